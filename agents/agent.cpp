@@ -1,0 +1,148 @@
+#include "troupe/agents/agent.hpp"
+
+#include "troupe/agents/name.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace troupe {
+
+struct agent::description_data {
+  std::string name;
+  std::string description;
+  body kind;
+  std::vector<agent> sub_agents;
+};
+
+namespace {
+
+[[noreturn]] void refuse(std::string why) {
+  throw error(errc::invalid_argument, std::move(why));
+}
+
+void check_llm(const std::string& name, const llm_options& options) {
+  if (!options.model)
+    refuse(fmt::format("agent '{}' has no model", name));
+  if (!options.output_key.empty())
+    if (auto key = check_key(options.output_key); !key)
+      refuse(fmt::format(
+        "output_key of agent '{}': {}", name, key.error().message()));
+  std::set<std::string_view> tools;
+  for (const auto& known : options.tools)
+    if (!tools.insert(known.name()).second)
+      refuse(
+        fmt::format("agent '{}' has two tools named '{}'", name, known.name()));
+}
+
+// The same description may be used once in a tree: its name would come twice.
+void collect_names(const agent& below, std::set<std::string_view>& names) {
+  if (!names.insert(below.name()).second)
+    refuse(fmt::format("agent name '{}' comes twice in the tree; names are "
+                       "unique",
+                       below.name()));
+  for (const auto& next : below.sub_agents())
+    collect_names(next, names);
+}
+
+} // namespace
+
+agent make_agent(std::string name,
+                 std::string description,
+                 agent::body kind,
+                 std::vector<agent> sub_agents) {
+  if (!is_identifier(name))
+    refuse(fmt::format("agent name '{}' is not an identifier", name));
+  if (name == "user")
+    refuse("an agent cannot be named 'user': that is the author of messages");
+  if (const auto* options = std::get_if<llm_options>(&kind))
+    check_llm(name, *options);
+  if (const auto* options = std::get_if<loop_options>(&kind);
+      options != nullptr && options->max_iterations == 0)
+    refuse(fmt::format("loop '{}': max_iterations is 0; leave it out for an "
+                       "endless loop",
+                       name));
+  if (const auto* options = std::get_if<parallel_options>(&kind);
+      options != nullptr && options->lanes_max == std::size_t{0})
+    refuse(fmt::format("parallel '{}': lanes_max is 0", name));
+  if (const auto* options = std::get_if<agent::custom>(&kind);
+      options != nullptr && !options->run)
+    refuse(fmt::format("custom agent '{}' has no function", name));
+  std::set<std::string_view> names{name};
+  for (const auto& below : sub_agents)
+    collect_names(below, names);
+  return agent(std::make_shared<const agent::description_data>(
+    agent::description_data{std::move(name),
+                            std::move(description),
+                            std::move(kind),
+                            std::move(sub_agents)}));
+}
+
+const std::string& agent::name() const noexcept {
+  return data_->name;
+}
+
+const std::string& agent::description() const noexcept {
+  return data_->description;
+}
+
+const std::vector<agent>& agent::sub_agents() const noexcept {
+  return data_->sub_agents;
+}
+
+const agent::body& agent::kind() const noexcept {
+  return data_->kind;
+}
+
+agent agent::with_model(const model_ptr& replacement) const {
+  auto copy = *data_;
+  if (auto* options = std::get_if<llm_options>(&copy.kind))
+    options->model = replacement;
+  for (auto& below : copy.sub_agents)
+    below = below.with_model(replacement);
+  return agent(std::make_shared<const description_data>(std::move(copy)));
+}
+
+agent llm(llm_options options) {
+  auto name = options.name;
+  auto description = options.description;
+  return make_agent(
+    std::move(name), std::move(description), std::move(options), {});
+}
+
+agent sequential(std::string name, std::vector<agent> sub_agents) {
+  return make_agent(
+    std::move(name), {}, agent::sequence(), std::move(sub_agents));
+}
+
+agent parallel(std::string name, std::vector<agent> sub_agents) {
+  return parallel(parallel_options{std::move(name), {}, {}},
+                  std::move(sub_agents));
+}
+
+agent parallel(parallel_options options, std::vector<agent> sub_agents) {
+  auto name = options.name;
+  auto description = options.description;
+  return make_agent(std::move(name),
+                    std::move(description),
+                    std::move(options),
+                    std::move(sub_agents));
+}
+
+agent loop(loop_options options, std::vector<agent> sub_agents) {
+  auto name = options.name;
+  auto description = options.description;
+  return make_agent(std::move(name),
+                    std::move(description),
+                    std::move(options),
+                    std::move(sub_agents));
+}
+
+agent custom(std::string name,
+             agent_function run,
+             std::vector<agent> sub_agents) {
+  return make_agent(
+    std::move(name), {}, agent::custom{std::move(run)}, std::move(sub_agents));
+}
+
+} // namespace troupe

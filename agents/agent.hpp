@@ -1,0 +1,161 @@
+// An agent: an immutable description of what to do. Running it is the business
+// of actors.
+//
+// Five kinds, one type: an LLM, a sequence, a fan-out, a loop, or a coroutine
+// of the user's.
+
+#pragma once
+
+#include "troupe/agents/tool.hpp"
+#include "troupe/contexts/instruction_template.hpp"
+#include "troupe/contexts/invocation_context.hpp"
+#include "troupe/models/model.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+/// The body of a custom agent.
+using agent_run = task<>;
+using agent_function = std::function<agent_run(invocation_context&)>;
+
+/// Makes the instruction of one model call; used as it is, without replacing
+/// placeholders. What it throws is `errc::callback_failed`.
+using instruction_provider
+  = std::function<std::string(const readonly_context&)>;
+
+/// A template (see `inject_session_state`) or a provider.
+class instruction {
+public:
+  instruction() = default;
+
+  instruction(const char* text) : source_(std::string(text)) {}
+
+  instruction(std::string text) : source_(std::move(text)) {}
+
+  instruction(instruction_provider provider) : source_(std::move(provider)) {}
+
+  template <class Function>
+
+  requires std::is_invocable_r_v<std::string, Function, const readonly_context&>
+  instruction(Function provider)
+    : source_(instruction_provider(std::move(provider))) {}
+
+  const std::variant<std::string, instruction_provider>&
+  source() const noexcept {
+    return source_;
+  }
+
+private:
+  std::variant<std::string, instruction_provider> source_;
+};
+
+/// How much of the session's history the model sees.
+enum class include_contents : std::uint8_t {
+  all,  ///< What is visible on the agent's branch (wire name: `default`).
+  none, ///< The current turn: from the latest event of the user or another
+        ///< agent.
+};
+
+struct llm_options {
+  /// An identifier, unique in the whole tree, not `user`.
+  std::string name = {};
+  std::string description = {};
+  model_ptr model = {};
+  troupe::instruction instruction = {};
+  std::vector<tool> tools = {};
+  /// State key, any scope, that receives the text of the final response; empty:
+  /// none.
+  std::string output_key = {};
+  enum include_contents include_contents = include_contents::all;
+};
+
+struct loop_options {
+  std::string name = {};
+  std::string description = {};
+  /// Unset: until a sub-agent escalates. 0 is refused.
+  std::optional<std::uint64_t> max_iterations = {};
+};
+
+struct parallel_options {
+  std::string name = {};
+  std::string description = {};
+  /// Lanes that run at the same time; unset: all.
+  std::optional<std::size_t> lanes_max = {};
+};
+
+class agent {
+public:
+  struct sequence {};
+
+  struct custom {
+    agent_function run;
+  };
+
+  using body = std::
+    variant<llm_options, sequence, parallel_options, loop_options, custom>;
+
+  const std::string& name() const noexcept;
+  const std::string& description() const noexcept;
+
+  /// In order; shared with every other user of the same agent.
+  const std::vector<agent>& sub_agents() const noexcept;
+
+  const body& kind() const noexcept;
+
+  /// The agent with another model in every LLM below it, itself included.
+  agent with_model(const model_ptr& replacement) const;
+
+  /// Whether both are the same description, not just equal.
+  friend bool operator==(const agent&, const agent&) = default;
+
+private:
+  friend agent make_agent(std::string, std::string, body, std::vector<agent>);
+
+  struct description_data;
+
+  explicit agent(std::shared_ptr<const description_data> data)
+    : data_(std::move(data)) {}
+
+  std::shared_ptr<const description_data> data_;
+};
+
+/// Makes an agent of any kind. This and the functions below throw
+/// `errc::invalid_argument` on a name that is no identifier or is `user`, on a
+/// name that comes twice in the tree, on a bad `output_key`, and on what the
+/// options exclude.
+agent make_agent(std::string name,
+                 std::string description,
+                 agent::body kind,
+                 std::vector<agent> sub_agents);
+
+/// Asks a model, runs the tools that it calls, and asks again until it has
+/// answered.
+agent llm(llm_options options);
+
+/// Runs its sub-agents in order, in the same invocation. Does not stop when one
+/// escalates.
+agent sequential(std::string name, std::vector<agent> sub_agents);
+
+/// Runs its sub-agents at the same time, each on a lane and a branch of its
+/// own. If one fails, the others are cancelled and awaited, and one error names
+/// every failed lane.
+agent parallel(std::string name, std::vector<agent> sub_agents);
+agent parallel(parallel_options options, std::vector<agent> sub_agents);
+
+/// Runs its sub-agents in order, again and again, until one escalates (which
+/// also ends all enclosing loops) or `max_iterations` is reached.
+agent loop(loop_options options, std::vector<agent> sub_agents);
+
+/// Runs a coroutine of the user's. What it throws other than `troupe::error` is
+/// `errc::callback_failed`.
+agent custom(std::string name,
+             agent_function run,
+             std::vector<agent> sub_agents = {});
+
+} // namespace troupe

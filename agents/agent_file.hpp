@@ -1,0 +1,56 @@
+// Agent files: an agent tree described in YAML or JSON, in the format of ADK's
+// Agent Config.
+//
+// Nothing of a file is skipped in silence: what is not understood is an error
+// that names file and line.
+
+#pragma once
+
+#include "troupe/agents/agent.hpp"
+#include "troupe/agents/tool.hpp"
+#include "troupe/models/model.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <string_view>
+
+namespace troupe {
+
+/// Agents below each other in one tree, and agents of one tree, that a file may
+/// describe.
+inline constexpr std::size_t agent_file_depth_max = 64;
+inline constexpr std::size_t agent_file_agents_max = 10'000;
+
+struct agent_file_options {
+  /// What `tools` may name.
+  tool_registry tools;
+  /// Replaces the model of every agent; models that the files name are then not
+  /// opened, and may be missing.
+  model_ptr model;
+};
+
+/// Reads an agent and everything below it. A folder stands for the
+/// `root_agent.yaml` in it.
+///
+/// A file holds `{"agent_class": "LlmAgent" | "SequentialAgent" |
+/// "ParallelAgent" | "LoopAgent", "name": string, "description": string,
+/// "model": string, "instruction": string, "output_key": string,
+/// "include_contents": "default" | "none", "max_iterations": number,
+/// "sub_agents": [{"config_path": string} | agent, …], "tools": [string |
+/// {"name": string}, …]}`; a field that is null counts as left out. Relative
+/// paths start at the file that names them. An LLM agent without a model uses
+/// that of the nearest LLM agent above it. One script used by several agents of
+/// the tree is one model.
+///
+/// Fails with `errc::not_found` if `file` does not exist, and otherwise with
+/// `errc::invalid_argument` and a reason that starts with `FILE:LINE: `. Rules
+/// follow ADK's Agent Config.
+result<agent> load_agent_file(const std::filesystem::path& file,
+                              const agent_file_options& options = {});
+
+/// Opens a model by its name: `scripted:FILE`, with `FILE` relative to `base`,
+/// is a `scripted_model`. Fails with `errc::invalid_argument`.
+result<model_ptr> open_model(std::string_view spec,
+                             const std::filesystem::path& base);
+
+} // namespace troupe

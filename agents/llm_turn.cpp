@@ -1,0 +1,230 @@
+#include "troupe/agents/llm_turn.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+using shared_content = std::shared_ptr<const content>;
+
+shared_content part_of(const event_ptr& said) {
+  return {said, &said->content}; // Shares the event: nothing is copied.
+}
+
+bool has_calls(const content& said) {
+  return std::ranges::any_of(
+    said.parts, [](const part& element) { return element.call() != nullptr; });
+}
+
+bool has_responses(const content& said) {
+  return std::ranges::any_of(said.parts, [](const part& element) {
+    return element.response() != nullptr;
+  });
+}
+
+// What another agent did, told as user text.
+shared_content retold(const event& said) {
+  content told("user", {part("For context:")});
+  for (const auto& element : said.content.parts) {
+    if (element.thought)
+      continue;
+    if (const auto* words = element.text())
+      told.parts.emplace_back(
+        fmt::format("[{}] said: {}", said.author, *words));
+    else if (const auto* call = element.call())
+      told.parts.emplace_back(
+        fmt::format("[{}] called tool `{}` with parameters: {}",
+                    said.author,
+                    call->name,
+                    to_text(call->args.data())));
+    else if (const auto* answer = element.response())
+      told.parts.emplace_back(fmt::format("[{}] tool `{}` returned result: {}",
+                                          said.author,
+                                          answer->name,
+                                          to_text(answer->response.data())));
+    else
+      told.parts.push_back(element);
+  }
+  return told.parts.size() > 1
+           ? std::make_shared<const content>(std::move(told))
+           : nullptr;
+}
+
+bool is_visible(const event& said, std::string_view branch) {
+  return !said.partial && !said.content.parts.empty()
+         && is_visible_on(said.branch, branch);
+}
+
+// The index at which the current turn starts: the latest event of the user or
+// of another agent.
+std::size_t turn_start(const event_slice& events,
+                       std::string_view agent_name,
+                       std::string_view branch) {
+  for (auto index = events.size(); index > 0; --index)
+    if (const auto& said = *events[index - 1];
+        is_visible(said, branch) && said.author != agent_name)
+      return index - 1;
+  return 0;
+}
+
+// Moves each response behind the content that holds its call. Responses that
+// answer nothing visible are left out: a model refuses a history with a loose
+// answer in it.
+std::vector<shared_content> pair_up(std::vector<shared_content> contents) {
+  const bool ordered = std::ranges::none_of(
+    contents, [](const auto& said) { return has_responses(*said); });
+  if (ordered)
+    return contents;
+  std::vector<shared_content> paired;
+  for (std::size_t index = 0; index < contents.size(); ++index) {
+    const auto& said = contents[index];
+    if (has_responses(*said)) {
+      // What was said beside a response stays where it was said.
+      content words(said->role, {});
+      std::ranges::copy_if(
+        said->parts, std::back_inserter(words.parts), [](const part& element) {
+          return element.response() == nullptr;
+        });
+      if (!words.parts.empty())
+        paired.push_back(std::make_shared<const content>(std::move(words)));
+      continue;
+    }
+    paired.push_back(said);
+    if (!has_calls(*said))
+      continue;
+    content answers("user", {});
+    for (const auto& element : said->parts) {
+      const auto* call = element.call();
+      if (call == nullptr)
+        continue;
+      for (auto later = index + 1; later < contents.size(); ++later) {
+        const auto& parts = contents[later]->parts;
+        const auto found
+          = std::ranges::find_if(parts, [call](const part& candidate) {
+              return candidate.response() != nullptr
+                     && candidate.response()->id == call->id;
+            });
+        if (found == parts.end())
+          continue;
+        answers.parts.push_back(*found);
+        break;
+      }
+    }
+    if (!answers.parts.empty())
+      paired.push_back(std::make_shared<const content>(std::move(answers)));
+  }
+  return paired;
+}
+
+json as_response(const result<json>& outcome) {
+  if (!outcome)
+    return {{"error", outcome.error().message()}};
+  return outcome->is_object() ? *outcome : json{{"result", *outcome}};
+}
+
+} // namespace
+
+bool is_visible_on(std::string_view branch, std::string_view viewer) noexcept {
+  return branch.empty() || viewer.empty() || branch == viewer
+         || (viewer.starts_with(branch) && viewer[branch.size()] == '.');
+}
+
+std::vector<std::shared_ptr<const content>>
+visible_contents(const event_slice& events,
+                 std::string_view agent_name,
+                 std::string_view branch,
+                 include_contents which) {
+  std::vector<shared_content> contents;
+  auto index = which == include_contents::none
+                 ? turn_start(events, agent_name, branch)
+                 : 0;
+  for (; index < events.size(); ++index) {
+    const auto& said = events[index];
+    if (!is_visible(*said, branch))
+      continue;
+    if (said->author == agent_name || said->author == "user")
+      contents.push_back(part_of(said));
+    else if (auto told = retold(*said))
+      contents.push_back(std::move(told));
+  }
+  return pair_up(std::move(contents));
+}
+
+result<std::string> resolve_instruction(const instruction& source,
+                                        const readonly_context& context) {
+  if (const auto* text = std::get_if<std::string>(&source.source()))
+    return inject_session_state(*text, context);
+  const auto& provider = std::get<instruction_provider>(source.source());
+  try {
+    return provider(context);
+  } catch (const error& failure) {
+    return failure;
+  } catch (const std::exception& failure) {
+    return error(errc::callback_failed,
+                 fmt::format("instruction provider of agent '{}': {}",
+                             context.agent_name(),
+                             failure.what()));
+  } catch (...) {
+    return error(errc::callback_failed,
+                 fmt::format("instruction provider of agent '{}' threw "
+                             "something that is no std::exception",
+                             context.agent_name()));
+  }
+}
+
+event make_response_event(const llm_options& options,
+                          model_response response,
+                          environment& environment) {
+  event said(std::move(response.said));
+  said.partial = response.partial;
+  said.extra = std::move(response.extra);
+  if (said.content.role.empty())
+    said.content.role = "model";
+  if (said.partial)
+    return said;
+  for (auto& element : said.content.parts)
+    if (auto* call = std::get_if<function_call>(&element.body);
+        call != nullptr && call->id.empty())
+      call->id = "adk-" + environment.new_id();
+  const bool has_text
+    = std::ranges::any_of(said.content.parts, [](const part& element) {
+        return element.text() != nullptr && !element.thought;
+      });
+  if (!options.output_key.empty() && has_text && is_final(said))
+    // The key was checked when the agent was made; text always fits a set.
+    said.actions.state_delta
+      .record(options.output_key, operation_kind::set, json(said.text()))
+      .value();
+  return said;
+}
+
+event make_tool_event(std::vector<tool_call> answered) {
+  event said;
+  said.content.role = "user";
+  for (auto& done : answered) {
+    said.content.parts.emplace_back(function_response{
+      done.call.id, done.call.name, as_response(done.outcome)});
+    said.actions.state_delta.merge(done.recorded);
+    said.actions.state_delta.merge(done.actions.state_delta);
+    said.actions.escalate = said.actions.escalate || done.actions.escalate;
+    said.actions.skip_summarization
+      = said.actions.skip_summarization || done.actions.skip_summarization;
+    if (!done.actions.transfer_to_agent.empty())
+      said.actions.transfer_to_agent
+        = std::move(done.actions.transfer_to_agent);
+    for (auto& [name, version] : done.actions.artifact_delta)
+      said.actions.artifact_delta[name] = version;
+    if (!done.actions.extra.is_null()) {
+      auto joined = said.actions.extra.is_null() ? json::object()
+                                                 : said.actions.extra.data();
+      joined.update(done.actions.extra.data(), true);
+      said.actions.extra = std::move(joined);
+    }
+  }
+  return said;
+}
+
+} // namespace troupe

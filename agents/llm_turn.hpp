@@ -1,0 +1,44 @@
+// The pure halves of an LLM agent's turn: what the model is asked, and what its
+// answer means.
+
+#pragma once
+
+#include "troupe/agents/agent.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// The history that an agent on `branch` shows to its model, oldest first.
+///
+/// Events of the branch itself and of its ancestors are visible, by segments;
+/// what other agents said becomes user text that names them; their thoughts are
+/// left out. Function responses stand right behind their calls. Follows ADK's
+/// contents rules.
+std::vector<std::shared_ptr<const content>>
+visible_contents(const event_slice& events,
+                 std::string_view agent_name,
+                 std::string_view branch,
+                 include_contents which);
+
+/// The instruction after substitution, or from its provider. Fails with
+/// `errc::template_error` or `errc::callback_failed`.
+result<std::string> resolve_instruction(const instruction& source,
+                                        const readonly_context& context);
+
+/// The event of a model's answer. Calls without an id get one from
+/// `environment`; a final answer with text puts that text under `output_key`.
+event make_response_event(const llm_options& options,
+                          model_response response,
+                          environment& environment);
+
+/// The one event that answers the calls of a turn, in call order, with their
+/// deltas and actions merged in that order.
+event make_tool_event(std::vector<tool_call> answered);
+
+/// Whether `branch` shows to an agent on `viewer`: equal, an ancestor of it by
+/// segments, or one of them empty.
+bool is_visible_on(std::string_view branch, std::string_view viewer) noexcept;
+
+} // namespace troupe

@@ -1,0 +1,34 @@
+// Instructions with placeholders: `{topic}`, `{user:name}`, `{notes?}`.
+
+#pragma once
+
+#include "troupe/contexts/readonly_context.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Replaces the placeholders of `instruction` with values of the context's
+/// state.
+///
+/// A placeholder is a name in single braces, white space around it allowed:
+/// `[A-Za-z_][A-Za-z0-9_]*`, where bytes from 0x80 up count as letters, after
+/// at most one `app:`, `user:` or `temp:`. Strings go in as they are, other
+/// values as compact JSON, null as nothing; what went in is not scanned again.
+/// `?` behind the name makes a missing key empty. A name with dots is replaced
+/// when exactly that key exists. Everything else stands as it is,
+/// `{{anything}}` too, so JSON survives.
+///
+/// Fails with `errc::template_error`, naming key and agent, if a key is
+/// missing. Rules follow ADK's instruction templates; docs/architecture.md
+/// lists where they differ.
+result<std::string> inject_session_state(std::string_view instruction,
+                                         const readonly_context& context);
+
+/// The same with the two things that it needs.
+result<std::string> inject_session_state(std::string_view instruction,
+                                         const readonly_state& state,
+                                         std::string_view agent_name);
+
+} // namespace troupe

@@ -1,0 +1,161 @@
+#include "troupe/contexts/invocation_context.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+using emit_await = detail::lane_await<emit_request, &lane_host::emit>;
+using model_await = detail::lane_await<model_call, &lane_host::ask>;
+using tool_await = detail::lane_await<tool_turn, &lane_host::call>;
+using sleep_await = detail::lane_await<sleep_request, &lane_host::sleep>;
+using refresh_await = detail::lane_await<refresh_request, &lane_host::refresh>;
+
+template <class T>
+T or_throw(result<T> outcome) {
+  if (!outcome)
+    throw outcome.error();
+  if constexpr (!std::is_void_v<T>)
+    return std::move(*outcome);
+}
+
+// Actions set through the context join those of the event.
+void join(event_actions& into, event_actions from) {
+  into.state_delta.merge(from.state_delta);
+  into.escalate = into.escalate || from.escalate;
+  into.skip_summarization = into.skip_summarization || from.skip_summarization;
+  if (!from.transfer_to_agent.empty())
+    into.transfer_to_agent = std::move(from.transfer_to_agent);
+  for (auto& [name, version] : from.artifact_delta)
+    into.artifact_delta[name] = version;
+  if (!from.extra.is_null()) {
+    auto all = into.extra.is_null() ? json::object() : into.extra.data();
+    all.update(from.extra.data());
+    into.extra = std::move(all);
+  }
+}
+
+} // namespace
+
+invocation_context::invocation_context(lane_host& lane,
+                                       std::string agent_name,
+                                       std::string branch,
+                                       const invocation_context* caller)
+  : callback_context(lane.facts(),
+                     std::move(agent_name),
+                     troupe::state({}, lane.facts().limits)),
+    lane_(lane),
+    branch_(std::move(branch)),
+    caller_(caller) {
+  renew();
+}
+
+void invocation_context::renew() {
+  auto newest = lane_.view();
+  state_.renew(std::move(newest.state));
+  events_ = std::move(newest.events);
+}
+
+task<event_ptr> invocation_context::emit(event said) {
+  emit_request request;
+  request.said = std::move(said);
+  auto recorded = state_.take();
+  recorded.merge(request.said.actions.state_delta);
+  request.said.actions.state_delta = std::move(recorded);
+  join(request.said.actions, std::exchange(actions(), event_actions()));
+  if (request.said.author.empty())
+    request.said.author = agent_name_;
+  if (request.said.branch.empty())
+    request.said.branch = branch_;
+  const bool escalates = request.said.actions.escalate;
+  auto answered = co_await emit_await(lane_, std::move(request));
+  renew();
+  auto stored = or_throw(std::move(answered.outcome));
+  escalated_ = escalated_ || escalates;
+  co_return stored;
+}
+
+task<> invocation_context::emit_partial(event piece) {
+  emit_request request;
+  request.said = std::move(piece);
+  request.said.partial = true;
+  if (request.said.author.empty())
+    request.said.author = agent_name_;
+  if (request.said.branch.empty())
+    request.said.branch = branch_;
+  auto answered = co_await emit_await(lane_, std::move(request));
+  or_throw(std::move(answered.outcome));
+}
+
+task<model_response> invocation_context::ask(model_ptr asked,
+                                             model_request request) {
+  model_call call;
+  call.asked = std::move(asked);
+  call.branch = branch_;
+  call.request = std::move(request);
+  auto answered = co_await model_await(lane_, std::move(call));
+  renew();
+  co_return or_throw(std::move(answered.outcome));
+}
+
+task<std::vector<tool_call>>
+invocation_context::call(std::vector<tool_call> calls) {
+  tool_turn turn;
+  turn.agent = agent_name_;
+  turn.calls = std::move(calls);
+  auto answered = co_await tool_await(lane_, std::move(turn));
+  renew();
+  co_return std::move(answered.calls);
+}
+
+task<> invocation_context::run(const agent& other) {
+  const bool escalated = co_await lane_.run(*this, other);
+  escalated_ = escalated_ || escalated;
+  renew();
+}
+
+task<> invocation_context::sleep(std::chrono::nanoseconds duration) {
+  sleep_request request;
+  request.duration = duration;
+  auto answered = co_await sleep_await(lane_, std::move(request));
+  renew();
+  or_throw(std::move(answered.outcome));
+}
+
+task<> invocation_context::refresh() {
+  auto answered = co_await refresh_await(lane_, refresh_request());
+  renew();
+  or_throw(std::move(answered.outcome));
+}
+
+bool invocation_context::has_leftovers() const noexcept {
+  return !state_.recorded().empty();
+}
+
+task<> invocation_context::emit_leftovers() {
+  const auto& left = actions();
+  const bool acts = left.escalate || left.skip_summarization
+                    || !left.transfer_to_agent.empty()
+                    || !left.artifact_delta.empty() || !left.extra.is_null()
+                    || !left.state_delta.empty();
+  if (!acts && !has_leftovers())
+    co_return;
+  const bool temp_only
+    = !acts
+      && std::ranges::all_of(
+        state_.recorded().operations(),
+        [](const operation& done) { return done.where == scope::temp; });
+  if (!temp_only) {
+    co_await emit(event());
+    co_return;
+  }
+  emit_request request;
+  request.said.actions.state_delta = state_.take();
+  request.temp_only = true;
+  auto answered = co_await emit_await(lane_, std::move(request));
+  renew();
+  or_throw(std::move(answered.outcome));
+}
+
+} // namespace troupe

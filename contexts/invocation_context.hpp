@@ -1,0 +1,117 @@
+// What an agent's body sees: it emits events, asks models, calls tools, runs
+// other agents and sleeps, each with `co_await`.
+//
+// Every await renews what `state()` reads. Awaits throw `troupe::error`; after
+// a cancellation all of them throw `errc::cancelled`.
+
+#pragma once
+
+#include "troupe/contexts/callback_context.hpp"
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+namespace detail {
+
+/// Suspends for one request of a lane; `Start` is the lane's member that takes
+/// it.
+template <class Request, void (lane_host::*Start)(Request&)>
+class lane_await {
+public:
+  lane_await(lane_host& lane, Request request)
+    : lane_(lane),
+      request_(std::move(request)) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) {
+    request_.waiting = waiting;
+    (lane_.*Start)(request_);
+  }
+
+  Request await_resume() { return std::move(request_); }
+
+private:
+  lane_host& lane_;
+  Request request_;
+};
+
+} // namespace detail
+
+class invocation_context : public callback_context {
+public:
+  invocation_context(lane_host& lane,
+                     std::string agent_name,
+                     std::string branch,
+                     const invocation_context* caller);
+
+  /// Where in nested fan-outs this runs: `parent.parallel.sub`, or empty.
+  const std::string& branch() const noexcept { return branch_; }
+
+  /// The context of the agent that called this one, or null at the root.
+  const invocation_context* caller() const noexcept { return caller_; }
+
+  /// The session's events as of the newest step.
+  const event_slice& events() const noexcept { return events_; }
+
+  std::stop_token stop() const { return lane_.stop(); }
+
+  /// Appends an event and gives it as it was committed. Author, branch and ids
+  /// are filled in; the event carries what was recorded in `state()` and
+  /// `actions()` so far. What cannot be committed (`errc::conflict`,
+  /// `errc::type_error`, …) throws and leaves nothing behind.
+  task<event_ptr> emit(event said);
+
+  /// Passes one piece of a streamed answer to whoever follows the run; nothing
+  /// is stored.
+  task<> emit_partial(event piece);
+
+  /// Asks a model. Counts against the run's limit.
+  task<model_response> ask(model_ptr asked, model_request request);
+
+  /// Runs the calls concurrently and gives them back, answered, in their order.
+  task<std::vector<tool_call>> call(std::vector<tool_call> calls);
+
+  /// Runs another agent below this one, in the same invocation. Throws
+  /// `errc::circular_agent_call` if it is already running above.
+  task<> run(const agent& other);
+
+  /// Lets time pass without holding a thread.
+  task<> sleep(std::chrono::nanoseconds duration);
+
+  /// Renews the view with the owners' newest state, not only what this session
+  /// has seen of it.
+  task<> refresh();
+
+  /// Renews the view with what this session has seen.
+  void renew();
+
+  /// Whether something is recorded that no event carries yet.
+  bool has_leftovers() const noexcept;
+
+  /// Emits what is left over, or installs it without an event if it is `temp:`
+  /// alone.
+  task<> emit_leftovers();
+
+  /// Whether an event escalated here or below: enclosing loops end.
+  bool has_escalated() const noexcept { return escalated_; }
+
+  void mark_escalated() noexcept { escalated_ = true; }
+
+  lane_host& lane() const noexcept { return lane_; }
+
+private:
+  // The actor that runs this; it outlives every context of its run.
+  lane_host& lane_;
+  std::string branch_;
+  const invocation_context* caller_;
+  event_slice events_;
+  bool escalated_ = false;
+};
+
+} // namespace troupe

@@ -1,0 +1,119 @@
+// What running code needs from the actor that runs it, as one small interface.
+//
+// A lane runs one coroutine at a time and that coroutine waits for one thing at
+// a time; each request below lies in the frame of the coroutine that waits for
+// it. Implemented by `actors/lane_actor`. They have constructors because g++ 12
+// destroys temporary aggregates in a co_await expression twice.
+
+#pragma once
+
+#include "troupe/contexts/task.hpp"
+#include "troupe/core/environment.hpp"
+#include "troupe/core/event_log.hpp"
+#include "troupe/core/key.hpp"
+#include "troupe/core/state.hpp"
+#include "troupe/models/model.hpp"
+
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+class agent;
+class invocation_context;
+class tool;
+
+/// What is the same for all of one run.
+struct run_facts {
+  std::string invocation_id;
+  session_key session;
+  content user_content;
+  std::shared_ptr<troupe::environment> environment;
+  size_limits limits;
+};
+
+/// What a step of running code sees.
+struct step_view {
+  state_snapshot state;
+  event_slice events;
+};
+
+struct emit_request {
+  emit_request() = default;
+
+  event said;
+  /// The delta holds nothing but `temp:` and is installed without an event.
+  bool temp_only = false;
+  result<event_ptr> outcome = event_ptr();
+  std::coroutine_handle<> waiting;
+};
+
+struct model_call {
+  model_call() = default;
+
+  model_ptr asked;
+  /// Of the partial events that the model streams.
+  std::string branch;
+  model_request request;
+  result<model_response> outcome = model_response();
+  std::coroutine_handle<> waiting;
+};
+
+/// One call of a turn; calls of a turn run concurrently.
+struct tool_call {
+  const tool* which = nullptr;
+  function_call call;
+  result<json> outcome = json();
+  /// What the tool recorded; empty if it failed.
+  delta recorded;
+  event_actions actions;
+};
+
+struct tool_turn {
+  tool_turn() = default;
+
+  std::string agent;
+  std::vector<tool_call> calls;
+  std::coroutine_handle<> waiting;
+};
+
+struct sleep_request {
+  sleep_request() = default;
+
+  std::chrono::nanoseconds duration{};
+  result<void> outcome;
+  std::coroutine_handle<> waiting;
+};
+
+struct refresh_request {
+  refresh_request() = default;
+
+  result<void> outcome;
+  std::coroutine_handle<> waiting;
+};
+
+class lane_host : public executor {
+public:
+  virtual const run_facts& facts() const noexcept = 0;
+
+  /// The newest view, without a message.
+  virtual step_view view() const = 0;
+
+  virtual std::stop_token stop() const = 0;
+
+  /// Each answers into the request and then posts `waiting`, exactly once.
+  virtual void emit(emit_request& request) = 0;
+  virtual void ask(model_call& request) = 0;
+  virtual void call(tool_turn& request) = 0;
+  virtual void sleep(sleep_request& request) = 0;
+  virtual void refresh(refresh_request& request) = 0;
+
+  /// The body of `which`, run below `caller` on this lane; says whether an
+  /// event of it escalated.
+  virtual task<bool> run(invocation_context& caller, const agent& which) = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,45 @@
+// How a run behaves: its turn on the session, its limits, its observers.
+
+#pragma once
+
+#include "troupe/core/json.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+namespace troupe {
+
+/// What happens when a session already has a run.
+enum class run_policy : std::uint8_t {
+  queue,      ///< Wait until the earlier runs have ended.
+  reject,     ///< Fail with `errc::busy`.
+  interleave, ///< Run at the same time; events of the runs mix in commit order.
+};
+
+struct run_options {
+  run_policy policy = run_policy::queue;
+  /// Delta of the user's message, any scope: `{"user:name": "Ann", "temp:text":
+  /// …}`.
+  json state_delta = json::object();
+  /// Over all lanes of the run; one more is `errc::limit_exceeded`.
+  std::size_t model_calls_max = 500;
+  /// Agents below each other.
+  std::size_t agent_depth_max = 64;
+  /// Lanes of one fan-out that run at the same time.
+  std::size_t lanes_max = 65'536;
+  /// From the start of the run; then it is cancelled and ends with
+  /// `errc::deadline_exceeded`. Unset: none.
+  std::optional<std::chrono::milliseconds> deadline = {};
+  /// Told on a thread of the runtime when an agent starts and ends; must be
+  /// short and must not throw.
+  std::function<void(std::string_view agent, bool started)> on_agent = {};
+  /// How long a cancelled run waits for a tool that ignores its stop token,
+  /// before it abandons it.
+  std::chrono::milliseconds grace{5'000};
+};
+
+} // namespace troupe

@@ -1,0 +1,22 @@
+#include "troupe/contexts/task.hpp"
+
+namespace troupe {
+
+namespace {
+
+thread_local executor* current_executor = nullptr;
+
+} // namespace
+
+executor* executor::current() noexcept {
+  return current_executor;
+}
+
+executor::turn::turn(executor* entered) noexcept
+  : before_(std::exchange(current_executor, entered)) {}
+
+executor::turn::~turn() {
+  current_executor = before_;
+}
+
+} // namespace troupe

@@ -1,0 +1,204 @@
+// A coroutine that is awaited: the shape of an agent's body and of everything
+// asynchronous that it calls.
+
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace troupe {
+
+/// Where a suspended coroutine goes on. A coroutine that runs on an agent's
+/// lane goes on there; others on the runtime's threads.
+class executor {
+public:
+  virtual ~executor() = default;
+
+  /// Resumes `suspended` soon; never inside this call.
+  virtual void post(std::coroutine_handle<> suspended) = 0;
+
+  /// The executor of the coroutine that this thread is running, or null outside
+  /// of one.
+  static executor* current() noexcept;
+
+  /// Makes an executor current for a block.
+  class turn {
+  public:
+    explicit turn(executor* entered) noexcept;
+    ~turn();
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+
+  private:
+    executor* before_;
+  };
+};
+
+template <class T = void>
+class task;
+
+namespace detail {
+
+struct task_promise_base {
+  std::coroutine_handle<> continuation = std::noop_coroutine();
+
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+
+  struct resume_continuation {
+    bool await_ready() const noexcept { return false; }
+
+    template <class Promise>
+    std::coroutine_handle<>
+    await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
+      return finished.promise().continuation;
+    }
+
+    void await_resume() const noexcept {}
+  };
+
+  resume_continuation final_suspend() const noexcept { return {}; }
+};
+
+template <class T>
+struct task_promise : task_promise_base {
+  std::variant<std::monostate, T, std::exception_ptr> outcome;
+
+  task<T> get_return_object() noexcept;
+
+  template <class U>
+  void return_value(U&& made) {
+    outcome.template emplace<1>(std::forward<U>(made));
+  }
+
+  void unhandled_exception() noexcept {
+    outcome.template emplace<2>(std::current_exception());
+  }
+
+  T take() {
+    if (outcome.index() == 2)
+      std::rethrow_exception(std::get<2>(outcome));
+    return std::move(std::get<1>(outcome));
+  }
+};
+
+template <>
+struct task_promise<void> : task_promise_base {
+  std::exception_ptr failure;
+
+  task<void> get_return_object() noexcept;
+
+  void return_void() const noexcept {}
+
+  void unhandled_exception() noexcept { failure = std::current_exception(); }
+
+  void take() const {
+    if (failure)
+      std::rethrow_exception(failure);
+  }
+};
+
+} // namespace detail
+
+/// A coroutine that starts when it is awaited and gives a `T`, or throws what
+/// its body threw. Owns its frame: a task that is dropped before it ended takes
+/// everything it was doing with it. Awaited at most once.
+template <class T>
+class [[nodiscard]] task {
+public:
+  using promise_type = detail::task_promise<T>;
+  using handle = std::coroutine_handle<promise_type>;
+
+  task() = default;
+
+  explicit task(handle frame) noexcept : frame_(frame) {}
+
+  task(task&& other) noexcept : frame_(std::exchange(other.frame_, {})) {}
+
+  task& operator=(task&& other) noexcept {
+    if (this != &other) {
+      if (frame_)
+        frame_.destroy();
+      frame_ = std::exchange(other.frame_, {});
+    }
+    return *this;
+  }
+
+  ~task() {
+    if (frame_)
+      frame_.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+
+  std::coroutine_handle<>
+  await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+    frame_.promise().continuation = awaiting;
+    return frame_;
+  }
+
+  T await_resume() const { return frame_.promise().take(); }
+
+private:
+  handle frame_;
+};
+
+namespace detail {
+
+template <class T>
+task<T> task_promise<T>::get_return_object() noexcept {
+  return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+
+inline task<void> task_promise<void>::get_return_object() noexcept {
+  return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+
+} // namespace detail
+
+/// Runs `work` on its own: starts it now, on this thread, and calls
+/// `done(std::exception_ptr)` when it has ended. The frame goes with its end.
+template <class Done>
+void start(task<void> work, Done done);
+
+namespace detail {
+
+// A coroutine nobody waits for; its frame destroys itself.
+struct detached {
+  struct promise_type {
+    detached get_return_object() const noexcept { return {}; }
+
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+
+    std::suspend_never final_suspend() const noexcept { return {}; }
+
+    void return_void() const noexcept {}
+
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+};
+
+template <class Done>
+detached run_detached(task<void> work, Done done) {
+  std::exception_ptr failure;
+  try {
+    co_await work;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  done(failure);
+}
+
+} // namespace detail
+
+template <class Done>
+void start(task<void> work, Done done) {
+  detail::run_detached(std::move(work), std::move(done));
+}
+
+} // namespace troupe

@@ -1,0 +1,139 @@
+#include "troupe/core/content.hpp"
+
+#include "troupe/core/wire.hpp"
+
+namespace troupe {
+
+namespace {
+
+using kind = json::value_t;
+
+json to_json(const part& said) {
+  auto shown = said.extra.is_null() ? json::object() : said.extra.data();
+  if (const auto* words = said.text()) {
+    shown["text"] = *words;
+  } else if (const auto* call = said.call()) {
+    auto& field = shown["functionCall"]
+      = {{"name", call->name}, {"args", call->args.data()}};
+    if (!call->id.empty())
+      field["id"] = call->id;
+  } else if (const auto* answer = said.response()) {
+    auto& field = shown["functionResponse"]
+      = {{"name", answer->name}, {"response", answer->response.data()}};
+    if (!answer->id.empty())
+      field["id"] = answer->id;
+  } else {
+    shown.update(std::get<value>(said.body).data());
+  }
+  if (said.thought)
+    shown["thought"] = true;
+  return shown;
+}
+
+// Both kinds of function part: an id, a name and one object.
+template <class Function>
+result<Function> function_from_json(const json& data,
+                                    std::string_view field,
+                                    value Function::*object) {
+  auto reader = wire_reader::open(data, field);
+  if (!reader)
+    return reader.error();
+  Function made;
+  reader->take("id", made.id);
+  reader->take("name", made.name);
+  const auto* held
+    = reader->take(field == "functionCall" ? "args" : "response", kind::object);
+  made.*object = held != nullptr ? *held : json::object();
+  if (made.name.empty())
+    reader->fail("'name' is missing");
+  auto rest = std::move(*reader).rest();
+  if (!rest)
+    return rest.error();
+  return made;
+}
+
+result<part> part_from_json(const json& data) {
+  auto reader = wire_reader::open(data, "part");
+  if (!reader)
+    return reader.error();
+  part made;
+  bool known = false;
+  if (const auto* words = reader->take("text", kind::string)) {
+    made.body = words->get<std::string>();
+    known = true;
+  }
+  if (const auto* call = reader->take("functionCall", kind::object)) {
+    auto parsed
+      = function_from_json(*call, "functionCall", &function_call::args);
+    if (!parsed)
+      return parsed.error();
+    if (known)
+      reader->fail("a part is one thing, not text and a call");
+    made.body = std::move(*parsed);
+    known = true;
+  }
+  if (const auto* answer = reader->take("functionResponse", kind::object)) {
+    auto parsed = function_from_json(
+      *answer, "functionResponse", &function_response::response);
+    if (!parsed)
+      return parsed.error();
+    if (known)
+      reader->fail("a part is one thing, not two");
+    made.body = std::move(*parsed);
+    known = true;
+  }
+  reader->take("thought", made.thought);
+  auto rest = std::move(*reader).rest();
+  if (!rest)
+    return rest.error();
+  if (known)
+    made.extra = std::move(*rest);
+  else
+    made.body = value(rest->is_null() ? json::object() : std::move(*rest));
+  return made;
+}
+
+} // namespace
+
+std::string content::text() const {
+  std::string joined;
+  for (const auto& said : parts)
+    if (const auto* words = said.text(); words != nullptr && !said.thought)
+      joined += *words;
+  return joined;
+}
+
+content user_text(std::string text) {
+  return {"user", {part(std::move(text))}};
+}
+
+json to_json(const content& said) {
+  auto parts = json::array();
+  for (const auto& element : said.parts)
+    parts.push_back(to_json(element));
+  json shown{{"parts", std::move(parts)}};
+  if (!said.role.empty())
+    shown["role"] = said.role;
+  return shown;
+}
+
+result<content> content_from_json(const json& data) {
+  auto reader = wire_reader::open(data, "content");
+  if (!reader)
+    return reader.error();
+  content made;
+  reader->take("role", made.role);
+  if (const auto* parts = reader->take("parts", kind::array))
+    for (const auto& element : *parts) {
+      auto parsed = part_from_json(element);
+      if (!parsed)
+        return parsed.error();
+      made.parts.push_back(std::move(*parsed));
+    }
+  auto rest = std::move(*reader).rest();
+  if (!rest)
+    return rest.error();
+  return made;
+}
+
+} // namespace troupe

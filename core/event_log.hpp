@@ -1,0 +1,140 @@
+// A session's history: appended by one owner, read by anyone in O(1) per
+// snapshot.
+//
+// Events lie in chunks that never move; a reader keeps the chunks it can reach
+// and a range, and never sees what comes later.
+
+#pragma once
+
+#include "troupe/core/event.hpp"
+#include "troupe/core/ref_counted.hpp"
+
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+namespace detail {
+
+struct event_chunk : ref_counted<event_chunk> {
+  static constexpr std::size_t capacity = 32;
+
+  std::array<event_ptr, capacity> events;
+};
+
+// The chunks in order. Slots behind the newest event are written once by the
+// owner; readers stay below their length.
+struct event_spine : ref_counted<event_spine> {
+  explicit event_spine(std::size_t capacity) : chunks(capacity) {}
+
+  std::vector<boost::intrusive_ptr<event_chunk>> chunks;
+};
+
+} // namespace detail
+
+/// A range of a session's events; immutable, cheap to copy, safe to share.
+class event_slice {
+public:
+  class iterator {
+  public:
+    using value_type = event;
+    using difference_type = std::ptrdiff_t;
+    using reference = const event&;
+    using pointer = const event*;
+    using iterator_category = std::forward_iterator_tag;
+
+    iterator() = default;
+
+    iterator(const event_slice* slice, std::size_t index)
+      : slice_(slice),
+        index_(index) {}
+
+    reference operator*() const { return *(*slice_)[index_]; }
+
+    pointer operator->() const { return (*slice_)[index_].get(); }
+
+    iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+
+    iterator operator++(int) {
+      auto before = *this;
+      ++index_;
+      return before;
+    }
+
+    friend bool operator==(const iterator&, const iterator&) = default;
+
+  private:
+    const event_slice* slice_ = nullptr;
+    std::size_t index_ = 0;
+  };
+
+  event_slice() = default;
+
+  std::size_t size() const noexcept { return last_ - first_; }
+
+  bool empty() const noexcept { return first_ == last_; }
+
+  /// The event at `index` of the slice, oldest first.
+  const event_ptr& operator[](std::size_t index) const noexcept {
+    const auto at = first_ + index;
+    return spine_->chunks[at / detail::event_chunk::capacity]
+      ->events[at % detail::event_chunk::capacity];
+  }
+
+  const event& front() const { return *(*this)[0]; }
+
+  const event& back() const { return *(*this)[size() - 1]; }
+
+  iterator begin() const { return {this, 0}; }
+
+  iterator end() const { return {this, size()}; }
+
+  /// The newest `count` events of the slice.
+  event_slice recent(std::size_t count) const {
+    auto tail = *this;
+    if (count < size())
+      tail.first_ = last_ - count;
+    return tail;
+  }
+
+  /// The events at or after `time`: each is compared, since timestamps are data
+  /// and need not be in order.
+  event_slice after(timestamp time) const;
+
+private:
+  friend class event_log;
+
+  boost::intrusive_ptr<const detail::event_spine> spine_;
+  std::size_t first_ = 0;
+  std::size_t last_ = 0;
+};
+
+/// The owner's end of a history.
+class event_log {
+public:
+  event_log() = default;
+  event_log(const event_log&) = delete;
+  event_log& operator=(const event_log&) = delete;
+
+  /// O(1), amortised over the growth of the spine.
+  void push_back(event_ptr said);
+
+  std::size_t size() const noexcept { return all_.last_; }
+
+  const event_ptr& operator[](std::size_t index) const { return all_[index]; }
+
+  /// Everything so far.
+  event_slice slice() const { return all_; }
+
+private:
+  boost::intrusive_ptr<detail::event_spine> spine_;
+  event_slice all_;
+};
+
+} // namespace troupe

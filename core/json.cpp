@@ -1,0 +1,269 @@
+#include "troupe/core/json.hpp"
+
+#include <fmt/format.h>
+#include <utf8.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+// Follows the parser's events; the DOM that nlohmann builds keeps the last of
+// two equal keys and never says so.
+class strict_reader {
+public:
+  bool accept(int depth, json::parse_event_t kind, const json& parsed) {
+    using event = json::parse_event_t;
+    switch (kind) {
+    case event::object_start:
+      keys_.emplace_back();
+      check_depth(depth);
+      break;
+    case event::array_start:
+      check_depth(depth);
+      break;
+    case event::object_end:
+      keys_.pop_back();
+      break;
+    case event::key: {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!keys_.back().insert(key).second && reason_.empty())
+        reason_ = fmt::format("the key \"{}\" comes twice in one object", key);
+      break;
+    }
+    default:
+      break;
+    }
+    return true;
+  }
+
+  const std::string& reason() const { return reason_; }
+
+private:
+  void check_depth(int depth) {
+    if (static_cast<std::size_t>(depth) >= json_depth_max && reason_.empty())
+      reason_ = fmt::format("JSON is nested deeper than {}", json_depth_max);
+  }
+
+  std::vector<std::set<std::string>> keys_;
+  std::string reason_;
+};
+
+// nlohmann reads an integer over 64 bits as a double; its text tells the two
+// apart.
+class number_guard : public nlohmann::json_sax<json> {
+public:
+  bool null() override { return true; }
+
+  bool boolean(bool) override { return true; }
+
+  bool number_integer(number_integer_t) override { return true; }
+
+  bool number_unsigned(number_unsigned_t) override { return true; }
+
+  bool number_float(number_float_t, const string_t& text) override {
+    if (text.find_first_of(".eE") == std::string::npos)
+      reason = fmt::format("the number {} does not fit 64 bits", text);
+    return true;
+  }
+
+  bool string(string_t&) override { return true; }
+
+  bool binary(binary_t&) override { return true; }
+
+  bool start_object(std::size_t) override { return enter(); }
+
+  bool key(string_t&) override { return true; }
+
+  bool end_object() override { return leave(); }
+
+  bool start_array(std::size_t) override { return enter(); }
+
+  bool end_array() override { return leave(); }
+
+  bool parse_error(std::size_t position,
+                   const std::string& token,
+                   const json::exception& failure) override {
+    // An out-of-range number arrives here too: "number overflow parsing".
+    reason = failure.id == 406
+               ? fmt::format("the number {} does not fit 64 bits", token)
+               : fmt::format("malformed JSON at byte {}", position);
+    return false;
+  }
+
+  std::string reason;
+
+private:
+  // Stops before the DOM parser would have to follow; its destructor is
+  // recursive no longer, its callers may be.
+  bool enter() {
+    if (++depth_ > json_depth_max) {
+      reason = fmt::format("JSON is nested deeper than {}", json_depth_max);
+      return false;
+    }
+    return true;
+  }
+
+  bool leave() {
+    --depth_;
+    return true;
+  }
+
+  std::size_t depth_ = 0;
+};
+
+struct measure {
+  std::string_view what;
+  std::size_t bytes = 0;
+
+  result<void> visit(const json& data, std::size_t depth) {
+    switch (data.type()) {
+    case json::value_t::object:
+    case json::value_t::array:
+      if (depth == json_depth_max)
+        return error(
+          errc::invalid_argument,
+          fmt::format("{} is nested deeper than {}", what, json_depth_max));
+      bytes += 2;
+      return data.is_object() ? visit_object(data, depth)
+                              : visit_array(data, depth);
+    case json::value_t::string:
+      return add(data.get_ref<const std::string&>());
+    case json::value_t::number_float:
+      if (!std::isfinite(data.get<double>()))
+        return error(errc::invalid_argument,
+                     fmt::format("{} holds a number that is not finite", what));
+      bytes += 17;
+      return {};
+    case json::value_t::binary:
+    case json::value_t::discarded:
+      return error(errc::invalid_argument,
+                   fmt::format("{} holds something that is not JSON", what));
+    case json::value_t::number_integer:
+      bytes += fmt::formatted_size("{}", data.get<std::int64_t>());
+      return {};
+    case json::value_t::number_unsigned:
+      bytes += fmt::formatted_size("{}", data.get<std::uint64_t>());
+      return {};
+    case json::value_t::boolean:
+      bytes += data.get<bool>() ? 4 : 5;
+      return {};
+    case json::value_t::null:
+      bytes += 4;
+      break;
+    }
+    return {};
+  }
+
+  result<void> visit_object(const json& data, std::size_t depth) {
+    for (const auto& [key, element] : data.get_ref<const json::object_t&>()) {
+      if (auto added = add(key); !added)
+        return added;
+      bytes += 2; // Colon and comma; the last has no comma.
+      if (auto visited = visit(element, depth + 1); !visited)
+        return visited;
+    }
+    bytes -= data.empty() ? 0 : 1;
+    return {};
+  }
+
+  result<void> visit_array(const json& data, std::size_t depth) {
+    for (const auto& element : data.get_ref<const json::array_t&>()) {
+      bytes += 1;
+      if (auto visited = visit(element, depth + 1); !visited)
+        return visited;
+    }
+    bytes -= data.empty() ? 0 : 1;
+    return {};
+  }
+
+  result<void> add(const std::string& text) {
+    if (!is_utf8(text))
+      return error(errc::invalid_argument,
+                   fmt::format("{} holds text that is not UTF-8", what));
+    bytes += text.size() + 2;
+    return {};
+  }
+};
+
+} // namespace
+
+result<json> parse_json(std::string_view text) {
+  number_guard numbers;
+  if (!json::sax_parse(text, &numbers) || !numbers.reason.empty())
+    return error(errc::invalid_argument, numbers.reason);
+  strict_reader reader;
+  auto parsed = json::parse(
+    text,
+    [&reader](int depth, json::parse_event_t kind, json& data) {
+      return reader.accept(depth, kind, data);
+    },
+    false);
+  if (!reader.reason().empty())
+    return error(errc::invalid_argument, reader.reason());
+  return parsed;
+}
+
+std::string to_text(const json& data) {
+  return data.dump();
+}
+
+result<std::size_t> check_json(const json& data, std::string_view what) {
+  measure size{what};
+  if (auto visited = size.visit(data, 0); !visited)
+    return visited.error();
+  return size.bytes;
+}
+
+namespace {
+
+bool is_beyond_signed(const json& number) {
+  return number.is_number_unsigned()
+         && number.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
+}
+
+} // namespace
+
+bool less(const json& left, const json& right) {
+  if (!left.is_number_float() && !right.is_number_float()
+      && is_beyond_signed(left) != is_beyond_signed(right))
+    return is_beyond_signed(right);
+  return left < right;
+}
+
+bool equal(const json& left, const json& right) {
+  if (left.is_array() && right.is_array())
+    return std::ranges::equal(left.get_ref<const json::array_t&>(),
+                              right.get_ref<const json::array_t&>(),
+                              equal);
+  if (left.is_object() && right.is_object())
+    return std::ranges::equal(left.get_ref<const json::object_t&>(),
+                              right.get_ref<const json::object_t&>(),
+                              [](const auto& one, const auto& other) {
+                                return one.first == other.first
+                                       && equal(one.second, other.second);
+                              });
+  if (left.is_number() && right.is_number())
+    return !less(left, right) && !less(right, left);
+  return left == right;
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  const char* next = text.data();
+  const char* const end = next + text.size();
+  // Almost all text is ASCII: eight bytes at a time, then the library.
+  for (std::uint64_t word = 0; end - next >= 8; next += 8) {
+    std::memcpy(&word, next, 8);
+    if ((word & 0x8080808080808080U) != 0)
+      break;
+  }
+  return utf8::is_valid(next, end);
+}
+
+} // namespace troupe

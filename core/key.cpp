@@ -1,0 +1,126 @@
+#include "troupe/core/key.hpp"
+
+#include "troupe/core/json.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t name_bytes_max = 256;
+constexpr std::size_t id_bytes_max = 512;
+constexpr std::string_view blank = " \t\r\n\v\f";
+
+std::string_view trim(std::string_view text) {
+  const auto first = text.find_first_not_of(blank);
+  if (first == std::string_view::npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+// Cut between characters, since reasons go into JSON.
+std::string_view head(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max)
+    return text;
+  while (bytes_max > 0
+         && (static_cast<unsigned char>(text[bytes_max]) & 0xc0U) == 0x80U)
+    --bytes_max;
+  return text.substr(0, bytes_max);
+}
+
+} // namespace
+
+std::string_view prefix_of(scope where) noexcept {
+  switch (where) {
+  case scope::app:
+    return key_prefix_app;
+  case scope::user:
+    return key_prefix_user;
+  case scope::temp:
+    return key_prefix_temp;
+  case scope::session:
+    break;
+  }
+  return {};
+}
+
+scoped_key split_key(std::string_view key) noexcept {
+  for (const auto where : {scope::app, scope::user, scope::temp})
+    if (key.starts_with(prefix_of(where)))
+      return {where, key.substr(prefix_of(where).size())};
+  return {scope::session, key};
+}
+
+result<scoped_key> check_key(std::string_view key) {
+  const auto parts = split_key(key);
+  const auto refuse = [&key](std::string_view why) {
+    const auto shown = is_utf8(key) && key.find('\0') == key.npos
+                         ? head(key, 80)
+                         : std::string_view("?");
+    return error(errc::invalid_argument,
+                 fmt::format("state key '{}' {}", shown, why));
+  };
+  if (parts.name.empty())
+    return refuse("has no name");
+  if (parts.name.size() > name_bytes_max)
+    return refuse("is longer than 256 bytes");
+  if (parts.name.find('\0') != std::string_view::npos)
+    return refuse("holds a NUL byte");
+  if (!is_utf8(parts.name))
+    return refuse("is not UTF-8");
+  if (parts.name.starts_with("__"))
+    return refuse("is reserved: names that start with '__' belong to the "
+                  "runtime");
+  return parts;
+}
+
+std::string join_key(scope where, std::string_view name) {
+  std::string key(prefix_of(where));
+  key += name;
+  return key;
+}
+
+std::string to_string(const session_key& key) {
+  return fmt::format("{}/{}/{}", key.app, key.user, key.id);
+}
+
+result<std::string> check_id(std::string_view id, std::string_view what) {
+  const auto trimmed = trim(id);
+  const auto refuse = [&what](std::string_view why) {
+    return error(errc::invalid_argument, fmt::format("{} {}", what, why));
+  };
+  if (trimmed.empty())
+    return refuse("is empty");
+  if (trimmed.size() > id_bytes_max)
+    return refuse("is longer than 512 bytes");
+  if (trimmed.find('\0') != std::string_view::npos)
+    return refuse("holds a NUL byte");
+  if (!is_utf8(trimmed))
+    return refuse("is not UTF-8");
+  return std::string(trimmed);
+}
+
+result<session_key> check_key(const session_key& key) {
+  auto app = check_id(key.app, "app");
+  if (!app)
+    return app.error();
+  auto user = check_id(key.user, "user");
+  if (!user)
+    return user.error();
+  auto id = check_id(key.id, "session id");
+  if (!id)
+    return id.error();
+  return session_key{std::move(*app), std::move(*user), std::move(*id)};
+}
+
+} // namespace troupe
+
+std::size_t std::hash<troupe::session_key>::operator()(
+  const troupe::session_key& key) const noexcept {
+  const std::hash<std::string_view> of;
+  std::size_t mixed = of(key.id);
+  for (const auto next : {of(key.user), of(key.app)})
+    mixed ^= next + 0x9e3779b97f4a7c15U + (mixed << 6U) + (mixed >> 2U);
+  return mixed;
+}

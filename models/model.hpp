@@ -1,0 +1,73 @@
+// How a model is asked: one request in, a stream of responses out, without a
+// thread that waits.
+
+#pragma once
+
+#include "troupe/core/content.hpp"
+#include "troupe/core/environment.hpp"
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// What a model is told about one tool.
+struct tool_declaration {
+  std::string name;
+  std::string description;
+  /// JSON Schema of the arguments, an object schema.
+  value parameters;
+};
+
+struct model_request {
+  model_request() = default;
+
+  /// The name of the agent that asks.
+  std::string agent;
+  /// The instruction after substitution.
+  std::string system_instruction;
+  /// The conversation so far, oldest first; shared with the session's events.
+  std::vector<std::shared_ptr<const content>> contents;
+  std::vector<tool_declaration> tools;
+  /// Where simulated latency and the like get their time from.
+  std::shared_ptr<troupe::environment> environment;
+  /// Asks the model to give up; it may then answer with anything or not at all.
+  std::stop_token stop;
+};
+
+struct model_response {
+  model_response() = default;
+
+  explicit model_response(content answer) : said(std::move(answer)) {}
+
+  content said;
+  /// One piece of a streamed answer; the whole answer follows.
+  bool partial = false;
+  /// Wire fields for the event (`finishReason`, `usageMetadata`, `errorCode`,
+  /// …) as an object, or null.
+  value extra;
+};
+
+/// Receives partial responses, then exactly one that is not partial, or an
+/// error. May be called on any thread.
+using model_reply = std::function<void(result<model_response>)>;
+
+/// A language model. `generate` returns at once; it may be called from several
+/// threads at the same time.
+class model {
+public:
+  virtual ~model() = default;
+
+  virtual std::string name() const = 0;
+
+  /// Starts one call. What it throws is `errc::model_failed`.
+  virtual void generate(model_request request, model_reply reply) = 0;
+};
+
+using model_ptr = std::shared_ptr<model>;
+
+} // namespace troupe

@@ -1,0 +1,382 @@
+#include "troupe/agents/agent_file.hpp"
+
+#include "troupe/models/scripted_model.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace data = boost::unit_test::data;
+
+tool make_tool(std::string name) {
+  tool_options options;
+  options.name = std::move(name);
+  options.run = [](const json&, tool_context&) { return json(); };
+  return tool(std::move(options));
+}
+
+// A folder of its own for each case.
+struct folder {
+  folder() {
+    auto pattern = (fs::temp_directory_path() / "agent_file.XXXXXX").string();
+    BOOST_REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+    options.tools = make_registry({make_tool("count"), make_tool("measure")});
+    write("replies.json", R"({"*": ["ok"]})");
+  }
+
+  ~folder() { fs::remove_all(path); }
+
+  folder(const folder&) = delete;
+  folder& operator=(const folder&) = delete;
+
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((path / name).parent_path());
+    std::ofstream(path / name, std::ios::binary) << text;
+  }
+
+  result<agent> load(const std::string& text,
+                     const std::string& name = "root_agent.yaml") const {
+    write(name, text);
+    return load_agent_file(path / name, options);
+  }
+
+  // The reason without the folder in it.
+  std::string failure(const std::string& text,
+                      const std::string& name = "root_agent.yaml") const {
+    const auto loaded = load(text, name);
+    BOOST_REQUIRE(!loaded);
+    BOOST_TEST(to_string(loaded.error().code()) == "invalid_argument");
+    return without_folder(loaded.error().message());
+  }
+
+  std::string without_folder(std::string reason) const {
+    const auto shown = path.string() + "/";
+    for (auto at = reason.find(shown); at != std::string::npos;
+         at = reason.find(shown))
+      reason.erase(at, shown.size());
+    return reason;
+  }
+
+  fs::path path;
+  agent_file_options options;
+};
+
+const llm_options& llm_of(const agent& described) {
+  return std::get<llm_options>(described.kind());
+}
+
+struct refusal {
+  std::string text;
+  std::string place;    // What the reason starts with.
+  std::string expected; // What it says somewhere.
+};
+
+std::ostream& operator<<(std::ostream& out, const refusal& shown) {
+  return out << shown.text;
+}
+
+const std::vector<refusal> refusals{
+  {"", "root_agent.yaml:1: ", "expected an agent"},
+  {"- a\n- b\n", "root_agent.yaml:1: ", "a mapping with 'name', not a list"},
+  {"name: a\nmodel: [\n", "root_agent.yaml:", "malformed YAML"},
+  {"name: a\n  model: b\n", "root_agent.yaml:2: ", "malformed YAML"},
+  {"name: a\n---\nname: b\n", "root_agent.yaml:2: ", "second document"},
+  {"name: a\nmodel: scripted:replies.json\nname: b\n",
+   "root_agent.yaml:3: ",
+   "'name' comes twice"},
+  {"name: a\ncolour: red\n", "root_agent.yaml:2: ", "unknown field 'colour'"},
+  {"model: scripted:replies.json\n", "root_agent.yaml:1: ", "'name'"},
+  {"name: user\nmodel: scripted:replies.json\n",
+   "root_agent.yaml:1: ",
+   "'user' is not allowed"},
+  {"model: scripted:replies.json\nname: two words\n",
+   "root_agent.yaml:2: ",
+   "'two words' is not allowed"},
+  {"name: [a]\n", "root_agent.yaml:1: ", "'name' must be text, not a list"},
+  {"name: a\nagent_class: Agent\n",
+   "root_agent.yaml:2: ",
+   "one of LlmAgent, SequentialAgent, ParallelAgent, LoopAgent"},
+  {"name: a\nmodel: scripted:replies.json\nmax_iterations: 3\n",
+   "root_agent.yaml:3: ",
+   "no field 'max_iterations'; LlmAgent has"},
+  {"agent_class: SequentialAgent\nname: a\ninstruction: b\n",
+   "root_agent.yaml:3: ",
+   "no field 'instruction'; SequentialAgent has"},
+  {"agent_class: LoopAgent\nname: a\nmax_iterations: 0\n",
+   "root_agent.yaml:3: ",
+   "at least 1"},
+  {"agent_class: LoopAgent\nname: a\nmax_iterations: \"3\"\n",
+   "root_agent.yaml:3: ",
+   "at least 1"},
+  {"agent_class: LoopAgent\nname: a\nmax_iterations: 99999999999999999999\n",
+   "root_agent.yaml:3: ",
+   "at least 1"},
+  {"name: a\n", "root_agent.yaml:1: ", "--model"},
+  {"name: a\nmodel: gemini-2.5-flash\n",
+   "root_agent.yaml:2: ",
+   "only scripted:FILE models, and --model"},
+  {"name: a\nmodel: scripted:missing.json\n",
+   "root_agent.yaml:2: ",
+   "No such file"},
+  {"name: a\nmodel: 'scripted:'\n", "root_agent.yaml:2: ", "expected a file"},
+  {"name: a\nmodel: scripted:replies.json\noutput_key: app:__x\n",
+   "root_agent.yaml:3: ",
+   "output_key"},
+  {"name: a\nmodel: scripted:replies.json\ninclude_contents: some\n",
+   "root_agent.yaml:3: ",
+   "default or none"},
+  {"name: a\nmodel: scripted:replies.json\ntools:\n  - count\n  - guess\n",
+   "root_agent.yaml:5: ",
+   "unknown tool 'guess'; known tools: count, measure"},
+  {"name: a\nmodel: scripted:replies.json\ntools: [count, {name: count}]\n",
+   "root_agent.yaml:3: ",
+   "'count' comes twice"},
+  {"name: a\nmodel: scripted:replies.json\ntools:\n- name: count\n  args: 1\n",
+   "root_agent.yaml:5: ",
+   "unknown field 'args'"},
+  {"name: a\nmodel: scripted:replies.json\ntools: count\n",
+   "root_agent.yaml:3: ",
+   "'tools' must be a list, not a single value"},
+  {"agent_class: LoopAgent\nname: a\nsub_agents:\n"
+   "- name: b\n  model: scripted:replies.json\n"
+   "- name: b\n  model: scripted:replies.json\n",
+   "root_agent.yaml:6: ",
+   "'b' comes twice in the tree, first at root_agent.yaml:4"},
+  {"agent_class: LoopAgent\nname: a\nsub_agents:\n- config_path: none.yaml\n",
+   "root_agent.yaml:4: ",
+   "'none.yaml': no such file"},
+  {"agent_class: LoopAgent\nname: a\nsub_agents:\n"
+   "- config_path: b.yaml\n  name: b\n",
+   "root_agent.yaml:5: ",
+   "beside config_path"},
+  {"agent_class: LoopAgent\nname: a\nsub_agents: &below\n- name: b\n"
+   "  agent_class: LoopAgent\n  sub_agents: *below\n",
+   "root_agent.yaml:6: ",
+   "inside its own anchor"},
+  {"name: a\nmodel: *nowhere\n", "root_agent.yaml:2: ", "malformed YAML"},
+  {"name: a\ndescription: \xff\n", "root_agent.yaml:2: ", "not UTF-8"},
+  {"name: a\ndescription: b\x04\n", "root_agent.yaml:2: ", "control character"},
+  {"name: a\n[b]: c\n", "root_agent.yaml:2: ", "field name"},
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(agent_file)
+
+BOOST_FIXTURE_TEST_CASE(describes_an_llm_agent, folder) {
+  const auto loaded = load(R"(# a comment
+name: writer
+description: Writes.
+model: scripted:replies.json
+instruction: |
+  Write about {topic}.
+output_key: user:draft
+include_contents: none
+tools:
+  - count
+  - name: measure
+)");
+  BOOST_REQUIRE(loaded);
+  BOOST_TEST(loaded->name() == "writer");
+  BOOST_TEST(loaded->description() == "Writes.");
+  const auto& read = llm_of(*loaded);
+  BOOST_TEST(std::get<std::string>(read.instruction.source())
+             == "Write about {topic}.\n");
+  BOOST_TEST(read.output_key == "user:draft");
+  BOOST_CHECK(read.include_contents == include_contents::none);
+  BOOST_REQUIRE(read.tools.size() == 2U);
+  BOOST_TEST(read.tools[1].name() == "measure");
+  BOOST_TEST(read.model->name() == "scripted:replies.json");
+}
+
+BOOST_FIXTURE_TEST_CASE(describes_every_class, folder) {
+  write("below/inner.yaml", "name: inner\nmodel: scripted:../replies.json\n");
+  const auto loaded = load(R"(agent_class: SequentialAgent
+name: all
+sub_agents:
+- agent_class: ParallelAgent
+  name: lanes
+  description: Side by side.
+  sub_agents:
+  - config_path: below/inner.yaml
+- agent_class: LoopAgent
+  name: again
+  max_iterations: 3
+- agent_class: LoopAgent
+  name: endless
+)");
+  BOOST_REQUIRE(loaded);
+  BOOST_CHECK(std::holds_alternative<agent::sequence>(loaded->kind()));
+  BOOST_REQUIRE(loaded->sub_agents().size() == 3U);
+  const auto& lanes = loaded->sub_agents()[0];
+  BOOST_CHECK(std::holds_alternative<parallel_options>(lanes.kind()));
+  BOOST_TEST(lanes.description() == "Side by side.");
+  BOOST_TEST(lanes.sub_agents().at(0).name() == "inner");
+  const auto iterations = [&loaded](std::size_t index) {
+    return std::get<loop_options>(loaded->sub_agents()[index].kind())
+      .max_iterations.value_or(0);
+  };
+  BOOST_TEST(iterations(1) == 3U);
+  BOOST_TEST(iterations(2) == 0U);
+}
+
+BOOST_FIXTURE_TEST_CASE(json_is_yaml, folder) {
+  const auto loaded = load("{\n\t\"name\": \"a\",\n\t\"model\": "
+                           "\"scripted:replies.json\",\n\t\"instruction\": "
+                           "\"\\ud83e\\udd89 \\\\ud83e \\/\", \"tools\": "
+                           "[\"count\"]\n}\n",
+                           "agent.json");
+  BOOST_REQUIRE(loaded);
+  BOOST_TEST(std::get<std::string>(llm_of(*loaded).instruction.source())
+             == "\xf0\x9f\xa6\x89 \\ud83e /");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_json_error_names_its_line, folder) {
+  const auto reason
+    = failure("{\n  \"name\": \"a\",\n  \"name\": \"b\"\n}\n", "agent.json");
+  BOOST_TEST(reason.starts_with("agent.json:3: "), reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_stands_for_its_root_agent, folder) {
+  load("name: root\nmodel: scripted:replies.json\n").value();
+  BOOST_TEST(load_agent_file(path, options).value().name() == "root");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_missing_file_is_not_found, folder) {
+  const auto loaded = load_agent_file(path / "none.yaml", options);
+  BOOST_REQUIRE(!loaded);
+  BOOST_CHECK(loaded.error().code() == errc::not_found);
+  BOOST_TEST(
+    load_agent_file(path, options).error().message().find("root_agent.yaml")
+    != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(another_model_replaces_all_of_them, folder) {
+  options.model = open_model("scripted:replies.json", path).value();
+  const auto loaded = load("agent_class: SequentialAgent\nname: all\n"
+                           "sub_agents:\n- name: a\n- name: b\n"
+                           "  model: gemini-2.5-flash\n");
+  BOOST_REQUIRE(loaded);
+  for (const auto& below : loaded->sub_agents())
+    BOOST_TEST(llm_of(below).model == options.model);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_script_is_one_model_in_the_whole_tree, folder) {
+  write("replies2.json", R"({"*": ["other"]})");
+  write("below/c.yaml", "name: c\nmodel: scripted:../replies.json\n");
+  const auto loaded = load("agent_class: SequentialAgent\nname: all\n"
+                           "sub_agents:\n"
+                           "- {name: a, model: 'scripted:replies.json'}\n"
+                           "- {name: b, model: 'scripted:./replies.json'}\n"
+                           "- config_path: below/c.yaml\n"
+                           "- {name: d, model: 'scripted:replies2.json'}\n")
+                        .value();
+  const auto model = [&loaded](std::size_t index) {
+    return llm_of(loaded.sub_agents().at(index)).model;
+  };
+  BOOST_TEST(model(0) == model(1));
+  BOOST_TEST(model(0) == model(2));
+  BOOST_TEST(model(0) != model(3));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_model_is_inherited_from_the_llm_agent_above, folder) {
+  const auto loaded = load("name: a\nmodel: scripted:replies.json\n"
+                           "sub_agents:\n- name: b\n");
+  BOOST_REQUIRE(loaded);
+  BOOST_TEST(llm_of(loaded->sub_agents().at(0)).model == llm_of(*loaded).model);
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       refuses_what_breaks_a_rule,
+                       data::make(refusals)) {
+  const auto reason = failure(sample.text);
+  BOOST_TEST(reason.starts_with(sample.place), reason);
+  BOOST_TEST(reason.find(sample.expected) != std::string::npos, reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_names_the_file_that_it_is_in, folder) {
+  write("below/b.yaml", "name: b\nmodel: scripted:replies.json\nfoo: 1\n");
+  const auto reason = failure("agent_class: LoopAgent\nname: a\nsub_agents:\n"
+                              "- config_path: below/b.yaml\n");
+  BOOST_TEST(reason.starts_with("below/b.yaml:3: "), reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_circle_of_files_is_named, folder) {
+  write(
+    "b.yaml",
+    "agent_class: LoopAgent\nname: b\nsub_agents:\n- config_path: c.yaml\n");
+  write(
+    "c.yaml",
+    "agent_class: LoopAgent\nname: c\nsub_agents:\n- config_path: ./b.yaml\n");
+  const auto reason = failure("agent_class: LoopAgent\nname: a\nsub_agents:\n"
+                              "- config_path: b.yaml\n");
+  BOOST_TEST(reason.starts_with("c.yaml:4: "), reason);
+  BOOST_TEST(reason.find("b.yaml -> c.yaml -> b.yaml") != std::string::npos,
+             reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_broken_script_is_named, folder) {
+  write("bad.json", R"({"a": [], "a": []})");
+  const auto reason = failure("name: a\nmodel: scripted:bad.json\n");
+  BOOST_TEST(reason.starts_with("root_agent.yaml:2: "), reason);
+  BOOST_TEST(reason.find("comes twice") != std::string::npos, reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(too_deep_a_tree_is_refused, folder) {
+  std::string text;
+  for (std::size_t depth = 0; depth <= agent_file_depth_max; ++depth)
+    text += fmt::format("{{agent_class: LoopAgent, name: a{}, sub_agents: [",
+                        depth);
+  for (std::size_t depth = 0; depth <= agent_file_depth_max; ++depth)
+    text += "]}";
+  BOOST_TEST(failure(text).find("deeper than 64") != std::string::npos);
+  BOOST_TEST(
+    failure(std::string(100'000, '[')).starts_with("root_agent.yaml:"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_long_chain_of_files_is_refused, folder) {
+  for (std::size_t step = 0; step <= agent_file_depth_max; ++step)
+    write(fmt::format("a{}.yaml", step),
+          fmt::format("agent_class: LoopAgent\nname: a{}\nsub_agents:\n"
+                      "- config_path: a{}.yaml\n",
+                      step,
+                      step + 1));
+  const auto reason
+    = failure("agent_class: LoopAgent\nname: root\nsub_agents:\n"
+              "- config_path: a0.yaml\n");
+  BOOST_TEST(reason.find("deeper than 64") != std::string::npos, reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(too_many_agents_are_refused, folder) {
+  std::string text = "agent_class: LoopAgent\nname: a\nsub_agents:\n";
+  for (std::size_t count = 0; count < agent_file_agents_max; ++count)
+    text += fmt::format("- {{agent_class: LoopAgent, name: b{}}}\n", count);
+  BOOST_TEST(failure(text).find("more than 10000 agents") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(aliases_of_aliases_do_not_blow_up, folder) {
+  std::string text = "name: a\nmodel: scripted:replies.json\ntools:\n"
+                     "- &a0 [count, count]\n";
+  for (int step = 1; step < 60; ++step)
+    text += fmt::format("- &a{} [*a{}, *a{}]\n", step, step - 1, step - 1);
+  BOOST_TEST(failure(text).find("a tool's name") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace troupe

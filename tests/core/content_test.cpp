@@ -1,0 +1,117 @@
+// What was said: the wire form of contents and parts.
+
+#include "troupe/core/content.hpp"
+
+#include "../outcome.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+result<content> read(std::string_view text) {
+  return content_from_json(parse_json(text).value());
+}
+
+std::string rewritten(std::string_view text) {
+  return to_text(to_json(read(text).value()));
+}
+
+// Wire texts that are written as they were read.
+const std::vector<std::string> faithful = {
+  R"({"parts":[]})",
+  R"({"parts":[],"role":"user"})",
+  R"({"parts":[{"text":"hi"},{"text":""}],"role":"user"})",
+  R"({"parts":[{"text":"hm","thought":true}],"role":"model"})",
+  R"({"parts":[{"functionCall":{"args":{"a":[1]},"id":"c1","name":"f"}}],"role":"model"})",
+  R"({"parts":[{"functionCall":{"args":{},"name":"f"},"thoughtSignature":"x"}]})",
+  R"({"parts":[{"functionResponse":{"id":"c1","name":"f","response":{"result":1}}}],"role":"user"})",
+  R"({"parts":[{"inlineData":{"data":"AAAA","mimeType":"image/png"}}]})",
+  R"({"parts":[{"codeExecutionResult":{"outcome":"OUTCOME_OK"}},{}]})",
+  R"({"parts":[{"text":"x","videoMetadata":{"fps":1}}]})",
+};
+
+const std::vector<std::pair<std::string, std::string>> refused = {
+  {R"([])", "content"},
+  {R"({"role": 1})", "role"},
+  {R"({"parts": {}})", "parts"},
+  {R"({"parts": ["hi"]})", "part"},
+  {R"({"parts": [{"text": 1}]})", "text"},
+  {R"({"parts": [{"text": "a", "thought": "yes"}]})", "thought"},
+  {R"({"parts": [{"functionCall": []}]})", "functionCall"},
+  {R"({"parts": [{"functionCall": {"args": {}}}]})", "name"},
+  {R"({"parts": [{"functionCall": {"name": "f", "args": [1]}}]})", "args"},
+  {R"({"parts": [{"functionCall": {"name": "f", "id": 7}}]})", "id"},
+  {R"({"parts": [{"functionResponse": {"name": "f", "response": 1}}]})",
+   "response"},
+  {R"({"parts": [{"functionResponse": {"response": {}}}]})", "name"},
+  {R"({"parts": [{"text": "a", "functionCall": {"name": "f"}}]})", "one thing"},
+  {R"({"parts": [{"functionCall": {"name": "f"}, "functionResponse": {"name": "f"}}]})",
+   "one thing"},
+  {R"({"parts": [{"function_call": {"name": "f"}, "functionCall": {"name": "f"}}]})",
+   "function"},
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(contents)
+
+BOOST_DATA_TEST_CASE(what_was_read_is_written_again,
+                     data::make(faithful),
+                     text) {
+  BOOST_TEST(rewritten(text) == text);
+  BOOST_TEST((read(text).value() == read(rewritten(text)).value()));
+}
+
+BOOST_AUTO_TEST_CASE(snake_case_is_read_and_camel_case_written) {
+  BOOST_TEST(
+    rewritten(
+      R"({"parts": [{"function_call": {"name": "f"}, "thought_signature": "s"},
+                    {"function_response": {"name": "f", "response": {"x_y": 1}}},
+                    {"inline_data": {"data": ""}}]})")
+    == R"({"parts":[{"functionCall":{"args":{},"name":"f"},"thoughtSignature":"s"},)"
+       R"({"functionResponse":{"name":"f","response":{"x_y":1}}},)"
+       R"({"inlineData":{"data":""}}]})");
+}
+
+BOOST_AUTO_TEST_CASE(a_null_field_is_an_absent_one) {
+  BOOST_TEST(rewritten(R"({"role": null, "parts": [
+               {"text": "a", "thought": null, "functionCall": null}]})")
+             == R"({"parts":[{"text":"a"}]})");
+}
+
+BOOST_AUTO_TEST_CASE(bad_contents_are_refused_with_the_name_of_the_field) {
+  for (const auto& [text, field] : refused)
+    BOOST_TEST_CONTEXT(text) {
+      BOOST_TEST(code_of(read(text)) == "invalid_argument");
+      BOOST_TEST(reason_of(read(text)).find(field) != std::string::npos,
+                 reason_of(read(text)));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_text_is_all_text_parts_but_thoughts) {
+  const auto said
+    = read(R"({"parts": [{"text": "a"}, {"text": "hm", "thought": true},
+                         {"functionCall": {"name": "f"}}, {"text": "b"}]})")
+        .value();
+  BOOST_TEST(said.text() == "ab");
+  BOOST_TEST(content().text().empty());
+  BOOST_TEST(content().empty());
+  BOOST_TEST(!said.empty());
+}
+
+BOOST_AUTO_TEST_CASE(short_forms_say_who_speaks) {
+  BOOST_TEST(to_text(to_json(text("{} words", 7)))
+             == R"({"parts":[{"text":"7 words"}],"role":"model"})");
+  BOOST_TEST(to_text(to_json(user_text("{}")))
+             == R"({"parts":[{"text":"{}"}],"role":"user"})");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

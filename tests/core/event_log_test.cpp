@@ -1,0 +1,200 @@
+// A session's history: slices that never change, and the two filters of `get`.
+
+#include "troupe/core/event_log.hpp"
+
+#include "../random.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+constexpr auto sizes = {0, 1, 2, 31, 32, 33, 63, 64, 65, 100, 5000};
+
+timestamp at(int second) {
+  return timestamp(std::chrono::seconds(second));
+}
+
+class history {
+public:
+  void add(int second) {
+    event said;
+    said.id = std::to_string(count_++);
+    said.timestamp = at(second);
+    log_.push_back(std::make_shared<const event>(std::move(said)));
+  }
+
+  void grow_to(int count) {
+    while (count_ < count)
+      add(count_);
+  }
+
+  event_slice slice() const { return log_.slice(); }
+
+  const event_log& log() const { return log_; }
+
+private:
+  event_log log_;
+  int count_ = 0;
+};
+
+std::vector<int> ids(const event_slice& slice) {
+  std::vector<int> seen;
+  for (const auto& said : slice)
+    seen.push_back(std::stoi(said.id));
+  BOOST_REQUIRE_EQUAL(seen.size(), slice.size());
+  return seen;
+}
+
+std::vector<int> counting(int from, int to) {
+  std::vector<int> numbers;
+  for (; from < to; ++from)
+    numbers.push_back(from);
+  return numbers;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(event_logs)
+
+BOOST_DATA_TEST_CASE(a_slice_is_what_was_there_when_it_was_taken,
+                     data::make(sizes),
+                     size) {
+  history events;
+  events.grow_to(size);
+  const auto slice = events.slice();
+  events.grow_to(3 * size + 70);
+  BOOST_TEST(ids(slice) == counting(0, size), boost::test_tools::per_element());
+  BOOST_TEST(slice.empty() == (size == 0));
+  BOOST_TEST(ids(events.slice()) == counting(0, 3 * size + 70),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(every_slice_on_the_way_stays_as_it_was) {
+  history events;
+  std::vector<event_slice> slices;
+  for (int count = 0; count <= 200; ++count) {
+    slices.push_back(events.slice());
+    events.add(count);
+  }
+  for (int count = 0; count <= 200; ++count)
+    BOOST_TEST(ids(slices[std::size_t(count)]) == counting(0, count),
+               boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(recent_events_are_the_last_ones, data::make(sizes), size) {
+  history events;
+  events.grow_to(size);
+  for (const auto count : sizes)
+    BOOST_TEST(ids(events.slice().recent(std::size_t(count)))
+                 == counting(std::max(0, size - count), size),
+               boost::test_tools::per_element());
+  BOOST_TEST(ids(events.slice().recent(SIZE_MAX)) == counting(0, size),
+             boost::test_tools::per_element());
+  BOOST_TEST(ids(events.slice().recent(40).recent(3))
+               == counting(std::max(0, size - 3), size),
+             boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(after_is_inclusive, data::make(sizes), size) {
+  history events;
+  events.grow_to(size);
+  for (const int second : {-1, 0, 1, 31, 32, 33, 4999, 5000})
+    BOOST_TEST(ids(events.slice().after(at(second)))
+                 == counting(std::max(0, second), size),
+               boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(after_looks_at_each_event_whatever_their_order,
+                     data::xrange(30),
+                     seed) {
+  random_source random(static_cast<std::uint64_t>(seed));
+  history events;
+  std::vector<int> seconds(random.below(150));
+  for (auto& second : seconds) {
+    second = static_cast<int>(random.below(20));
+    events.add(second);
+  }
+  for (int from = 0; from <= 20; ++from) {
+    std::vector<int> expected;
+    for (std::size_t index = 0; index < seconds.size(); ++index)
+      if (seconds[index] >= from)
+        expected.push_back(static_cast<int>(index));
+    BOOST_TEST(ids(events.slice().after(at(from))) == expected,
+               boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(filters_are_applied_in_the_order_they_are_called) {
+  history events;
+  for (const int second : {9, 1, 8, 2, 7})
+    events.add(second);
+  BOOST_TEST(ids(events.slice().recent(3).after(at(7))) == std::vector({2, 4}),
+             boost::test_tools::per_element());
+  BOOST_TEST(ids(events.slice().after(at(7)).recent(3))
+               == std::vector({0, 2, 4}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(ends_and_places_of_a_slice) {
+  history events;
+  events.grow_to(40);
+  const auto slice = events.slice().recent(10);
+  BOOST_TEST(slice.front().id == "30");
+  BOOST_TEST(slice.back().id == "39");
+  BOOST_TEST(slice[5]->id == "35");
+  BOOST_TEST(events.log().size() == 40U);
+  BOOST_TEST(events.log()[39]->id == "39");
+  BOOST_TEST(event_slice().empty());
+  BOOST_TEST(ids(event_slice().recent(5).after(at(0))).empty());
+}
+
+BOOST_AUTO_TEST_CASE(events_are_shared_not_copied) {
+  history events;
+  events.grow_to(3);
+  BOOST_TEST(events.slice()[1].get() == events.log()[1].get());
+}
+
+BOOST_AUTO_TEST_CASE(a_slice_outlives_its_log) {
+  event_slice kept;
+  {
+    history events;
+    events.grow_to(100);
+    kept = events.slice().recent(60);
+  }
+  BOOST_TEST(ids(kept) == counting(40, 100), boost::test_tools::per_element());
+}
+
+// What the thread sanitizer looks at: the owner appends beside readers of what
+// came before.
+BOOST_AUTO_TEST_CASE(slices_are_read_while_the_owner_appends) {
+  history events;
+  events.grow_to(20);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> readers;
+  for (int step = 0; step < 3; ++step) {
+    events.grow_to(20 + step * 13);
+    readers.emplace_back([slice = events.slice(), &wrong] {
+      for (int round = 0; round < 300; ++round)
+        for (std::size_t index = 0; index < slice.size(); ++index)
+          wrong += slice[index]->id != std::to_string(index) ? 1 : 0;
+    });
+  }
+  events.grow_to(3000);
+  for (auto& reader : readers)
+    reader.join();
+  BOOST_TEST(wrong == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
