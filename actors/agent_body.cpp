@@ -1,0 +1,234 @@
+#include "troupe/actors/agent_body.hpp"
+
+#include "troupe/agents/llm_turn.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+// Suspends for a fan-out; the lane starts its lanes and goes on when they have
+// ended.
+class lanes_await {
+public:
+  lanes_await(lane_actor& lane, fan_out request)
+    : lane_(lane),
+      request_(std::move(request)) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) {
+    request_.waiting = waiting;
+    lane_.start_lanes(request_);
+  }
+
+  result<bool> await_resume() { return std::move(request_.outcome); }
+
+private:
+  lane_actor& lane_;
+  fan_out request_;
+};
+
+// Lets the lane hear what was sent to it, and other actors have their turn.
+class turn_await {
+public:
+  explicit turn_await(lane_actor& lane) : lane_(lane) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) { lane_.post(waiting); }
+
+  void await_resume() const {
+    if (lane_.cancelled())
+      throw *lane_.cancelled();
+  }
+
+private:
+  lane_actor& lane_;
+};
+
+// Refuses a call of an agent that is on the stack already, and a stack that is
+// too deep.
+void check_stack(const lane_actor& lane,
+                 const invocation_context* caller,
+                 const agent& which) {
+  std::size_t depth = 1;
+  for (const auto* above = caller; above != nullptr; above = above->caller()) {
+    if (above->agent_name() == which.name())
+      throw error(errc::circular_agent_call,
+                  fmt::format("agent '{}' is already running above '{}'",
+                              which.name(),
+                              caller->agent_name()));
+    ++depth;
+  }
+  const auto depth_max = lane.shared_run()->options.agent_depth_max;
+  if (depth > depth_max)
+    throw error(errc::limit_exceeded,
+                fmt::format("agent '{}' would run {} agents deep, the limit is "
+                            "{}",
+                            which.name(),
+                            depth,
+                            depth_max));
+}
+
+std::vector<tool_declaration> declare(const std::vector<tool>& tools) {
+  std::vector<tool_declaration> declared;
+  declared.reserve(tools.size());
+  for (const auto& known : tools)
+    declared.push_back({known.name(), known.description(), known.parameters()});
+  return declared;
+}
+
+std::vector<tool_call> calls_of(const event& said,
+                                const std::vector<tool>& tools) {
+  std::vector<tool_call> calls;
+  for (const auto& element : said.content.parts) {
+    const auto* wanted = element.call();
+    if (wanted == nullptr)
+      continue;
+    auto& added = calls.emplace_back();
+    added.call = *wanted;
+    const auto found = std::ranges::find(tools, wanted->name, &tool::name);
+    if (found != tools.end()) {
+      added.which = &*found;
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const auto& known : tools)
+      names.push_back(known.name());
+    added.outcome
+      = error(errc::not_found,
+              fmt::format("there is no tool '{}'; the tools are: {}",
+                          wanted->name,
+                          fmt::join(names, ", ")));
+  }
+  return calls;
+}
+
+task<> run_llm(invocation_context& context, const llm_options& options) {
+  for (;;) {
+    context.renew();
+    auto instruction = resolve_instruction(options.instruction, context);
+    if (!instruction)
+      throw instruction.error();
+    model_request request;
+    request.agent = options.name;
+    request.system_instruction = std::move(*instruction);
+    request.contents = visible_contents(context.events(),
+                                        options.name,
+                                        context.branch(),
+                                        options.include_contents);
+    request.tools = declare(options.tools);
+    auto response = co_await context.ask(options.model, std::move(request));
+    auto said = make_response_event(
+      options, std::move(response), *context.lane().facts().environment);
+    const auto stored = co_await context.emit(std::move(said));
+    auto calls = calls_of(*stored, options.tools);
+    if (calls.empty())
+      co_return;
+    auto answered = co_await context.call(std::move(calls));
+    const auto told
+      = co_await context.emit(make_tool_event(std::move(answered)));
+    if (is_final(*told))
+      co_return;
+  }
+}
+
+task<> run_sequence(invocation_context& context, const agent& which) {
+  for (const auto& next : which.sub_agents())
+    co_await context.run(next);
+}
+
+task<> run_loop(lane_actor& lane,
+                invocation_context& context,
+                const agent& which,
+                const loop_options& options) {
+  if (which.sub_agents().empty())
+    co_return;
+  for (std::uint64_t count = 0; count != options.max_iterations; ++count)
+    for (const auto& next : which.sub_agents()) {
+      co_await context.run(next);
+      if (context.has_escalated())
+        co_return;
+      // Sub-agents that never wait must not keep a cancellation out.
+      co_await turn_await(lane);
+    }
+}
+
+task<> run_lanes(lane_actor& lane,
+                 invocation_context& context,
+                 const agent& which,
+                 const parallel_options& options) {
+  fan_out request;
+  request.which = &which;
+  request.caller = &context;
+  request.lanes_max = std::min(options.lanes_max.value_or(SIZE_MAX),
+                               lane.shared_run()->options.lanes_max);
+  auto outcome = co_await lanes_await(lane, std::move(request));
+  if (!outcome)
+    throw outcome.error();
+  if (*outcome)
+    context.mark_escalated();
+}
+
+task<>
+run_body(lane_actor& lane, invocation_context& context, const agent& which) {
+  const auto& kind = which.kind();
+  if (const auto* llm = std::get_if<llm_options>(&kind))
+    co_await run_llm(context, *llm);
+  else if (std::holds_alternative<agent::sequence>(kind))
+    co_await run_sequence(context, which);
+  else if (const auto* lanes = std::get_if<parallel_options>(&kind))
+    co_await run_lanes(lane, context, which, *lanes);
+  else if (const auto* loop = std::get_if<loop_options>(&kind))
+    co_await run_loop(lane, context, which, *loop);
+  else
+    co_await std::get<agent::custom>(kind).run(context);
+}
+
+// Tells the observer of the run that an agent starts and, however it ends, that
+// it has ended.
+class announcement {
+public:
+  announcement(const run_options& options, const std::string& name)
+    : options_(options),
+      name_(name) {
+    if (options_.on_agent)
+      options_.on_agent(name_, true);
+  }
+
+  ~announcement() {
+    if (options_.on_agent)
+      options_.on_agent(name_, false);
+  }
+
+  announcement(const announcement&) = delete;
+  announcement& operator=(const announcement&) = delete;
+
+private:
+  const run_options& options_;
+  const std::string& name_;
+};
+
+} // namespace
+
+task<bool> run_agent(lane_actor& lane,
+                     const invocation_context* caller,
+                     const agent& which,
+                     std::string branch) {
+  check_stack(lane, caller, which);
+  const announcement announced(lane.shared_run()->options, which.name());
+  invocation_context context(lane, which.name(), std::move(branch), caller);
+  co_await run_body(lane, context, which);
+  co_await context.emit_leftovers();
+  co_return context.has_escalated();
+}
+
+task<bool> lane_actor::run(invocation_context& caller, const agent& which) {
+  return run_agent(*this, &caller, which, caller.branch());
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,60 @@
+// One application: its `app:` keys, held by their only writer, and the way to
+// its users.
+//
+// The widest owner: what climbs this far is committed here. Every look-up
+// enters here, behind the answers on their way down, so that it sees one
+// consistent cut.
+
+#pragma once
+
+#include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/user_actor.hpp"
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe::actors {
+
+class app_actor final : public owner_actor {
+public:
+  app_actor(caf::actor_config& config,
+            std::shared_ptr<setup> shared,
+            std::string name);
+
+  caf::behavior make_behavior() override;
+
+protected:
+  void receive(letter_ptr received) override;
+  void settle() override;
+  void let_go() override;
+  error closed_reason() const override;
+
+private:
+  struct child {
+    caf::strong_actor_ptr user;
+    // While the user is being removed: what asks for it meanwhile.
+    std::unique_ptr<letter_list> parked;
+  };
+
+  void receive(std::unique_ptr<create> wanted);
+  /// Adds the app's root and sends the letter on to its user.
+  template <class Letter>
+  void pass_down(std::unique_ptr<Letter> wanted);
+  void receive(std::unique_ptr<list> wanted);
+  void receive(std::unique_ptr<read_state> wanted);
+  void receive(std::unique_ptr<remove> wanted);
+  void receive(std::unique_ptr<remove_user> wanted);
+  void receive_removed(std::unique_ptr<remove_user> removed);
+
+  void judge(user_climb& next);
+
+  const std::string name_;
+  scope_state state_;
+  std::unordered_map<std::string, child> users_;
+  // Judged since the last answers went down.
+  std::vector<std::unique_ptr<user_climb>> judged_;
+};
+
+} // namespace troupe::actors

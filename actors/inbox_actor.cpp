@@ -1,0 +1,123 @@
+#include "troupe/actors/inbox_actor.hpp"
+
+#include "troupe/actors/messages.hpp"
+#include "troupe/actors/scheduler.hpp"
+#include "troupe/actors/setup.hpp"
+
+#include <caf/actor_system.hpp>
+
+namespace troupe::actors {
+
+namespace {
+
+// A CAF message on its way through the inbox.
+struct wrapped : letter {
+  explicit wrapped(caf::mailbox_element_ptr sent)
+    : letter(letter_kind::wrapped),
+      element(std::move(sent)) {}
+
+  void fail(const error&) override {
+    // Requests are bounced by CAF when it finds its own mailbox closed.
+  }
+
+  caf::mailbox_element_ptr element;
+};
+
+// Letters handled before other actors get their turn.
+constexpr int rounds_max = 4;
+
+} // namespace
+
+inbox_actor::inbox_actor(caf::actor_config& config,
+                         std::shared_ptr<setup> shared)
+  : caf::event_based_actor(config),
+    shared_(std::move(shared)) {
+  shared_->actors.enter(0);
+}
+
+void inbox_actor::wake() {
+  // The scheduler holds a reference while the actor is queued.
+  intrusive_ptr_add_ref(ctrl());
+  schedule(home_system(), this);
+}
+
+void inbox_actor::tell(letter_ptr sent) {
+  switch (inbox_.push(sent)) {
+  case inbox::pushed::wake:
+    wake();
+    break;
+  case inbox::pushed::closed:
+    sent->fail(closed_reason());
+    break;
+  case inbox::pushed::quiet:
+    break;
+  }
+}
+
+void inbox_actor::enqueue(caf::mailbox_element_ptr sent,
+                          caf::execution_unit* unit) {
+  letter_ptr carried = std::make_unique<wrapped>(std::move(sent));
+  switch (inbox_.push(carried)) {
+  case inbox::pushed::wake:
+    wake();
+    break;
+  case inbox::pushed::closed:
+    caf::event_based_actor::enqueue(
+      std::move(static_cast<wrapped&>(*carried).element), unit);
+    break;
+  case inbox::pushed::quiet:
+    break;
+  }
+}
+
+void inbox_actor::launch(caf::execution_unit*, bool, bool hide) {
+  // Nothing runs before the first letter: spawning costs no turn of the
+  // scheduler.
+  if (!hide)
+    register_at_system();
+}
+
+void inbox_actor::handle(letter_ptr received) {
+  if (received->kind == letter_kind::wrapped)
+    reactivate(*static_cast<wrapped&>(*received).element);
+  else if (received->kind == letter_kind::errand)
+    static_cast<errand&>(*received).work();
+  else
+    receive(std::move(received));
+}
+
+caf::resumable::resume_result inbox_actor::resume(caf::execution_unit* unit,
+                                                  std::size_t) {
+  if (!activate(unit))
+    return done;
+  for (int round = 0; round < rounds_max; ++round) {
+    auto letters = inbox_.take();
+    while (!letters.empty() && !getf(is_shutting_down_flag))
+      handle(letters.pop_front());
+    while (!letters.empty())
+      letters.pop_front()->fail(closed_reason());
+    if (!getf(is_shutting_down_flag))
+      rest();
+    if (finalize())
+      return done;
+    if (inbox_.try_sleep())
+      return awaiting_message;
+  }
+  return resume_later;
+}
+
+void inbox_actor::on_exit() {
+  let_go();
+  for (auto left = inbox_.close(); !left.empty();) {
+    auto next = left.pop_front();
+    if (next->kind == letter_kind::wrapped)
+      // CAF answers what its closed mailbox refuses.
+      caf::event_based_actor::enqueue(
+        std::move(static_cast<wrapped&>(*next).element), nullptr);
+    else
+      next->fail(closed_reason());
+  }
+  shared_->actors.leave(0);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,216 @@
+#include "troupe/actors/invocation_actor.hpp"
+
+#include "troupe/actors/append_letter.hpp"
+#include "troupe/actors/owner_actor.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+
+namespace {
+
+delta share_of(const delta& whole, scope where) {
+  auto owned = whole;
+  for (const auto other :
+       {scope::session, scope::user, scope::app, scope::temp})
+    if (other != where)
+      owned.drop(other);
+  return owned;
+}
+
+} // namespace
+
+invocation_actor::invocation_actor(caf::actor_config& config,
+                                   std::shared_ptr<run_shared> run,
+                                   agent which,
+                                   event message)
+  : lane_actor(config, run, std::move(which), run->control->stop),
+    message_(std::move(message)) {}
+
+void invocation_actor::receive(letter_ptr received) {
+  switch (received->kind) {
+  case letter_kind::begin:
+    return begin();
+  case letter_kind::start_run:
+    run_->view = static_cast<start_run&>(*received).view;
+    return;
+  case letter_kind::append:
+    return receive(take_as<append>(std::move(received)));
+  case letter_kind::emit: {
+    const auto& sent = static_cast<actors::emit&>(*received);
+    return send(*sent.from, *sent.request);
+  }
+  case letter_kind::cancel:
+    return receive(static_cast<struct cancel&>(*received));
+  default:
+    return lane_actor::receive(std::move(received));
+  }
+}
+
+// -- the turn on the session
+// ---------------------------------------------------
+
+void invocation_actor::begin() {
+  const auto initial = share_of(message_.actions.state_delta, scope::temp);
+  if (!initial.empty()) {
+    // Before anything runs there is nobody to race with.
+    std::vector<resolution> resolved;
+    if (auto judged = temp_.judge(
+          initial.share(scope::temp), resolved, false, run_->facts.limits);
+        !judged)
+      return end(judged.error());
+    temp_.install();
+    run_->publish_temp(temp_.keys());
+  }
+  auto message = make_append(std::move(message_), {}, *run_->shared);
+  if (!message)
+    return end(message.error());
+  const auto self = caf::actor_cast<caf::strong_actor_ptr>(this);
+  auto wanted = std::make_unique<start_run>();
+  wanted->key = run_->facts.session;
+  wanted->invocation = self;
+  wanted->policy = run_->options.policy;
+  wanted->message = std::move(*message);
+  wanted->message->reply_to = self;
+  as_inbox(run_->app).tell(std::move(wanted));
+}
+
+void invocation_actor::receive(struct cancel& wished) {
+  if (cancelled())
+    return;
+  cancel_lane(wished.reason);
+  if (started_)
+    return;
+  // It may still stand in the session's queue of runs; its message is then
+  // refused.
+  leave_session();
+}
+
+void invocation_actor::leave_session() {
+  auto leaving = std::make_unique<end_run>();
+  leaving->key = run_->facts.session;
+  leaving->invocation = this;
+  as_inbox(run_->app).tell(std::move(leaving));
+}
+
+void invocation_actor::finish(result<bool> outcome) {
+  if (!outcome && cancelled() && outcome.error().code() == errc::cancelled)
+    outcome = *cancelled();
+  end(outcome ? result<void>() : result<void>(outcome.error()));
+}
+
+void invocation_actor::end(result<void> outcome) {
+  leave_session();
+  {
+    const std::lock_guard guard(run_->mutex);
+    if (!run_->abandoned.empty() && !outcome)
+      outcome = error(outcome.error().code(),
+                      fmt::format("{} (abandoned tools that did not stop: {})",
+                                  outcome.error().message(),
+                                  fmt::join(run_->abandoned, ", ")));
+  }
+  run_->control->end(std::move(outcome));
+  quit();
+}
+
+// -- the funnel
+// ----------------------------------------------------------------
+
+void invocation_actor::emit(emit_request& request) {
+  send(*this, request);
+}
+
+void invocation_actor::answer(lane_actor& from,
+                              emit_request& request,
+                              result<event_ptr> outcome) {
+  request.outcome = std::move(outcome);
+  from.post(request.waiting);
+}
+
+void invocation_actor::send(lane_actor& from, emit_request& request) {
+  if (cancelled())
+    return answer(from, request, *cancelled());
+  auto& said = request.said;
+  said.invocation_id = run_->facts.invocation_id;
+  if (said.partial) {
+    auto piece = std::make_shared<const event>(std::move(said));
+    run_->control->deliver(piece);
+    return answer(from, request, std::move(piece));
+  }
+  if (said.actions.state_delta.share(scope::temp).empty())
+    return send_on(from, request);
+  if (temp_under_way_ != nullptr)
+    return temp_queue_.push_back({&from, &request});
+  send_with_temp(from, request);
+}
+
+bool invocation_actor::judge_temp(lane_actor& from, emit_request& request) {
+  temp_delta_ = share_of(request.said.actions.state_delta, scope::temp);
+  std::vector<resolution> resolved;
+  auto judged = temp_.judge(
+    temp_delta_.share(scope::temp), resolved, true, run_->facts.limits);
+  if (!judged)
+    answer(from, request, judged.error());
+  return judged.has_value();
+}
+
+void invocation_actor::send_with_temp(lane_actor& from, emit_request& request) {
+  if (!judge_temp(from, request))
+    return;
+  if (request.temp_only) {
+    temp_.install();
+    run_->publish_temp(temp_.keys());
+    return answer(from, request, event_ptr());
+  }
+  temp_under_way_ = &request;
+  send_on(from, request);
+}
+
+void invocation_actor::send_on(lane_actor& from, emit_request& request) {
+  auto letter = make_append(std::move(request.said), {}, *run_->shared);
+  if (!letter) {
+    if (temp_under_way_ == &request) {
+      temp_under_way_ = nullptr;
+      temp_.drop_last();
+    }
+    return answer(from, request, letter.error());
+  }
+  (*letter)->reply_to = caf::actor_cast<caf::strong_actor_ptr>(this);
+  (*letter)->request = &request;
+  (*letter)->lane = &from;
+  as_inbox(run_->session).tell(std::move(*letter));
+}
+
+void invocation_actor::receive(std::unique_ptr<append> answered) {
+  if (answered->request == nullptr) {
+    if (!answered->outcome)
+      return end(cancelled() ? *cancelled() : answered->outcome.error());
+    started_ = true;
+    return start_body();
+  }
+  auto& request = *static_cast<emit_request*>(answered->request);
+  if (temp_under_way_ == &request) {
+    temp_under_way_ = nullptr;
+    if (answered->outcome) {
+      temp_.install();
+      run_->publish_temp(temp_.keys());
+    } else {
+      temp_.drop_last();
+    }
+  }
+  if (answered->outcome)
+    run_->control->deliver(*answered->outcome);
+  auto& lane = *answered->lane;
+  request.outcome = std::move(answered->outcome);
+  while (temp_under_way_ == nullptr && !temp_queue_.empty()) {
+    const auto next = temp_queue_.front();
+    temp_queue_.pop_front();
+    send(*next.from, *next.request);
+  }
+  if (&lane == this)
+    go_on(request.waiting);
+  else
+    lane.post(request.waiting);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,57 @@
+// One run: the root lane, the owner of `temp:`, and the funnel through which
+// every event of the run goes to the session.
+//
+// It is the lowest owner of the climb: `temp:` operations are judged here
+// before the event goes up, and installed when it is committed.
+
+#pragma once
+
+#include "troupe/actors/lane_actor.hpp"
+#include "troupe/core/scope_state.hpp"
+
+#include <deque>
+#include <memory>
+
+namespace troupe::actors {
+
+class invocation_actor final : public lane_actor {
+public:
+  invocation_actor(caf::actor_config& config,
+                   std::shared_ptr<run_shared> run,
+                   agent which,
+                   event message);
+
+  void emit(emit_request& request) override;
+
+protected:
+  void receive(letter_ptr received) override;
+  void finish(result<bool> outcome) override;
+
+private:
+  void begin();
+  void receive(std::unique_ptr<append> answered);
+  void receive(struct cancel& wished);
+  void send(lane_actor& from, emit_request& request);
+  void send_with_temp(lane_actor& from, emit_request& request);
+  bool judge_temp(lane_actor& from, emit_request& request);
+  void send_on(lane_actor& from, emit_request& request);
+  void
+  answer(lane_actor& from, emit_request& request, result<event_ptr> outcome);
+  void leave_session();
+  void end(result<void> outcome);
+
+  struct waiting_emit {
+    lane_actor* from;
+    emit_request* request;
+  };
+
+  event message_;
+  bool started_ = false;
+  scope_state temp_;
+  delta
+    temp_delta_; // Of the event under way that carries `temp:`; one at a time.
+  emit_request* temp_under_way_ = nullptr;
+  std::deque<waiting_emit> temp_queue_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,539 @@
+#include "troupe/actors/lane_actor.hpp"
+
+#include "troupe/actors/agent_body.hpp"
+#include "troupe/actors/caf_door.hpp"
+#include "troupe/actors/invocation_actor.hpp"
+#include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/session_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+// Tells a lane the answer to one of its waits, from any thread. Holds the lane
+// weakly: a model or a timer that answers late must not keep a run alive. If it
+// is dropped unused, it says so, since a promise that is never kept would hang
+// the run.
+class wait_answer {
+public:
+  wait_answer(lane_actor& lane,
+              std::uint64_t wait,
+              std::function<void(const error&)> when_dropped)
+    : lane_(lane.ctrl()),
+      wait_(wait),
+      when_dropped_(std::move(when_dropped)) {}
+
+  wait_answer(const wait_answer&) = delete;
+  wait_answer& operator=(const wait_answer&) = delete;
+
+  ~wait_answer() {
+    if (!when_dropped_)
+      return;
+    send([dropped = std::move(when_dropped_)] {
+      dropped({errc::model_failed, "it ended without an answer"});
+    });
+  }
+
+  void operator()(std::function<void()> deliver) {
+    when_dropped_ = nullptr;
+    send(std::move(deliver));
+  }
+
+  template <class Use>
+  void with_lane(const Use& use) {
+    if (const auto lane = lane_.lock())
+      use(static_cast<lane_actor&>(as_inbox(lane)));
+  }
+
+private:
+  void send(std::function<void()> deliver) {
+    const auto lane = lane_.lock();
+    if (!lane)
+      return;
+    auto arrived = std::make_unique<answer>();
+    arrived->wait = wait_;
+    arrived->deliver = std::move(deliver);
+    as_inbox(lane).tell(std::move(arrived));
+  }
+
+  caf::weak_actor_ptr lane_;
+  std::uint64_t wait_;
+  std::function<void(const error&)> when_dropped_;
+};
+
+// What user code throws, in one place.
+error current_failure(errc code, const std::string& who) {
+  try {
+    throw;
+  } catch (const error& failure) {
+    return code == errc::tool_failed ? error(
+             failure.code(), fmt::format("{}: {}", who, failure.message()))
+                                     : failure;
+  } catch (const std::exception& failure) {
+    return {code, fmt::format("{}: {}", who, failure.what())};
+  } catch (...) {
+    return {code,
+            fmt::format("{} threw something that is no std::exception", who)};
+  }
+}
+
+} // namespace
+
+// A tool on its way through the pool. Shared with the thread that runs it,
+// which may outlive the run.
+struct lane_actor::tool_job {
+  std::shared_ptr<run_shared> run;
+  std::shared_ptr<staged_deltas> staged;
+  std::optional<tool> which;
+  function_call call;
+  std::unique_ptr<tool_context> context;
+  bool finished = false; // The lane's to know.
+  result<json> outcome = error(errc::cancelled, "the tool did not start");
+  delta recorded;
+  event_actions actions;
+
+  void work() {
+    if (context->stop().stop_requested())
+      return;
+    const run_scope here(run.get());
+    try {
+      outcome = which->function()(call.args.data(), *context);
+      if (auto fits = check_json(*outcome, "the result"); !fits)
+        throw fits.error();
+      recorded = context->state().take();
+      actions = std::move(context->actions());
+      staged->add(recorded);
+    } catch (...) {
+      outcome = current_failure(errc::tool_failed,
+                                fmt::format("tool '{}' failed", call.name));
+    }
+  }
+};
+
+lane_actor::lane_actor(caf::actor_config& config,
+                       std::shared_ptr<run_shared> run,
+                       agent which,
+                       std::stop_source stop)
+  : inbox_actor(config, run->shared),
+    run_(std::move(run)),
+    which_(std::move(which)),
+    root_(static_cast<invocation_actor*>(this)),
+    stop_(std::move(stop)) {}
+
+lane_actor::lane_actor(caf::actor_config& config,
+                       std::shared_ptr<run_shared> run,
+                       invocation_actor& root,
+                       lane_actor& parent,
+                       std::size_t index,
+                       agent which,
+                       const invocation_context* caller,
+                       std::string branch)
+  : inbox_actor(config, run->shared),
+    run_(std::move(run)),
+    which_(std::move(which)),
+    root_(&root),
+    parent_(&parent),
+    index_(index),
+    caller_(caller),
+    branch_(std::move(branch)) {}
+
+caf::behavior lane_actor::make_behavior() {
+  return closed_door();
+}
+
+error lane_actor::closed_reason() const {
+  return {errc::cancelled, "the run has ended"};
+}
+
+void lane_actor::receive(letter_ptr received) {
+  switch (received->kind) {
+  case letter_kind::begin:
+    return start_body();
+  case letter_kind::resume:
+    return go_on(static_cast<actors::resume&>(*received).suspended);
+  case letter_kind::answer:
+    return receive(static_cast<answer&>(*received));
+  case letter_kind::lane_ended:
+    return receive(static_cast<lane_ended&>(*received));
+  case letter_kind::cancel:
+    return cancel_lane(static_cast<struct cancel&>(*received).reason);
+  default:
+    assert(!"a letter that no lane receives");
+  }
+}
+
+// -- the coroutine
+// -------------------------------------------------------------
+
+task<bool> lane_actor::body() {
+  return run_agent(*this, caller_, which_, branch_);
+}
+
+void lane_actor::start_body() {
+  const executor::turn here(this);
+  const run_scope run_here(run_.get());
+  start(
+    [](lane_actor& self) -> task<> {
+      result<bool> outcome = false;
+      if (self.cancelled_) {
+        outcome = *self.cancelled_;
+      } else {
+        try {
+          outcome = co_await self.body();
+        } catch (...) {
+          outcome
+            = current_failure(errc::callback_failed,
+                              fmt::format("agent '{}'", self.which_.name()));
+        }
+      }
+      self.finish(std::move(outcome));
+    }(*this),
+    [](const std::exception_ptr&) {});
+}
+
+void lane_actor::finish(result<bool> outcome) {
+  auto ended = std::make_unique<lane_ended>();
+  ended->index = index_;
+  ended->outcome = std::move(outcome);
+  parent_->tell(std::move(ended));
+  quit();
+}
+
+void lane_actor::go_on(std::coroutine_handle<> suspended) {
+  const executor::turn here(this);
+  const run_scope run_here(run_.get());
+  suspended.resume();
+}
+
+void lane_actor::post(std::coroutine_handle<> suspended) {
+  tell(std::make_unique<struct resume>(suspended));
+}
+
+// -- waiting
+// -------------------------------------------------------------------
+
+std::optional<std::uint64_t>
+lane_actor::begin_wait(std::coroutine_handle<> waiting,
+                       std::function<void(const error&)> interrupt) {
+  if (cancelled_) {
+    interrupt(*cancelled_);
+    post(waiting);
+    return std::nullopt;
+  }
+  waits_ = true;
+  waiting_ = waiting;
+  interrupt_ = std::move(interrupt);
+  return ++wait_;
+}
+
+void lane_actor::end_wait() {
+  waits_ = false;
+  interrupt_ = nullptr;
+  go_on(waiting_);
+}
+
+void lane_actor::receive(answer& arrived) {
+  if (waits_ && arrived.wait == wait_)
+    arrived.deliver();
+}
+
+void lane_actor::cancel_lane(const error& reason) {
+  if (cancelled_)
+    return;
+  cancelled_ = reason;
+  stop_.request_stop();
+  for (const auto& lane : running_)
+    if (lane)
+      as_inbox(lane).tell(std::make_unique<struct cancel>(reason));
+  if (turn_ != nullptr) {
+    auto grace = std::make_shared<wait_answer>(*this, wait_, nullptr);
+    run_->shared->environment->call_after(run_->options.grace, [grace] {
+      grace->with_lane(
+        [&](lane_actor& lane) { (*grace)([&lane] { lane.abandon_tools(); }); });
+    });
+  } else if (waits_) {
+    interrupt_(reason);
+    end_wait();
+  }
+}
+
+void lane_actor::emit(emit_request& request) {
+  if (cancelled_) {
+    request.outcome = *cancelled_;
+    return post(request.waiting);
+  }
+  auto sent = std::make_unique<actors::emit>();
+  sent->from = this;
+  sent->request = &request;
+  root_->tell(std::move(sent));
+}
+
+void lane_actor::sleep(sleep_request& request) {
+  const auto wait = begin_wait(
+    request.waiting, [&request](const error& why) { request.outcome = why; });
+  if (!wait)
+    return;
+  auto arrive = std::make_shared<wait_answer>(
+    *this, *wait, [this, &request](const error& why) {
+      request.outcome = why;
+      end_wait();
+    });
+  run_->shared->environment->call_after(request.duration, [arrive] {
+    arrive->with_lane(
+      [&](lane_actor& lane) { (*arrive)([&lane] { lane.end_wait(); }); });
+  });
+}
+
+void lane_actor::refresh(refresh_request& request) {
+  const auto wait = begin_wait(
+    request.waiting, [&request](const error& why) { request.outcome = why; });
+  if (!wait)
+    return;
+  auto wanted = std::make_unique<get>();
+  wanted->key = run_->facts.session;
+  wanted->refresh = true;
+  wanted->options.num_recent_events = 0;
+  auto arrive = std::make_shared<wait_answer>(*this, *wait, interrupt_);
+  wanted->done = [this, arrive, &request](const result<session>& fetched) {
+    (*arrive)([this,
+               &request,
+               failed = fetched ? std::optional<error>() : fetched.error()] {
+      if (failed)
+        request.outcome = *failed;
+      end_wait();
+    });
+  };
+  as_inbox(run_->app).tell(std::move(wanted));
+}
+
+void lane_actor::ask(model_call& request) {
+  const auto& agent = request.request.agent;
+  const auto wait = begin_wait(
+    request.waiting, [&request](const error& why) { request.outcome = why; });
+  if (!wait)
+    return;
+  auto arrive = std::make_shared<wait_answer>(
+    *this, *wait, [this, &request](const error& why) {
+      request.outcome = why;
+      end_wait();
+    });
+  const auto finish_with
+    = [this, arrive, &request](result<model_response> outcome) {
+        (*arrive)([this, &request, outcome = std::move(outcome)]() mutable {
+          request.outcome = std::move(outcome);
+          end_wait();
+        });
+      };
+  if (run_->model_calls.fetch_add(1) >= run_->options.model_calls_max)
+    return finish_with(
+      error(errc::limit_exceeded,
+            fmt::format("the run has made its {} model calls; raise "
+                        "model_calls_max if it needs more",
+                        run_->options.model_calls_max)));
+  const auto who
+    = fmt::format("model '{}' of agent '{}'", request.asked->name(), agent);
+  event piece;
+  piece.invocation_id = run_->facts.invocation_id;
+  piece.author = agent;
+  piece.branch = request.branch;
+  piece.partial = true;
+  request.request.environment = run_->shared->environment;
+  request.request.stop = stop();
+  try {
+    request.asked->generate(
+      request.request,
+      [finish_with, who, piece, control = run_->control](
+        result<model_response> response) {
+        if (response && response->partial) {
+          auto said = std::make_shared<event>(piece);
+          said->content = std::move(response->said);
+          said->extra = std::move(response->extra);
+          return control->deliver(std::move(said));
+        }
+        if (!response)
+          response
+            = error(response.error().code(),
+                    fmt::format("{}: {}", who, response.error().message()));
+        finish_with(std::move(response));
+      });
+  } catch (...) {
+    finish_with(current_failure(errc::model_failed, who));
+  }
+}
+
+// -- tools
+// ---------------------------------------------------------------------
+
+void lane_actor::call(tool_turn& request) {
+  const auto wait = begin_wait(request.waiting, [&request](const error& why) {
+    for (auto& each : request.calls)
+      each.outcome = why;
+  });
+  if (!wait)
+    return;
+  // From here on the turn ends when its tools have: a cancellation asks them to
+  // stop and waits, within the grace period.
+  turn_ = &request;
+  tools_.clear();
+  tools_left_ = 0;
+  const auto staged = std::make_shared<staged_deltas>();
+  const auto newest = view().state;
+  for (auto& each : request.calls) {
+    auto job = std::make_shared<tool_job>();
+    tools_.push_back(job);
+    job->finished = each.which == nullptr;
+    if (job->finished)
+      continue;
+    job->run = run_;
+    job->staged = staged;
+    job->which = *each.which;
+    job->call = each.call;
+    job->context = std::make_unique<tool_context>(
+      run_->facts,
+      request.agent,
+      state(newest, run_->facts.limits, staged),
+      each.call.id,
+      stop());
+    ++tools_left_;
+  }
+  if (tools_left_ == 0) {
+    turn_ = nullptr;
+    waits_ = false;
+    return post(request.waiting);
+  }
+  for (std::size_t index = 0; index < tools_.size(); ++index) {
+    if (tools_[index]->finished)
+      continue;
+    auto arrive = std::make_shared<wait_answer>(*this, *wait, nullptr);
+    run_->shared->tools.post([arrive, index, job = tools_[index]] {
+      job->work();
+      arrive->with_lane([&](lane_actor& lane) {
+        (*arrive)([&lane, index, job] { lane.receive_tool(index, *job); });
+      });
+    });
+  }
+}
+
+void lane_actor::receive_tool(std::size_t index, tool_job& finished) {
+  auto& answered = turn_->calls[index];
+  finished.finished = true;
+  answered.outcome = std::move(finished.outcome);
+  answered.recorded = std::move(finished.recorded);
+  answered.actions = std::move(finished.actions);
+  if (--tools_left_ > 0)
+    return;
+  turn_ = nullptr;
+  tools_.clear();
+  end_wait();
+}
+
+void lane_actor::abandon_tools() {
+  for (std::size_t index = 0; index < tools_.size(); ++index) {
+    if (tools_[index]->finished)
+      continue;
+    const auto& name = turn_->calls[index].call.name;
+    turn_->calls[index].outcome
+      = error(errc::cancelled,
+              fmt::format("tool '{}' did not stop and was abandoned", name));
+    run_->add_abandoned(name);
+  }
+  turn_ = nullptr;
+  tools_.clear();
+  end_wait();
+}
+
+// -- lanes
+// ---------------------------------------------------------------------
+
+void lane_actor::start_lanes(fan_out& request) {
+  const auto count = request.which->sub_agents().size();
+  if (cancelled_ || count == 0) {
+    if (cancelled_)
+      request.outcome = *cancelled_;
+    return post(request.waiting);
+  }
+  lanes_ = &request;
+  running_.assign(count, nullptr);
+  failed_.assign(count, std::nullopt);
+  next_lane_ = 0;
+  lanes_left_ = 0;
+  lanes_failed_ = false;
+  fill_lanes();
+}
+
+void lane_actor::fill_lanes() {
+  const auto& subs = lanes_->which->sub_agents();
+  const auto& parent_branch = lanes_->caller->branch();
+  while (next_lane_ < subs.size() && lanes_left_ < lanes_->lanes_max
+         && !lanes_failed_ && !cancelled_) {
+    const auto index = next_lane_++;
+    auto branch = fmt::format("{}{}{}.{}",
+                              parent_branch,
+                              parent_branch.empty() ? "" : ".",
+                              lanes_->which->name(),
+                              subs[index].name());
+    auto spawned
+      = home_system().spawn<lane_actor, caf::lazy_init>(run_,
+                                                        *root_,
+                                                        *this,
+                                                        index,
+                                                        subs[index],
+                                                        lanes_->caller,
+                                                        std::move(branch));
+    running_[index] = caf::actor_cast<caf::strong_actor_ptr>(spawned);
+    ++lanes_left_;
+    as_inbox(running_[index])
+      .tell(std::make_unique<struct signal>(letter_kind::begin));
+  }
+}
+
+void lane_actor::receive(lane_ended& ended) {
+  running_[ended.index] = nullptr;
+  --lanes_left_;
+  if (!ended.outcome) {
+    // A lane that was told to end has not failed.
+    const bool told = (lanes_failed_ || cancelled_)
+                      && ended.outcome.error().code() == errc::cancelled;
+    if (!told)
+      failed_[ended.index] = ended.outcome.error();
+    if (!std::exchange(lanes_failed_, true))
+      for (const auto& lane : running_)
+        if (lane)
+          as_inbox(lane).tell(std::make_unique<struct cancel>(
+            error(errc::cancelled,
+                  fmt::format("another lane of '{}' failed",
+                              lanes_->which->name()))));
+  } else if (*ended.outcome) {
+    lanes_->outcome = true;
+  }
+  fill_lanes();
+  if (lanes_left_ == 0)
+    finish_lanes();
+}
+
+void lane_actor::finish_lanes() {
+  auto& request = *std::exchange(lanes_, nullptr);
+  running_.clear();
+  std::optional<errc> code;
+  std::string reasons;
+  for (std::size_t index = 0; index < failed_.size(); ++index)
+    if (const auto& failure = failed_[index]) {
+      reasons += fmt::format("{}lane '{}': {}",
+                             code ? "; " : "",
+                             request.which->sub_agents()[index].name(),
+                             code ? to_string(*failure) : failure->message());
+      code = code.value_or(failure->code());
+    }
+  if (code)
+    request.outcome = error(*code, std::move(reasons));
+  else if (cancelled_)
+    request.outcome = *cancelled_;
+  go_on(request.waiting);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,146 @@
+// One lane of a run: it runs one coroutine, an agent's body, and waits on its
+// behalf.
+//
+// The root lane is the invocation itself (see invocation_actor). A parallel
+// agent runs each sub-agent on a lane of its own.
+
+#pragma once
+
+#include "troupe/actors/inbox_actor.hpp"
+#include "troupe/actors/run_shared.hpp"
+#include "troupe/agents/agent.hpp"
+#include "troupe/contexts/lane_host.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+class invocation_actor;
+
+/// A fan-out: one lane per sub-agent of `which`, and what came of each.
+struct fan_out {
+  const agent* which = nullptr;
+  const invocation_context* caller = nullptr;
+  std::size_t lanes_max = 0;
+  /// Whether an event below escalated.
+  result<bool> outcome = false;
+  std::coroutine_handle<> waiting;
+};
+
+class lane_actor : public inbox_actor, public lane_host {
+public:
+  /// A lane below `parent`, which ends after it; `branch` is the lane's own.
+  lane_actor(caf::actor_config& config,
+             std::shared_ptr<run_shared> run,
+             invocation_actor& root,
+             lane_actor& parent,
+             std::size_t index,
+             agent which,
+             const invocation_context* caller,
+             std::string branch);
+
+  caf::behavior make_behavior() override;
+
+  // -- lane_host
+  // ---------------------------------------------------------------
+
+  void post(std::coroutine_handle<> suspended) final;
+
+  const run_facts& facts() const noexcept final { return run_->facts; }
+
+  step_view view() const final { return run_->read(); }
+
+  std::stop_token stop() const final { return stop_.get_token(); }
+
+  void emit(emit_request& request) override;
+  void ask(model_call& request) final;
+  void call(tool_turn& request) final;
+  void sleep(sleep_request& request) final;
+  void refresh(refresh_request& request) final;
+  task<bool> run(invocation_context& caller, const agent& which) final;
+
+  /// Starts the lanes of a fan-out; answers like the members above.
+  void start_lanes(fan_out& request);
+
+  const std::shared_ptr<run_shared>& shared_run() const noexcept {
+    return run_;
+  }
+
+  /// Why the lane is to end, if it is.
+  const std::optional<error>& cancelled() const noexcept { return cancelled_; }
+
+protected:
+  /// The root lane; `stop` is the run's.
+  lane_actor(caf::actor_config& config,
+             std::shared_ptr<run_shared> run,
+             agent which,
+             std::stop_source stop);
+
+  void receive(letter_ptr received) override;
+  error closed_reason() const override;
+
+  /// Runs the agent's body; `finish` is called when it has ended.
+  void start_body();
+  virtual void finish(result<bool> outcome);
+
+  /// Goes on with a coroutine, here and now.
+  void go_on(std::coroutine_handle<> suspended);
+
+  /// Wakes what waits and keeps what follows from waiting.
+  void cancel_lane(const error& reason);
+
+  const std::shared_ptr<run_shared> run_;
+
+private:
+  struct tool_job;
+
+  task<bool> body();
+
+  // Waits for an answer that a cancellation need not wait for. Gives the number
+  // of the wait, or nothing when the lane is cancelled already; `interrupt`
+  // puts the error into the request.
+  std::optional<std::uint64_t>
+  begin_wait(std::coroutine_handle<> waiting,
+             std::function<void(const error&)> interrupt);
+  void end_wait();
+  void receive(answer& arrived);
+  void receive(lane_ended& ended);
+  void receive_tool(std::size_t index, tool_job& finished);
+  void abandon_tools();
+  void fill_lanes();
+  void finish_lanes();
+
+  const agent which_;
+  invocation_actor* const root_;       // Outlives its lanes.
+  lane_actor* const parent_ = nullptr; // Waits for this lane.
+  const std::size_t index_ = 0;
+  const invocation_context* const caller_
+    = nullptr; // In the parent's coroutine, which waits.
+  const std::string branch_;
+
+  std::stop_source stop_;
+  std::uint64_t wait_ = 0;
+  bool waits_ = false;
+  std::coroutine_handle<> waiting_;
+  std::function<void(const error&)> interrupt_;
+  std::optional<error> cancelled_;
+
+  // The turn or the fan-out that the coroutine waits for.
+  tool_turn* turn_ = nullptr;
+  std::vector<std::shared_ptr<tool_job>> tools_;
+  std::size_t tools_left_ = 0;
+
+  fan_out* lanes_ = nullptr;
+  std::vector<caf::strong_actor_ptr> running_;
+  std::vector<std::optional<error>> failed_;
+  std::size_t next_lane_ = 0;
+  std::size_t lanes_left_ = 0;
+  bool lanes_failed_ = false;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,101 @@
+#include "troupe/actors/list_gather.hpp"
+
+#include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/setup.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace troupe::actors {
+
+namespace {
+
+auto rank(timestamp time, const std::string& user, const std::string& id) {
+  // Newest first, then by name, so that the order is total.
+  return std::tuple(-time.time_since_epoch().count(),
+                    std::string_view(user),
+                    std::string_view(id));
+}
+
+auto rank(const session& row) {
+  return rank(row.last_update_time(), row.key().user, row.key().id);
+}
+
+std::string make_cursor(const session& last) {
+  return to_text({last.last_update_time().time_since_epoch().count(),
+                  last.key().user,
+                  last.key().id});
+}
+
+// The page is sorted and handed over where callers' code runs.
+struct finished : call {
+  explicit finished(std::shared_ptr<list_gather> from)
+    : call(letter_kind::list),
+      gather(std::move(from)) {}
+
+  void complete() override { gather->finish(); }
+
+  void fail(const error&) override {} // Jobs are not refused.
+
+  std::shared_ptr<list_gather> gather;
+};
+
+} // namespace
+
+result<page_start> read_cursor(const std::string& cursor) {
+  const auto parsed = parse_json(cursor);
+  if (!parsed || !parsed->is_array() || parsed->size() != 3
+      || !(*parsed)[0].is_number_integer() || !(*parsed)[1].is_string()
+      || !(*parsed)[2].is_string())
+    return error(errc::invalid_argument,
+                 "the cursor is none that list gave out");
+  return page_start{
+    timestamp(std::chrono::microseconds((*parsed)[0].get<std::int64_t>())),
+    (*parsed)[1].get<std::string>(),
+    (*parsed)[2].get<std::string>()};
+}
+
+list_gather::list_gather(std::size_t limit,
+                         std::optional<page_start> from,
+                         completion<session_page> done,
+                         setup& shared)
+  : limit_(limit),
+    from_(std::move(from)),
+    done_(std::move(done)),
+    shared_(shared) {}
+
+void list_gather::leave() noexcept {
+  if (parts_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  letter_list last;
+  last.push_back(std::make_unique<finished>(shared_from_this()));
+  complete_later(shared_.system, std::move(last));
+}
+
+void list_gather::add(session row) {
+  if (from_ && rank(row) <= rank(from_->time, from_->user, from_->id))
+    return;
+  const std::lock_guard guard(mutex_);
+  rows_.push_back(std::move(row));
+}
+
+void list_gather::finish() {
+  session_page page;
+  const auto by_rank = [](const session& left, const session& right) {
+    return rank(left) < rank(right);
+  };
+  const auto count = std::min(limit_, rows_.size());
+  std::partial_sort(rows_.begin(),
+                    rows_.begin() + static_cast<std::ptrdiff_t>(count),
+                    rows_.end(),
+                    by_rank);
+  const bool more = count < rows_.size();
+  rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(count), rows_.end());
+  if (more && !rows_.empty())
+    page.next_cursor = make_cursor(rows_.back());
+  page.sessions = std::move(rows_);
+  done_(std::move(page));
+  shared_.calls.leave(0);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,57 @@
+// One `list` on its way: the rows that its parts bring, and the page that is
+// made of them in the end.
+
+#pragma once
+
+#include "troupe/core/session_request.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe::actors {
+
+struct setup;
+
+/// Where a page starts, taken from a cursor.
+struct page_start {
+  timestamp time;
+  std::string user;
+  std::string id;
+};
+
+/// Fails with `errc::invalid_argument` on what no `list` gave out.
+result<page_start> read_cursor(const std::string& cursor);
+
+/// Thread-safe. Counts its parts: when the last is gone it makes the page and
+/// hands it over, off the owners.
+class list_gather : public std::enable_shared_from_this<list_gather> {
+public:
+  list_gather(std::size_t limit,
+              std::optional<page_start> from,
+              completion<session_page> done,
+              setup& shared);
+
+  void enter() noexcept { parts_.fetch_add(1, std::memory_order_relaxed); }
+
+  void leave() noexcept;
+
+  /// Adds a row unless the page starts behind it.
+  void add(session row);
+
+  /// Makes the page; called once, by the job that the last part starts.
+  void finish();
+
+private:
+  const std::size_t limit_;
+  const std::optional<page_start> from_;
+  completion<session_page> done_;
+  setup& shared_; // Outlives every call that it counts.
+  std::atomic<std::size_t> parts_{0};
+  std::mutex mutex_;
+  std::vector<session> rows_;
+};
+
+} // namespace troupe::actors

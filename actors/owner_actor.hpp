@@ -1,0 +1,41 @@
+// What app, user and session actors have in common: they answer calls, a batch
+// at a time.
+
+#pragma once
+
+#include "troupe/actors/inbox_actor.hpp"
+#include "troupe/actors/messages.hpp"
+#include "troupe/actors/setup.hpp"
+
+namespace troupe::actors {
+
+class owner_actor : public inbox_actor {
+public:
+  using inbox_actor::inbox_actor;
+
+protected:
+  /// Completes `answered` soon, off this actor, in the order of these calls.
+  void answer(std::unique_ptr<call> answered);
+
+  /// Called when the letters at hand are handled, before the answers go out.
+  virtual void settle() {}
+
+  void rest() final;
+
+private:
+  letter_list answered_;
+};
+
+/// Takes a letter as what its kind says it is.
+template <class Letter>
+std::unique_ptr<Letter> take_as(letter_ptr received) noexcept {
+  return std::unique_ptr<Letter>(static_cast<Letter*>(received.release()));
+}
+
+/// Completes calls on the threads of `system`, in order.
+void complete_later(caf::actor_system& system, letter_list answered);
+
+/// The actor behind a pointer made by spawning one of ours.
+inbox_actor& as_inbox(const caf::strong_actor_ptr& actor) noexcept;
+
+} // namespace troupe::actors

@@ -1,0 +1,78 @@
+// What a run and the one who holds it share: the events on their way out, the
+// end, and the wish to cancel.
+
+#pragma once
+
+#include "troupe/core/session_request.hpp"
+
+#include <caf/actor_control_block.hpp>
+#include <caf/fwd.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace troupe::detail {
+
+/// Thread-safe. Completions are called off the caller's thread.
+class run_control {
+public:
+  run_control(caf::actor_system& system, std::string id)
+    : invocation_id(std::move(id)),
+      system_(system) {}
+
+  const std::string invocation_id;
+
+  /// Asked to stop as soon as anybody wishes the end.
+  std::stop_source stop;
+
+  // -- from the run
+  // ------------------------------------------------------------
+
+  /// Makes `invocation` the one that `cancel` reaches, at once if it was wished
+  /// already.
+  void attach(caf::strong_actor_ptr invocation);
+
+  /// Hands out one event. Of the partial ones that nobody takes the newest
+  /// stay.
+  void deliver(event_ptr said);
+
+  void end(result<void> outcome);
+
+  // -- from the holder
+  // ---------------------------------------------------------
+
+  result<event_ptr> next();
+  void next(completion<event_ptr> done);
+
+  result<void> wait();
+  void wait(completion<void> done);
+
+  void cancel(error reason);
+
+  bool has_ended() const;
+
+private:
+  static constexpr std::size_t partial_max = 256;
+
+  // The next answer if there is one: an event, or the end.
+  std::optional<result<event_ptr>> take();
+
+  caf::actor_system& system_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<event_ptr> events_;
+  std::size_t partial_count_ = 0;
+  std::optional<result<void>> outcome_;
+  bool failure_told_ = false;
+  completion<event_ptr> next_waiter_;
+  std::vector<completion<void>> end_waiters_;
+  caf::strong_actor_ptr invocation_;
+  std::optional<error> wished_end_;
+};
+
+} // namespace troupe::detail

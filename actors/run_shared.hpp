@@ -1,0 +1,72 @@
+// What all lanes of one run share.
+
+#pragma once
+
+#include "troupe/actors/messages.hpp"
+#include "troupe/actors/run_control.hpp"
+#include "troupe/actors/setup.hpp"
+#include "troupe/contexts/run_options.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct run_shared {
+  run_facts facts;
+  run_options options;
+  std::shared_ptr<setup> shared;
+  std::shared_ptr<detail::run_control> control;
+  caf::strong_actor_ptr session;
+  /// Where look-ups and turns on the session are asked for; it outlives all
+  /// below it.
+  caf::strong_actor_ptr app;
+  /// The sessions of the runs that wait for this one, and its own.
+  std::vector<session_key> sessions;
+  std::atomic<std::size_t> model_calls{0};
+
+  /// Set when the run gets its turn, before anything of it runs.
+  std::shared_ptr<session_view> view;
+
+  step_view read() const {
+    auto newest = view->read();
+    const std::lock_guard guard(mutex);
+    newest.state.temp = temp;
+    return newest;
+  }
+
+  void publish_temp(const state_map& keys) {
+    const std::lock_guard guard(mutex);
+    temp = keys;
+  }
+
+  /// Tools that ignored their stop token and were left behind.
+  void add_abandoned(const std::string& tool) {
+    const std::lock_guard guard(mutex);
+    abandoned.push_back(tool);
+  }
+
+  mutable std::mutex mutex;
+  state_map temp;
+  std::vector<std::string> abandoned;
+};
+
+/// The run whose code this thread is running, or null.
+const run_shared* current_run() noexcept;
+
+/// Makes a run current for a block.
+class run_scope {
+public:
+  explicit run_scope(const run_shared* entered) noexcept;
+  ~run_scope();
+  run_scope(const run_scope&) = delete;
+  run_scope& operator=(const run_scope&) = delete;
+
+private:
+  const run_shared* before_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,219 @@
+#include "troupe/actors/scheduler.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/logger.hpp>
+
+// The worker looks up each job's actor id to tag log lines, by a dynamic_cast
+// per resume; logging is compiled out of the distribution's CAF, so the tag is
+// never read.
+#pragma push_macro("CAF_PUSH_AID_FROM_PTR")
+#undef CAF_PUSH_AID_FROM_PTR
+#define CAF_PUSH_AID_FROM_PTR(unused) static_cast<void>(0)
+#include <caf/scheduler/worker.hpp>
+#pragma pop_macro("CAF_PUSH_AID_FROM_PTR")
+
+#include <caf/policy/unprofiled.hpp>
+#include <caf/scheduler/coordinator.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace troupe::actors {
+
+namespace {
+
+// How often an idle worker looks around before it sleeps: some microseconds,
+// the time of a wake-up.
+constexpr int looks_before_sleep = 64;
+
+void pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+class job_queue {
+public:
+  void push(caf::resumable* job) {
+    const std::lock_guard guard(mutex_);
+    const auto count = size_.load(std::memory_order_relaxed);
+    if (count == ring_.size())
+      grow(count);
+    ring_[(first_ + count) & (ring_.size() - 1)] = job;
+    // Ordered against the sleepers' count: either the pusher sees the sleeper,
+    // or the sleeper sees the job.
+    size_.store(count + 1, std::memory_order_seq_cst);
+  }
+
+  caf::resumable* pop() {
+    if (size_.load(std::memory_order_seq_cst) == 0)
+      return nullptr;
+    const std::lock_guard guard(mutex_);
+    const auto count = size_.load(std::memory_order_relaxed);
+    if (count == 0)
+      return nullptr;
+    auto* job = ring_[first_];
+    first_ = (first_ + 1) & (ring_.size() - 1);
+    size_.store(count - 1, std::memory_order_relaxed);
+    return job;
+  }
+
+private:
+  void grow(std::size_t count) {
+    std::vector<caf::resumable*> larger(std::max<std::size_t>(64, count * 2));
+    for (std::size_t index = 0; index < count; ++index)
+      larger[index] = ring_[(first_ + index) & (ring_.size() - 1)];
+    ring_ = std::move(larger);
+    first_ = 0;
+  }
+
+  std::mutex mutex_;
+  std::vector<caf::resumable*> ring_; // Its size is a power of two.
+  std::size_t first_ = 0;
+  std::atomic<std::size_t> size_{0};
+};
+
+struct current {
+  void* coordinator = nullptr;
+  void* worker = nullptr;
+};
+
+thread_local current here;
+
+struct fair_policy : caf::policy::unprofiled {
+  struct coordinator_data {
+    explicit coordinator_data(caf::scheduler::abstract_coordinator*) {}
+
+    std::atomic<std::size_t> next{0};
+    std::mutex mutex;
+    std::condition_variable work;
+    std::atomic<int> sleepers{0};
+  };
+
+  struct worker_data {
+    explicit worker_data(caf::scheduler::abstract_coordinator*) {}
+
+    worker_data(const worker_data&) {}
+
+    alignas(64) job_queue jobs;
+  };
+
+  template <class Worker>
+  static void push(Worker* worker, caf::resumable* job) {
+    worker->data().jobs.push(job);
+    auto& shared = worker->parent()->data();
+    if (shared.sleepers.load(std::memory_order_seq_cst) == 0)
+      return;
+    { const std::lock_guard guard(shared.mutex); }
+    shared.work.notify_one();
+  }
+
+  template <class Coordinator>
+  void central_enqueue(Coordinator* coordinator, caf::resumable* job) {
+    using worker_type = typename Coordinator::worker_type;
+    auto* worker
+      = here.coordinator == coordinator
+          ? static_cast<worker_type*>(here.worker)
+          : coordinator->worker_by_id(
+            coordinator->data().next.fetch_add(1, std::memory_order_relaxed)
+            % coordinator->num_workers());
+    push(worker, job);
+  }
+
+  template <class Worker>
+  void external_enqueue(Worker* worker, caf::resumable* job) {
+    push(worker, job);
+  }
+
+  template <class Worker>
+  void internal_enqueue(Worker* worker, caf::resumable* job) {
+    push(worker, job);
+  }
+
+  template <class Worker>
+  void resume_job_later(Worker* worker, caf::resumable* job) {
+    push(worker, job);
+  }
+
+  template <class Worker>
+  static caf::resumable* find(Worker* worker) {
+    if (auto* job = worker->data().jobs.pop())
+      return job;
+    auto* all = worker->parent();
+    for (std::size_t step = 1; step < all->num_workers(); ++step) {
+      auto* other
+        = all->worker_by_id((worker->id() + step) % all->num_workers());
+      if (auto* job = other->data().jobs.pop())
+        return job;
+    }
+    return nullptr;
+  }
+
+  template <class Worker>
+  caf::resumable* dequeue(Worker* worker) {
+    if (here.worker != worker) {
+      here = {worker->parent(), worker};
+      // With a logger set, every resume pays two locked look-ups for log lines
+      // that are compiled out.
+      caf::logger::set_current_actor_system(nullptr);
+    }
+    for (int look = 0; look < looks_before_sleep; ++look) {
+      if (auto* job = find(worker))
+        return job;
+      pause();
+    }
+    auto& shared = worker->parent()->data();
+    std::unique_lock guard(shared.mutex);
+    shared.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    caf::resumable* job = nullptr;
+    while ((job = find(worker)) == nullptr)
+      shared.work.wait(guard);
+    shared.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    return job;
+  }
+
+  template <class Worker, class Visit>
+  void foreach_resumable(Worker* worker, Visit visit) {
+    while (auto* job = worker->data().jobs.pop())
+      visit(job);
+  }
+
+  template <class Coordinator, class Visit>
+  void foreach_central_resumable(Coordinator*, Visit) {}
+};
+
+class fair_scheduler : public caf::scheduler::coordinator<fair_policy> {
+public:
+  using coordinator::coordinator;
+
+  static caf::actor_system::module* make(caf::actor_system& system,
+                                         caf::detail::type_list<>) {
+    return new fair_scheduler(system);
+  }
+};
+
+} // namespace
+
+void use_fair_scheduler(caf::actor_system_config& config, std::size_t threads) {
+  if (threads == 0)
+    threads = std::max(1U, std::thread::hardware_concurrency());
+  config.set("scheduler.max-threads", threads);
+  config.load<fair_scheduler>();
+}
+
+bool is_worker_thread() noexcept {
+  return here.worker != nullptr;
+}
+
+void schedule(caf::actor_system& system, caf::resumable* job) {
+  system.scheduler().enqueue(job);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,127 @@
+#include "troupe/actors/session_letters.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+
+namespace {
+
+bool is_partial(const event& said) {
+  return said.partial;
+}
+
+bool is_partial(const event_ptr& said) {
+  return said && said->partial;
+}
+
+event_ptr as_shared(event said) {
+  return std::make_shared<const event>(std::move(said));
+}
+
+event_ptr as_shared(event_ptr said) {
+  return said;
+}
+
+// A key that needs no trimming is used as it is.
+result<caf::strong_actor_ptr> find_session(const setup& shared,
+                                           const session_key& key) {
+  if (auto found = shared.directory.find(key))
+    return found;
+  auto checked = check_key(key);
+  if (!checked)
+    return checked.error();
+  if (auto found = shared.directory.find(*checked))
+    return found;
+  return error(errc::not_found,
+               fmt::format("session {} does not exist", to_string(*checked)));
+}
+
+} // namespace
+
+void enter(call& wanted, setup& shared) {
+  wanted.gate = &shared.calls;
+  shared.calls.enter(0);
+}
+
+result<std::unique_ptr<create>> make_create(create_request request,
+                                            setup& shared) {
+  if (request.id.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
+    request.id = shared.environment->new_id();
+  auto key = check_key(session_key{
+    std::move(request.app), std::move(request.user), std::move(request.id)});
+  if (!key)
+    return key.error();
+  if (request.state.is_object())
+    std::erase_if(request.state.get_ref<json::object_t&>(),
+                  [](const auto& field) { return field.second.is_null(); });
+  auto initial = delta::from_json(request.state);
+  if (!initial)
+    return initial.error();
+  initial->drop(scope::temp);
+  auto wanted = std::make_unique<create>();
+  wanted->key = std::move(*key);
+  auto carrier = std::make_shared<event>();
+  carrier->timestamp = shared.environment->now();
+  carrier->actions.state_delta = std::move(*initial);
+  auto bytes = check_event(*carrier, shared.options.limits);
+  if (!bytes)
+    return bytes.error();
+  wanted->said = std::move(carrier);
+  return wanted;
+}
+
+result<std::unique_ptr<get>> make_get(const session_key& key,
+                                      const get_options& options) {
+  auto checked = check_key(key);
+  if (!checked)
+    return checked.error();
+  auto wanted = std::make_unique<get>();
+  wanted->key = std::move(*checked);
+  wanted->options = options;
+  return wanted;
+}
+
+result<std::unique_ptr<remove>> make_remove(const session_key& key) {
+  auto checked = check_key(key);
+  if (!checked)
+    return checked.error();
+  auto wanted = std::make_unique<remove>();
+  wanted->user = std::move(checked->user);
+  wanted->id = std::move(checked->id);
+  return wanted;
+}
+
+template <class Event>
+void append_event(setup& shared,
+                  const session_key& key,
+                  Event said,
+                  const append_options& options,
+                  completion<event_ptr> done) {
+  if (is_partial(said))
+    return done(as_shared(std::move(said)));
+  const auto session = find_session(shared, key);
+  if (!session)
+    return done(session.error());
+  auto letter = make_append(std::move(said), options, shared);
+  if (!letter)
+    return done(letter.error());
+  auto& receiver = as_session(*session);
+  if (auto admitted = admit(**letter, receiver); !admitted)
+    return done(admitted.error());
+  (*letter)->done = std::move(done);
+  enter(**letter, shared);
+  receiver.tell(std::move(*letter));
+}
+
+template void append_event<event>(setup&,
+                                  const session_key&,
+                                  event,
+                                  const append_options&,
+                                  completion<event_ptr>);
+template void append_event<event_ptr>(setup&,
+                                      const session_key&,
+                                      event_ptr,
+                                      const append_options&,
+                                      completion<event_ptr>);
+
+} // namespace troupe::actors

@@ -1,0 +1,23 @@
+#include "troupe/actors/setup.hpp"
+
+namespace troupe::actors {
+
+void load_gate::leave(std::size_t bytes) noexcept {
+  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (count_.fetch_sub(1, std::memory_order_seq_cst) == 1
+      && awaited_.load(std::memory_order_seq_cst)) {
+    // Under the lock, so that the waiter cannot miss it between its look and
+    // its sleep.
+    const std::lock_guard guard(mutex_);
+    empty_.notify_all();
+  }
+}
+
+void load_gate::wait_until_empty() {
+  std::unique_lock guard(mutex_);
+  awaited_.store(true, std::memory_order_seq_cst);
+  empty_.wait(guard,
+              [this] { return count_.load(std::memory_order_seq_cst) == 0; });
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,69 @@
+// One user of one app: its `user:` keys, held by their only writer, and the way
+// to its sessions.
+//
+// Batches of its sessions' events are judged here in order of arrival; those
+// that reach the app climb on, one batch at a time.
+
+#pragma once
+
+#include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/session_actor.hpp"
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+namespace troupe::actors {
+
+class user_actor final : public owner_actor {
+public:
+  user_actor(caf::actor_config& config,
+             std::shared_ptr<setup> shared,
+             app_actor& app,
+             std::shared_ptr<const user_names> names);
+
+  /// Sends a look-up to the app, where all of them start.
+  void ask_app(letter_ptr wanted);
+
+  caf::behavior make_behavior() override;
+
+protected:
+  void receive(letter_ptr received) override;
+  void settle() override;
+  void let_go() override;
+  error closed_reason() const override;
+
+private:
+  struct child {
+    caf::strong_actor_ptr session;
+    // While the session is being removed: what asks for it meanwhile.
+    std::unique_ptr<letter_list> parked;
+  };
+
+  void receive(std::unique_ptr<user_climb> answered);
+  void receive(std::unique_ptr<create> wanted);
+  /// Adds the user's root and sends the letter on to its session.
+  template <class Letter>
+  void pass_down(std::unique_ptr<Letter> wanted);
+  void receive(std::unique_ptr<list> wanted);
+  void receive(std::unique_ptr<remove> wanted);
+  void receive(std::unique_ptr<remove_user> wanted);
+
+  void judge(climb& next);
+  void send_down(std::unique_ptr<climb> answered);
+  void finish_remove(std::unique_ptr<remove> removed);
+  void finish_remove_user();
+
+  app_actor& app_; // Ends after its users.
+  const std::shared_ptr<const user_names> names_;
+
+  scope_state state_;
+  state_map seen_app_;
+  std::unordered_map<std::string, child> sessions_;
+
+  letter_list queue_; // Climbs that wait for their turn.
+  bool climbing_ = false;
+  std::unique_ptr<remove_user> removal_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,182 @@
+#include "troupe/runtime/runtime.hpp"
+
+#include "troupe/actors/backend.hpp"
+#include "troupe/actors/invocation_actor.hpp"
+#include "troupe/actors/session_actor.hpp"
+#include "troupe/runtime/actors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+actors::setup_options choose(const runtime_options& options) {
+  return {.limits = options.limits,
+          .session_appends_max = options.session_appends_max,
+          .session_bytes_max = options.session_bytes_max,
+          .runtime_appends_max = options.runtime_appends_max,
+          .runtime_bytes_max = options.runtime_bytes_max,
+          .remembered_ids = options.remembered_ids,
+          .tool_threads = options.tool_threads};
+}
+
+result<void> check_store(const runtime_options& options) {
+  if (options.store == "memory:")
+    return {};
+  return error(errc::invalid_argument,
+               fmt::format("the store '{}' is unknown; this version has "
+                           "memory:",
+                           options.store));
+}
+
+std::shared_ptr<environment> environment_of(const runtime_options& options) {
+  return options.environment ? options.environment : system_environment();
+}
+
+// The user's message as an event, or what is wrong with it.
+result<event> make_message(content said, const run_options& options) {
+  if (said.role.empty())
+    said.role = "user";
+  if (said.parts.empty())
+    return error(errc::invalid_argument, "the message of a run has no parts");
+  if (std::ranges::any_of(said.parts, [](const part& element) {
+        return element.call() != nullptr;
+      }))
+    return error(errc::invalid_argument,
+                 "the message of a run holds a function call; only a model "
+                 "makes those");
+  auto changed = delta::from_json(options.state_delta);
+  if (!changed)
+    return changed.error();
+  event message(std::move(said));
+  message.author = "user";
+  message.actions.state_delta = std::move(*changed);
+  return message;
+}
+
+// Everything that can be refused before there is an invocation.
+result<void> prepare(actors::run_shared& started,
+                     detail::session_backend& backend,
+                     const session_key& session) {
+  auto key = check_key(session);
+  if (!key)
+    return key.error();
+  started.session = backend.shared().directory.find(*key);
+  started.app = backend.find_app(key->app);
+  if (!started.session || !started.app)
+    return error(errc::not_found,
+                 fmt::format("session {} does not exist; create it first",
+                             to_string(*key)));
+  if (const auto* outer = actors::current_run()) {
+    started.sessions = outer->sessions;
+    if (started.options.policy != run_policy::interleave
+        && std::ranges::find(outer->sessions, *key) != outer->sessions.end())
+      return error(errc::would_deadlock,
+                   fmt::format("a run on session {} cannot wait for another "
+                               "run on it",
+                               to_string(*key)));
+  }
+  started.sessions.push_back(*key);
+  started.facts.session = std::move(*key);
+  return {};
+}
+
+} // namespace
+
+result<runtime> runtime::open(runtime_options options) {
+  if (auto known = check_store(options); !known)
+    return known.error();
+  return runtime(std::make_shared<detail::session_backend>(
+    environment_of(options), choose(options), options.threads));
+}
+
+result<runtime> open_runtime(caf::actor_system& system,
+                             runtime_options options) {
+  if (auto known = check_store(options); !known)
+    return known.error();
+  return runtime(std::make_shared<detail::session_backend>(
+    system, environment_of(options), choose(options)));
+}
+
+runtime::runtime(std::shared_ptr<detail::session_backend> backend)
+  : backend_(std::move(backend)),
+    sessions_(std::make_unique<session_service>(backend_)) {}
+
+runtime::runtime(runtime&&) noexcept = default;
+
+runtime& runtime::operator=(runtime&& other) noexcept {
+  std::swap(backend_, other.backend_);
+  std::swap(sessions_, other.sessions_);
+  return *this;
+}
+
+runtime::~runtime() {
+  if (backend_)
+    backend_->shut_down();
+}
+
+session_service& runtime::sessions() noexcept {
+  return *sessions_;
+}
+
+const std::shared_ptr<environment>& runtime::environment() const noexcept {
+  return backend_->shared().environment;
+}
+
+void runtime::shut_down() {
+  backend_->shut_down();
+}
+
+run runtime::run(const agent& root,
+                 const session_key& session,
+                 std::string message,
+                 run_options options) {
+  return run(root, session, user_text(std::move(message)), std::move(options));
+}
+
+run runtime::run(const agent& root,
+                 const session_key& session,
+                 content message,
+                 run_options options) {
+  auto& shared = backend_->shared();
+  auto control = std::make_shared<detail::run_control>(
+    shared.system, "e-" + shared.environment->new_id());
+  auto said = make_message(std::move(message), options);
+  auto started = std::make_shared<actors::run_shared>();
+  started->options = std::move(options);
+  started->shared = backend_->share();
+  started->control = control;
+  auto ready
+    = said ? prepare(*started, *backend_, session) : result<void>(said.error());
+  if (ready && !backend_->enter_run(control))
+    ready = error(errc::cancelled, "the runtime has shut down");
+  if (!ready) {
+    control->end(ready);
+    return troupe::run(std::move(control));
+  }
+  said->invocation_id = control->invocation_id;
+  started->facts.invocation_id = control->invocation_id;
+  started->facts.user_content = said->content;
+  started->facts.environment = shared.environment;
+  started->facts.limits = shared.options.limits;
+  if (const auto deadline = started->options.deadline)
+    shared.environment->call_after(
+      *deadline, [weak = std::weak_ptr(control), deadline = *deadline] {
+        if (const auto late = weak.lock())
+          late->cancel({errc::deadline_exceeded,
+                        fmt::format("the run did not end within {} ms",
+                                    deadline.count())});
+      });
+  auto spawned = shared.system.spawn<actors::invocation_actor, caf::lazy_init>(
+    std::move(started), root, std::move(*said));
+  auto invocation = caf::actor_cast<caf::strong_actor_ptr>(spawned);
+  actors::as_inbox(invocation)
+    .tell(std::make_unique<actors::signal>(actors::letter_kind::begin));
+  control->attach(std::move(invocation));
+  return troupe::run(std::move(control));
+}
+
+} // namespace troupe

@@ -1,0 +1,83 @@
+// The runtime: the owners, the threads they run on, and the way in.
+
+#pragma once
+
+#include "troupe/agents/agent.hpp"
+#include "troupe/core/environment.hpp"
+#include "troupe/runtime/run.hpp"
+#include "troupe/runtime/session_service.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+struct runtime_options {
+  /// Where state is kept: `memory:`.
+  std::string store = "memory:";
+  /// Time and ids; unset: the system's.
+  std::shared_ptr<troupe::environment> environment = {};
+  /// Threads that run actors; 0: one per core.
+  std::size_t threads = 0;
+  /// Threads that run tools, which may block.
+  std::size_t tool_threads = 16;
+  size_limits limits = {};
+  /// Appends under way before further ones are `errc::busy`: per session, and
+  /// for the whole runtime in bytes.
+  std::size_t session_appends_max = 65'536;
+  std::size_t session_bytes_max = std::size_t{256} << 20U;
+  std::size_t runtime_appends_max = 1'000'000;
+  std::size_t runtime_bytes_max = std::size_t{1} << 30U;
+  /// Event ids that a session remembers, so that a retried append takes effect
+  /// once.
+  std::size_t remembered_ids = 4'096;
+};
+
+namespace detail {
+class session_backend;
+}
+
+class runtime {
+public:
+  /// Fails with `errc::invalid_argument` on an unknown store.
+  static result<runtime> open(runtime_options options = {});
+
+  explicit runtime(std::shared_ptr<detail::session_backend> backend);
+  runtime(runtime&&) noexcept;
+  runtime& operator=(runtime&&) noexcept;
+
+  /// Shuts down. Not to be called from a thread of the runtime itself.
+  ~runtime();
+
+  session_service& sessions() noexcept;
+
+  /// Appends the user's message to the session and runs `root` on it. Returns
+  /// at once; what can go wrong, an unknown session included, ends the run with
+  /// that error. A run on a session that the caller itself is running in is
+  /// `errc::would_deadlock`, unless its policy is `interleave`.
+  troupe::run run(const agent& root,
+                  const session_key& session,
+                  content message,
+                  run_options options = {});
+  troupe::run run(const agent& root,
+                  const session_key& session,
+                  std::string message,
+                  run_options options = {});
+
+  const std::shared_ptr<troupe::environment>& environment() const noexcept;
+
+  /// Refuses new work (`errc::cancelled`), cancels runs, lets appends under way
+  /// finish, and ends all threads. Idempotent.
+  void shut_down();
+
+  const std::shared_ptr<detail::session_backend>& backend() const noexcept {
+    return backend_;
+  }
+
+private:
+  std::shared_ptr<detail::session_backend> backend_;
+  std::unique_ptr<session_service> sessions_;
+};
+
+} // namespace troupe
