@@ -1,0 +1,15 @@
+// Runs of agents, reads, and what idle sessions hold.
+
+#pragma once
+
+#include "measure.hpp"
+
+namespace bench {
+
+void get_recent(std::size_t rounds);
+void run_sequence(std::size_t rounds);
+void run_parallel(std::size_t rounds);
+void run_many_lanes(std::size_t rounds);
+void idle_sessions();
+
+} // namespace bench

@@ -1,0 +1,56 @@
+#include "troupe/cli/event_text.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace troupe::cli {
+
+namespace {
+
+constexpr std::size_t shown_bytes_max = 160;
+
+// Cuts between characters, not within one.
+std::string shorten(std::string text) {
+  if (text.size() <= shown_bytes_max)
+    return text;
+  auto end = shown_bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;
+  text.resize(end);
+  return text + "…";
+}
+
+std::string compact(const value& shown) {
+  return shorten(troupe::to_text(shown.data()));
+}
+
+} // namespace
+
+std::string show(const event& said) {
+  std::string lines;
+  const auto line = [&lines, &said](std::string_view what) {
+    lines += fmt::format("{}: {}\n", said.author, what);
+  };
+  if (const auto words = said.text(); !words.empty())
+    line(words);
+  for (const auto& element : said.content.parts) {
+    if (const auto* call = element.call())
+      line(fmt::format("-> {}({})", call->name, compact(call->args)));
+    else if (const auto* answer = element.response())
+      line(fmt::format("<- {} {}", answer->name, compact(answer->response)));
+  }
+  if (const auto code = said.field("errorCode"); !code.empty())
+    line(fmt::format("failed, {}: {}", code, said.field("errorMessage")));
+  for (const auto& done : said.actions.state_delta.operations()) {
+    const auto key = join_key(done.where, done.name);
+    line(done.kind == operation_kind::erase
+           ? fmt::format("   {} erased", key)
+           : fmt::format("   {} = {}", key, compact(done.operand)));
+  }
+  if (said.actions.escalate)
+    line("   escalates");
+  return lines;
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,67 @@
+#include "troupe/cli/interrupts.hpp"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+#include <system_error>
+
+namespace troupe::cli {
+
+namespace {
+
+constexpr std::time_t patience_seconds = 10;
+
+sigset_t awaited() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+} // namespace
+
+interrupts::interrupts() : descriptor_(::eventfd(0, EFD_CLOEXEC)) {
+  if (descriptor_ < 0)
+    throw std::system_error(errno, std::generic_category(), "eventfd");
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto signals = awaited();
+  // Every thread started from here on inherits the mask.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  waiting_ = std::thread([this] { wait(); });
+}
+
+interrupts::~interrupts() {
+  done_ = true;
+  pthread_kill(waiting_.native_handle(), SIGINT);
+  waiting_.join();
+  ::close(descriptor_);
+}
+
+void interrupts::wait() {
+  const auto signals = awaited();
+  int first = 0;
+  sigwait(&signals, &first);
+  if (done_)
+    return;
+  signal_ = first;
+  const std::uint64_t one = 1;
+  if (::write(descriptor_, &one, sizeof one) != sizeof one)
+    ::_exit(exit_code(first));
+  stop_.request_stop();
+
+  const timespec patience{patience_seconds, 0};
+  int again = 0;
+  do
+    again = sigtimedwait(&signals, nullptr, &patience);
+  while (again < 0 && errno == EINTR);
+  if (!done_)
+    ::_exit(exit_code(again > 0 ? again : first));
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,45 @@
+// Ctrl-C and SIGTERM, taken by a thread that waits for them, so that no work is
+// done in a signal handler.
+
+#pragma once
+
+#include <atomic>
+#include <stop_token>
+#include <thread>
+
+namespace troupe::cli {
+
+/// Made before any other thread. The first signal requests a stop; the second,
+/// or ten seconds without an end, ends the process at once. Also ignores
+/// SIGPIPE, so that a closed pipe is an error of the write.
+class interrupts {
+public:
+  interrupts();
+  ~interrupts();
+  interrupts(const interrupts&) = delete;
+  interrupts& operator=(const interrupts&) = delete;
+
+  /// Requested by the first signal, on the waiting thread.
+  std::stop_token token() const { return stop_.get_token(); }
+
+  /// A file descriptor that becomes readable, and stays so, with the first
+  /// signal.
+  int descriptor() const noexcept { return descriptor_; }
+
+  /// The signal that came, or 0.
+  int signal() const noexcept { return signal_; }
+
+  /// 130 for SIGINT, 143 for SIGTERM.
+  static int exit_code(int signal) noexcept { return 128 + signal; }
+
+private:
+  void wait();
+
+  int descriptor_;
+  std::atomic<int> signal_{0};
+  std::atomic<bool> done_{false};
+  std::stop_source stop_;
+  std::thread waiting_;
+};
+
+} // namespace troupe::cli

@@ -1,0 +1,34 @@
+// Where results go: stdout, flushed with every write, given up when its reader
+// is gone or a signal comes.
+
+#pragma once
+
+#include "troupe/core/error.hpp"
+
+#include <string_view>
+
+namespace troupe::cli {
+
+class output {
+public:
+  /// Writes to `target`; gives up when `interrupted` becomes readable. Both
+  /// descriptors outlive this.
+  output(int target, int interrupted) noexcept
+    : target_(target),
+      interrupted_(interrupted) {}
+
+  /// Writes all of `text` before it returns. Fails with `errc::cancelled` on an
+  /// interrupt or when the reader is gone (see `is_closed`), else with
+  /// `errc::store_failed`.
+  result<void> write(std::string_view text);
+
+  /// Whether nobody reads any more; nothing needs to be said about it then.
+  bool is_closed() const noexcept { return closed_; }
+
+private:
+  int target_;
+  int interrupted_;
+  bool closed_ = false;
+};
+
+} // namespace troupe::cli

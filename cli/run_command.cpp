@@ -1,0 +1,296 @@
+#include "troupe/cli/run_command.hpp"
+
+#include "troupe/agents/agent_file.hpp"
+#include "troupe/cli/event_text.hpp"
+#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/input_lines.hpp"
+#include "troupe/cli/output.hpp"
+#include "troupe/cli/progress.hpp"
+#include "troupe/runtime/runtime.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::cli {
+
+struct run_command::arguments {
+  std::string agent_file;
+  std::optional<std::string> app;
+  std::string user = "user";
+  std::string session;
+  std::string state = "{}";
+  std::optional<std::string> model;
+  std::string store = "memory:";
+  std::string output = "text";
+};
+
+namespace {
+
+/// The exit code that goes with a failure.
+struct refusal {
+  error why;
+  int code;
+};
+
+std::optional<refusal> check_store(std::string_view store) {
+  const auto colon = store.find(':');
+  const auto scheme = store.substr(0, colon);
+  const bool known
+    = colon != std::string_view::npos
+      && (scheme == "memory" || scheme == "sqlite" || scheme == "postgres");
+  if (!known)
+    return refusal{error(errc::invalid_argument,
+                         fmt::format("--store '{}': expected memory:, "
+                                     "sqlite:PATH or postgres:URL",
+                                     store)),
+                   exit_usage};
+  if (store == "memory:")
+    return std::nullopt;
+  return refusal{
+    error(errc::invalid_argument,
+          scheme == "memory"
+            ? fmt::format("--store '{}': memory: takes no path", store)
+            : fmt::format("--store '{}': this build has memory: "
+                          "only",
+                          store)),
+    exit_failed};
+}
+
+result<json> parse_state(const std::string& text) {
+  auto state = parse_json(text);
+  if (!state)
+    return error(errc::invalid_argument,
+                 fmt::format("--state: {}", state.error().message()));
+  if (!state->is_object())
+    return error(errc::invalid_argument,
+                 fmt::format("--state: expected an object, not {} {}",
+                             state->is_array() ? "an" : "a",
+                             state->type_name()));
+  return state;
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\v\f") == std::string_view::npos;
+}
+
+/// The invocations of one session, one after another.
+class conversation {
+public:
+  conversation(runtime& owners,
+               const agent& root,
+               session_key session,
+               bool as_json,
+               const interrupts& signals)
+    : owners_(owners),
+      root_(root),
+      session_(std::move(session)),
+      as_json_(as_json),
+      signals_(signals),
+      output_(STDOUT_FILENO, signals.descriptor()) {}
+
+  result<void> say(const std::string& input) {
+    if (signals_.token().stop_requested())
+      return error(errc::cancelled, "interrupted");
+    progress line;
+    run_options options;
+    options.on_agent = line.on_agent();
+    auto run = owners_.run(root_, session_, input, std::move(options));
+    const std::stop_callback interrupted(signals_.token(),
+                                         [&run] { run.cancel(); });
+    for (;;) {
+      auto next = run.next();
+      if (!next)
+        return next.error();
+      if (!*next)
+        return {};
+      if ((*next)->partial)
+        continue;
+      line.count_event();
+      auto written = line.without_line([this, &next] { return print(**next); });
+      if (!written) {
+        run.cancel();
+        const auto unused = run.wait(); // The failed write is the reason.
+        return written.error();
+      }
+    }
+  }
+
+  result<void> say_lines() {
+    input_lines lines(STDIN_FILENO, signals_.descriptor());
+    for (;;) {
+      auto line = lines.next();
+      if (!line)
+        return line.error();
+      if (!*line)
+        return {};
+      if (is_blank(**line))
+        continue;
+      if (auto said = say(**line); !said)
+        return error(
+          said.error().code(),
+          fmt::format("line {}: {}", lines.number(), said.error().message()));
+    }
+  }
+
+  bool is_closed() const noexcept { return output_.is_closed(); }
+
+private:
+  result<void> print(const event& said) {
+    return output_.write(as_json_ ? troupe::to_text(to_json(said)) + '\n'
+                                  : show(said));
+  }
+
+  // All four outlive the conversation, which lives for one call of `execute`.
+  runtime& owners_;
+  const agent& root_;
+  session_key session_;
+  bool as_json_;
+  const interrupts& signals_;
+  output output_;
+};
+
+/// Creates the session, or takes the one that is there.
+result<session_key> open_session(runtime& owners, create_request request) {
+  const session_key wanted{request.app, request.user, request.id};
+  auto created = owners.sessions().create(std::move(request));
+  if (created)
+    return created->key();
+  if (created.error().code() != errc::already_exists)
+    return created.error();
+  return check_key(wanted);
+}
+
+} // namespace
+
+run_command::run_command(CLI::App& program)
+  : command_(program.add_subcommand("run", "Run an agent file on a session")),
+    arguments_(std::make_unique<arguments>()) {
+  auto& chosen = *arguments_;
+  command_
+    ->add_option("AGENT_FILE",
+                 chosen.agent_file,
+                 "Agent file (YAML or JSON), or a folder with root_agent.yaml")
+    ->required();
+  // Bound to no variable: the conversion to a list would take `[a,b]` apart and
+  // `{}` away.
+  inputs_ = command_->add_option("--input")
+              ->description("Message of one invocation; may be repeated. "
+                            "Without it, each line of stdin is one")
+              ->type_name("TEXT")
+              ->take_all()
+              ->allow_extra_args(false);
+  command_
+    ->add_option("--app", chosen.app, "App; default: the root agent's name")
+    ->type_name("A");
+  command_->add_option("--user", chosen.user, "User")
+    ->type_name("U")
+    ->capture_default_str();
+  command_
+    ->add_option("--session",
+                 chosen.session,
+                 "Session, created when missing; default: a new one, whose id "
+                 "is told on stderr")
+    ->type_name("S");
+  command_
+    ->add_option("--state",
+                 chosen.state,
+                 "Initial state of a session that is created, a JSON object")
+    ->type_name("JSON")
+    ->capture_default_str();
+  command_
+    ->add_option("--model",
+                 chosen.model,
+                 "Model in place of every agent's own: scripted:FILE")
+    ->type_name("M");
+  command_
+    ->add_option(
+      "--store",
+      chosen.store,
+      "Where state is kept: memory:, sqlite:PATH, postgres:URL; this "
+      "build has memory: only")
+    ->type_name("S")
+    ->capture_default_str();
+  command_
+    ->add_option("--output",
+                 chosen.output,
+                 "text: for people; json: one event per line, in wire form")
+    ->type_name("text|json")
+    ->check([](const std::string& text) {
+      return text == "text" || text == "json"
+               ? std::string()
+               : fmt::format("'{}' is neither text nor json", text);
+    })
+    ->capture_default_str();
+  command_->footer(
+    "Prints each event as it is committed.\n"
+    "Exit codes: 0 done; 1 a rule was broken or the run failed; 2 the command "
+    "line is wrong;\n130 and 143 after Ctrl-C and SIGTERM.\n\n"
+    "Example:\n"
+    "  troupe run pipeline.yaml --input 'Go!' --state '{\"topic\": "
+    "\"owls\"}' --output json");
+}
+
+run_command::~run_command() = default;
+
+bool run_command::is_chosen() const {
+  return command_->parsed();
+}
+
+int run_command::execute(const interrupts& signals) const {
+  const auto& chosen = *arguments_;
+  if (const auto refused = check_store(chosen.store))
+    return report(refused->why, refused->code);
+  auto state = parse_state(chosen.state);
+  if (!state)
+    return report(state.error(), exit_usage);
+
+  agent_file_options options;
+  if (chosen.model) {
+    auto model = open_model(*chosen.model, {});
+    if (!model)
+      return report(model.error());
+    options.model = std::move(*model);
+  }
+  const auto root = load_agent_file(chosen.agent_file, options);
+  if (!root)
+    return report(root.error());
+
+  auto owners = runtime::open({.store = chosen.store});
+  if (!owners)
+    return report(owners.error());
+  const auto key = open_session(*owners,
+                                {.app = chosen.app.value_or(root->name()),
+                                 .user = chosen.user,
+                                 .id = chosen.session,
+                                 .state = std::move(*state)});
+  if (!key)
+    return report(key.error());
+  if (is_blank(chosen.session))
+    std::fputs(fmt::format("session: {}\n", key->id).c_str(), stderr);
+
+  conversation talk(*owners, *root, *key, chosen.output == "json", signals);
+  result<void> outcome;
+  if (inputs_->empty())
+    outcome = talk.say_lines();
+  for (const auto& input : inputs_->results())
+    if (outcome = talk.say(input); !outcome)
+      break;
+
+  if (signals.signal() != 0) {
+    if (!outcome)
+      report(outcome.error());
+    return interrupts::exit_code(signals.signal());
+  }
+  if (talk.is_closed())
+    return exit_failed;
+  return outcome ? exit_done : report(outcome.error());
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,36 @@
+// `troupe run`: an agent file on a session.
+
+#pragma once
+
+#include "troupe/cli/interrupts.hpp"
+
+#include <memory>
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace troupe::cli {
+
+class run_command {
+public:
+  /// Adds the command to `program`, which outlives this.
+  explicit run_command(CLI::App& program);
+  ~run_command();
+
+  /// Whether the command line asks for this command.
+  bool is_chosen() const;
+
+  /// Does what the parsed command line says, and gives the exit code.
+  int execute(const interrupts& signals) const;
+
+private:
+  struct arguments;
+
+  CLI::App* command_;
+  CLI::Option* inputs_;
+  std::unique_ptr<arguments> arguments_;
+};
+
+} // namespace troupe::cli

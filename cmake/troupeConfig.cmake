@@ -1,0 +1,17 @@
+# What find_package(troupe) reads: finds what troupe stands on, then defines troupe::troupe and troupe::actors.
+
+include(CMakeFindDependencyMacro)
+find_dependency(Boost 1.74)
+find_dependency(Threads)
+find_dependency(fmt)
+find_dependency(nlohmann_json 3.11)
+find_dependency(tl-expected)
+find_dependency(utf8cpp)
+find_dependency(yaml-cpp)
+
+# FindCAF.cmake lies beside this file, and is nobody else's business.
+list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
+find_dependency(CAF)
+list(POP_FRONT CMAKE_MODULE_PATH)
+
+include("${CMAKE_CURRENT_LIST_DIR}/troupeTargets.cmake")

@@ -1,0 +1,80 @@
+// The `troupe` program as a child process, and agent files for it.
+//
+// TROUPE_PROGRAM is the path of the program, defined by the build.
+
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::testing {
+
+struct ended {
+  /// The exit code, or 128 plus the signal that killed it.
+  int code = -1;
+  std::string output;
+  std::string errors;
+};
+
+class program {
+public:
+  /// How stdout and stderr are connected: to pipes, or both to a terminal of
+  /// their own.
+  enum class screen : bool { pipes, terminal };
+
+  explicit program(std::vector<std::string> arguments,
+                   screen shown = screen::pipes);
+  ~program();
+  program(const program&) = delete;
+  program& operator=(const program&) = delete;
+
+  void write(std::string_view text) const;
+  void close_input();
+  void close_output();
+
+  /// Reads until `text` has been seen on stdout (or the terminal); false if it
+  /// ends before.
+  bool read_until(std::string_view text);
+
+  void send(int signal) const;
+
+  /// Closes its input, reads the rest, and waits for it. Kills it after half a
+  /// minute.
+  ended wait();
+
+private:
+  /// Takes what is there; false at the end of all output.
+  bool read_some();
+
+  int pid_ = -1;
+  int input_ = -1;
+  int output_ = -1;
+  int errors_ = -1;
+  ended seen_;
+};
+
+/// Runs it to its end with `input` on stdin.
+ended run_program(std::vector<std::string> arguments,
+                  std::string_view input = {});
+
+/// A folder that goes with its owner.
+class scratch_folder {
+public:
+  scratch_folder();
+  ~scratch_folder();
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+
+  /// Writes a file and gives its path.
+  std::string write(const std::string& name, std::string_view text) const;
+
+  std::string path() const { return path_.string(); }
+
+private:
+  std::filesystem::path path_;
+};
+
+} // namespace troupe::testing

@@ -1,0 +1,289 @@
+#include "troupe/core/event.hpp"
+
+#include "program.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+namespace {
+
+namespace data = boost::unit_test::data;
+
+// Agents that the cases run, all on one script.
+struct folder : scratch_folder {
+  folder() {
+    write("replies.json",
+          R"({"echo": ["${input}"],
+              "teller": ["${instruction}"],
+              "broken": [{"error": "no such luck"}],
+              "slow": [{"text": "late", "latency_ms": 3600000}]})");
+    write("slow.yaml",
+          "agent_class: SequentialAgent\nname: both\nsub_agents:\n"
+          "- {name: echo, model: 'scripted:replies.json'}\n"
+          "- {name: slow, model: 'scripted:replies.json'}\n");
+  }
+
+  std::string agent(const std::string& name,
+                    const std::string& more = {}) const {
+    return write(name + ".yaml",
+                 "name: " + name + "\nmodel: scripted:replies.json\n" + more);
+  }
+
+  // Everything that is not there is as the command line has it.
+  ended run(std::vector<std::string> options,
+            std::string_view input = {}) const {
+    options.insert(options.begin(), {"run", agent("echo")});
+    return run_program(std::move(options), input);
+  }
+
+  program start_slow(program::screen shown = program::screen::pipes) const {
+    return program({"run", path() + "/slow.yaml", "--input", "hi"}, shown);
+  }
+};
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream source(text);
+  for (std::string line; std::getline(source, line);)
+    found.push_back(line);
+  return found;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The reason that the program gives, which is one line.
+std::string reason(const ended& done) {
+  for (const auto& line : lines(done.errors))
+    if (line.starts_with("error: "))
+      return line;
+  return {};
+}
+
+struct refusal {
+  std::vector<std::string> options;
+  int code;
+  std::string expected;
+};
+
+std::ostream& operator<<(std::ostream& out, const refusal& shown) {
+  for (const auto& option : shown.options)
+    out << option << ' ';
+  return out;
+}
+
+const std::vector<refusal> refusals{
+  {{"--colour"}, 2, "error: invalid_argument: "},
+  {{"again"}, 2, "error: invalid_argument: "},
+  {{"--input"}, 2, "error: invalid_argument: "},
+  {{"--user", "a", "--user", "b"}, 2, "error: invalid_argument: "},
+  {{"--output", "xml"}, 2, "neither text nor json"},
+  {{"--state", "{"}, 2, "malformed JSON"},
+  {{"--state", "[1, 2]"}, 2, "expected an object"},
+  {{"--state", R"({"a": 1, "a": 2})"}, 2, "comes twice"},
+  {{"--state", R"({"app:__a": 1})"}, 1, "error: invalid_argument: "},
+  {{"--store", "redis:x"}, 2, "error: invalid_argument: "},
+  {{"--store", "troupe.db"}, 2, "error: invalid_argument: "},
+  {{"--store", "sqlite:troupe.db"}, 1, "memory: only"},
+  {{"--store", "memory:x"}, 1, "takes no path"},
+  {{"--app", ""}, 1, "error: invalid_argument: "},
+  {{"--user", " "}, 1, "error: invalid_argument: "},
+  {{"--model", "gemini"}, 1, "only scripted:FILE models"},
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(run_command)
+
+BOOST_FIXTURE_TEST_CASE(prints_what_an_agent_says, folder) {
+  const auto done = run({"--input", "hello"});
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(done.output == "echo: hello\n");
+  BOOST_TEST(done.errors.starts_with("session: "), done.errors);
+}
+
+BOOST_DATA_TEST_CASE_F(
+  folder,
+  takes_an_input_as_it_is,
+  data::make({"[a,b]", "[]", "{}", "-x", "--user", "a=b"})) {
+  BOOST_TEST(run({"--input", sample}).output
+             == "echo: " + std::string(sample) + "\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_repeated_input_is_one_invocation_each, folder) {
+  const auto done = run({"--input", "a", "--input=b", "--session", "s"});
+  BOOST_TEST(done.output == "echo: a\necho: b\n");
+  BOOST_TEST(done.errors == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(each_line_of_stdin_is_one_invocation, folder) {
+  const auto done = run({}, "a\r\n\nb c\nd");
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(done.output == "echo: a\necho: b c\necho: d\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(answers_a_line_before_the_next_one_comes, folder) {
+  program talk({"run", agent("echo")});
+  for (const std::string said : {"one", "two"}) {
+    talk.write(said + "\n");
+    BOOST_TEST(talk.read_until("echo: " + said + "\n"));
+  }
+  BOOST_TEST(talk.wait().code == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(json_is_one_event_per_line, folder) {
+  const auto done
+    = run({"--input", "a\nb", "--input", "c", "--output", "json"});
+  const auto shown = lines(done.output);
+  BOOST_REQUIRE(shown.size() == 2U);
+  const auto said = event_from_json(parse_json(shown[0]).value()).value();
+  BOOST_TEST(said.text() == "a\nb");
+  BOOST_TEST(said.author == "echo");
+  BOOST_TEST(!said.id.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(state_is_that_of_the_new_session, folder) {
+  const auto done
+    = run_program({"run",
+                   agent("teller",
+                         "instruction: '{topic} for {user:name}'\n"
+                         "output_key: told\n"),
+                   "--input",
+                   "go",
+                   "--state",
+                   R"({"topic": "owls", "user:name": "Ann", "temp:x": 1})"});
+  BOOST_TEST(done.output
+             == "teller: owls for Ann\nteller:    told = \"owls for Ann\"\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_model_replaces_that_of_every_agent, folder) {
+  write("foreign.yaml", "name: echo\nmodel: gemini-2.5-flash\n");
+  const auto done = run_program({"run",
+                                 path() + "/foreign.yaml",
+                                 "--input",
+                                 "hello",
+                                 "--model",
+                                 "scripted:" + path() + "/replies.json"});
+  BOOST_TEST(done.output == "echo: hello\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_stands_for_its_root_agent, folder) {
+  write("root_agent.yaml", "name: echo\nmodel: scripted:replies.json\n");
+  BOOST_TEST(run_program({"run", path(), "--input", "hi"}).output
+             == "echo: hi\n");
+}
+
+BOOST_DATA_TEST_CASE_F(folder, says_why_it_refuses, data::make(refusals)) {
+  auto options = sample.options;
+  options.insert(options.begin(), {"--input", "hi"});
+  const auto done = run(options);
+  BOOST_TEST(done.code == sample.code);
+  BOOST_TEST(done.output == "");
+  BOOST_TEST(contains(reason(done), sample.expected), done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_malformed_agent_file_names_file_and_line, folder) {
+  const auto file = agent("echo", "colour: red\n");
+  const auto done = run_program({"run", file, "--input", "hi"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(
+    reason(done).starts_with("error: invalid_argument: " + file + ":3: "),
+    done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_failing_model_ends_the_run, folder) {
+  const auto done
+    = run_program({"run", agent("broken"), "--input", "a", "--input", "b"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(reason(done).starts_with("error: model_failed: "), done.errors);
+  BOOST_TEST(lines(done.errors).size() == 2U); // The session, and one reason.
+}
+
+BOOST_FIXTURE_TEST_CASE(a_missing_template_key_is_named, folder) {
+  const auto done = run_program(
+    {"run", agent("teller", "instruction: '{topic}'\n"), "--input", "a"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(reason(done).starts_with("error: template_error: "), done.errors);
+  BOOST_TEST(contains(reason(done), "topic"));
+}
+
+BOOST_FIXTURE_TEST_CASE(input_that_is_not_utf8_is_refused, folder) {
+  const auto done = run({"--input", "\xff"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(reason(done).starts_with("error: invalid_argument: "),
+             done.errors);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_command_or_file_is_a_usage_error) {
+  BOOST_TEST(run_program({}).code == 2);
+  BOOST_TEST(run_program({"walk"}).code == 2);
+  BOOST_TEST(run_program({"run"}).code == 2);
+  BOOST_TEST(run_program({"run", "no/such/file"}).code == 1);
+}
+
+BOOST_AUTO_TEST_CASE(help_and_version_are_results) {
+  const auto help = run_program({"run", "--help"});
+  BOOST_TEST(help.code == 0);
+  for (const auto* part : {"--input", "memory:", "user", "Example:"})
+    BOOST_TEST(contains(help.output, part));
+  BOOST_TEST(contains(run_program({"--help"}).output, "run"));
+  BOOST_TEST(run_program({"--version"}).output.starts_with("troupe "));
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       a_signal_cancels_a_run,
+                       data::make({SIGINT, SIGTERM})) {
+  auto slow = start_slow();
+  BOOST_REQUIRE(slow.read_until("echo: hi\n"));
+  slow.send(sample);
+  const auto done = slow.wait();
+  BOOST_TEST(done.code == 128 + sample);
+  BOOST_TEST(reason(done).starts_with("error: cancelled: "), done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_signal_ends_the_wait_for_a_line, folder) {
+  program talk({"run", agent("echo")});
+  talk.write("one\n");
+  BOOST_REQUIRE(talk.read_until("echo: one\n"));
+  talk.send(SIGINT);
+  talk.read_until("never"); // Reads to its end with stdin still open.
+  BOOST_TEST(talk.wait().code == 130);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_closed_stdout_ends_it_quietly, folder) {
+  program talk({"run", agent("echo"), "--session", "s"});
+  talk.write("one\n");
+  BOOST_REQUIRE(talk.read_until("echo: one\n"));
+  talk.close_output();
+  talk.write("two\n");
+  const auto done = talk.wait();
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.errors == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_terminal_shows_progress, folder) {
+  auto slow = start_slow(program::screen::terminal);
+  BOOST_TEST(slow.read_until(", events: 1, running:"));
+  BOOST_TEST(slow.read_until(" slow"));
+  slow.send(SIGINT);
+  const auto done = slow.wait();
+  BOOST_TEST(done.code == 130);
+  const auto last = done.output.rfind("\r\033[K"); // The line is wiped out.
+  BOOST_REQUIRE(last != std::string::npos);
+  BOOST_TEST(!contains(done.output.substr(last), "running"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace troupe::testing
