@@ -109,9 +109,7 @@ template <class Letter>
 void app_actor::pass_down(std::unique_ptr<Letter> wanted) {
   const auto found = users_.find(wanted->key.user);
   if (found == users_.end())
-    return wanted->fail(
-      {errc::not_found,
-       fmt::format("session {} does not exist", to_string(wanted->key))});
+    return refuse_unknown(std::move(wanted));
   if (found->second.parked)
     return found->second.parked->push_back(std::move(wanted));
   wanted->app = state_.keys();

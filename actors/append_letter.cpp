@@ -65,13 +65,19 @@ make_append(event_ptr said, const append_options& options, setup& shared) {
   return letter;
 }
 
-result<void> admit(append& letter, session_actor& session) {
+result<void>
+admit(append& letter, session_actor& session, const setup& shared) {
   if (!session.enter(letter.bytes))
     return error(errc::busy,
                  fmt::format("too much is under way on session {} or in the "
                              "runtime; try again when some of it is done",
                              to_string(session.key())));
   letter.admitted_by = caf::actor_cast<caf::strong_actor_ptr>(&session);
+  // After it was counted: shutting down waits for what is counted.
+  if (shared.closing) {
+    letter.release();
+    return error(errc::cancelled, "the runtime has shut down");
+  }
   return {};
 }
 

@@ -19,8 +19,8 @@ make_append(event said, const append_options& options, setup& shared);
 result<std::unique_ptr<append>>
 make_append(event_ptr said, const append_options& options, setup& shared);
 
-/// Counts the letter as under way in `session`, until it is answered. Fails
-/// with `errc::busy`.
-result<void> admit(append& letter, session_actor& session);
+/// Counts the letter as under way in `session`, until it is complete. Fails
+/// with `errc::busy`, or `errc::cancelled` once the runtime is closing.
+result<void> admit(append& letter, session_actor& session, const setup& shared);
 
 } // namespace troupe::actors

@@ -86,6 +86,7 @@ void session_backend::shut_down() {
       if (const auto run = each.lock())
         static_cast<void>(run->wait()); // How it ended is its holder's to know.
     shared_->calls.wait_until_empty();
+    shared_->appends.wait_until_empty();
     for (auto& [name, app] : apps_)
       actors::as_inbox(app).tell(std::make_unique<actors::shut_down>());
     apps_.clear();

@@ -6,6 +6,8 @@
 
 #include <caf/actor_system.hpp>
 
+#include <optional>
+
 namespace troupe::actors {
 
 namespace {
@@ -86,18 +88,32 @@ void inbox_actor::handle(letter_ptr received) {
     receive(std::move(received));
 }
 
+// Out of memory, or a defect: the letter at hand is dropped, which answers it,
+// and its owner goes on.
+void inbox_actor::handle_safely(letter_ptr received) noexcept {
+  try {
+    handle(std::move(received));
+  } catch (...) {
+    return;
+  }
+}
+
 caf::resumable::resume_result inbox_actor::resume(caf::execution_unit* unit,
                                                   std::size_t) {
   if (!activate(unit))
     return done;
+  std::optional<brief_turn> brief;
+  if (is_brief())
+    brief.emplace();
   for (int round = 0; round < rounds_max; ++round) {
     auto letters = inbox_.take();
     while (!letters.empty() && !getf(is_shutting_down_flag))
-      handle(letters.pop_front());
+      handle_safely(letters.pop_front());
     while (!letters.empty())
       letters.pop_front()->fail(closed_reason());
     if (!getf(is_shutting_down_flag))
       rest();
+    const no_timeouts none;
     if (finalize())
       return done;
     if (inbox_.try_sleep())

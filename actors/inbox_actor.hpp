@@ -39,6 +39,9 @@ protected:
   /// Handles one letter. Must not throw: what it catches it answers.
   virtual void receive(letter_ptr received) = 0;
 
+  /// Whether handling a letter never runs users' code.
+  virtual bool is_brief() const noexcept { return false; }
+
   /// Called when the letters at hand are handled; the place to send batches.
   virtual void rest() {}
 
@@ -56,6 +59,7 @@ protected:
 private:
   void wake();
   void handle(letter_ptr received);
+  void handle_safely(letter_ptr received) noexcept;
 
   const std::shared_ptr<setup> shared_;
   inbox inbox_;

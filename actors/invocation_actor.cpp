@@ -109,6 +109,7 @@ void invocation_actor::end(result<void> outcome) {
                                   outcome.error().message(),
                                   fmt::join(run_->abandoned, ", ")));
   }
+  run_->shared->runs.leave(0);
   run_->control->end(std::move(outcome));
   quit();
 }

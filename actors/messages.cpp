@@ -12,13 +12,19 @@ namespace {
 // would take an unrelated thread with it.
 template <class T>
 void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
-  if (done)
-    done(std::move(outcome));
+  if (auto receiver = std::exchange(done, nullptr))
+    receiver(std::move(outcome));
   if (auto* gate = std::exchange(answered.gate, nullptr))
     gate->leave(0);
 }
 
 } // namespace
+
+template <class T>
+call_for<T>::~call_for() {
+  if (done)
+    finish(*this, done, result<T>(error(errc::internal, "a call was dropped")));
+}
 
 template <class T>
 void call_for<T>::complete() {
@@ -44,15 +50,17 @@ void append::release() {
 
 void append::complete() {
   call_for::complete();
+  // Last, so that shutting down waits for the caller's code too.
+  release();
 }
 
 void append::fail(const error& why) {
   while (!followers.empty())
     followers.pop_front()->fail(why);
-  release();
   outcome = why;
   if (!reply_to) {
     call_for::fail(why);
+    release();
     return;
   }
   // The invocation gets an answer of its own; this letter is its sender's to
@@ -62,6 +70,13 @@ void append::fail(const error& why) {
   answered->request = request;
   answered->lane = lane;
   as_inbox(reply_to).tell(std::move(answered));
+}
+
+create::~create() {
+  if (created_done)
+    finish(*this,
+           created_done,
+           result<session>(error(errc::internal, "a call was dropped")));
 }
 
 void create::complete() {

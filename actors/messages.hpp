@@ -80,6 +80,9 @@ template <class T>
 struct call_for : call {
   using call::call;
 
+  /// Whoever drops the letter unanswered has answered `errc::internal`.
+  ~call_for() override;
+
   void complete() override;
   void fail(const error& why) override;
 
@@ -126,6 +129,8 @@ struct append : call_for<event_ptr> {
 /// event is stored.
 struct create : append {
   create() : append(letter_kind::create) {}
+  ~create() override;
+
 
   void complete() override;
   void fail(const error& why) override;

@@ -17,10 +17,26 @@ protected:
   /// Completes `answered` soon, off this actor, in the order of these calls.
   void answer(std::unique_ptr<call> answered);
 
+  /// Answers that the session asked for does not exist; callers' code still
+  /// runs off this actor.
+  template <class Letter>
+  void refuse_unknown(std::unique_ptr<Letter> wanted) {
+    error why(errc::not_found,
+              "session " + to_string(wanted->key) + " does not exist");
+    if constexpr (std::is_base_of_v<call, Letter>) {
+      wanted->outcome = std::move(why);
+      answer(std::move(wanted));
+    } else {
+      wanted->fail(why);
+    }
+  }
+
   /// Called when the letters at hand are handled, before the answers go out.
   virtual void settle() {}
 
   void rest() final;
+
+  bool is_brief() const noexcept final { return true; }
 
 private:
   letter_list answered_;

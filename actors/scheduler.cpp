@@ -13,6 +13,7 @@
 #include <caf/scheduler/worker.hpp>
 #pragma pop_macro("CAF_PUSH_AID_FROM_PTR")
 
+#include <caf/detail/thread_safe_actor_clock.hpp>
 #include <caf/policy/unprofiled.hpp>
 #include <caf/scheduler/coordinator.hpp>
 
@@ -41,7 +42,8 @@ void pause() noexcept {
 
 class job_queue {
 public:
-  void push(caf::resumable* job) {
+  /// Gives the number of jobs with this one.
+  std::size_t push(caf::resumable* job) {
     const std::lock_guard guard(mutex_);
     const auto count = size_.load(std::memory_order_relaxed);
     if (count == ring_.size())
@@ -50,6 +52,7 @@ public:
     // Ordered against the sleepers' count: either the pusher sees the sleeper,
     // or the sleeper sees the job.
     size_.store(count + 1, std::memory_order_seq_cst);
+    return count + 1;
   }
 
   caf::resumable* pop() {
@@ -86,6 +89,8 @@ struct current {
 };
 
 thread_local current here;
+thread_local bool in_brief_turn = false;
+thread_local bool ending_without_timeouts = false;
 
 struct fair_policy : caf::policy::unprofiled {
   struct coordinator_data {
@@ -107,7 +112,9 @@ struct fair_policy : caf::policy::unprofiled {
 
   template <class Worker>
   static void push(Worker* worker, caf::resumable* job) {
-    worker->data().jobs.push(job);
+    const auto count = worker->data().jobs.push(job);
+    if (count == 1 && in_brief_turn && here.worker == worker)
+      return;
     auto& shared = worker->parent()->data();
     if (shared.sleepers.load(std::memory_order_seq_cst) == 0)
       return;
@@ -189,14 +196,85 @@ struct fair_policy : caf::policy::unprofiled {
   void foreach_central_resumable(Coordinator*, Visit) {}
 };
 
+// CAF's clock, less one thing: every actor that ends asks it to forget its
+// time-outs, which wakes the clock's thread, and ours have none.
+class quiet_clock final : public caf::detail::thread_safe_actor_clock {
+public:
+  explicit quiet_clock(caf::detail::thread_safe_actor_clock& inner)
+    : inner_(inner) {}
+
+  time_point now() const noexcept override { return inner_.now(); }
+
+  void set_ordinary_timeout(time_point time,
+                            caf::abstract_actor* self,
+                            caf::atom_value type,
+                            std::uint64_t id) override {
+    inner_.set_ordinary_timeout(time, self, type, id);
+  }
+
+  void set_multi_timeout(time_point time,
+                         caf::abstract_actor* self,
+                         caf::atom_value type,
+                         std::uint64_t id) override {
+    inner_.set_multi_timeout(time, self, type, id);
+  }
+
+  void set_request_timeout(time_point time,
+                           caf::abstract_actor* self,
+                           caf::message_id id) override {
+    inner_.set_request_timeout(time, self, id);
+  }
+
+  void cancel_ordinary_timeout(caf::abstract_actor* self,
+                               caf::atom_value type) override {
+    inner_.cancel_ordinary_timeout(self, type);
+  }
+
+  void cancel_request_timeout(caf::abstract_actor* self,
+                              caf::message_id id) override {
+    inner_.cancel_request_timeout(self, id);
+  }
+
+  void cancel_timeouts(caf::abstract_actor* self) override {
+    if (!ending_without_timeouts)
+      inner_.cancel_timeouts(self);
+  }
+
+  void schedule_message(time_point time,
+                        caf::strong_actor_ptr receiver,
+                        caf::mailbox_element_ptr content) override {
+    inner_.schedule_message(time, std::move(receiver), std::move(content));
+  }
+
+  void schedule_message(time_point time,
+                        caf::group target,
+                        caf::strong_actor_ptr sender,
+                        caf::message content) override {
+    inner_.schedule_message(
+      time, std::move(target), std::move(sender), std::move(content));
+  }
+
+  void cancel_all() override { inner_.cancel_all(); }
+
+private:
+  caf::detail::thread_safe_actor_clock& inner_;
+};
+
 class fair_scheduler : public caf::scheduler::coordinator<fair_policy> {
 public:
-  using coordinator::coordinator;
+  explicit fair_scheduler(caf::actor_system& system)
+    : coordinator(system),
+      quiet_(coordinator::clock()) {}
+
+  quiet_clock& clock() noexcept override { return quiet_; }
 
   static caf::actor_system::module* make(caf::actor_system& system,
                                          caf::detail::type_list<>) {
     return new fair_scheduler(system);
   }
+
+private:
+  quiet_clock quiet_;
 };
 
 } // namespace
@@ -206,6 +284,22 @@ void use_fair_scheduler(caf::actor_system_config& config, std::size_t threads) {
     threads = std::max(1U, std::thread::hardware_concurrency());
   config.set("scheduler.max-threads", threads);
   config.load<fair_scheduler>();
+}
+
+brief_turn::brief_turn() noexcept {
+  in_brief_turn = true;
+}
+
+brief_turn::~brief_turn() {
+  in_brief_turn = false;
+}
+
+no_timeouts::no_timeouts() noexcept {
+  ending_without_timeouts = true;
+}
+
+no_timeouts::~no_timeouts() {
+  ending_without_timeouts = false;
 }
 
 bool is_worker_thread() noexcept {

@@ -21,6 +21,27 @@ void use_fair_scheduler(caf::actor_system_config& config, std::size_t threads);
 /// what it waits for.
 bool is_worker_thread() noexcept;
 
+/// While it lives, what this worker schedules first it also runs first, without
+/// waking another worker for it: a wake-up costs more than an owner's whole
+/// turn. For code that is known to be short, which users' code is not.
+class brief_turn {
+public:
+  brief_turn() noexcept;
+  ~brief_turn();
+  brief_turn(const brief_turn&) = delete;
+  brief_turn& operator=(const brief_turn&) = delete;
+};
+
+/// While it lives, an actor that ends on this thread has no time-outs for CAF's
+/// clock to forget.
+class no_timeouts {
+public:
+  no_timeouts() noexcept;
+  ~no_timeouts();
+  no_timeouts(const no_timeouts&) = delete;
+  no_timeouts& operator=(const no_timeouts&) = delete;
+};
+
 /// Enters `job` (one reference to it) into the scheduler of `system`, from any
 /// thread.
 void schedule(caf::actor_system& system, caf::resumable* job);

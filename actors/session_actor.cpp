@@ -63,21 +63,19 @@ session_key session_actor::key() const {
 
 bool session_actor::enter(std::size_t bytes) noexcept {
   const auto& limits = share()->options;
-  const auto count = appends_.fetch_add(1, std::memory_order_relaxed);
-  const auto held = bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  if (count < limits.session_appends_max
-      && (held == 0 || held + bytes <= limits.session_bytes_max)) {
-    if (shared().appends.enter(bytes))
-      return true;
-  }
-  appends_.fetch_sub(1, std::memory_order_relaxed);
-  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  const auto before
+    = held_.fetch_add(one_append + bytes, std::memory_order_relaxed);
+  const auto held = before % one_append;
+  if (before / one_append < limits.session_appends_max
+      && (held == 0 || held + bytes <= limits.session_bytes_max)
+      && shared().appends.enter(bytes))
+    return true;
+  held_.fetch_sub(one_append + bytes, std::memory_order_relaxed);
   return false;
 }
 
 void session_actor::leave(std::size_t bytes) noexcept {
-  appends_.fetch_sub(1, std::memory_order_relaxed);
-  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  held_.fetch_sub(one_append + bytes, std::memory_order_relaxed);
   shared().appends.leave(bytes);
 }
 
@@ -119,11 +117,14 @@ void session_actor::receive(letter_ptr received) {
   case letter_kind::climb:
     return receive(take_as<climb>(std::move(received)));
   case letter_kind::get:
-    return receive(take_as<get>(std::move(received)));
+    return created_ ? receive(take_as<get>(std::move(received)))
+                    : early_.push_back(std::move(received));
   case letter_kind::list:
-    return receive(take_as<list>(std::move(received)));
+    // Not there before its initial state is.
+    return created_ ? receive(take_as<list>(std::move(received))) : void();
   case letter_kind::start_run:
-    return receive(take_as<start_run>(std::move(received)));
+    return created_ ? receive(take_as<start_run>(std::move(received)))
+                    : early_.push_back(std::move(received));
   case letter_kind::end_run:
     return receive(take_as<end_run>(std::move(received)));
   case letter_kind::shut_down:
@@ -200,10 +201,15 @@ void session_actor::start_batch() {
       continue;
     const bool undecided
       = has_typed(*next, scope::user) || has_typed(*next, scope::app);
+    const bool creates = next->kind == letter_kind::create;
     batch_.push_back(std::move(next));
     auto& last = *batch_.back();
-    if (!accept(last, undecided) || !wide)
+    if (!accept(last, undecided) || !wide) {
+      // Revisions count from behind the creation.
+      if (creates)
+        break;
       continue;
+    }
     if (!up) {
       up = std::make_unique<climb>();
       up->from = this;
@@ -211,7 +217,7 @@ void session_actor::start_batch() {
     up->events.push_back(&last);
     up->touches_app = up->touches_app || last.touches(scope::app);
     // Nothing may be computed on an event that a wider owner may still refuse.
-    if (undecided)
+    if (undecided || creates)
       break;
   }
   if (!up)
@@ -317,6 +323,10 @@ event_ptr session_actor::finish_event(append& judged) {
 }
 
 void session_actor::finish_create(create& judged) {
+  created_ = true;
+  // What came too early looks again, behind the answer of the creation.
+  while (!early_.empty())
+    ask_app(early_.pop_front());
   judged.created
     = session(key(), readonly_state(snapshot()), {}, last_update_time_, 0);
 }
@@ -327,7 +337,6 @@ void session_actor::reply(std::unique_ptr<append> answered) {
     follower->outcome = answered->outcome;
     reply(std::move(follower));
   }
-  answered->release();
   if (!answered->reply_to)
     return answer(std::move(answered));
   const auto invocation = std::exchange(answered->reply_to, nullptr);
@@ -409,6 +418,8 @@ void session_actor::let_go() {
   const auto why = closed_reason();
   while (!queue_.empty())
     queue_.pop_front()->fail(why);
+  while (!early_.empty())
+    early_.pop_front()->fail(why);
   if (desk_)
     while (!desk_->waiting.empty())
       desk_->waiting.pop_front()->fail(why);

@@ -108,12 +108,16 @@ private:
   std::vector<std::unique_ptr<append>> batch_;
   std::vector<append*> accepted_;
   bool climbing_ = false;
+  // Until the creation is committed, look-ups wait.
+  bool created_ = false;
+  letter_list early_;
 
   std::unique_ptr<run_desk> desk_;
 
-  // Appends under way, counted by whoever tells them.
-  std::atomic<std::uint32_t> appends_{0};
-  std::atomic<std::size_t> bytes_{0};
+  // Appends under way and their bytes in one word, as in `load_gate`; counted
+  // by whoever tells them.
+  static constexpr std::uint64_t one_append = std::uint64_t{1} << 36U;
+  std::atomic<std::uint64_t> held_{0};
 };
 
 session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept;

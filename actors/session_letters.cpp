@@ -106,10 +106,9 @@ void append_event(setup& shared,
   if (!letter)
     return done(letter.error());
   auto& receiver = as_session(*session);
-  if (auto admitted = admit(**letter, receiver); !admitted)
+  if (auto admitted = admit(**letter, receiver, shared); !admitted)
     return done(admitted.error());
   (*letter)->done = std::move(done);
-  enter(**letter, shared);
   receiver.tell(std::move(*letter));
 }
 

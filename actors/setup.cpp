@@ -3,9 +3,8 @@
 namespace troupe::actors {
 
 void load_gate::leave(std::size_t bytes) noexcept {
-  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (count_.fetch_sub(1, std::memory_order_seq_cst) == 1
-      && awaited_.load(std::memory_order_seq_cst)) {
+  const auto before = held_.fetch_sub(one + bytes, std::memory_order_seq_cst);
+  if (before >> bytes_bits == 1 && awaited_.load(std::memory_order_seq_cst)) {
     // Under the lock, so that the waiter cannot miss it between its look and
     // its sleep.
     const std::lock_guard guard(mutex_);
@@ -17,7 +16,7 @@ void load_gate::wait_until_empty() {
   std::unique_lock guard(mutex_);
   awaited_.store(true, std::memory_order_seq_cst);
   empty_.wait(guard,
-              [this] { return count_.load(std::memory_order_seq_cst) == 0; });
+              [this] { return held_.load(std::memory_order_seq_cst) == 0; });
 }
 
 } // namespace troupe::actors

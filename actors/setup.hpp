@@ -27,11 +27,12 @@ public:
     : count_max_(count_max),
       bytes_max_(bytes_max) {}
 
-  /// Whether one piece of `bytes` may enter.
+  /// Whether one piece of `bytes` may enter. The first one always may.
   bool enter(std::size_t bytes) noexcept {
-    const auto count = count_.fetch_add(1, std::memory_order_acq_rel);
-    const auto held = bytes_.fetch_add(bytes, std::memory_order_relaxed);
-    if (count < count_max_ && (held == 0 || held + bytes <= bytes_max_))
+    const auto before = held_.fetch_add(one + bytes, std::memory_order_acq_rel);
+    const auto held = before & bytes_mask;
+    if (before >> bytes_bits < count_max_
+        && (held == 0 || held + bytes <= bytes_max_))
       return true;
     leave(bytes);
     return false;
@@ -43,10 +44,15 @@ public:
   void wait_until_empty();
 
 private:
+  // Both counts in one word: an append passes two gates, and each atomic
+  // operation on a shared line costs as much as a hop.
+  static constexpr unsigned bytes_bits = 36;
+  static constexpr std::uint64_t one = std::uint64_t{1} << bytes_bits;
+  static constexpr std::uint64_t bytes_mask = one - 1;
+
   const std::size_t count_max_;
   const std::size_t bytes_max_;
-  std::atomic<std::size_t> count_{0};
-  std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::uint64_t> held_{0};
   std::atomic<bool> awaited_{false};
   std::mutex mutex_;
   std::condition_variable empty_;
@@ -60,6 +66,7 @@ struct setup_options {
   std::size_t runtime_bytes_max = 0;
   std::size_t remembered_ids = 0;
   std::size_t tool_threads = 0;
+  std::size_t runs_max = 0;
 };
 
 /// Kept alive by every actor.
@@ -73,6 +80,7 @@ struct setup {
       appends(chosen.runtime_appends_max, chosen.runtime_bytes_max),
       calls(SIZE_MAX, SIZE_MAX),
       actors(SIZE_MAX, SIZE_MAX),
+      runs(chosen.runs_max, SIZE_MAX),
       tools(chosen.tool_threads) {}
 
   caf::actor_system& system;
@@ -81,10 +89,12 @@ struct setup {
   session_directory directory;
   /// Appends under way, all sessions together.
   load_gate appends;
-  /// Every call of the session service, from its entry to its answer.
+  /// Calls of the session service other than appends, from entry to answer.
   load_gate calls;
   /// Actors that have not ended.
   load_gate actors;
+  /// Runs that have not ended.
+  load_gate runs;
   std::atomic<bool> closing{false};
   tool_pool tools;
 };

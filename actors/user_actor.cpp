@@ -156,6 +156,7 @@ void user_actor::send_down(std::unique_ptr<climb> answered) {
 // ------------------------------------------------------------------
 
 void user_actor::receive(std::unique_ptr<create> wanted) {
+  seen_app_ = wanted->app;
   auto& known = sessions_[wanted->key.id];
   if (known.parked)
     return known.parked->push_back(std::move(wanted));
@@ -180,9 +181,7 @@ template <class Letter>
 void user_actor::pass_down(std::unique_ptr<Letter> wanted) {
   const auto found = sessions_.find(wanted->key.id);
   if (found == sessions_.end())
-    return wanted->fail(
-      {errc::not_found,
-       fmt::format("session {} does not exist", to_string(wanted->key))});
+    return refuse_unknown(std::move(wanted));
   if (found->second.parked)
     return found->second.parked->push_back(std::move(wanted));
   seen_app_ = wanted->app;

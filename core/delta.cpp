@@ -74,6 +74,7 @@ result<delta> delta::from_json(const json& data) {
        {}});
   }
   std::ranges::stable_sort(made.operations_, {}, by_scope);
+  made.count_shares();
   return made;
 }
 
@@ -114,6 +115,7 @@ void delta::push(operation added) {
   const auto behind
     = std::ranges::upper_bound(operations_, added.where, {}, by_scope);
   operations_.insert(behind, std::move(added));
+  count_shares();
 }
 
 void delta::merge(const delta& later) {
@@ -122,13 +124,27 @@ void delta::merge(const delta& later) {
 }
 
 std::span<const operation> delta::share(scope where) const noexcept {
-  const auto range = std::ranges::equal_range(operations_, where, {}, by_scope);
-  return {range.begin(), range.end()};
+  if (operations_.empty())
+    return {}; // Also after a move, which leaves the counts behind.
+  const auto index = static_cast<std::size_t>(where);
+  const std::size_t first = index == 0 ? 0 : ends_[index - 1];
+  return {operations_.data() + first, ends_[index] - first};
+}
+
+void delta::count_shares() {
+  std::size_t end = 0;
+  for (std::size_t index = 0; index < ends_.size(); ++index) {
+    while (end < operations_.size()
+           && static_cast<std::size_t>(operations_[end].where) == index)
+      ++end;
+    ends_[index] = static_cast<std::uint32_t>(end);
+  }
 }
 
 void delta::drop(scope where) {
   std::erase_if(operations_,
                 [where](const operation& done) { return done.where == where; });
+  count_shares();
 }
 
 void delta::resolve(std::span<const resolution> outcomes) {

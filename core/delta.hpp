@@ -9,6 +9,7 @@
 #include "troupe/core/key.hpp"
 #include "troupe/core/value.hpp"
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -109,12 +110,17 @@ public:
   /// "value": any, "expected": any}]`.
   json typed_to_json() const;
 
-  friend bool operator==(const delta&, const delta&) = default;
+  friend bool operator==(const delta& left, const delta& right) {
+    return left.operations_ == right.operations_;
+  }
 
 private:
   void push(operation added);
+  void count_shares();
 
   std::vector<operation> operations_;
+  // Where the share of each scope ends among the operations.
+  std::array<std::uint32_t, 4> ends_{};
 };
 
 /// Adds `actions.stateOps` to `target`: `[{"op": "add", "key": "app:n",

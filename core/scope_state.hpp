@@ -19,8 +19,8 @@ namespace troupe {
 
 /// Sizes that an owner or a boundary refuses to pass, in bytes of compact JSON.
 struct size_limits {
-  std::size_t value_bytes_max = 256 * 1024;
-  std::size_t event_bytes_max = 1024 * 1024;
+  std::size_t value_bytes_max = std::size_t{256} * 1024;
+  std::size_t event_bytes_max = std::size_t{1024} * 1024;
 };
 
 class scope_state {

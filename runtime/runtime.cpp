@@ -20,7 +20,8 @@ actors::setup_options choose(const runtime_options& options) {
           .runtime_appends_max = options.runtime_appends_max,
           .runtime_bytes_max = options.runtime_bytes_max,
           .remembered_ids = options.remembered_ids,
-          .tool_threads = options.tool_threads};
+          .tool_threads = options.tool_threads,
+          .runs_max = options.runs_max};
 }
 
 result<void> check_store(const runtime_options& options) {
@@ -151,8 +152,15 @@ run runtime::run(const agent& root,
   started->control = control;
   auto ready
     = said ? prepare(*started, *backend_, session) : result<void>(said.error());
-  if (ready && !backend_->enter_run(control))
+  if (ready && !shared.runs.enter(0))
+    ready = error(errc::busy,
+                  fmt::format("{} runs are under way already; try again when "
+                              "some of them have ended",
+                              shared.options.runs_max));
+  else if (ready && !backend_->enter_run(control)) {
+    shared.runs.leave(0);
     ready = error(errc::cancelled, "the runtime has shut down");
+  }
   if (!ready) {
     control->end(ready);
     return troupe::run(std::move(control));

@@ -29,6 +29,8 @@ struct runtime_options {
   std::size_t session_bytes_max = std::size_t{256} << 20U;
   std::size_t runtime_appends_max = 1'000'000;
   std::size_t runtime_bytes_max = std::size_t{1} << 30U;
+  /// Runs that have not ended, before further ones are `errc::busy`.
+  std::size_t runs_max = 100'000;
   /// Event ids that a session remembers, so that a retried append takes effect
   /// once.
   std::size_t remembered_ids = 4'096;

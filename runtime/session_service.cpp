@@ -62,19 +62,6 @@ bool enter(session_backend& backend) {
   return false;
 }
 
-template <class Event>
-void append(session_backend& backend,
-            const session_key& key,
-            Event said,
-            const append_options& options,
-            completion<event_ptr> done) {
-  if (!enter(backend))
-    return done(closed());
-  actors::append_event(
-    backend.shared(), key, std::move(said), options, std::move(done));
-  backend.shared().calls.leave(0);
-}
-
 } // namespace
 
 session_service::session_service(
@@ -176,14 +163,16 @@ void session_service::append_event(const session_key& key,
                                    event said,
                                    append_options options,
                                    completion<event_ptr> done) {
-  append(*backend_, key, std::move(said), options, std::move(done));
+  actors::append_event(
+    backend_->shared(), key, std::move(said), options, std::move(done));
 }
 
 void session_service::append_event(const session_key& key,
                                    event_ptr said,
                                    append_options options,
                                    completion<event_ptr> done) {
-  append(*backend_, key, std::move(said), options, std::move(done));
+  actors::append_event(
+    backend_->shared(), key, std::move(said), options, std::move(done));
 }
 
 result<event_ptr> session_service::append_event(const session_key& key,

@@ -15,6 +15,7 @@
 #include "troupe/core/session.hpp"
 #include "troupe/core/session_request.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,17 +34,25 @@ class [[nodiscard]] pending {
 public:
   explicit pending(Start start) : start_(std::move(start)) {}
 
+  pending(const pending&) = delete;
+  pending& operator=(const pending&) = delete;
+
   bool await_ready() const noexcept { return false; }
 
-  void await_suspend(std::coroutine_handle<> waiting) {
-    auto* const lane = executor::current();
-    start_(completion<T>([this, waiting, lane](result<T> answer) {
+  bool await_suspend(std::coroutine_handle<> waiting) {
+    waiting_ = waiting;
+    lane_ = executor::current();
+    // One pointer fits into the function object without an allocation.
+    start_(completion<T>([this](result<T> answer) {
       answer_.emplace(std::move(answer));
-      if (lane != nullptr)
-        lane->post(waiting);
+      if (!met_.exchange(true, std::memory_order_acq_rel))
+        return; // The coroutine has not suspended yet, and now need not.
+      if (lane_ != nullptr)
+        lane_->post(waiting_);
       else
-        waiting.resume();
+        waiting_.resume();
     }));
+    return !met_.exchange(true, std::memory_order_acq_rel);
   }
 
   result<T> await_resume() { return std::move(*answer_); }
@@ -51,6 +60,10 @@ public:
 private:
   Start start_;
   std::optional<result<T>> answer_;
+  std::coroutine_handle<> waiting_;
+  executor* lane_ = nullptr;
+  std::atomic<bool> met_{
+    false}; // By the answer or the suspension, whichever is first.
 };
 
 class session_state;
