@@ -24,7 +24,7 @@ invocation_actor::invocation_actor(caf::actor_config& config,
                                    std::shared_ptr<run_shared> run,
                                    agent which,
                                    event message)
-  : lane_actor(config, run, std::move(which), run->control->stop),
+  : lane_actor(config, run, std::move(which), run->control->stop, *this),
     message_(std::move(message)) {}
 
 void invocation_actor::receive(letter_ptr received) {
@@ -141,8 +141,15 @@ void invocation_actor::send(lane_actor& from, emit_request& request) {
   if (said.actions.state_delta.share(scope::temp).empty())
     return send_on(from, request);
   if (temp_under_way_ != nullptr)
-    return temp_queue_.push_back({&from, &request});
+    return wait_for_temp(from, request);
   send_with_temp(from, request);
+}
+
+void invocation_actor::wait_for_temp(lane_actor& from, emit_request& request) {
+  auto waiting = std::make_unique<actors::emit>();
+  waiting->from = &from;
+  waiting->request = &request;
+  temp_queue_.push_back(std::move(waiting));
 }
 
 bool invocation_actor::judge_temp(lane_actor& from, emit_request& request) {
@@ -204,9 +211,8 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   auto& lane = *answered->lane;
   request.outcome = std::move(answered->outcome);
   while (temp_under_way_ == nullptr && !temp_queue_.empty()) {
-    const auto next = temp_queue_.front();
-    temp_queue_.pop_front();
-    send(*next.from, *next.request);
+    const auto next = take_as<actors::emit>(temp_queue_.pop_front());
+    send(*next->from, *next->request);
   }
   if (&lane == this)
     go_on(request.waiting);

@@ -9,7 +9,6 @@
 #include "troupe/actors/lane_actor.hpp"
 #include "troupe/core/scope_state.hpp"
 
-#include <deque>
 #include <memory>
 
 namespace troupe::actors {
@@ -33,6 +32,7 @@ private:
   void receive(struct cancel& wished);
   void send(lane_actor& from, emit_request& request);
   void send_with_temp(lane_actor& from, emit_request& request);
+  void wait_for_temp(lane_actor& from, emit_request& request);
   bool judge_temp(lane_actor& from, emit_request& request);
   void send_on(lane_actor& from, emit_request& request);
   void
@@ -40,18 +40,13 @@ private:
   void leave_session();
   void end(result<void> outcome);
 
-  struct waiting_emit {
-    lane_actor* from;
-    emit_request* request;
-  };
-
   event message_;
   bool started_ = false;
   scope_state temp_;
   delta
     temp_delta_; // Of the event under way that carries `temp:`; one at a time.
   emit_request* temp_under_way_ = nullptr;
-  std::deque<waiting_emit> temp_queue_;
+  letter_list temp_queue_; // Letters of kind emit.
 };
 
 } // namespace troupe::actors

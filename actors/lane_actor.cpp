@@ -118,11 +118,12 @@ struct lane_actor::tool_job {
 lane_actor::lane_actor(caf::actor_config& config,
                        std::shared_ptr<run_shared> run,
                        agent which,
-                       std::stop_source stop)
+                       std::stop_source stop,
+                       invocation_actor& self)
   : inbox_actor(config, run->shared),
     run_(std::move(run)),
     which_(std::move(which)),
-    root_(static_cast<invocation_actor*>(this)),
+    root_(&self),
     stop_(std::move(stop)) {}
 
 lane_actor::lane_actor(caf::actor_config& config,

@@ -79,7 +79,8 @@ protected:
   lane_actor(caf::actor_config& config,
              std::shared_ptr<run_shared> run,
              agent which,
-             std::stop_source stop);
+             std::stop_source stop,
+             invocation_actor& self);
 
   void receive(letter_ptr received) override;
   error closed_reason() const override;

@@ -47,9 +47,17 @@ void run_control::attach(caf::strong_actor_ptr invocation) {
 }
 
 std::optional<result<event_ptr>> run_control::take() {
-  if (!events_.empty()) {
-    auto said = std::move(events_.front());
-    events_.pop_front();
+  if (has_events()) {
+    auto said = std::move(events_[first_]);
+    if (++first_ == events_.size()) {
+      events_.clear();
+      first_ = 0;
+    } else if (first_ * 2 > events_.size() + 64) {
+      // Keeps what is taken from piling up under a slow consumer.
+      events_.erase(events_.begin(),
+                    events_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
     if (said->partial)
       --partial_count_;
     return result<event_ptr>(std::move(said));
@@ -66,8 +74,10 @@ void run_control::deliver(event_ptr said) {
   if (outcome_)
     return;
   if (said->partial && ++partial_count_ > partial_max) {
-    const auto oldest = std::ranges::find_if(
-      events_, [](const event_ptr& waiting) { return waiting->partial; });
+    const auto oldest
+      = std::find_if(events_.begin() + static_cast<std::ptrdiff_t>(first_),
+                     events_.end(),
+                     [](const event_ptr& waiting) { return waiting->partial; });
     events_.erase(oldest);
     --partial_count_;
   }
@@ -91,7 +101,7 @@ void run_control::end(result<void> outcome) {
 
 result<event_ptr> run_control::next() {
   std::unique_lock guard(mutex_);
-  changed_.wait(guard, [this] { return !events_.empty() || outcome_; });
+  changed_.wait(guard, [this] { return has_events() || outcome_; });
   return *take();
 }
 

@@ -9,7 +9,6 @@
 #include <caf/fwd.hpp>
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -59,13 +58,17 @@ public:
 private:
   static constexpr std::size_t partial_max = 256;
 
+  bool has_events() const noexcept { return first_ < events_.size(); }
+
   // The next answer if there is one: an event, or the end.
   std::optional<result<event_ptr>> take();
 
   caf::actor_system& system_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<event_ptr> events_;
+  // Those before `first_` have been taken.
+  std::vector<event_ptr> events_;
+  std::size_t first_ = 0;
   std::size_t partial_count_ = 0;
   std::optional<result<void>> outcome_;
   bool failure_told_ = false;
