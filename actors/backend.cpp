@@ -91,7 +91,7 @@ void session_backend::shut_down() {
       actors::as_inbox(app).tell(std::make_unique<actors::shut_down>());
     apps_.clear();
     shared_->actors.wait_until_empty();
-    shared_->tools.join(SIZE_MAX);
+    shared_->ended = true;
     own_system_.reset();
   });
 }

@@ -23,14 +23,14 @@ delta share_of(const delta& whole, scope where) {
 invocation_actor::invocation_actor(caf::actor_config& config,
                                    std::shared_ptr<run_shared> run,
                                    agent which,
-                                   event message)
+                                   scope_state temp)
   : lane_actor(config, run, std::move(which), run->control->stop, *this),
-    message_(std::move(message)) {}
+    temp_(std::move(temp)) {
+  run_->publish_temp(temp_.keys());
+}
 
 void invocation_actor::receive(letter_ptr received) {
   switch (received->kind) {
-  case letter_kind::begin:
-    return begin();
   case letter_kind::start_run:
     run_->view = static_cast<start_run&>(*received).view;
     return;
@@ -49,31 +49,6 @@ void invocation_actor::receive(letter_ptr received) {
 
 // -- the turn on the session
 // ---------------------------------------------------
-
-void invocation_actor::begin() {
-  const auto initial = share_of(message_.actions.state_delta, scope::temp);
-  if (!initial.empty()) {
-    // Before anything runs there is nobody to race with.
-    std::vector<resolution> resolved;
-    if (auto judged = temp_.judge(
-          initial.share(scope::temp), resolved, false, run_->facts.limits);
-        !judged)
-      return end(judged.error());
-    temp_.install();
-    run_->publish_temp(temp_.keys());
-  }
-  auto message = make_append(std::move(message_), {}, *run_->shared);
-  if (!message)
-    return end(message.error());
-  const auto self = caf::actor_cast<caf::strong_actor_ptr>(this);
-  auto wanted = std::make_unique<start_run>();
-  wanted->key = run_->facts.session;
-  wanted->invocation = self;
-  wanted->policy = run_->options.policy;
-  wanted->message = std::move(*message);
-  wanted->message->reply_to = self;
-  as_inbox(run_->app).tell(std::move(wanted));
-}
 
 void invocation_actor::receive(struct cancel& wished) {
   if (cancelled())

@@ -18,7 +18,7 @@ public:
   invocation_actor(caf::actor_config& config,
                    std::shared_ptr<run_shared> run,
                    agent which,
-                   event message);
+                   scope_state temp);
 
   void emit(emit_request& request) override;
 
@@ -27,7 +27,6 @@ protected:
   void finish(result<bool> outcome) override;
 
 private:
-  void begin();
   void receive(std::unique_ptr<append> answered);
   void receive(struct cancel& wished);
   void send(lane_actor& from, emit_request& request);
@@ -40,7 +39,6 @@ private:
   void leave_session();
   void end(result<void> outcome);
 
-  event message_;
   bool started_ = false;
   scope_state temp_;
   delta

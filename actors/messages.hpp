@@ -129,8 +129,8 @@ struct append : call_for<event_ptr> {
 /// event is stored.
 struct create : append {
   create() : append(letter_kind::create) {}
-  ~create() override;
 
+  ~create() override;
 
   void complete() override;
   void fail(const error& why) override;
@@ -256,6 +256,8 @@ struct start_run : letter {
   session_key key;
   state_map app;
   state_map user;
+  /// The session that was meant; one that took its place since is another.
+  const session_actor* session = nullptr;
   caf::strong_actor_ptr invocation;
   run_policy policy = run_policy::queue;
   /// The user's message, appended when the run gets its turn.

@@ -25,13 +25,13 @@ struct finished : actors::call {
 };
 
 template <class T>
-void call_later(caf::actor_system& system,
-                completion<T> done,
-                result<T> outcome) {
+void call_later(actors::setup& shared, completion<T> done, result<T> outcome) {
+  if (shared.ended)
+    return done(std::move(outcome)); // There is nowhere else to call it.
   actors::letter_list one;
   one.push_back(
     std::make_unique<finished<T>>(std::move(done), std::move(outcome)));
-  actors::complete_later(system, std::move(one));
+  actors::complete_later(shared.system, std::move(one));
 }
 
 } // namespace
@@ -83,7 +83,7 @@ void run_control::deliver(event_ptr said) {
   }
   events_.push_back(std::move(said));
   if (next_waiter_)
-    call_later(system_, std::exchange(next_waiter_, nullptr), *take());
+    call_later(*shared_, std::exchange(next_waiter_, nullptr), *take());
   else
     changed_.notify_all();
 }
@@ -93,9 +93,9 @@ void run_control::end(result<void> outcome) {
   outcome_ = std::move(outcome);
   invocation_.reset();
   if (next_waiter_)
-    call_later(system_, std::exchange(next_waiter_, nullptr), *take());
+    call_later(*shared_, std::exchange(next_waiter_, nullptr), *take());
   for (auto& done : std::exchange(end_waiters_, {}))
-    call_later(system_, std::move(done), *outcome_);
+    call_later(*shared_, std::move(done), *outcome_);
   changed_.notify_all();
 }
 
@@ -108,7 +108,7 @@ result<event_ptr> run_control::next() {
 void run_control::next(completion<event_ptr> done) {
   const std::lock_guard guard(mutex_);
   if (auto ready = take())
-    call_later(system_, std::move(done), std::move(*ready));
+    call_later(*shared_, std::move(done), std::move(*ready));
   else
     next_waiter_ = std::move(done);
 }
@@ -122,7 +122,7 @@ result<void> run_control::wait() {
 void run_control::wait(completion<void> done) {
   const std::lock_guard guard(mutex_);
   if (outcome_)
-    call_later(system_, std::move(done), *outcome_);
+    call_later(*shared_, std::move(done), *outcome_);
   else
     end_waiters_.push_back(std::move(done));
 }

@@ -9,20 +9,25 @@
 #include <caf/fwd.hpp>
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+namespace troupe::actors {
+struct setup;
+}
+
 namespace troupe::detail {
 
 /// Thread-safe. Completions are called off the caller's thread.
 class run_control {
 public:
-  run_control(caf::actor_system& system, std::string id)
+  run_control(std::shared_ptr<actors::setup> shared, std::string id)
     : invocation_id(std::move(id)),
-      system_(system) {}
+      shared_(std::move(shared)) {}
 
   const std::string invocation_id;
 
@@ -63,7 +68,7 @@ private:
   // The next answer if there is one: an event, or the end.
   std::optional<result<event_ptr>> take();
 
-  caf::actor_system& system_;
+  const std::shared_ptr<actors::setup> shared_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Those before `first_` have been taken.

@@ -353,6 +353,8 @@ void session_actor::publish() {
 
 void session_actor::receive(std::unique_ptr<start_run> wanted) {
   see(std::move(wanted->user), std::move(wanted->app));
+  if (wanted->session != this)
+    return wanted->fail(closed_reason());
   if (!desk_)
     desk_ = std::make_unique<run_desk>();
   if (desk_->active.empty() || wanted->policy == run_policy::interleave)

@@ -99,6 +99,8 @@ void append_event(setup& shared,
                   completion<event_ptr> done) {
   if (is_partial(said))
     return done(as_shared(std::move(said)));
+  if (shared.closing)
+    return done(error(errc::cancelled, "the runtime has shut down"));
   const auto session = find_session(shared, key);
   if (!session)
     return done(session.error());

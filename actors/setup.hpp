@@ -96,6 +96,8 @@ struct setup {
   /// Runs that have not ended.
   load_gate runs;
   std::atomic<bool> closing{false};
+  /// The actor system may not be used any more.
+  std::atomic<bool> ended{false};
   tool_pool tools;
 };
 

@@ -1,5 +1,6 @@
 #include "troupe/runtime/runtime.hpp"
 
+#include "troupe/actors/append_letter.hpp"
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/invocation_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
@@ -58,10 +59,26 @@ result<event> make_message(content said, const run_options& options) {
   return message;
 }
 
+// The `temp:` keys that a run starts with.
+result<scope_state> initial_temp(const event& message,
+                                 const size_limits& limits) {
+  scope_state temp;
+  std::vector<resolution> resolved;
+  const auto owned = message.actions.state_delta.share(scope::temp);
+  if (owned.empty())
+    return temp;
+  if (auto judged = temp.judge(owned, resolved, false, limits); !judged)
+    return judged.error();
+  temp.install();
+  return temp;
+}
+
 // Everything that can be refused before there is an invocation.
 result<void> prepare(actors::run_shared& started,
                      detail::session_backend& backend,
                      const session_key& session) {
+  if (backend.is_closing())
+    return error(errc::cancelled, "the runtime has shut down");
   auto key = check_key(session);
   if (!key)
     return key.error();
@@ -144,7 +161,7 @@ run runtime::run(const agent& root,
                  run_options options) {
   auto& shared = backend_->shared();
   auto control = std::make_shared<detail::run_control>(
-    shared.system, "e-" + shared.environment->new_id());
+    backend_->share(), "e-" + shared.environment->new_id());
   auto said = make_message(std::move(message), options);
   auto started = std::make_shared<actors::run_shared>();
   started->options = std::move(options);
@@ -166,6 +183,14 @@ run runtime::run(const agent& root,
     return troupe::run(std::move(control));
   }
   said->invocation_id = control->invocation_id;
+  auto temp = initial_temp(*said, shared.options.limits);
+  auto letter = temp ? actors::make_append(*said, {}, shared)
+                     : result<std::unique_ptr<actors::append>>(temp.error());
+  if (!letter) {
+    shared.runs.leave(0);
+    control->end(letter.error());
+    return troupe::run(std::move(control));
+  }
   started->facts.invocation_id = control->invocation_id;
   started->facts.user_content = said->content;
   started->facts.environment = shared.environment;
@@ -178,12 +203,20 @@ run runtime::run(const agent& root,
                         fmt::format("the run did not end within {} ms",
                                     deadline.count())});
       });
+  auto wanted = std::make_unique<actors::start_run>();
+  wanted->key = started->facts.session;
+  wanted->session = &actors::as_session(started->session);
+  wanted->policy = started->options.policy;
+  wanted->message = std::move(*letter);
+  const auto app = started->app;
   auto spawned = shared.system.spawn<actors::invocation_actor, caf::lazy_init>(
-    std::move(started), root, std::move(*said));
+    std::move(started), root, std::move(*temp));
   auto invocation = caf::actor_cast<caf::strong_actor_ptr>(spawned);
-  actors::as_inbox(invocation)
-    .tell(std::make_unique<actors::signal>(actors::letter_kind::begin));
+  wanted->invocation = invocation;
+  wanted->message->reply_to = invocation;
   control->attach(std::move(invocation));
+  // From here, so that runs of one caller stand in call order.
+  actors::as_inbox(app).tell(std::move(wanted));
   return troupe::run(std::move(control));
 }
 
