@@ -1,0 +1,664 @@
+// Sessions by their public calls: keys, creating, reading, listing, removing,
+// and the three forms of every call.
+
+#include "troupe/runtime/runtime.hpp"
+
+#include "stage.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+const std::string long_id(513, 'x');
+const std::string with_nul("a\0b", 3);
+
+// What every call says to one key.
+std::vector<std::string> codes_of_all_calls(stage& on, const session_key& key) {
+  auto& sessions = on.sessions();
+  return {
+    code_of(sessions.get(key)),
+    code_of(sessions.append_event(key, change({{"k", 1}}))),
+    code_of(sessions.state(key).snapshot()),
+    code_of(sessions.state(key).get("k")),
+    code_of(sessions.state(key).set("k", 1)),
+    code_of(sessions.state(key).remove("k")),
+    code_of(on.runtime
+              .run(custom("nobody",
+                          [](invocation_context&) -> agent_run { co_return; }),
+                   key,
+                   "hi")
+              .wait())};
+}
+
+// Awaits every `_async` form once, and counts the good ones.
+task<> call_all(session_service& sessions, std::vector<std::string>& codes) {
+  create_request request;
+  request.app = "press";
+  request.user = "ann";
+  auto created = co_await sessions.create_async(request);
+  codes.push_back(code_of(created));
+  const auto key = created.value().key();
+  codes.push_back(code_of(co_await sessions.get_async(key)));
+  const auto said = change({{"k", 1}});
+  codes.push_back(code_of(co_await sessions.append_event_async(key, said)));
+  const event_ptr shared = std::make_shared<event>(said);
+  codes.push_back(code_of(co_await sessions.append_event_async(key, shared)));
+  list_request wanted;
+  wanted.app = "press";
+  codes.push_back(code_of(co_await sessions.list_async(wanted)));
+  codes.push_back(
+    code_of(co_await sessions.get_user_state_async("press", "ann")));
+  codes.push_back(code_of(co_await sessions.get_app_state_async("press")));
+  codes.push_back(code_of(co_await sessions.remove_async(key)));
+  codes.push_back(code_of(co_await sessions.remove_user_async("press", "ann")));
+}
+
+std::vector<std::string> ids_of(const session_page& page) {
+  std::vector<std::string> ids;
+  for (const auto& row : page.sessions)
+    ids.push_back(row.key().id);
+  return ids;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(sessions, *boost::unit_test::timeout(120))
+
+// -- keys
+// ----------------------------------------------------------------------
+
+BOOST_DATA_TEST_CASE(bad_ids_are_refused_by_every_call,
+                     data::make({std::string(),
+                                 std::string(" \t\n"),
+                                 long_id,
+                                 with_nul,
+                                 std::string("\xff")}),
+                     bad) {
+  stage on;
+  auto& sessions = on.sessions();
+  BOOST_TEST(code_of(sessions.create({.app = bad, .user = "ann"}))
+             == "invalid_argument");
+  BOOST_TEST(code_of(sessions.create({.app = "press", .user = bad}))
+             == "invalid_argument");
+  for (const session_key& key : {session_key{bad, "ann", "s"},
+                                 session_key{"press", bad, "s"},
+                                 session_key{"press", "ann", bad}}) {
+    for (const auto& code : codes_of_all_calls(on, key))
+      BOOST_TEST(code == "invalid_argument");
+    BOOST_TEST(code_of(sessions.remove(key)) == "invalid_argument");
+  }
+  BOOST_TEST(code_of(sessions.list({.app = bad})) == "invalid_argument");
+  BOOST_TEST(code_of(sessions.list({.app = "press", .user = bad}))
+             == "invalid_argument");
+  BOOST_TEST(code_of(sessions.get_app_state(bad)) == "invalid_argument");
+  BOOST_TEST(code_of(sessions.get_user_state("press", bad))
+             == "invalid_argument");
+  BOOST_TEST(code_of(sessions.remove_user(bad, "ann")) == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(bad_session_ids_are_refused_on_create) {
+  stage on;
+  for (const auto& bad : {long_id, with_nul, std::string("\xc3")})
+    BOOST_TEST(
+      code_of(on.sessions().create({.app = "press", .user = "ann", .id = bad}))
+      == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(ids_are_trimmed_on_every_way_in) {
+  stage on;
+  auto& sessions = on.sessions();
+  const auto created
+    = sessions.create({.app = " press\n", .user = "\tann ", .id = " s "})
+        .value();
+  BOOST_TEST((created.key() == session_key{"press", "ann", "s"}));
+  const session_key padded{"press ", " ann", "\ns"};
+  BOOST_TEST(on.append(padded, {{"k", 1}}) == "ok");
+  BOOST_TEST(on.fetch(padded).revision() == 1U);
+  BOOST_TEST(
+    sessions.list({.app = " press", .user = "ann "}).value().sessions.size()
+    == 1U);
+  BOOST_TEST(sessions.remove(padded).value());
+}
+
+BOOST_AUTO_TEST_CASE(a_blank_id_means_a_new_one) {
+  stage on;
+  std::set<std::string> ids;
+  for (const std::string blank : {"", " ", "\t\n"})
+    ids.insert(on.sessions()
+                 .create({.app = "press", .user = "ann", .id = blank})
+                 ->key()
+                 .id);
+  BOOST_TEST(ids.size() == 3U);
+  for (const auto& id : ids)
+    BOOST_TEST(id.size() == 36U);
+}
+
+BOOST_AUTO_TEST_CASE(ids_of_512_bytes_fit) {
+  stage on;
+  const auto key
+    = on.open(std::string(512, 's'), json::object(), std::string(512, 'u'));
+  BOOST_TEST(on.append(key, {{"k", 1}}) == "ok");
+}
+
+// -- create
+// --------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(initial_state_is_split_by_scope) {
+  stage on;
+  const auto created = on.sessions()
+                         .create({.app = "press",
+                                  .user = "ann",
+                                  .id = "s",
+                                  .state = {{"topic", "owls"},
+                                            {"user:name", "Ann"},
+                                            {"app:theme", "dark"},
+                                            {"temp:step", 1},
+                                            {"App:odd", true},
+                                            {"gone", nullptr},
+                                            {"app:gone", nullptr}}})
+                         .value();
+  BOOST_TEST(created.revision() == 0U);
+  BOOST_TEST(created.events().empty());
+  const json merged{{"topic", "owls"},
+                    {"user:name", "Ann"},
+                    {"app:theme", "dark"},
+                    {"App:odd", true}};
+  BOOST_TEST(created.state().all() == merged);
+  BOOST_TEST(on.state(created.key()) == merged);
+  BOOST_TEST(on.fetch(created.key()).revision() == 0U);
+  BOOST_TEST(on.user_state() == json({{"name", "Ann"}}));
+  BOOST_TEST(on.app_state() == json({{"theme", "dark"}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_second_session_sees_what_user_and_app_have) {
+  stage on;
+  on.open("one", {{"user:name", "Ann"}, {"app:theme", "dark"}, {"own", 1}});
+  const auto second = on.sessions()
+                        .create({.app = "press", .user = "ann", .id = "two"})
+                        .value();
+  BOOST_TEST(second.state().all()
+             == json({{"user:name", "Ann"}, {"app:theme", "dark"}}));
+  const auto other = on.open("three", json::object(), "ben");
+  BOOST_TEST(on.state(other) == json({{"app:theme", "dark"}}));
+}
+
+BOOST_DATA_TEST_CASE(bad_keys_are_refused_on_create_and_append,
+                     data::make({std::string("__x"),
+                                 std::string("app:__x"),
+                                 std::string("user:__x"),
+                                 std::string("temp:__x"),
+                                 std::string(),
+                                 std::string("app:"),
+                                 std::string("user:"),
+                                 std::string(257, 'k'),
+                                 with_nul,
+                                 std::string("\xff")}),
+                     bad) {
+  stage on;
+  BOOST_TEST(code_of(on.sessions().create(
+               {.app = "press", .user = "ann", .id = "s", .state = {{bad, 1}}}))
+             == "invalid_argument");
+  const auto key = on.open();
+  BOOST_TEST(code_of(on.sessions().state(key).set(bad, 1))
+             == "invalid_argument");
+  BOOST_TEST(code_of(on.sessions().state(key).remove(bad))
+             == "invalid_argument");
+  BOOST_TEST(code_of(on.sessions().state(key).get(bad)) == "invalid_argument");
+  BOOST_TEST(on.fetch(key).revision() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(bad_initial_state_is_refused_and_makes_nothing) {
+  stage on;
+  auto deep = json::array();
+  for (int level = 0; level < 70; ++level)
+    deep = json::array({deep});
+  for (const json& bad : {json::array({1}),
+                          json("text"),
+                          json{{"k", "\xff"}},
+                          json{{"k", std::numeric_limits<double>::infinity()}},
+                          json{{"k", deep}}})
+    BOOST_TEST(code_of(on.sessions().create(
+                 {.app = "press", .user = "ann", .id = "s", .state = bad}))
+               == "invalid_argument");
+  BOOST_TEST(code_of(on.sessions().create(
+               {.app = "press",
+                .user = "ann",
+                .id = "s",
+                .state = {{"app:ok", 1}, {"k", std::string(300'000, 'x')}}}))
+             == "too_large");
+  BOOST_TEST(on.app_state() == json::object());
+  BOOST_TEST(on.rows().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_second_create_of_a_live_key_changes_nothing) {
+  stage on;
+  const auto key = on.open("s", {{"k", 1}, {"app:n", 1}});
+  BOOST_TEST(code_of(on.sessions().create(
+               {.app = "press",
+                .user = "ann",
+                .id = "s",
+                .state = {{"k", 2}, {"app:n", 2}, {"user:n", 2}}}))
+             == "already_exists");
+  BOOST_TEST(on.state(key) == json({{"k", 1}, {"app:n", 1}}));
+}
+
+BOOST_AUTO_TEST_CASE(of_sixteen_racing_creates_one_wins) {
+  stage on;
+  for (int round = 0; round < 50; ++round) {
+    const auto id = "s" + std::to_string(round);
+    std::atomic<int> won = 0;
+    std::atomic<int> lost = 0;
+    std::atomic<int> winner = -1;
+    on_threads(16, [&](std::size_t index) {
+      const auto mark = static_cast<int>(index);
+      const auto code = code_of(on.sessions().create(
+        {.app = "press",
+         .user = "ann",
+         .id = id,
+         .state = {{"k", mark}, {"user:k", mark}, {"app:k", mark}}}));
+      if (code == "ok")
+        winner = mark;
+      (code == "ok" ? won : lost) += code == "ok" || code == "already_exists";
+    });
+    BOOST_TEST(won == 1);
+    BOOST_TEST(lost == 15);
+    const auto by = winner.load();
+    BOOST_TEST(on.state({"press", "ann", id})
+               == json({{"k", by}, {"user:k", by}, {"app:k", by}}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_session_is_never_seen_without_its_initial_state) {
+  stage on;
+  for (int round = 0; round < 300; ++round) {
+    const session_key key{"press", "ann", "s" + std::to_string(round)};
+    answers<session> created;
+    std::thread reader([&] {
+      for (;;) {
+        const auto page = on.sessions().list({.app = "press", .user = "ann"});
+        const auto seen = on.sessions().get(key);
+        if (!seen)
+          continue;
+        // Checked on the test's thread.
+        created.next()(seen);
+        for (const auto& row : page->sessions)
+          created.next()(row);
+        return;
+      }
+    });
+    on.sessions().create({.app = key.app,
+                          .user = key.user,
+                          .id = key.id,
+                          .state = {{"k", 1}, {"app:k", 1}}},
+                         created.next());
+    reader.join();
+    for (const auto& seen : created.await()) {
+      BOOST_TEST(seen->state().contains("k"));
+      BOOST_TEST(seen->state().contains("app:k"));
+      BOOST_TEST((seen->last_update_time() != timestamp()));
+    }
+    on.sessions().remove(key).value();
+  }
+}
+
+// -- what does not exist
+// -------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(unknown_sessions_are_not_found_and_not_made) {
+  stage on;
+  on.open();
+  for (const session_key& key : {session_key{"other", "ann", "s"},
+                                 session_key{"press", "ben", "s"},
+                                 session_key{"press", "ann", "t"}}) {
+    for (const auto& code : codes_of_all_calls(on, key))
+      BOOST_TEST(code == "not_found");
+    BOOST_TEST(!on.sessions().remove(key).value());
+  }
+  BOOST_TEST(on.rows().size() == 1U);
+  BOOST_TEST(on.sessions().list({.app = "other"})->sessions.empty());
+  BOOST_TEST(
+    on.sessions().list({.app = "press", .user = "ben"})->sessions.empty());
+  BOOST_TEST(on.sessions().get_app_state("other").value() == json::object());
+  BOOST_TEST(on.user_state("ben") == json::object());
+  BOOST_TEST(!on.sessions().remove_user("press", "ben").value());
+  BOOST_TEST(!on.sessions().remove_user("other", "ann").value());
+  BOOST_TEST(on.fetch({"press", "ann", "s"}).revision() == 0U);
+}
+
+// -- get
+// -----------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(filters_choose_events_and_never_change_the_state) {
+  stage on;
+  const auto key = on.open();
+  const auto at
+    = [](int seconds) { return timestamp(std::chrono::seconds(seconds)); };
+  for (int count = 1; count <= 10; ++count) {
+    auto said = change({{"k", count}});
+    said.content = user_text(std::to_string(count));
+    said.timestamp = at(count);
+    BOOST_TEST(on.append(key, said) == "ok");
+  }
+  const auto shown = [&](get_options options) {
+    const auto fetched = on.sessions().get(key, options).value();
+    BOOST_TEST(fetched.state().get<int>("k") == 10);
+    BOOST_TEST(fetched.revision() == 10U);
+    std::string texts;
+    for (const auto& said : fetched.events())
+      texts += said.text() + ' ';
+    return texts;
+  };
+  BOOST_TEST(shown({}) == "1 2 3 4 5 6 7 8 9 10 ");
+  BOOST_TEST(shown({.num_recent_events = 3}) == "8 9 10 ");
+  BOOST_TEST(shown({.num_recent_events = 0}) == "");
+  BOOST_TEST(shown({.num_recent_events = 99}) == "1 2 3 4 5 6 7 8 9 10 ");
+  BOOST_TEST(shown({.after = at(9)}) == "9 10 ");
+  BOOST_TEST(shown({.after = at(11)}) == "");
+  BOOST_TEST(shown({.num_recent_events = 3, .after = at(5)}) == "8 9 10 ");
+  BOOST_TEST(shown({.num_recent_events = 3, .after = at(10)}) == "10 ");
+}
+
+BOOST_AUTO_TEST_CASE(a_fetched_session_stays_as_it_was) {
+  stage on;
+  const auto key = on.open("s", {{"k", 1}, {"app:k", 1}});
+  const auto before = on.fetch(key);
+  on.append(key, {{"k", 2}, {"app:k", 2}});
+  BOOST_TEST(before.state().all() == json({{"k", 1}, {"app:k", 1}}));
+  BOOST_TEST(before.events().empty());
+  on.sessions().remove(key).value();
+  BOOST_TEST(before.state().get<int>("k") == 1);
+}
+
+// -- list
+// ----------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(list_gives_newest_first_with_merged_state_and_no_events) {
+  const auto time = std::make_shared<simulated_environment>(1);
+  stage on(stage::in(time));
+  for (const std::string id : {"a", "b", "c"}) {
+    on.open(id, {{"own", id}, {"app:n", id}});
+    time->advance(std::chrono::seconds(1));
+  }
+  on.append({"press", "ann", "a"}, {{"user:k", 1}});
+  const auto page = on.sessions().list({.app = "press"}).value();
+  BOOST_TEST(ids_of(page) == std::vector<std::string>({"a", "c", "b"}),
+             boost::test_tools::per_element());
+  for (const auto& row : page.sessions) {
+    BOOST_TEST(row.events().empty());
+    BOOST_TEST(row.state().all()
+               == json({{"own", row.key().id}, {"app:n", "c"}, {"user:k", 1}}));
+  }
+  BOOST_TEST(page.next_cursor.empty());
+}
+
+BOOST_DATA_TEST_CASE(pages_show_every_session_once,
+                     data::make({1U, 2U, 7U, 56U, 57U, 100U}),
+                     limit) {
+  stage on(stage::in(std::make_shared<simulated_environment>(2)));
+  for (int count = 0; count < 57; ++count) // Many at the same moment.
+    on.open("s" + std::to_string(count),
+            json::object(),
+            "u" + std::to_string(count % 5));
+  std::set<session_key> seen;
+  std::size_t rows = 0;
+  list_request request{.app = "press", .limit = limit};
+  do {
+    const auto page = on.sessions().list(request).value();
+    BOOST_TEST(page.sessions.size() <= limit);
+    for (const auto& row : page.sessions)
+      seen.insert(row.key());
+    rows += page.sessions.size();
+    request.cursor = page.next_cursor;
+  } while (!request.cursor.empty());
+  BOOST_TEST(seen.size() == 57U);
+  BOOST_TEST(rows == 57U);
+  BOOST_TEST(on.sessions()
+               .list({.app = "press", .user = "u0", .limit = 100})
+               ->sessions.size()
+             == 12U);
+}
+
+BOOST_AUTO_TEST_CASE(foreign_cursors_and_empty_pages_are_refused) {
+  stage on;
+  on.open();
+  for (const std::string bad : {"x",
+                                "{}",
+                                "[]",
+                                "[1,2,3]",
+                                "[1.5,\"a\",\"b\"]",
+                                "[1,\"a\",\"b\",4]",
+                                "\xff"})
+    BOOST_TEST(code_of(on.sessions().list({.app = "press", .cursor = bad}))
+               == "invalid_argument");
+  BOOST_TEST(code_of(on.sessions().list({.app = "press", .limit = 0}))
+             == "invalid_argument");
+}
+
+// -- remove
+// --------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(remove_takes_the_session_and_leaves_user_and_app) {
+  stage on;
+  const auto key = on.open("s", {{"k", 1}, {"user:k", 1}, {"app:k", 1}});
+  BOOST_TEST(on.sessions().remove(key).value());
+  BOOST_TEST(!on.sessions().remove(key).value());
+  for (const auto& code : codes_of_all_calls(on, key))
+    BOOST_TEST(code == "not_found");
+  BOOST_TEST(on.rows().empty());
+  BOOST_TEST(on.user_state() == json({{"k", 1}}));
+  BOOST_TEST(on.app_state() == json({{"k", 1}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_removed_key_can_be_created_again) {
+  stage on;
+  const auto key = on.open("s", {{"k", 1}, {"user:k", 1}});
+  auto said = change({{"k", 2}}, "e1");
+  BOOST_TEST(on.append(key, said) == "ok");
+  on.sessions().remove(key).value();
+  on.open("s");
+  BOOST_TEST(on.state(key) == json({{"user:k", 1}}));
+  BOOST_TEST(on.fetch(key).revision() == 0U);
+  // The id is remembered by the session, and this is another one.
+  BOOST_TEST(on.append(key, said) == "ok");
+  BOOST_TEST(on.fetch(key).revision() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(an_append_around_a_remove_is_stored_or_not_found) {
+  stage on;
+  for (int round = 0; round < 100; ++round) {
+    const auto key = on.open();
+    answers<event_ptr> appended;
+    answers<bool> removed;
+    std::vector<completion<event_ptr>> slots;
+    for (int count = 0; count < 40; ++count)
+      slots.push_back(appended.next());
+    const auto drop = removed.next();
+    on_threads(5, [&](std::size_t index) {
+      if (index == 4)
+        return on.sessions().remove(key, drop);
+      for (std::size_t count = 0; count < 10; ++count)
+        on.sessions().append_event(key,
+                                   operate({operation_on("app:n", "add", 1),
+                                            operation_on("n", "add", 1)}),
+                                   {},
+                                   slots[index * 10 + count]);
+    });
+    int stored = 0;
+    for (const auto& each : appended.await()) {
+      stored += each.has_value();
+      BOOST_TEST((each || each.error().code() == errc::not_found));
+    }
+    BOOST_TEST(removed.await().front().value());
+    const auto total = on.app_state().value("n", 0);
+    BOOST_TEST(total == stored);
+    on.open("reset", {{"app:n", 0}});
+    on.sessions().remove({"press", "ann", "reset"}).value();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(calls_behind_a_remove_find_the_next_session) {
+  stage on;
+  const auto key = on.open("s", {{"k", 1}});
+  answers<bool> removed;
+  answers<session> created;
+  for (int round = 0; round < 20; ++round) {
+    on.sessions().remove(key, removed.next());
+    on.sessions().create(
+      {.app = "press", .user = "ann", .id = "s", .state = {{"round", round}}},
+      created.next());
+  }
+  for (const auto& each : removed.await())
+    BOOST_TEST(each.value());
+  for (const auto& each : created.await())
+    BOOST_TEST(code_of(each) == "ok");
+  BOOST_TEST(on.state(key) == json({{"round", 19}}));
+}
+
+BOOST_AUTO_TEST_CASE(remove_user_takes_sessions_and_user_state) {
+  stage on;
+  on.open("a", {{"user:k", 1}, {"app:k", 1}});
+  on.open("b");
+  const auto other = on.open("a", {{"user:k", 2}}, "ben");
+  BOOST_TEST(on.sessions().remove_user("press", "ann").value());
+  BOOST_TEST(!on.sessions().remove_user("press", "ann").value());
+  BOOST_TEST(
+    on.sessions().list({.app = "press", .user = "ann"})->sessions.empty());
+  BOOST_TEST(on.user_state() == json::object());
+  BOOST_TEST(on.app_state() == json({{"k", 1}}));
+  BOOST_TEST(on.state(other) == json({{"user:k", 2}, {"app:k", 1}}));
+  BOOST_TEST(on.state(on.open("a")) == json({{"app:k", 1}}));
+}
+
+BOOST_AUTO_TEST_CASE(remove_user_behind_a_re_create_is_answered) {
+  stage on;
+  for (int round = 0; round < 200; ++round) {
+    const auto key = on.open("s", {{"user:k", 1}});
+    answers<bool> removed;
+    answers<session> created;
+    on.sessions().remove(key, removed.next());
+    on.sessions().create({.app = "press", .user = "ann", .id = "s"},
+                         created.next());
+    on.sessions().remove_user("press", "ann", removed.next());
+    for (const auto& each : removed.await())
+      BOOST_TEST(each.value());
+    BOOST_TEST(code_of(created.await().front()) == "ok");
+    BOOST_TEST(on.user_state() == json::object());
+    BOOST_TEST(code_of(on.sessions().get(key)) == "not_found");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(racing_with_remove_user_every_call_is_answered) {
+  stage on;
+  for (int round = 0; round < 60; ++round) {
+    on_threads(8, [&](std::size_t index) {
+      const session_key key{"press", "ann", "s" + std::to_string(index % 3)};
+      for (int count = 0; count < 10; ++count) {
+        static_cast<void>(on.sessions().create({.app = key.app,
+                                                .user = key.user,
+                                                .id = key.id,
+                                                .state = {{"user:k", 1}}}));
+        static_cast<void>(on.sessions().append_event(
+          key, operate({operation_on("user:n", "add", 1)})));
+        static_cast<void>(on.sessions().get(key));
+        if (index == 0)
+          static_cast<void>(on.sessions().remove_user("press", "ann"));
+        if (index == 1)
+          static_cast<void>(on.sessions().remove(key));
+      }
+    });
+    static_cast<void>(on.sessions().remove_user("press", "ann"));
+    BOOST_TEST(on.user_state() == json::object());
+  }
+}
+
+// -- the live handle
+// -----------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(copies_of_a_handle_are_views_of_one_owner) {
+  stage on;
+  const auto key = on.open();
+  auto one = on.sessions().state(key);
+  auto other = one;
+  BOOST_TEST(code_of(one.set("k", 1)) == "ok");
+  BOOST_TEST(code_of(one.set("user:k", "u")) == "ok");
+  BOOST_TEST(text_of(other.get("k").value()) == "1");
+  BOOST_TEST(other.snapshot()->all() == json({{"k", 1}, {"user:k", "u"}}));
+  BOOST_TEST(code_of(other.remove("k")) == "ok");
+  BOOST_TEST(text_of(one.get("k").value()) == "absent");
+  const auto events = on.events(key);
+  BOOST_TEST(events.size() == 3U);
+  for (const auto& said : events)
+    BOOST_TEST(said.author == "system");
+}
+
+// -- three forms
+// ---------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(every_call_can_be_awaited) {
+  stage on;
+  std::vector<std::string> codes;
+  tally ended;
+  start(call_all(on.sessions(), codes),
+        [&](const std::exception_ptr&) { ended.add(); });
+  ended.await(1);
+  BOOST_TEST(codes == std::vector<std::string>(9, "ok"),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_coroutine_agent_can_await_the_session_service) {
+  stage on;
+  const auto key = on.open();
+  std::vector<std::string> codes;
+  const auto caller = custom("caller", [&](invocation_context&) -> agent_run {
+    co_await call_all(on.sessions(), codes);
+  });
+  // It ends by removing its own user, and so its own run.
+  static_cast<void>(on.runtime.run(caller, key, "go").wait());
+  BOOST_TEST(codes == std::vector<std::string>(9, "ok"),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(blocking_calls_on_threads_of_the_runtime_are_refused) {
+  stage on;
+  const auto key = on.open();
+  std::vector<std::string> codes;
+  tally ended;
+  on.sessions().get(key, {}, [&](const result<session>&) {
+    codes = codes_of_all_calls(on, key);
+    codes.push_back(
+      code_of(on.sessions().create({.app = "press", .user = "ann"})));
+    codes.push_back(code_of(on.sessions().list({.app = "press"})));
+    codes.push_back(code_of(on.sessions().remove(key)));
+    codes.push_back(code_of(on.sessions().remove_user("press", "ann")));
+    codes.push_back(code_of(on.sessions().get_user_state("press", "ann")));
+    codes.push_back(code_of(on.sessions().get_app_state("press")));
+    ended.add();
+  });
+  ended.await(1);
+  BOOST_TEST(codes == std::vector<std::string>(13, "would_deadlock"),
+             boost::test_tools::per_element());
+  BOOST_TEST(on.state(key) == json::object());
+}
+
+BOOST_AUTO_TEST_CASE(blocking_calls_in_a_coroutine_agent_are_refused) {
+  stage on;
+  const auto key = on.open();
+  std::string code;
+  const auto blocked = custom("blocked", [&](invocation_context&) -> agent_run {
+    code = code_of(on.sessions().get(key));
+    co_return;
+  });
+  BOOST_TEST(code_of(on.runtime.run(blocked, key, "go").wait()) == "ok");
+  BOOST_TEST(code == "would_deadlock");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,159 @@
+// Agents to run on a stage, models that answer when they are told to, and a run
+// as one line of text.
+
+#pragma once
+
+#include "troupe/models/scripted_model.hpp"
+
+#include "stage.hpp"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+/// Keeps its replies until they are asked for.
+class held_model : public model {
+public:
+  std::string name() const override { return "held"; }
+
+  void generate(model_request request, model_reply reply) override {
+    {
+      const std::lock_guard guard(mutex_);
+      requests_.push_back(std::move(request));
+      replies_.push_back(std::move(reply));
+    }
+    asked.add();
+  }
+
+  /// Answers everything that waits.
+  void answer(const std::string& said) {
+    for (const auto& reply : take())
+      reply(model_response(text("{}", said)));
+  }
+
+  /// Forgets everything that waits, without an answer.
+  void forget() { take(); }
+
+  std::vector<model_request> requests() const {
+    const std::lock_guard guard(mutex_);
+    return requests_;
+  }
+
+  tally asked;
+
+private:
+  std::vector<model_reply> take() {
+    const std::lock_guard guard(mutex_);
+    return std::exchange(replies_, {});
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<model_request> requests_;
+  std::vector<model_reply> replies_;
+};
+
+/// A model whose `generate` is a function of the test's.
+class made_model : public model {
+public:
+  explicit made_model(std::function<void(model_request, model_reply)> generate)
+    : generate_(std::move(generate)) {}
+
+  std::string name() const override { return "made"; }
+
+  void generate(model_request request, model_reply reply) override {
+    generate_(std::move(request), std::move(reply));
+  }
+
+private:
+  std::function<void(model_request, model_reply)> generate_;
+};
+
+inline model_ptr scripted(script replies) {
+  return std::make_shared<scripted_model>(std::move(replies));
+}
+
+/// A model that says back the instruction that it was given.
+inline model_ptr echo() {
+  return scripted({{"*", {{.text = "${instruction}"}}}});
+}
+
+inline scripted_reply calling(const std::string& name,
+                              json args = json::object()) {
+  scripted_reply reply;
+  reply.function_calls = {{"", name, std::move(args)}};
+  return reply;
+}
+
+inline tool tool_of(std::string name, tool_function run) {
+  return tool({.name = std::move(name), .run = std::move(run)});
+}
+
+/// An agent that says one thing.
+inline agent says(const std::string& name, const std::string& words) {
+  return custom(name, [words](invocation_context& context) -> agent_run {
+    co_await context.emit(text("{}", words));
+  });
+}
+
+/// An agent that says what a state key holds.
+inline agent tells(const std::string& name, const std::string& key) {
+  return custom(name, [key](invocation_context& context) -> agent_run {
+    co_await context.emit(text("{}", text_of(context.state().find(key))));
+  });
+}
+
+/// An agent that fails.
+inline agent fails(const std::string& name) {
+  return custom(name, [](invocation_context&) -> agent_run {
+    throw std::runtime_error("broken");
+    co_return;
+  });
+}
+
+/// An agent that says something and escalates.
+inline agent escalates(const std::string& name) {
+  return custom(name, [](invocation_context& context) -> agent_run {
+    context.actions().escalate = true;
+    co_await context.emit(text("up"));
+  });
+}
+
+class play : public stage {
+public:
+  using stage::stage;
+
+  /// Runs to the end: `"writer=a draft editor=fine | ok"`.
+  std::string perform(const agent& root, run_options options = {}) {
+    return show(runtime.run(root, key, "go", std::move(options)));
+  }
+
+  static std::string show(run started) {
+    std::string line;
+    for (;;) {
+      auto next = started.next();
+      if (!next) {
+        last_reason() = next.error().message();
+        return line + "| " + code_of(next);
+      }
+      if (!*next)
+        return line + "| ok";
+      line += (*next)->author + "=" + (*next)->text() + " ";
+    }
+  }
+
+  /// Why the last run that `show` saw failed.
+  static std::string& last_reason() {
+    static thread_local std::string reason;
+    return reason;
+  }
+
+  json state_now() { return state(key); }
+
+  const session_key key = open();
+};
+
+} // namespace troupe::testing
