@@ -2,6 +2,7 @@
 
 #include "troupe/actors/caf_door.hpp"
 #include "troupe/actors/list_gather.hpp"
+#include "troupe/actors/spawn.hpp"
 
 #include <caf/actor_system.hpp>
 #include <fmt/format.h>
@@ -94,13 +95,13 @@ void app_actor::receive(std::unique_ptr<create> wanted) {
   auto& known = users_[wanted->key.user];
   if (known.parked)
     return known.parked->push_back(std::move(wanted));
-  if (!known.user) {
-    auto spawned = shared().system.spawn<user_actor, caf::lazy_init>(
+  if (!known.user)
+    known.user = spawn_actor<user_actor>(
+      shared().system,
       share(),
       *this,
       std::make_shared<const user_names>(user_names{name_, wanted->key.user}));
-    known.user = caf::actor_cast<caf::strong_actor_ptr>(spawned);
-  }
+
   wanted->app = state_.keys();
   as_inbox(known.user).tell(std::move(wanted));
 }

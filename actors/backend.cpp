@@ -2,6 +2,7 @@
 
 #include "troupe/actors/app_actor.hpp"
 #include "troupe/actors/scheduler.hpp"
+#include "troupe/actors/spawn.hpp"
 #include "troupe/contexts/task.hpp"
 
 #include <algorithm>
@@ -50,8 +51,9 @@ caf::strong_actor_ptr session_backend::open_app(const std::string& app) {
     return nullptr;
   auto& known = apps_[app];
   if (!known)
-    known = caf::actor_cast<caf::strong_actor_ptr>(
-      shared_->system.spawn<actors::app_actor, caf::lazy_init>(shared_, app));
+    known
+      = actors::spawn_actor<actors::app_actor>(shared_->system, shared_, app);
+
   return known;
 }
 

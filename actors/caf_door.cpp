@@ -6,7 +6,7 @@
 #include "troupe/actors/session_letters.hpp"
 
 #include <caf/actor_system.hpp>
-#include <caf/response_promise.hpp>
+#include <caf/mailbox_element.hpp>
 
 namespace troupe::actors {
 
@@ -14,22 +14,36 @@ namespace {
 
 constexpr auto category = caf::atom("troupe");
 
-// Answers the message at hand later. Answers come off the actor, but the
-// promise is the actor's: it goes back there.
+template <class T>
+caf::message to_message(result<T> answer) {
+  if (!answer)
+    return caf::make_message(to_caf(answer.error()));
+  if constexpr (std::is_same_v<T, session>)
+    return caf::make_message(
+      session_ptr(std::make_shared<const session>(std::move(*answer))));
+  else
+    return caf::make_message(std::move(*answer));
+}
+
+// Answers the message at hand later, from whichever thread completes the call:
+// a `caf::response_promise` may only be kept on the thread of its actor.
 template <class T>
 completion<T> promise_of(owner_actor& self) {
-  const auto keeper = caf::actor_cast<caf::strong_actor_ptr>(&self);
-  auto promise = self.make_response_promise();
-  return [keeper, promise](result<T> answer) {
-    auto keep = [promise, answer = std::move(answer)]() mutable {
-      if (!answer)
-        promise.deliver(to_caf(answer.error()));
-      else if constexpr (std::is_same_v<T, session>)
-        promise.deliver(std::make_shared<const session>(std::move(*answer)));
-      else
-        promise.deliver(std::move(*answer));
-    };
-    as_inbox(keeper).tell(std::make_unique<errand>(std::move(keep)));
+  auto& asked = *self.current_mailbox_element();
+  return [source = std::move(asked.sender),
+          stages = std::move(asked.stages),
+          id = asked.mid](result<T> answer) {
+    auto content = to_message(std::move(answer));
+    if (!stages.empty()) {
+      auto left = stages;
+      const auto next = std::move(left.back());
+      left.pop_back();
+      next->enqueue(caf::make_mailbox_element(
+                      source, id, std::move(left), std::move(content)),
+                    nullptr);
+    } else if (source) {
+      source->enqueue(nullptr, id.response_id(), std::move(content), nullptr);
+    }
   };
 }
 

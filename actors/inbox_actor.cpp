@@ -1,5 +1,6 @@
 #include "troupe/actors/inbox_actor.hpp"
 
+#include "troupe/actors/caf_door.hpp"
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/scheduler.hpp"
 #include "troupe/actors/setup.hpp"
@@ -18,8 +19,13 @@ struct wrapped : letter {
     : letter(letter_kind::wrapped),
       element(std::move(sent)) {}
 
-  void fail(const error&) override {
-    // Requests are bounced by CAF when it finds its own mailbox closed.
+  // What CAF's own mailbox does when it is closed, with our reason.
+  void fail(const error& why) override {
+    if (element->sender && element->mid.is_request())
+      element->sender->enqueue(nullptr,
+                               element->mid.response_id(),
+                               caf::make_message(to_caf(why)),
+                               nullptr);
   }
 
   caf::mailbox_element_ptr element;
@@ -56,16 +62,14 @@ void inbox_actor::tell(letter_ptr sent) {
   }
 }
 
-void inbox_actor::enqueue(caf::mailbox_element_ptr sent,
-                          caf::execution_unit* unit) {
+void inbox_actor::enqueue(caf::mailbox_element_ptr sent, caf::execution_unit*) {
   letter_ptr carried = std::make_unique<wrapped>(std::move(sent));
   switch (inbox_.push(carried)) {
   case inbox::pushed::wake:
     wake();
     break;
   case inbox::pushed::closed:
-    caf::event_based_actor::enqueue(
-      std::move(static_cast<wrapped&>(*carried).element), unit);
+    carried->fail(closed_reason());
     break;
   case inbox::pushed::quiet:
     break;
@@ -82,8 +86,7 @@ void inbox_actor::launch(caf::execution_unit*, bool, bool hide) {
 void inbox_actor::handle(letter_ptr received) {
   if (received->kind == letter_kind::wrapped)
     reactivate(*static_cast<wrapped&>(*received).element);
-  else if (received->kind == letter_kind::errand)
-    static_cast<errand&>(*received).work();
+
   else
     receive(std::move(received));
 }
@@ -124,15 +127,9 @@ caf::resumable::resume_result inbox_actor::resume(caf::execution_unit* unit,
 
 void inbox_actor::on_exit() {
   let_go();
-  for (auto left = inbox_.close(); !left.empty();) {
-    auto next = left.pop_front();
-    if (next->kind == letter_kind::wrapped)
-      // CAF answers what its closed mailbox refuses.
-      caf::event_based_actor::enqueue(
-        std::move(static_cast<wrapped&>(*next).element), nullptr);
-    else
-      next->fail(closed_reason());
-  }
+  for (auto left = inbox_.close(); !left.empty();)
+    left.pop_front()->fail(closed_reason());
+
   shared_->actors.leave(0);
 }
 

@@ -5,6 +5,7 @@
 #include "troupe/actors/invocation_actor.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
+#include "troupe/actors/spawn.hpp"
 
 #include <caf/actor_system.hpp>
 #include <fmt/format.h>
@@ -478,15 +479,15 @@ void lane_actor::fill_lanes() {
                               parent_branch.empty() ? "" : ".",
                               lanes_->which->name(),
                               subs[index].name());
-    auto spawned
-      = home_system().spawn<lane_actor, caf::lazy_init>(run_,
-                                                        *root_,
-                                                        *this,
-                                                        index,
-                                                        subs[index],
-                                                        lanes_->caller,
-                                                        std::move(branch));
-    running_[index] = caf::actor_cast<caf::strong_actor_ptr>(spawned);
+    running_[index] = spawn_actor<lane_actor>(home_system(),
+                                              run_,
+                                              *root_,
+                                              *this,
+                                              index,
+                                              subs[index],
+                                              lanes_->caller,
+                                              std::move(branch));
+
     ++lanes_left_;
     as_inbox(running_[index])
       .tell(std::make_unique<struct signal>(letter_kind::begin));

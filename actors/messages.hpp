@@ -39,9 +39,9 @@ class lane_actor;
 class load_gate;
 
 enum class letter_kind : std::uint8_t {
-  wrapped, // a CAF message
-  errand,  // work that has to run on the actor, such as keeping a promise that
-           // it made
+  wrapped,  // a CAF message
+  finished, // a run is over, for whoever waits for it
+
   shut_down,   // parent → child: end; nothing is under way any more
   append,      // anyone → session, and back to an invocation
   create,      // anyone → app → user → session
@@ -275,18 +275,6 @@ struct end_run : letter {
   state_map app;
   state_map user;
   inbox_actor* invocation = nullptr;
-};
-
-struct errand : letter {
-  explicit errand(std::function<void()> to_do)
-    : letter(letter_kind::errand),
-      work(std::move(to_do)) {}
-
-  void fail(const error&) override {
-    work();
-  } // Nobody else uses the actor any more.
-
-  std::function<void()> work;
 };
 
 /// A letter without content.

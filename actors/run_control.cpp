@@ -12,7 +12,7 @@ namespace {
 template <class T>
 struct finished : actors::call {
   finished(completion<T> to_call, result<T> with)
-    : call(actors::letter_kind::errand),
+    : call(actors::letter_kind::finished),
       done(std::move(to_call)),
       outcome(std::move(with)) {}
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace troupe::actors {
 
@@ -16,25 +17,51 @@ bool has_typed(const append& next, scope where) noexcept {
   return std::ranges::any_of(next.changes().share(where), is_typed);
 }
 
-// Whether a retry says what the stored event says. What the runtime filled in
-// or resolved cannot be compared.
+// Whether all keys of `left` are among those of `right`, with the same last
+// operation on each unless only the names count.
+bool is_within(std::span<const operation> left,
+               std::span<const operation> right,
+               bool names_only) {
+  return std::ranges::all_of(left, [&](const operation& done) {
+    const auto same_name
+      = [&done](const operation& other) { return other.name == done.name; };
+    const auto found
+      = std::ranges::find_if(right.rbegin(), right.rend(), same_name);
+    return found != right.rend() && (names_only || *found == done);
+  });
+}
+
+bool is_same(std::span<const operation> stored,
+             std::span<const operation> retry) {
+  if (std::ranges::equal(stored, retry))
+    return true;
+  // What was typed is resolved in the stored event: its key is all that is left
+  // to compare.
+  const bool resolved = std::ranges::any_of(retry, is_typed)
+                        && std::ranges::none_of(stored, is_typed);
+  return is_within(stored, retry, resolved)
+         && is_within(retry, stored, resolved);
+}
+
+// Whether a retry says what the stored event says. Its time and its invocation
+// are those of one attempt, often filled in by the runtime, and do not count.
 bool is_same(const event& stored, const event& retry) {
-  if (retry.author != stored.author || retry.branch != stored.branch
-      || retry.content != stored.content)
-    return false;
-  const auto& kept = stored.actions.state_delta;
-  for (const auto& done : retry.actions.state_delta.operations()) {
-    const auto* found = kept.find_last(done.where, done.name);
-    const bool typed_before = found != nullptr && is_typed(*found);
-    if (done.where == scope::temp)
-      continue;
-    if (found == nullptr
-        || (!is_typed(done) && !typed_before
-            && !retry.actions.state_delta.has_typed()
-            && found->operand != done.operand))
-      return false;
-  }
-  return true;
+  const auto& before = stored.actions;
+  const auto& now = retry.actions;
+  return retry.author == stored.author && retry.branch == stored.branch
+         && retry.content == stored.content && retry.extra == stored.extra
+         && retry.long_running_tool_ids == stored.long_running_tool_ids
+         && now.artifact_delta == before.artifact_delta
+         && now.transfer_to_agent == before.transfer_to_agent
+         && now.escalate == before.escalate
+         && now.skip_summarization == before.skip_summarization
+         && now.extra == before.extra
+         && std::ranges::all_of(
+           std::array{scope::session, scope::user, scope::app},
+           [&](scope where) {
+             return is_same(before.state_delta.share(where),
+                            now.state_delta.share(where));
+           });
 }
 
 } // namespace
@@ -88,8 +115,10 @@ caf::behavior session_actor::make_behavior() {
 }
 
 error session_actor::closed_reason() const {
-  return {errc::not_found,
-          fmt::format("session {} does not exist", to_string(key()))};
+  return shared().closing
+           ? error(errc::cancelled, "the runtime has shut down")
+           : error(errc::not_found,
+                   fmt::format("session {} does not exist", to_string(key())));
 }
 
 void session_actor::see(state_map user, state_map app) {

@@ -3,8 +3,8 @@
 #include "troupe/actors/app_actor.hpp"
 #include "troupe/actors/caf_door.hpp"
 #include "troupe/actors/list_gather.hpp"
+#include "troupe/actors/spawn.hpp"
 
-#include <caf/actor_system.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -166,9 +166,9 @@ void user_actor::receive(std::unique_ptr<create> wanted) {
               fmt::format("session {} exists already", to_string(wanted->key)));
     return answer(std::move(wanted));
   }
-  auto spawned = shared().system.spawn<session_actor, caf::lazy_init>(
-    share(), *this, names_, wanted->key.id);
-  known.session = caf::actor_cast<caf::strong_actor_ptr>(spawned);
+  known.session = spawn_actor<session_actor>(
+    shared().system, share(), *this, names_, wanted->key.id);
+
   wanted->user = state_.keys();
   const auto key = wanted->key;
   const auto session = known.session;
@@ -228,10 +228,17 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
   }
   while (!parked->empty())
     receive(parked->pop_front());
+  // What was created again behind its removal goes with the rest.
+  if (removal_)
+    remove_sessions();
 }
 
 void user_actor::receive(std::unique_ptr<remove_user> wanted) {
   removal_ = std::move(wanted);
+  remove_sessions();
+}
+
+void user_actor::remove_sessions() {
   for (auto& [id, known] : sessions_) {
     if (known.parked)
       continue;

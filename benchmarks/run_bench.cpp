@@ -200,7 +200,8 @@ void idle_sessions() {
   };
   create(0, 1'000); // What a first session costs once is not counted.
   const auto before = resident_bytes();
-  // In waves: what many creations at once need for a moment is not the sessions'.
+  // In waves: what many creations at once need for a moment is not the
+  // sessions'.
   for (std::size_t first = 1'000; first < count; first += 1'000)
     create(first, first + 1'000);
   fmt::print("{:<44} {:>7} bytes each, {} open, 100 per user, no history\n",

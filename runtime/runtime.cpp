@@ -4,6 +4,7 @@
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/invocation_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
+#include "troupe/actors/spawn.hpp"
 #include "troupe/runtime/actors.hpp"
 
 #include <fmt/format.h>
@@ -209,9 +210,9 @@ run runtime::run(const agent& root,
   wanted->policy = started->options.policy;
   wanted->message = std::move(*letter);
   const auto app = started->app;
-  auto spawned = shared.system.spawn<actors::invocation_actor, caf::lazy_init>(
-    std::move(started), root, std::move(*temp));
-  auto invocation = caf::actor_cast<caf::strong_actor_ptr>(spawned);
+  auto invocation = actors::spawn_actor<actors::invocation_actor>(
+    shared.system, std::move(started), root, std::move(*temp));
+
   wanted->invocation = invocation;
   wanted->message->reply_to = invocation;
   control->attach(std::move(invocation));

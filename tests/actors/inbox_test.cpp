@@ -24,7 +24,7 @@ struct counts {
 
 struct numbered : letter {
   numbered(int from, int which, counts* into = nullptr)
-    : letter(letter_kind::errand),
+    : letter(letter_kind::finished),
       sender(from),
       number(which),
       kept(into) {}

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <latch>
+#include <thread>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -49,6 +51,22 @@ BOOST_AUTO_TEST_CASE(after_the_end_every_call_is_cancelled) {
   BOOST_TEST(codes == std::vector<std::string>(codes.size(), "cancelled"),
              boost::test_tools::per_element());
   BOOST_TEST(on.perform(says("a", "1")) == "| cancelled");
+}
+
+BOOST_AUTO_TEST_CASE(the_end_does_not_wait_for_threads_that_have_called) {
+  std::optional<play> on(std::in_place);
+  std::promise<void> called;
+  std::promise<void> ended;
+  std::thread caller([&] {
+    on->open("other");
+    on->perform(says("a", "1"));
+    called.set_value();
+    ended.get_future().wait();
+  });
+  called.get_future().wait();
+  on.reset();
+  ended.set_value();
+  caller.join();
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_outlives_its_runtime_can_still_be_read) {

@@ -212,8 +212,8 @@ BOOST_AUTO_TEST_CASE(a_handle_kept_past_the_end_finds_the_actor_gone) {
   const auto app = on.app();
   const auto session = on.session();
   on.runtime->shut_down();
-  BOOST_TEST(on.ask<session_ptr>(app, get_atom::value, on.key) == "internal");
-  BOOST_TEST(on.ask<session_ptr>(session, get_atom::value) == "internal");
+  BOOST_TEST(on.ask<session_ptr>(app, get_atom::value, on.key) == "cancelled");
+  BOOST_TEST(on.ask<session_ptr>(session, get_atom::value) == "cancelled");
 }
 
 BOOST_DATA_TEST_CASE(every_request_around_a_removal_is_answered,
