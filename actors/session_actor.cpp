@@ -230,15 +230,11 @@ void session_actor::start_batch() {
       continue;
     const bool undecided
       = has_typed(*next, scope::user) || has_typed(*next, scope::app);
-    const bool creates = next->kind == letter_kind::create;
     batch_.push_back(std::move(next));
     auto& last = *batch_.back();
-    if (!accept(last, undecided) || !wide) {
-      // Revisions count from behind the creation.
-      if (creates)
-        break;
+    if (!accept(last, undecided) || !wide)
       continue;
-    }
+
     if (!up) {
       up = std::make_unique<climb>();
       up->from = this;
@@ -246,7 +242,7 @@ void session_actor::start_batch() {
     up->events.push_back(&last);
     up->touches_app = up->touches_app || last.touches(scope::app);
     // Nothing may be computed on an event that a wider owner may still refuse.
-    if (undecided || creates)
+    if (undecided)
       break;
   }
   if (!up)
@@ -353,6 +349,9 @@ event_ptr session_actor::finish_event(append& judged) {
 
 void session_actor::finish_create(create& judged) {
   created_ = true;
+  // Before the answer, so that whoever has it finds the session.
+  shared().directory.enter(key(), caf::actor_cast<caf::strong_actor_ptr>(this));
+
   // What came too early looks again, behind the answer of the creation.
   while (!early_.empty())
     ask_app(early_.pop_front());

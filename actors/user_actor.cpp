@@ -170,11 +170,7 @@ void user_actor::receive(std::unique_ptr<create> wanted) {
     shared().system, share(), *this, names_, wanted->key.id);
 
   wanted->user = state_.keys();
-  const auto key = wanted->key;
-  const auto session = known.session;
-  // First in its inbox, before anybody can find it.
-  as_inbox(session).tell(std::move(wanted));
-  shared().directory.enter(key, session);
+  as_inbox(known.session).tell(std::move(wanted));
 }
 
 template <class Letter>
