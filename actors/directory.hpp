@@ -1,8 +1,8 @@
 // Where the live sessions are: from a full key to its actor, without asking the
 // app and the user.
 //
-// The user actor enters a session before anybody can know it, and takes it out
-// before the session ends.
+// A session enters itself before its creation is answered, and takes itself out
+// before it ends.
 
 #pragma once
 

@@ -109,6 +109,7 @@ void invocation_actor::send(lane_actor& from, emit_request& request) {
   auto& said = request.said;
   said.invocation_id = run_->facts.invocation_id;
   if (said.partial) {
+    said.actions.state_delta.drop(scope::temp);
     auto piece = std::make_shared<const event>(std::move(said));
     run_->control->deliver(piece);
     return answer(from, request, std::move(piece));

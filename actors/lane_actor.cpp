@@ -67,6 +67,10 @@ private:
   std::function<void(const error&)> when_dropped_;
 };
 
+// Lanes that are started before those at hand get their turn: short ones end
+// before the last ones take memory.
+constexpr int lanes_per_turn = 64;
+
 // What user code throws, in one place.
 error current_failure(errc code, const std::string& who) {
   try {
@@ -160,6 +164,9 @@ void lane_actor::receive(letter_ptr received) {
     return go_on(static_cast<actors::resume&>(*received).suspended);
   case letter_kind::answer:
     return receive(static_cast<answer&>(*received));
+  case letter_kind::more_lanes:
+    more_lanes_ = false;
+    return lanes_ ? go_on_with_lanes() : void();
   case letter_kind::lane_ended:
     return receive(static_cast<lane_ended&>(*received));
   case letter_kind::cancel:
@@ -471,8 +478,15 @@ void lane_actor::start_lanes(fan_out& request) {
 void lane_actor::fill_lanes() {
   const auto& subs = lanes_->which->sub_agents();
   const auto& parent_branch = lanes_->caller->branch();
-  while (next_lane_ < subs.size() && lanes_left_ < lanes_->lanes_max
-         && !lanes_failed_ && !cancelled_) {
+  for (int started = 0;
+       next_lane_ < subs.size() && lanes_left_ < lanes_->lanes_max
+       && !lanes_failed_ && !cancelled_ && !more_lanes_;
+       ++started) {
+    if (started == lanes_per_turn) {
+      more_lanes_ = true;
+      return tell(std::make_unique<struct signal>(letter_kind::more_lanes));
+    }
+
     const auto index = next_lane_++;
     auto branch = fmt::format("{}{}{}.{}",
                               parent_branch,
@@ -513,8 +527,12 @@ void lane_actor::receive(lane_ended& ended) {
   } else if (*ended.outcome) {
     lanes_->outcome = true;
   }
+  go_on_with_lanes();
+}
+
+void lane_actor::go_on_with_lanes() {
   fill_lanes();
-  if (lanes_left_ == 0)
+  if (lanes_left_ == 0 && !more_lanes_)
     finish_lanes();
 }
 

@@ -114,6 +114,7 @@ private:
   void receive_tool(std::size_t index, tool_job& finished);
   void abandon_tools();
   void fill_lanes();
+  void go_on_with_lanes();
   void finish_lanes();
 
   const agent which_;
@@ -142,6 +143,7 @@ private:
   std::size_t next_lane_ = 0;
   std::size_t lanes_left_ = 0;
   bool lanes_failed_ = false;
+  bool more_lanes_ = false; // A letter that says so is under way.
 };
 
 } // namespace troupe::actors

@@ -60,6 +60,8 @@ enum class letter_kind : std::uint8_t {
   emit,        // lane → invocation
   answer,      // model, tool or timer → lane
   lane_ended,  // lane → parent lane
+  more_lanes,  // a lane that starts many, to itself
+
 };
 
 // -- letters to owners
@@ -93,6 +95,8 @@ struct call_for : call {
 /// One event on its way. Whoever holds the letter is the only one to touch it.
 struct append : call_for<event_ptr> {
   explicit append(letter_kind which = letter_kind::append) : call_for(which) {}
+
+  ~append() override { release(); }
 
   void complete() override;
   void fail(const error& why) override;

@@ -158,6 +158,7 @@ void user_actor::send_down(std::unique_ptr<climb> answered) {
 void user_actor::receive(std::unique_ptr<create> wanted) {
   seen_app_ = wanted->app;
   auto& known = sessions_[wanted->key.id];
+
   if (known.parked)
     return known.parked->push_back(std::move(wanted));
   if (known.session) {
@@ -175,12 +176,13 @@ void user_actor::receive(std::unique_ptr<create> wanted) {
 
 template <class Letter>
 void user_actor::pass_down(std::unique_ptr<Letter> wanted) {
+  seen_app_ = wanted->app;
   const auto found = sessions_.find(wanted->key.id);
   if (found == sessions_.end())
     return refuse_unknown(std::move(wanted));
   if (found->second.parked)
     return found->second.parked->push_back(std::move(wanted));
-  seen_app_ = wanted->app;
+
   wanted->user = state_.keys();
   as_inbox(found->second.session).tell(std::move(wanted));
 }
@@ -222,11 +224,36 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
     removed->outcome = true;
     answer(std::move(removed));
   }
-  while (!parked->empty())
-    receive(parked->pop_front());
+  while (!parked->empty()) {
+    auto next = parked->pop_front();
+        renew(*next);
+    receive(std::move(next));
+  }
+
   // What was created again behind its removal goes with the rest.
   if (removal_)
     remove_sessions();
+}
+
+// What was parked came with the app's root of that time; events may have come
+// down since.
+void user_actor::renew(letter& parked) const {
+  switch (parked.kind) {
+  case letter_kind::create:
+    static_cast<create&>(parked).app = seen_app_;
+    break;
+  case letter_kind::get:
+    static_cast<get&>(parked).app = seen_app_;
+    break;
+  case letter_kind::start_run:
+    static_cast<start_run&>(parked).app = seen_app_;
+    break;
+  case letter_kind::end_run:
+    static_cast<end_run&>(parked).app = seen_app_;
+    break;
+  default:
+    break;
+  }
 }
 
 void user_actor::receive(std::unique_ptr<remove_user> wanted) {

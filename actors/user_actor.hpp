@@ -52,6 +52,7 @@ private:
   void judge(climb& next);
   void send_down(std::unique_ptr<climb> answered);
   void finish_remove(std::unique_ptr<remove> removed);
+  void renew(letter& parked) const;
   void remove_sessions();
   void finish_remove_user();
 

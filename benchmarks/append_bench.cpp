@@ -341,6 +341,12 @@ void compare(const append_settings& settings,
              const shape& shape,
              First first,
              Second second) {
+  if ((settings.callers != 0 && settings.callers != shape.callers)
+      || (settings.sessions != 0 && settings.sessions != shape.sessions))
+    return;
+
+  if (!shape.built)
+    ready_events(); // Not made within the first round.
   const auto made
     = alternate(settings.rounds,
                 {[&] { return first(shape, settings.seconds); },
@@ -478,7 +484,8 @@ void print_growth(const append_settings& settings,
 void append_as_it_grows(const append_settings& settings) {
   fmt::print("\nappend: cost by what is already there (ready-made events, 64 "
              "under way on one session)\n");
-  const append_settings few{std::min<std::size_t>(settings.rounds, 3), 0};
+  append_settings few;
+  few.rounds = std::min<std::size_t>(settings.rounds, 3);
   print_growth(few, "earlier events", {10, 10'000, 1'000'000}, cost_after);
   print_growth(
     settings, "keys, a snapshot after each", {10, 10'000}, cost_with_keys);

@@ -10,6 +10,9 @@ namespace bench {
 struct append_settings {
   std::size_t rounds = 5;
   double seconds = 0.3; ///< Of one round.
+  /// The shapes to take; 0: all.
+  std::size_t callers = 0;
+  std::size_t sessions = 0;
 };
 
 /// Callers that are coroutines on two threads.

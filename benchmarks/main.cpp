@@ -19,6 +19,12 @@ int main(int argc, char** argv) {
     ->capture_default_str();
   program.add_option("--seconds", settings.seconds, "Length of a round")
     ->capture_default_str();
+  program.add_option("--callers",
+                     settings.callers,
+                     "Takes only the rows with that many callers");
+  program.add_option("--sessions",
+                     settings.sessions,
+                     "Takes only the rows with that many sessions");
   CLI11_PARSE(program, argc, argv);
   const auto wanted = [&only](const char* section) {
     return only.empty() || only.contains(section);

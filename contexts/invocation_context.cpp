@@ -60,15 +60,19 @@ void invocation_context::renew() {
 task<event_ptr> invocation_context::emit(event said) {
   emit_request request;
   request.said = std::move(said);
-  auto recorded = state_.take();
-  recorded.merge(request.said.actions.state_delta);
-  request.said.actions.state_delta = std::move(recorded);
-  join(request.said.actions, std::exchange(actions(), event_actions()));
+  // What is not stored carries nothing that was recorded.
+  if (!request.said.partial) {
+    auto recorded = state_.take();
+    recorded.merge(request.said.actions.state_delta);
+    request.said.actions.state_delta = std::move(recorded);
+    join(request.said.actions, std::exchange(actions(), event_actions()));
+  }
+
   if (request.said.author.empty())
     request.said.author = agent_name_;
   if (request.said.branch.empty())
     request.said.branch = branch_;
-  const bool escalates = request.said.actions.escalate;
+  const bool escalates = request.said.actions.escalate && !request.said.partial;
   auto answered = co_await emit_await(lane_, std::move(request));
   renew();
   auto stored = or_throw(std::move(answered.outcome));
@@ -77,15 +81,8 @@ task<event_ptr> invocation_context::emit(event said) {
 }
 
 task<> invocation_context::emit_partial(event piece) {
-  emit_request request;
-  request.said = std::move(piece);
-  request.said.partial = true;
-  if (request.said.author.empty())
-    request.said.author = agent_name_;
-  if (request.said.branch.empty())
-    request.said.branch = branch_;
-  auto answered = co_await emit_await(lane_, std::move(request));
-  or_throw(std::move(answered.outcome));
+  piece.partial = true;
+  co_await emit(std::move(piece));
 }
 
 task<model_response> invocation_context::ask(model_ptr asked,

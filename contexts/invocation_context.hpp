@@ -64,11 +64,14 @@ public:
   /// Appends an event and gives it as it was committed. Author, branch and ids
   /// are filled in; the event carries what was recorded in `state()` and
   /// `actions()` so far. What cannot be committed (`errc::conflict`,
-  /// `errc::type_error`, …) throws and leaves nothing behind.
+  /// `errc::type_error`, …) throws and leaves nothing behind. A `partial` event
+  /// is passed to whoever follows the run, without its `temp:` keys; it carries
+  /// nothing that was recorded, and nothing of it is stored.
+
   task<event_ptr> emit(event said);
 
-  /// Passes one piece of a streamed answer to whoever follows the run; nothing
-  /// is stored.
+  /// Emits `piece` as a partial event: one piece of a streamed answer.
+
   task<> emit_partial(event piece);
 
   /// Asks a model. Counts against the run's limit.

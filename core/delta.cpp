@@ -112,8 +112,11 @@ void delta::push(operation added) {
       });
   if (!is_typed(added) && !compares)
     std::erase_if(operations_, same_key);
+  if (operations_.empty())
+    operations_.reserve(4); // Most deltas are no larger.
   const auto behind
     = std::ranges::upper_bound(operations_, added.where, {}, by_scope);
+
   operations_.insert(behind, std::move(added));
   count_shares();
 }

@@ -13,7 +13,8 @@
 
 namespace troupe {
 
-/// Receives the answer of a call, once, on a thread of the runtime; must not
+/// Receives the answer of a call, once, on a thread of the runtime, or on the
+/// caller's own before the call returns when it is refused at once; must not
 /// block and must not throw.
 template <class T>
 using completion = std::function<void(result<T>)>;

@@ -3,7 +3,8 @@
 //
 // A call without a completion blocks its thread until the owners have answered.
 // With a completion it returns at once, and the completion runs on a thread of
-// the runtime: it must not block. The `_async` form is for `co_await`: a
+// the runtime, or inside of the call when that is refused at the entry: it must
+// not block. The `_async` form is for `co_await`: a
 // coroutine of an agent goes on on its lane, any other on a thread of the
 // runtime.
 

@@ -671,6 +671,33 @@ BOOST_AUTO_TEST_CASE(partial_answers_are_streamed_and_not_stored) {
   BOOST_TEST(on.fetch(on.key).revision() == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(a_partial_event_takes_nothing_of_what_was_recorded) {
+  play on;
+  const auto streams
+    = custom("streams", [](invocation_context& context) -> agent_run {
+        context.state().set("k", 1);
+        context.state().set("temp:secret", "canary");
+        event piece(text("pie"));
+        piece.partial = true;
+        piece.actions.state_delta
+          .record("temp:secret", operation_kind::set, json("canary"))
+          .value();
+        co_await context.emit(piece);
+        co_await context.emit_partial(piece);
+        co_await context.emit(text("piece"));
+      });
+  auto run = on.runtime.run(streams, on.key, "go");
+  std::vector<std::string> shown;
+  for (auto said = run.next(); said.value(); said = run.next())
+    shown.push_back(to_json(**said).dump());
+  BOOST_TEST(shown.size() == 3U);
+  for (const auto& each : shown)
+    BOOST_TEST(each.find("canary") == std::string::npos);
+  BOOST_TEST(shown[0].find("\"k\"") == std::string::npos);
+  BOOST_TEST(shown[2].find("\"k\"") != std::string::npos);
+  BOOST_TEST(on.state_now() == json({{"k", 1}}));
+}
+
 BOOST_AUTO_TEST_CASE(partial_answers_that_nobody_takes_are_dropped) {
   play on;
   const auto streams
@@ -1003,6 +1030,64 @@ BOOST_AUTO_TEST_CASE(a_thousand_runs_waiting_for_slow_models_hold_no_threads) {
   time->advance(60s);
   for (auto& each : all)
     BOOST_TEST(play::show(std::move(each)) == "slow=at last | ok");
+}
+
+BOOST_AUTO_TEST_CASE(all_lanes_of_a_large_fan_out_wait_at_the_same_time) {
+  play on;
+  const auto model = std::make_shared<held_model>();
+  std::vector<agent> lanes;
+  for (int count = 0; count < 300; ++count)
+    lanes.push_back(asks("a" + std::to_string(count), model));
+  auto run = on.runtime.run(parallel("lanes", lanes), on.key, "go");
+  model->asked.await(300);
+  model->answer("done");
+  BOOST_TEST(code_of(run.wait()) == "ok");
+  BOOST_TEST(on.events(on.key).size() == 301U);
+}
+
+BOOST_AUTO_TEST_CASE(a_large_fan_out_ends_when_its_first_lane_fails) {
+  play on;
+  for (const bool first : {true, false}) {
+    std::vector<agent> lanes;
+    for (int count = 0; count < 300; ++count)
+      lanes.push_back(adds("a" + std::to_string(count), "n"));
+    lanes.insert(first ? lanes.begin() : lanes.end(), fails("broken"));
+    BOOST_TEST(
+      code_of(on.runtime.run(parallel("lanes", lanes), on.key, "go").wait())
+      == "callback_failed");
+  }
+  BOOST_TEST(on.perform(says("b", "1")) == "b=1 | ok");
+}
+
+BOOST_AUTO_TEST_CASE(no_more_runs_than_allowed_are_under_way) {
+  runtime_options few;
+  few.runs_max = 2;
+  play on(few);
+  const auto model = std::make_shared<held_model>();
+  const auto slow = asks("slow", model);
+  auto first = on.runtime.run(slow, on.open("a"), "go");
+  auto second = on.runtime.run(slow, on.open("b"), "go");
+  model->asked.await(2);
+  BOOST_TEST(on.perform(says("c", "3")) == "| busy");
+  model->answer("done");
+  BOOST_TEST(play::show(std::move(first)) == "slow=done | ok");
+  BOOST_TEST(play::show(std::move(second)) == "slow=done | ok");
+  BOOST_TEST(on.perform(says("c", "3")) == "c=3 | ok");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_running_agent_emits_is_never_refused_as_too_much) {
+  runtime_options few;
+  few.session_appends_max = 1;
+  few.runtime_appends_max = 1;
+  few.session_bytes_max = 10;
+  play on(few);
+  std::vector<agent> lanes;
+  for (int count = 0; count < 50; ++count)
+    lanes.push_back(says("a" + std::to_string(count), "words"));
+  BOOST_TEST(
+    code_of(on.runtime.run(parallel("lanes", lanes), on.key, "go").wait())
+    == "ok");
+  BOOST_TEST(on.events(on.key).size() == 51U);
 }
 
 BOOST_AUTO_TEST_CASE(many_short_runs_on_many_sessions_end) {

@@ -523,6 +523,41 @@ BOOST_AUTO_TEST_CASE(calls_behind_a_remove_find_the_next_session) {
   BOOST_TEST(on.state(key) == json({{"round", 19}}));
 }
 
+// What stands behind a removal came with the app's keys of that time.
+BOOST_AUTO_TEST_CASE(what_waited_for_a_removal_sees_scopes_that_fit) {
+  stage on;
+  const auto other = on.open("other", {{"user:n", 0}, {"app:n", 0}});
+    const auto key = on.open("s");
+  for (int round = 0; round < 400; ++round) {
+    answers<event_ptr> appended;
+    answers<bool> removed;
+    answers<session> seen;
+    const auto step = [&] {
+      on.sessions().append_event(other,
+                                 operate({operation_on("user:n", "add", 1),
+                                          operation_on("app:n", "add", 1)}),
+                                 {},
+                                 appended.next());
+    };
+    step();
+    on.sessions().remove(key, removed.next());
+    step();
+    on.sessions().create({.app = "press", .user = "ann", .id = "s"},
+                         seen.next());
+    step();
+    on.sessions().get(key, {}, seen.next());
+    step();
+    on.sessions().get(other, {}, seen.next());
+    for (const auto& each : seen.await()) {
+      const auto all = each->state().all();
+      BOOST_TEST(all.at("user:n") == all.at("app:n"));
+    }
+    for (const auto& each : appended.await())
+      BOOST_TEST(code_of(each) == "ok");
+    removed.await();
+  }
+}
+
 BOOST_AUTO_TEST_CASE(remove_user_takes_sessions_and_user_state) {
   stage on;
   on.open("a", {{"user:k", 1}, {"app:k", 1}});
