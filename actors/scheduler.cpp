@@ -28,9 +28,11 @@ namespace troupe::actors {
 
 namespace {
 
-// How often an idle worker looks around before it sleeps: some microseconds,
-// the time of a wake-up.
-constexpr int looks_before_sleep = 64;
+// How often an idle worker looks around before it sleeps: some microseconds in
+// which it keeps its core, and some tens in which it leaves it to whoever wants
+// it, which is about the time of a wake-up.
+constexpr int looks_before_yield = 64;
+constexpr int looks_before_sleep = 160;
 
 void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -174,8 +176,12 @@ struct fair_policy : caf::policy::unprofiled {
     for (int look = 0; look < looks_before_sleep; ++look) {
       if (auto* job = find(worker))
         return job;
-      pause();
+      if (look < looks_before_yield)
+        pause();
+      else
+        std::this_thread::yield();
     }
+
     auto& shared = worker->parent()->data();
     std::unique_lock guard(shared.mutex);
     shared.sleepers.fetch_add(1, std::memory_order_seq_cst);

@@ -226,7 +226,7 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
   }
   while (!parked->empty()) {
     auto next = parked->pop_front();
-        renew(*next);
+    renew(*next);
     receive(std::move(next));
   }
 

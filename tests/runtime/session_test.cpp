@@ -527,7 +527,7 @@ BOOST_AUTO_TEST_CASE(calls_behind_a_remove_find_the_next_session) {
 BOOST_AUTO_TEST_CASE(what_waited_for_a_removal_sees_scopes_that_fit) {
   stage on;
   const auto other = on.open("other", {{"user:n", 0}, {"app:n", 0}});
-    const auto key = on.open("s");
+  const auto key = on.open("s");
   for (int round = 0; round < 400; ++round) {
     answers<event_ptr> appended;
     answers<bool> removed;
