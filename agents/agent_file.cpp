@@ -31,7 +31,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view scripted_prefix = "scripted:";
-constexpr std::size_t file_bytes_max = std::size_t{16} << 20U;
+constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
+constexpr std::size_t script_bytes_max = std::size_t{16} << 20U;
+
 // An agent written inline takes two levels, its own and that of the list that
 // it stands in.
 constexpr std::size_t yaml_depth_max = 2 * agent_file_depth_max + 8;
@@ -92,6 +94,7 @@ struct yaml_node {
   struct field {
     std::string name;
     int line;
+    int column;
     node_ptr value;
   };
 
@@ -99,6 +102,8 @@ struct yaml_node {
 
   form kind = form::null;
   int line = 1;
+  int column = 0;
+
   std::string text;
   bool quoted = false;
   std::vector<node_ptr> items;
@@ -133,6 +138,14 @@ struct yaml_failure {
 // of two equal keys and never say so, and follow aliases into themselves.
 class tree_builder : public YAML::EventHandler {
 public:
+  /// `text` is what the parser reads, and outlives the builder.
+  explicit tree_builder(std::string_view text) {
+    while (!text.empty()) {
+      lines_.push_back(text);
+      text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+    }
+  }
+
   node_ptr root() const { return root_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -144,6 +157,8 @@ public:
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    check_colon();
+
     add(make(yaml_node::form::null, mark), anchor);
   }
 
@@ -159,25 +174,34 @@ public:
                 const std::string& tag,
                 YAML::anchor_t anchor,
                 const std::string& text) override {
+    check_tag(mark, tag);
     auto made = make(yaml_node::form::scalar, mark);
     made->text = text;
+    made->column = mark.column;
     made->quoted = tag == "!";
+    if (made->quoted)
+      check_quotes(mark);
+
     add(std::move(made), anchor);
   }
 
   void OnSequenceStart(const YAML::Mark& mark,
-                       const std::string& /*tag*/,
+                       const std::string& tag,
                        YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
+    check_tag(mark, tag);
+
     enter(make(yaml_node::form::list, mark), anchor);
   }
 
   void OnSequenceEnd() override { leave(); }
 
   void OnMapStart(const YAML::Mark& mark,
-                  const std::string& /*tag*/,
+                  const std::string& tag,
                   YAML::anchor_t anchor,
                   YAML::EmitterStyle::value /*style*/) override {
+    check_tag(mark, tag);
+
     enter(make(yaml_node::form::map, mark), anchor);
   }
 
@@ -192,6 +216,61 @@ private:
   };
 
   static int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+  // From a place to the end of the file.
+  std::string_view text_at(int line, int column) const {
+    const auto index = static_cast<std::size_t>(line - 1);
+    if (line < 1 || index >= lines_.size())
+      return {};
+    const auto& found = lines_[index];
+    return found.substr(
+      std::min(found.size(), static_cast<std::size_t>(std::max(column, 0))));
+  }
+
+  static void check_tag(const YAML::Mark& mark, std::string_view tag) {
+    constexpr std::array core_types{
+      "str", "int", "float", "bool", "null", "seq", "map"};
+    constexpr std::string_view core = "tag:yaml.org,2002:";
+    if (tag.empty() || tag == "?" || tag == "!"
+        || (tag.starts_with(core)
+            && std::ranges::find(core_types, tag.substr(core.size()))
+                 != core_types.end()))
+      return;
+    throw yaml_failure{line_of(mark), fmt::format("unknown tag '{}'", tag)};
+  }
+
+  // yaml-cpp takes the end of the file for the end of a text in quotes.
+  void check_quotes(const YAML::Mark& mark) const {
+    auto text = text_at(line_of(mark), mark.column);
+    const auto first = text.find_first_of("'\"");
+    if (first == std::string_view::npos)
+      return; // Not where the parser says it is, so there is nothing to tell.
+    const char quote = text[first];
+    text.remove_prefix(first + 1);
+    while (!text.empty()) {
+      const bool doubled = quote == '\'' && text.starts_with("''");
+      if (doubled || (quote == '"' && text.front() == '\\')) {
+        text.remove_prefix(std::min<std::size_t>(2, text.size()));
+        continue;
+      }
+      if (text.front() == quote)
+        return;
+      text.remove_prefix(1);
+    }
+    throw yaml_failure{line_of(mark),
+                       "the text that starts here has no closing quote"};
+  }
+
+  // yaml-cpp takes a name at the end of a mapping for a field without a value.
+  void check_colon() const {
+    if (open_.empty() || !open_.back().pending)
+      return;
+    const auto& name = *open_.back().pending;
+    const auto row = text_at(name.line, name.column);
+    if (row.substr(0, row.find('\n')).find(':') == std::string_view::npos)
+      throw yaml_failure{name.line,
+                         fmt::format("expected ':' behind '{}'", name.name)};
+  }
 
   static std::shared_ptr<yaml_node> make(yaml_node::form kind,
                                          const YAML::Mark& mark) {
@@ -243,10 +322,11 @@ private:
       if (!names.insert(made->text).second)
         throw yaml_failure{
           line, fmt::format("the field '{}' comes twice", made->text)};
-      pending = yaml_node::field{made->text, line, nullptr};
+      pending = yaml_node::field{made->text, line, made->column, nullptr};
     }
   }
 
+  std::vector<std::string_view> lines_; // Each with all that follows.
   node_ptr root_;
   std::vector<open_node> open_;
   std::map<YAML::anchor_t, node_ptr> finished_;
@@ -310,17 +390,18 @@ std::string join_surrogates(std::string_view text) {
   return joined;
 }
 
-result<node_ptr> parse_yaml(const fs::path& file, std::string text) {
+result<node_ptr> parse_yaml(const fs::path& file, const std::string& text) {
   const auto failed = [&file](int line, std::string_view why) {
     return fail_at({&file, std::max(line, 1)}, why);
   };
   if (auto bad = find_bad_text(text))
     return failed(bad->line, bad->why);
-  if (file.extension() == ".json")
-    text = join_surrogates(text);
-  tree_builder builder;
+  const bool is_json = file.extension() == ".json";
+  const auto yaml = is_json ? join_surrogates(text) : text;
+  tree_builder builder(yaml);
+
   try {
-    std::istringstream source(text);
+    std::istringstream source(yaml);
     YAML::Parser parser(source);
     while (parser.HandleNextDocument(builder)) {
     }
@@ -332,6 +413,11 @@ result<node_ptr> parse_yaml(const fs::path& file, std::string text) {
   }
   if (!builder.root())
     return failed(1, "expected an agent, a mapping with 'name'; it is empty");
+  // YAML allows more than JSON, and its parser more than YAML.
+  if (is_json)
+    if (auto strict = parse_json(text); !strict)
+      return failed(1, strict.error().message());
+
   return builder.root();
 }
 
@@ -465,14 +551,14 @@ public:
   result<agent> load(fs::path shown, const model_ptr& inherited) {
     files_.push_back(std::make_unique<fs::path>(std::move(shown)));
     const auto& file = *files_.back();
-    auto text = read_file(file, file_bytes_max);
+    auto text = read_file(file, agent_file_bytes_max);
     if (!text)
       return error(
         text.error().code() == errc::not_found ? errc::not_found
                                                : errc::invalid_argument,
         fmt::format(
           "agent file {}: {}", file.string(), text.error().message()));
-    auto root = parse_yaml(file, std::move(*text));
+    auto root = parse_yaml(file, *text);
     if (!root)
       return root.error();
     open_files_.push_back(identity(file));
@@ -579,7 +665,7 @@ private:
     const auto fits = [kind](const field_rule& rule) {
       return !rule.only || *rule.only == kind;
     };
-    for (const auto& [name, line, unused] : node.fields) {
+    for (const auto& [name, line, column, unused] : node.fields) {
       const auto known
         = std::ranges::find(field_rules, name, &field_rule::name);
       if (known != field_rules.end() && fits(*known))
@@ -704,7 +790,7 @@ private:
     const auto* name = item.find("name");
     if (name == nullptr || name->value->kind != yaml_node::form::scalar)
       return fail_at({&file, item.line}, "expected a tool's name or {name: …}");
-    for (const auto& [field, line, unused] : item.fields)
+    for (const auto& [field, line, column, unused] : item.fields)
       if (field != "name")
         return fail_at(
           {&file, line},
@@ -771,7 +857,7 @@ private:
     const place at{&file, path.line};
     if (path.value->kind != yaml_node::form::scalar || path.value->text.empty())
       return fail_at(at, "'config_path' must be the path of an agent file");
-    for (const auto& [field, line, unused] : item.fields)
+    for (const auto& [field, line, column, unused] : item.fields)
       if (field != "config_path")
         return fail_at(
           {&file, line},
@@ -840,7 +926,7 @@ result<model_ptr> open_model(std::string_view spec,
   const auto name = spec.substr(scripted_prefix.size());
   if (name.empty() || name.find('\0') != std::string_view::npos)
     return failed({errc::invalid_argument, "expected a file behind scripted:"});
-  auto text = read_file(base / name, file_bytes_max);
+  auto text = read_file(base / name, script_bytes_max);
   if (!text)
     return failed(text.error());
   auto data = parse_json(*text);

@@ -1,5 +1,7 @@
 #include "troupe/cli/event_text.hpp"
 
+#include "troupe/cli/visible_text.hpp"
+
 #include <fmt/format.h>
 
 #include <string_view>
@@ -30,7 +32,11 @@ std::string compact(const value& shown) {
 std::string show(const event& said) {
   std::string lines;
   const auto line = [&lines, &said](std::string_view what) {
-    lines += fmt::format("{}: {}\n", said.author, what);
+    while (what.ends_with('\n'))
+      what.remove_suffix(1);
+    // Further lines stand back, so that they do not look like another author's.
+    lines += fmt::format(
+      "{}: {}\n", visible_text(said.author, " "), visible_text(what, "\n  "));
   };
   if (const auto words = said.text(); !words.empty())
     line(words);
@@ -43,7 +49,8 @@ std::string show(const event& said) {
   if (const auto code = said.field("errorCode"); !code.empty())
     line(fmt::format("failed, {}: {}", code, said.field("errorMessage")));
   for (const auto& done : said.actions.state_delta.operations()) {
-    const auto key = join_key(done.where, done.name);
+    const auto key = visible_text(join_key(done.where, done.name), " ");
+
     line(done.kind == operation_kind::erase
            ? fmt::format("   {} erased", key)
            : fmt::format("   {} = {}", key, compact(done.operand)));

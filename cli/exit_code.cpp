@@ -1,17 +1,23 @@
 #include "troupe/cli/exit_code.hpp"
 
-#include <algorithm>
+#include "troupe/cli/visible_text.hpp"
+
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <string>
 
 namespace troupe::cli {
 
 int report(const error& failure, int code) {
-  auto line = "error: " + to_string(failure);
-  std::ranges::replace_if(
-    line, [](char next) { return next == '\n' || next == '\r'; }, ' ');
+  constexpr std::size_t bytes_max = 4'000;
+  auto line = "error: " + visible_text(to_string(failure), " ");
+  if (line.size() > bytes_max)
+    line = fmt::format("{}… ({} bytes more)",
+                       std::string_view(line).substr(0, bytes_max),
+                       line.size() - bytes_max);
   line += '\n';
-  std::fputs(line.c_str(), stderr);
+  std::fwrite(line.data(), 1, line.size(), stderr);
   return code;
 }
 

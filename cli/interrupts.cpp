@@ -1,5 +1,7 @@
 #include "troupe/cli/interrupts.hpp"
 
+#include "troupe/cli/exit_code.hpp"
+
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -49,7 +51,12 @@ void interrupts::wait() {
   sigwait(&signals, &first);
   if (done_)
     return;
+  if (!begun_) {
+    report(error(errc::cancelled, "interrupted before anything was done"));
+    ::_exit(exit_code(first));
+  }
   signal_ = first;
+
   const std::uint64_t one = 1;
   if (::write(descriptor_, &one, sizeof one) != sizeof one)
     ::_exit(exit_code(first));

@@ -1,6 +1,7 @@
 #include "troupe/cli/run_command.hpp"
 
 #include "troupe/agents/agent_file.hpp"
+#include "troupe/agents/exit_loop.hpp"
 #include "troupe/cli/event_text.hpp"
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/input_lines.hpp"
@@ -29,6 +30,7 @@ struct run_command::arguments {
   std::optional<std::string> model;
   std::string store = "memory:";
   std::string output = "text";
+  std::size_t model_calls_max = run_options().model_calls_max;
 };
 
 namespace {
@@ -87,11 +89,14 @@ public:
                const agent& root,
                session_key session,
                bool as_json,
+               std::size_t model_calls_max,
                const interrupts& signals)
     : owners_(owners),
       root_(root),
       session_(std::move(session)),
       as_json_(as_json),
+      model_calls_max_(model_calls_max),
+
       signals_(signals),
       output_(STDOUT_FILENO, signals.descriptor()) {}
 
@@ -101,6 +106,8 @@ public:
     progress line;
     run_options options;
     options.on_agent = line.on_agent();
+    options.model_calls_max = model_calls_max_;
+
     auto run = owners_.run(root_, session_, input, std::move(options));
     const std::stop_callback interrupted(signals_.token(),
                                          [&run] { run.cancel(); });
@@ -152,9 +159,25 @@ private:
   const agent& root_;
   session_key session_;
   bool as_json_;
+  std::size_t model_calls_max_;
+
   const interrupts& signals_;
   output output_;
 };
+
+/// Tells of agents that the file describes and nothing will run.
+void warn_of_unused(const agent& root) {
+  if (std::holds_alternative<llm_options>(root.kind())
+      && !root.sub_agents().empty())
+    std::fputs(
+      fmt::format("warning: the sub_agents of '{}' will not run: an LlmAgent "
+                  "hands over to them by transfer, which is not there yet\n",
+                  root.name())
+        .c_str(),
+      stderr);
+  for (const auto& below : root.sub_agents())
+    warn_of_unused(below);
+}
 
 /// Creates the session, or takes the one that is there.
 result<session_key> open_session(runtime& owners, create_request request) {
@@ -210,6 +233,12 @@ run_command::run_command(CLI::App& program)
                  "Model in place of every agent's own: scripted:FILE")
     ->type_name("M");
   command_
+    ->add_option("--model-calls-max",
+                 chosen.model_calls_max,
+                 "Model calls that one invocation may make")
+    ->type_name("N")
+    ->capture_default_str();
+  command_
     ->add_option(
       "--store",
       chosen.store,
@@ -251,7 +280,14 @@ int run_command::execute(const interrupts& signals) const {
   if (!state)
     return report(state.error(), exit_usage);
 
+  const auto inputs = inputs_->results();
+  for (std::size_t index = 0; index < inputs.size(); ++index)
+    if (!is_utf8(inputs[index]))
+      return report(error(errc::invalid_argument,
+                          fmt::format("--input {}: not UTF-8", index + 1)));
+
   agent_file_options options;
+  options.tools = make_registry({exit_loop()});
   if (chosen.model) {
     auto model = open_model(*chosen.model, {});
     if (!model)
@@ -262,6 +298,9 @@ int run_command::execute(const interrupts& signals) const {
   if (!root)
     return report(root.error());
 
+  warn_of_unused(*root);
+
+  signals.begin();
   auto owners = runtime::open({.store = chosen.store});
   if (!owners)
     return report(owners.error());
@@ -275,11 +314,17 @@ int run_command::execute(const interrupts& signals) const {
   if (is_blank(chosen.session))
     std::fputs(fmt::format("session: {}\n", key->id).c_str(), stderr);
 
-  conversation talk(*owners, *root, *key, chosen.output == "json", signals);
+  conversation talk(*owners,
+                    *root,
+                    *key,
+                    chosen.output == "json",
+                    chosen.model_calls_max,
+                    signals);
+
   result<void> outcome;
-  if (inputs_->empty())
+  if (inputs.empty())
     outcome = talk.say_lines();
-  for (const auto& input : inputs_->results())
+  for (const auto& input : inputs)
     if (outcome = talk.say(input); !outcome)
       break;
 

@@ -91,13 +91,16 @@ public:
                    const std::string& token,
                    const json::exception& failure) override {
     // An out-of-range number arrives here too: "number overflow parsing".
-    reason = failure.id == 406
-               ? fmt::format("the number {} does not fit 64 bits", token)
-               : fmt::format("malformed JSON at byte {}", position);
+    if (failure.id == 406)
+      reason = fmt::format("the number {} does not fit 64 bits", token);
+    else
+      malformed_at = position;
     return false;
   }
 
   std::string reason;
+  /// Counts the bytes up to and with the one that does not fit.
+  std::size_t malformed_at = 0;
 
 private:
   // Stops before the DOM parser would have to follow; its destructor is
@@ -192,12 +195,30 @@ struct measure {
   }
 };
 
+error malformed(std::string_view text, std::size_t position) {
+  const auto before = text.substr(0, std::min(position, text.size()));
+  if (position > text.size())
+    return {errc::invalid_argument,
+            text.empty() ? "malformed JSON: it is empty"
+                         : "malformed JSON: it ends too early"};
+  const auto line_start = before.substr(0, position - 1).rfind('\n') + 1;
+  return {
+    errc::invalid_argument,
+    fmt::format("malformed JSON at line {}, byte {} of it",
+                std::ranges::count(before.substr(0, line_start), '\n') + 1,
+                position - line_start)};
+}
+
 } // namespace
 
 result<json> parse_json(std::string_view text) {
   number_guard numbers;
-  if (!json::sax_parse(text, &numbers) || !numbers.reason.empty())
+  const bool parsed_whole = json::sax_parse(text, &numbers);
+  if (numbers.malformed_at != 0)
+    return malformed(text, numbers.malformed_at);
+  if (!parsed_whole || !numbers.reason.empty())
     return error(errc::invalid_argument, numbers.reason);
+
   strict_reader reader;
   auto parsed = json::parse(
     text,

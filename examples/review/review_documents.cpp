@@ -95,6 +95,12 @@ document read_document(const std::string& file) {
     refuse(errc::invalid_argument, file, "cannot be read");
   if (!troupe::is_utf8(read.text))
     refuse(errc::invalid_argument, file, "is not UTF-8");
+  if (read.text.find('\0') != std::string::npos)
+    refuse(errc::invalid_argument, file, "is no text, it holds a NUL");
+  if (constexpr std::string_view mark = "\xEF\xBB\xBF";
+      read.text.starts_with(mark))
+    read.text.erase(0, mark.size());
+
   return read;
 }
 
@@ -289,12 +295,25 @@ void review_all(const std::vector<std::string>& files) {
 
 int main(int count, char** words) {
   std::vector<std::string> files(words + 1, words + count);
+  if (!files.empty() && (files.front() == "--help" || files.front() == "-h")) {
+    fmt::print(
+      "usage: review_documents [FILE...]\n\nReviews texts (UTF-8, best "
+      "as Markdown) with a pipeline of agents. Without FILE\nthe "
+      "README, docs/architecture.md and the GPL, from the root of the "
+      "repository.\n");
+    return 0;
+  }
   if (files.empty())
     files = {
       "README.md", "docs/architecture.md", "/usr/share/common-licenses/GPL-3"};
   try {
     review_all(files);
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    if (std::fflush(stdout) == 0)
+      return 0;
+    throw troupe::error(errc::store_failed,
+                        fmt::format("write to stdout: {}",
+                                    std::generic_category().message(errno)));
+
   } catch (const troupe::error& failure) {
     std::fputs(("error: " + to_string(failure) + '\n').c_str(), stderr);
   } catch (const std::exception& failure) {

@@ -77,8 +77,8 @@ json word_statistics(const json& /*args*/, tool_context& context) {
         : static_cast<double>(in_sentences) / static_cast<double>(parts.size());
   context.state().set(
     "statistics",
-    fmt::format("{}, {} of them distinct, in {}; {:.1f} words "
-                "a sentence",
+    fmt::format("{}, {} of them distinct; {} of prose, {:.1f} words each",
+
                 counted(total, "word"),
                 distinct,
                 counted(parts.size(), "sentence"),

@@ -377,6 +377,29 @@ BOOST_FIXTURE_TEST_CASE(aliases_of_aliases_do_not_blow_up, folder) {
   BOOST_TEST(failure(text).find("a tool's name") != std::string::npos);
 }
 
+BOOST_FIXTURE_TEST_CASE(texts_in_quotes_are_closed, folder) {
+  const std::string head = "name: a\nmodel: scripted:replies.json\n";
+  for (const std::string quote : {"'", "\""})
+    BOOST_TEST(
+      failure(head + "instruction: " + quote + "talk\noutput_key: k\n")
+      == "root_agent.yaml:3: the text that starts here has no closing quote");
+  BOOST_TEST(failure(head + "output_key\n")
+             == "root_agent.yaml:3: expected ':' behind 'output_key'");
+  BOOST_TEST(failure(head + "instruction: !include foo\n")
+             == "root_agent.yaml:3: unknown tag '!include'");
+  for (const std::string sound :
+       {"'it''s'", "\"a \\\" b\"", "''", "!!str 12", "\"two\n  lines\"", ""})
+    BOOST_TEST(load(head + "instruction: " + sound + "\n").has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_json_file_is_strict_json, folder) {
+  const std::string text
+    = "{\"name\": \"a\",\n \"model\": \"scripted:replies.json\"";
+  BOOST_TEST(load(text + "}", "x.json").has_value());
+  BOOST_TEST(failure(text + ",}", "x.json").find("malformed JSON at line 2")
+             != std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace troupe

@@ -284,6 +284,74 @@ BOOST_FIXTURE_TEST_CASE(a_terminal_shows_progress, folder) {
   BOOST_TEST(!contains(done.output.substr(last), "running"));
 }
 
+// -- what comes from elsewhere
+// -----------------------------------------------------------------
+
+BOOST_FIXTURE_TEST_CASE(text_can_neither_steer_nor_forge, folder) {
+  const auto done = run({"--input", "one\nother: forged\x1b[2J\x7f\r\xc2\x9b"});
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(done.output
+             == "echo: one\n  other: forged\\x1b[2J\\x7f\\x0d\\x9b\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_is_one_whole_line_whatever_is_in_it, folder) {
+  write("bad.json", R"({"*": [{"error": "bad\u0000\u001bx\ny"}]})");
+  const auto done
+    = run({"--input", "x", "--model", "scripted:" + path() + "/bad.json"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(reason(done).ends_with("bad\\x00\\x1bx y"), reason(done));
+  BOOST_TEST(done.errors.ends_with("\n"));
+}
+
+BOOST_FIXTURE_TEST_CASE(all_inputs_are_checked_before_the_first_is_said,
+                        folder) {
+  const auto done = run({"--input", "fine", "--input", "\xff"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.output.empty());
+  BOOST_TEST(reason(done) == "error: invalid_argument: --input 2: not UTF-8");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_model_can_end_a_loop, folder) {
+  write(
+    "script.json",
+    R"({"worker": ["again", {"function_calls": [{"name": "exit_loop"}]}]})");
+  const auto file = write("loop.yaml",
+                          "agent_class: LoopAgent\nname: again\nsub_agents:\n"
+                          "- {name: worker, model: 'scripted:script.json', "
+                          "tools: [exit_loop]}\n");
+  const auto done = run_program({"run", file, "--input", "go"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(lines(done.output).front() == "worker: again");
+  BOOST_TEST(contains(done.output, "worker:    escalates"), done.output);
+}
+
+BOOST_FIXTURE_TEST_CASE(model_calls_are_limited_as_asked, folder) {
+  const auto file = write("loop.yaml",
+                          "agent_class: LoopAgent\nname: again\nsub_agents:\n"
+                          "- {name: echo, model: 'scripted:replies.json'}\n");
+  const auto done
+    = run_program({"run", file, "--input", "go", "--model-calls-max", "3"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.output == "echo: go\necho: go\necho: go\n");
+  BOOST_TEST(contains(reason(done), "limit_exceeded"));
+}
+
+BOOST_FIXTURE_TEST_CASE(sub_agents_that_will_not_run_are_told_of, folder) {
+  const auto file = write("parent.yaml",
+                          "name: parent\nmodel: scripted:replies.json\n"
+                          "sub_agents: [{name: child}]\n");
+  write("any.json", R"({"*": ["hi"]})");
+  const auto done = run_program({"run",
+                                 file,
+                                 "--input",
+                                 "go",
+                                 "--model",
+                                 "scripted:" + path() + "/any.json"});
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(contains(done.errors, "warning: the sub_agents of 'parent'"),
+             done.errors);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace troupe::testing
