@@ -179,7 +179,7 @@ void app_actor::receive_removed(std::unique_ptr<remove_user> removed) {
     receive(parked->pop_front());
 }
 
-void app_actor::let_go() {
+void app_actor::release() {
   users_.clear();
 }
 

@@ -28,7 +28,7 @@ public:
 protected:
   void receive(letter_ptr received) override;
   void settle() override;
-  void let_go() override;
+  void release() override;
   error closed_reason() const override;
 
 private:

@@ -89,11 +89,17 @@ void session_backend::shut_down() {
         static_cast<void>(run->wait()); // How it ended is its holder's to know.
     shared_->calls.wait_until_empty();
     shared_->appends.wait_until_empty();
-    for (auto& [name, app] : apps_)
+    decltype(apps_) apps;
+    {
+      const std::lock_guard guard(mutex_);
+      apps.swap(apps_);
+    }
+    for (auto& [name, app] : apps)
       actors::as_inbox(app).tell(std::make_unique<actors::shut_down>());
-    apps_.clear();
+    apps.clear();
     shared_->actors.wait_until_empty();
-    shared_->ended = true;
+    shared_->senders.wait_until_empty();
+
     own_system_.reset();
   });
 }

@@ -82,8 +82,8 @@ caf::behavior session_door(session_actor& self, std::shared_ptr<setup> shared) {
       auto wanted = std::make_unique<get>();
       wanted->key = self.key();
       wanted->done = promise_of<session>(self);
-      enter(*wanted, *shared);
-      self.ask_app(std::move(wanted));
+      if (enter(*wanted, *shared))
+        self.ask_app(std::move(wanted));
       return caf::delegated<session_ptr>();
     },
   };
@@ -105,8 +105,8 @@ caf::behavior app_door(app_actor& self,
         done(wanted.error());
       } else {
         (*wanted)->created_done = std::move(done);
-        enter(**wanted, *shared);
-        self.tell(std::move(*wanted));
+        if (enter(**wanted, *shared))
+          self.tell(std::move(*wanted));
       }
       return caf::delegated<session_ptr>();
     },
@@ -117,8 +117,8 @@ caf::behavior app_door(app_actor& self,
         done(wanted.error());
       } else {
         (*wanted)->done = std::move(done);
-        enter(**wanted, *shared);
-        self.tell(std::move(*wanted));
+        if (enter(**wanted, *shared))
+          self.tell(std::move(*wanted));
       }
       return caf::delegated<session_ptr>();
     },
@@ -134,8 +134,8 @@ caf::behavior app_door(app_actor& self,
         done(wanted.error());
       } else {
         (*wanted)->done = std::move(done);
-        enter(**wanted, *shared);
-        self.tell(std::move(*wanted));
+        if (enter(**wanted, *shared))
+          self.tell(std::move(*wanted));
       }
       return caf::delegated<bool>();
     },

@@ -6,6 +6,7 @@
 #include "troupe/actors/setup.hpp"
 
 #include <caf/actor_system.hpp>
+#include <caf/system_messages.hpp>
 
 #include <optional>
 
@@ -31,6 +32,15 @@ struct wrapped : letter {
   caf::mailbox_element_ptr element;
 };
 
+// Our actors end when their parents say so: one that somebody outside could
+// end, by a link or an exit message, would leave letters unanswered.
+bool ends_actors(caf::mailbox_element& sent) {
+  const auto& content = sent.content();
+  return content.match_elements<caf::exit_msg>()
+         || content.match_elements<caf::down_msg>()
+         || (content.match_elements<caf::error>() && !sent.mid.is_response());
+}
+
 // Letters handled before other actors get their turn.
 constexpr int rounds_max = 4;
 
@@ -46,7 +56,7 @@ inbox_actor::inbox_actor(caf::actor_config& config,
 void inbox_actor::wake() {
   // The scheduler holds a reference while the actor is queued.
   intrusive_ptr_add_ref(ctrl());
-  schedule(home_system(), this);
+  schedule(*shared_, this);
 }
 
 void inbox_actor::tell(letter_ptr sent) {
@@ -84,8 +94,11 @@ void inbox_actor::launch(caf::execution_unit*, bool, bool hide) {
 }
 
 void inbox_actor::handle(letter_ptr received) {
-  if (received->kind == letter_kind::wrapped)
-    reactivate(*static_cast<wrapped&>(*received).element);
+  if (received->kind == letter_kind::wrapped) {
+    auto& element = *static_cast<wrapped&>(*received).element;
+    if (!ends_actors(element))
+      reactivate(element);
+  }
 
   else
     receive(std::move(received));

@@ -175,14 +175,15 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   auto& request = *static_cast<emit_request*>(answered->request);
   if (temp_under_way_ == &request) {
     temp_under_way_ = nullptr;
-    if (answered->outcome) {
+    // The `temp:` keys of a retry were installed with the event itself.
+    if (answered->outcome && !answered->joined) {
       temp_.install();
       run_->publish_temp(temp_.keys());
     } else {
       temp_.drop_last();
     }
   }
-  if (answered->outcome)
+  if (answered->outcome && !answered->joined)
     run_->control->deliver(*answered->outcome);
   auto& lane = *answered->lane;
   request.outcome = std::move(answered->outcome);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace troupe::actors {
 
@@ -98,13 +99,35 @@ struct lane_actor::tool_job {
   function_call call;
   std::unique_ptr<tool_context> context;
   bool finished = false; // The lane's to know.
+  enum class phase : std::uint8_t { waiting, running, returned, abandoned };
+  std::atomic<phase> where{phase::waiting};
+
   result<json> outcome = error(errc::cancelled, "the tool did not start");
   delta recorded;
   event_actions actions;
 
   void work() {
+    auto expected = phase::waiting;
+    if (!where.compare_exchange_strong(expected, phase::running))
+      return; // The lane did not wait for it to start.
+    perform();
+    if (where.exchange(phase::returned) == phase::abandoned)
+      run->shared->tools.take_back();
+  }
+
+  /// What it was doing; gives its thread up if it was running.
+  phase abandon() {
+    const auto was = where.exchange(phase::abandoned);
+    if (was == phase::running)
+      run->shared->tools.give_up();
+    return was;
+  }
+
+private:
+  void perform() {
     if (context->stop().stop_requested())
       return;
+
     const run_scope here(run.get());
     try {
       outcome = which->function()(call.args.data(), *context);
@@ -186,7 +209,8 @@ task<bool> lane_actor::body() {
 void lane_actor::start_body() {
   const executor::turn here(this);
   const run_scope run_here(run_.get());
-  start(
+  // On this lane, which waits for it.
+  troupe::detail::run_detached(
     [](lane_actor& self) -> task<> {
       result<bool> outcome = false;
       if (self.cancelled_) {
@@ -356,13 +380,16 @@ void lane_actor::ask(model_call& request) {
   try {
     request.asked->generate(
       request.request,
-      [finish_with, who, piece, control = run_->control](
+      [finish_with, who, piece, following = std::weak_ptr(run_->control)](
         result<model_response> response) {
         if (response && response->partial) {
           auto said = std::make_shared<event>(piece);
           said->content = std::move(response->said);
           said->extra = std::move(response->extra);
-          return control->deliver(std::move(said));
+          // A model that answers late keeps nothing of the run alive.
+          if (const auto control = following.lock())
+            control->deliver(std::move(said));
+          return;
         }
         if (!response)
           response
@@ -446,10 +473,16 @@ void lane_actor::abandon_tools() {
     if (tools_[index]->finished)
       continue;
     const auto& name = turn_->calls[index].call.name;
+    const auto was = tools_[index]->abandon();
     turn_->calls[index].outcome
       = error(errc::cancelled,
-              fmt::format("tool '{}' did not stop and was abandoned", name));
-    run_->add_abandoned(name);
+              fmt::format("tool '{}' did not {}",
+                          name,
+                          was == tool_job::phase::waiting
+                            ? "start"
+                            : "stop in time and was abandoned"));
+    if (was == tool_job::phase::running)
+      run_->add_abandoned(name);
   }
   turn_ = nullptr;
   tools_.clear();

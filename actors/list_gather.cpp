@@ -69,7 +69,7 @@ void list_gather::leave() noexcept {
     return;
   letter_list last;
   last.push_back(std::make_unique<finished>(shared_from_this()));
-  complete_later(shared_.system, std::move(last));
+  complete_later(shared_, std::move(last));
 }
 
 void list_gather::add(session row) {

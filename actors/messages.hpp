@@ -127,6 +127,8 @@ struct append : call_for<event_ptr> {
   /// Retries that share this one's fate.
   letter_list followers;
   bool refused = false;
+  /// A retry: what it says was or is appended by another letter.
+  bool joined = false;
 };
 
 /// The append that creates a session: its delta is the initial state, and no

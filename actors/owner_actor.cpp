@@ -1,7 +1,5 @@
 #include "troupe/actors/owner_actor.hpp"
 
-#include "troupe/actors/scheduler.hpp"
-
 #include <caf/ref_counted.hpp>
 #include <caf/resumable.hpp>
 
@@ -36,9 +34,9 @@ private:
 
 } // namespace
 
-void complete_later(caf::actor_system& system, letter_list answered) {
+void complete_later(setup& shared, letter_list answered) {
   // The scheduler takes over the reference that a new object starts with.
-  schedule(system, new completion_job(std::move(answered)));
+  schedule(shared, new completion_job(std::move(answered)));
 }
 
 inbox_actor& as_inbox(const caf::strong_actor_ptr& actor) noexcept {
@@ -51,8 +49,17 @@ void owner_actor::answer(std::unique_ptr<call> answered) {
 
 void owner_actor::rest() {
   settle();
+  send_answers();
+}
+
+void owner_actor::let_go() {
+  release();
+  send_answers();
+}
+
+void owner_actor::send_answers() {
   if (!answered_.empty())
-    complete_later(shared().system, std::exchange(answered_, letter_list()));
+    complete_later(shared(), std::exchange(answered_, letter_list()));
 }
 
 } // namespace troupe::actors

@@ -34,11 +34,18 @@ protected:
   /// Called when the letters at hand are handled, before the answers go out.
   virtual void settle() {}
 
+  /// Lets go of what the owner holds, as `let_go` does; what it answers still
+  /// goes out.
+  virtual void release() = 0;
+
   void rest() final;
+  void let_go() final;
 
   bool is_brief() const noexcept final { return true; }
 
 private:
+  void send_answers();
+
   letter_list answered_;
 };
 
@@ -48,8 +55,8 @@ std::unique_ptr<Letter> take_as(letter_ptr received) noexcept {
   return std::unique_ptr<Letter>(static_cast<Letter*>(received.release()));
 }
 
-/// Completes calls on the threads of `system`, in order.
-void complete_later(caf::actor_system& system, letter_list answered);
+/// Completes calls on the threads of the actor system, in order.
+void complete_later(setup& shared, letter_list answered);
 
 /// The actor behind a pointer made by spawning one of ours.
 inbox_actor& as_inbox(const caf::strong_actor_ptr& actor) noexcept;

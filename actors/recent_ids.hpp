@@ -45,14 +45,40 @@ public:
     return 0;
   }
 
+  /// Forgets `id` as event number `number`, which was refused after all.
+  void forget(std::string_view id, std::uint64_t number) noexcept {
+    if (slots_.empty())
+      return;
+    const auto hash = hash_of(id);
+    const auto low = static_cast<std::uint32_t>(number);
+    for (auto at = hash & mask(); slots_[at].number != 0;
+         at = (at + 1) & mask())
+      if (slots_[at].hash == hash && slots_[at].number == low) {
+        slots_[at].hash |= dropped;
+        return;
+      }
+  }
+
 private:
   struct slot {
     std::uint32_t hash = 0;
     std::uint32_t number = 0; // The low half; 0: free.
   };
 
+  // In a hash: the slot stays, for those that were put behind it, and matches
+  // no
+  // id.
+  static constexpr std::uint32_t dropped = std::uint32_t{1} << 31U;
+
   static std::uint32_t hash_of(std::string_view id) noexcept {
-    return static_cast<std::uint32_t>(std::hash<std::string_view>{}(id));
+    return static_cast<std::uint32_t>(std::hash<std::string_view>{}(id))
+           & ~dropped;
+  }
+
+  static bool
+  is_live(slot each, std::uint64_t newest, std::size_t kept) noexcept {
+    return each.number != 0 && (each.hash & dropped) == 0
+           && full(each.number, newest) + kept > newest;
   }
 
   std::size_t mask() const noexcept { return slots_.size() - 1; }
@@ -79,7 +105,8 @@ private:
     auto before = std::move(slots_);
     std::size_t live = 1;
     for (const auto& each : before)
-      live += each.number != 0 && full(each.number, newest) + kept > newest;
+      live += is_live(each, newest, kept);
+
     // Room for as many again before the next time.
     std::size_t size = 8;
     while (size < live * 4)
@@ -87,7 +114,7 @@ private:
     slots_.assign(size, slot());
     used_ = 0;
     for (const auto& each : before)
-      if (each.number != 0 && full(each.number, newest) + kept > newest)
+      if (is_live(each, newest, kept))
         insert(each);
   }
 

@@ -11,12 +11,18 @@ namespace {
 // A completion to be called where callers' code runs.
 template <class T>
 struct finished : actors::call {
-  finished(completion<T> to_call, result<T> with)
+  finished(actors::setup& counted_in, completion<T> to_call, result<T> with)
     : call(actors::letter_kind::finished),
       done(std::move(to_call)),
-      outcome(std::move(with)) {}
+      outcome(std::move(with)) {
+    gate = &counted_in.calls;
+    gate->enter(0);
+  }
 
-  void complete() override { done(std::move(outcome)); }
+  void complete() override {
+    done(std::move(outcome));
+    gate->leave(0);
+  }
 
   void fail(const error&) override {} // Jobs are not refused.
 
@@ -25,25 +31,57 @@ struct finished : actors::call {
 };
 
 template <class T>
-void call_later(actors::setup& shared, completion<T> done, result<T> outcome) {
-  if (shared.ended)
-    return done(std::move(outcome)); // There is nowhere else to call it.
-  actors::letter_list one;
-  one.push_back(
-    std::make_unique<finished<T>>(std::move(done), std::move(outcome)));
-  actors::complete_later(shared.system, std::move(one));
+void add(actors::letter_list& calls,
+         actors::setup& shared,
+         completion<T> done,
+         result<T> outcome) {
+  calls.push_back(
+    std::make_unique<finished<T>>(shared, std::move(done), std::move(outcome)));
+}
+
+// On this thread, one after another: a completion that asks for the next answer
+// gets it when it has returned.
+void call_here(actors::letter_list calls) {
+  static thread_local actors::letter_list* under_way = nullptr;
+  if (under_way != nullptr) {
+    while (!calls.empty())
+      under_way->push_back(calls.pop_front());
+    return;
+  }
+  under_way = &calls;
+  while (!calls.empty()) {
+    const auto next = calls.pop_front();
+    static_cast<actors::call&>(*next).complete();
+  }
+  under_way = nullptr;
+}
+
+// Never called with a lock held: it may run callers' code.
+void call_later(actors::setup& shared, actors::letter_list calls) {
+  if (calls.empty())
+    return;
+  // They were counted before this look, and shutting down looks at the count
+  // after it has said so: the actor system is there as long as it is used.
+  if (shared.closing)
+    call_here(std::move(calls));
+  else
+    actors::complete_later(shared, std::move(calls));
 }
 
 } // namespace
 
 void run_control::attach(caf::strong_actor_ptr invocation) {
-  const std::lock_guard guard(mutex_);
-  if (outcome_)
-    return; // It has ended already, and must not be held.
-  invocation_ = std::move(invocation);
-  if (wished_end_)
-    actors::as_inbox(invocation_)
-      .tell(std::make_unique<actors::cancel>(*wished_end_));
+  std::optional<error> wished;
+  {
+    const std::lock_guard guard(mutex_);
+    if (outcome_)
+      return; // It has ended already, and must not be held.
+    invocation_ = invocation;
+    wished = wished_end_;
+  }
+  if (wished)
+    actors::as_inbox(invocation)
+      .tell(std::make_unique<actors::cancel>(*wished));
 }
 
 std::optional<result<event_ptr>> run_control::take() {
@@ -70,9 +108,22 @@ std::optional<result<event_ptr>> run_control::take() {
 }
 
 void run_control::deliver(event_ptr said) {
-  const std::lock_guard guard(mutex_);
-  if (outcome_)
-    return;
+  actors::letter_list calls;
+  {
+    const std::lock_guard guard(mutex_);
+    if (outcome_)
+      return;
+    keep(std::move(said));
+    if (next_waiter_)
+      add(calls, *shared_, std::exchange(next_waiter_, nullptr), *take());
+    else
+      changed_.notify_all();
+  }
+  call_later(*shared_, std::move(calls));
+}
+
+void run_control::keep(event_ptr said) {
+
   if (said->partial && ++partial_count_ > partial_max) {
     const auto oldest
       = std::find_if(events_.begin() + static_cast<std::ptrdiff_t>(first_),
@@ -82,21 +133,21 @@ void run_control::deliver(event_ptr said) {
     --partial_count_;
   }
   events_.push_back(std::move(said));
-  if (next_waiter_)
-    call_later(*shared_, std::exchange(next_waiter_, nullptr), *take());
-  else
-    changed_.notify_all();
 }
 
 void run_control::end(result<void> outcome) {
-  const std::lock_guard guard(mutex_);
-  outcome_ = std::move(outcome);
-  invocation_.reset();
-  if (next_waiter_)
-    call_later(*shared_, std::exchange(next_waiter_, nullptr), *take());
-  for (auto& done : std::exchange(end_waiters_, {}))
-    call_later(*shared_, std::move(done), *outcome_);
-  changed_.notify_all();
+  actors::letter_list calls;
+  {
+    const std::lock_guard guard(mutex_);
+    outcome_ = std::move(outcome);
+    invocation_.reset();
+    if (next_waiter_)
+      add(calls, *shared_, std::exchange(next_waiter_, nullptr), *take());
+    for (auto& done : std::exchange(end_waiters_, {}))
+      add(calls, *shared_, std::move(done), *outcome_);
+    changed_.notify_all();
+  }
+  call_later(*shared_, std::move(calls));
 }
 
 result<event_ptr> run_control::next() {
@@ -106,11 +157,15 @@ result<event_ptr> run_control::next() {
 }
 
 void run_control::next(completion<event_ptr> done) {
-  const std::lock_guard guard(mutex_);
-  if (auto ready = take())
-    call_later(*shared_, std::move(done), std::move(*ready));
-  else
-    next_waiter_ = std::move(done);
+  actors::letter_list calls;
+  {
+    const std::lock_guard guard(mutex_);
+    if (auto ready = take())
+      add(calls, *shared_, std::move(done), std::move(*ready));
+    else
+      next_waiter_ = std::move(done);
+  }
+  call_later(*shared_, std::move(calls));
 }
 
 result<void> run_control::wait() {
@@ -120,22 +175,31 @@ result<void> run_control::wait() {
 }
 
 void run_control::wait(completion<void> done) {
-  const std::lock_guard guard(mutex_);
-  if (outcome_)
-    call_later(*shared_, std::move(done), *outcome_);
-  else
-    end_waiters_.push_back(std::move(done));
+  actors::letter_list calls;
+  {
+    const std::lock_guard guard(mutex_);
+    if (outcome_)
+      add(calls, *shared_, std::move(done), *outcome_);
+    else
+      end_waiters_.push_back(std::move(done));
+  }
+  call_later(*shared_, std::move(calls));
 }
 
 void run_control::cancel(error reason) {
-  const std::lock_guard guard(mutex_);
-  if (outcome_ || wished_end_)
-    return;
-  wished_end_ = std::move(reason);
+  caf::strong_actor_ptr told;
+  {
+    const std::lock_guard guard(mutex_);
+    if (outcome_ || wished_end_)
+      return;
+    wished_end_ = reason;
+    told = invocation_;
+  }
+  // Runs the stop callbacks of models and tools, which may answer from there.
   stop.request_stop();
-  if (invocation_)
-    actors::as_inbox(invocation_)
-      .tell(std::make_unique<actors::cancel>(*wished_end_));
+  if (told)
+    actors::as_inbox(told).tell(
+      std::make_unique<actors::cancel>(std::move(reason)));
 }
 
 bool run_control::has_ended() const {

@@ -65,6 +65,9 @@ private:
 
   bool has_events() const noexcept { return first_ < events_.size(); }
 
+  // Adds it behind the others; called with the lock held, as is `take`.
+  void keep(event_ptr said);
+
   // The next answer if there is one: an event, or the end.
   std::optional<result<event_ptr>> take();
 

@@ -88,6 +88,7 @@ private:
 struct current {
   void* coordinator = nullptr;
   void* worker = nullptr;
+  const caf::actor_system* system = nullptr;
 };
 
 thread_local current here;
@@ -168,7 +169,7 @@ struct fair_policy : caf::policy::unprofiled {
   template <class Worker>
   caf::resumable* dequeue(Worker* worker) {
     if (here.worker != worker) {
-      here = {worker->parent(), worker};
+      here = {worker->parent(), worker, &worker->system()};
       // With a logger set, every resume pays two locked look-ups for log lines
       // that are compiled out.
       caf::logger::set_current_actor_system(nullptr);
@@ -310,6 +311,10 @@ no_timeouts::~no_timeouts() {
 
 bool is_worker_thread() noexcept {
   return here.worker != nullptr;
+}
+
+bool is_worker_of(const caf::actor_system& system) noexcept {
+  return here.system == &system;
 }
 
 void schedule(caf::actor_system& system, caf::resumable* job) {

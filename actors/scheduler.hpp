@@ -21,6 +21,9 @@ void use_fair_scheduler(caf::actor_system_config& config, std::size_t threads);
 /// what it waits for.
 bool is_worker_thread() noexcept;
 
+/// Whether it is a worker of this system, which ends after it.
+bool is_worker_of(const caf::actor_system& system) noexcept;
+
 /// While it lives, what this worker schedules first it also runs first, without
 /// waking another worker for it: a wake-up costs more than an owner's whole
 /// turn. For code that is known to be short, which users' code is not.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace troupe::actors {
 
@@ -17,18 +18,13 @@ bool has_typed(const append& next, scope where) noexcept {
   return std::ranges::any_of(next.changes().share(where), is_typed);
 }
 
-// Whether all keys of `left` are among those of `right`, with the same last
-// operation on each unless only the names count.
-bool is_within(std::span<const operation> left,
-               std::span<const operation> right,
-               bool names_only) {
-  return std::ranges::all_of(left, [&](const operation& done) {
-    const auto same_name
-      = [&done](const operation& other) { return other.name == done.name; };
-    const auto found
-      = std::ranges::find_if(right.rbegin(), right.rend(), same_name);
-    return found != right.rend() && (names_only || *found == done);
-  });
+// The last operation on each key.
+std::map<std::string_view, const operation*>
+last_of(std::span<const operation> share) {
+  std::map<std::string_view, const operation*> last;
+  for (const auto& done : share)
+    last[done.name] = &done;
+  return last;
 }
 
 bool is_same(std::span<const operation> stored,
@@ -39,8 +35,13 @@ bool is_same(std::span<const operation> stored,
   // to compare.
   const bool resolved = std::ranges::any_of(retry, is_typed)
                         && std::ranges::none_of(stored, is_typed);
-  return is_within(stored, retry, resolved)
-         && is_within(retry, stored, resolved);
+  return std::ranges::equal(last_of(stored),
+                            last_of(retry),
+                            [resolved](const auto& before, const auto& now) {
+                              return before.first == now.first
+                                     && (resolved
+                                         || *before.second == *now.second);
+                            });
 }
 
 // Whether a retry says what the stored event says. Its time and its invocation
@@ -173,6 +174,7 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
       state_.drop_last();
     last.outcome = std::move(*answered->last_refused);
     last.refused = true;
+    ids_.forget(last.said->id, log_.size() + accepted_.size());
     accepted_.pop_back();
   }
   commit();
@@ -303,6 +305,7 @@ bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
   const bool stored = number <= logged;
   const auto& original
     = stored ? *log_[number - 1] : *accepted_[number - logged - 1]->said;
+  retry->joined = true;
   if (!is_same(original, *retry->said)) {
     retry->outcome = error(
       errc::conflict,
@@ -444,7 +447,7 @@ void session_actor::finish_remove() {
   user_.tell(std::move(removal));
 }
 
-void session_actor::let_go() {
+void session_actor::release() {
   const auto why = closed_reason();
   while (!queue_.empty())
     queue_.pop_front()->fail(why);

@@ -38,9 +38,14 @@ result<caf::strong_actor_ptr> find_session(const setup& shared,
 
 } // namespace
 
-void enter(call& wanted, setup& shared) {
+bool enter(call& wanted, setup& shared) {
+  // Counted before the look: shutting down waits for what is counted.
   wanted.gate = &shared.calls;
   shared.calls.enter(0);
+  if (!shared.closing)
+    return true;
+  wanted.fail({errc::cancelled, "the runtime has shut down"});
+  return false;
 }
 
 result<std::unique_ptr<create>> make_create(create_request request,

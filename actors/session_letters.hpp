@@ -10,8 +10,9 @@
 
 namespace troupe::actors {
 
-/// Counts a call as under way until it is complete.
-void enter(call& wanted, setup& shared);
+/// Counts a call as under way until it is complete. Whether it may be told:
+/// once the runtime is closing it is failed instead.
+bool enter(call& wanted, setup& shared);
 
 /// Each checks its input and fails with `errc::invalid_argument` (or
 /// `errc::too_large`).

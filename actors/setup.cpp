@@ -1,5 +1,7 @@
 #include "troupe/actors/setup.hpp"
 
+#include "troupe/actors/scheduler.hpp"
+
 namespace troupe::actors {
 
 void load_gate::leave(std::size_t bytes) noexcept {
@@ -10,6 +12,16 @@ void load_gate::leave(std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     empty_.notify_all();
   }
+}
+
+void schedule(setup& shared, caf::resumable* job) {
+  if (is_worker_of(shared.system))
+    return schedule(shared.system, job);
+  // The job may end the last actor that keeps the setup.
+  const auto kept = shared.shared_from_this();
+  kept->senders.enter(0);
+  schedule(kept->system, job);
+  kept->senders.leave(0);
 }
 
 void load_gate::wait_until_empty() {

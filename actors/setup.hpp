@@ -70,7 +70,7 @@ struct setup_options {
 };
 
 /// Kept alive by every actor.
-struct setup {
+struct setup : std::enable_shared_from_this<setup> {
   setup(caf::actor_system& on,
         std::shared_ptr<troupe::environment> time_and_ids,
         setup_options chosen)
@@ -81,6 +81,8 @@ struct setup {
       calls(SIZE_MAX, SIZE_MAX),
       actors(SIZE_MAX, SIZE_MAX),
       runs(chosen.runs_max, SIZE_MAX),
+      senders(SIZE_MAX, SIZE_MAX),
+
       tools(chosen.tool_threads) {}
 
   caf::actor_system& system;
@@ -95,10 +97,16 @@ struct setup {
   load_gate actors;
   /// Runs that have not ended.
   load_gate runs;
+  /// Threads that are not the system's own and are about to schedule something
+  /// there, or just have.
+  load_gate senders;
   std::atomic<bool> closing{false};
-  /// The actor system may not be used any more.
-  std::atomic<bool> ended{false};
+
   tool_pool tools;
 };
+
+/// Enters `job` (one reference to it) into the scheduler, from any thread, and
+/// keeps the actor system until that is done.
+void schedule(setup& shared, caf::resumable* job);
 
 } // namespace troupe::actors

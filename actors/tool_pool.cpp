@@ -90,21 +90,27 @@ void tool_pool::join(std::size_t abandoned) {
     guard, [this, abandoned] { return shared_->running <= abandoned; });
 }
 
-tool_pool::lend::lend() : pool_(pool_here) {
-  if (pool_ == nullptr)
-    return;
+void tool_pool::give_up() {
   {
-    const std::lock_guard guard(pool_->shared_->mutex);
-    ++pool_->shared_->allowed;
+    const std::lock_guard guard(shared_->mutex);
+    ++shared_->allowed;
   }
-  pool_->add_thread_if_needed();
+  add_thread_if_needed();
+}
+
+void tool_pool::take_back() {
+  const std::lock_guard guard(shared_->mutex);
+  --shared_->allowed;
+}
+
+tool_pool::lend::lend() : pool_(pool_here) {
+  if (pool_ != nullptr)
+    pool_->give_up();
 }
 
 tool_pool::lend::~lend() {
-  if (pool_ == nullptr)
-    return;
-  const std::lock_guard guard(pool_->shared_->mutex);
-  --pool_->shared_->allowed;
+  if (pool_ != nullptr)
+    pool_->take_back();
 }
 
 } // namespace troupe::actors

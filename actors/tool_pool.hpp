@@ -27,6 +27,11 @@ public:
   /// them excepted: those threads are left behind.
   void join(std::size_t abandoned = 0);
 
+  /// Gives up on a thread that does not come back: another may take its place,
+  /// until `take_back`.
+  void give_up();
+  void take_back();
+
   /// While it lives, a pool thread that waits for the runtime does not count
   /// against the limit. Does nothing elsewhere.
   class lend {

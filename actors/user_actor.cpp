@@ -282,7 +282,7 @@ void user_actor::finish_remove_user() {
   app_.tell(std::move(removal_));
 }
 
-void user_actor::let_go() {
+void user_actor::release() {
   sessions_.clear();
 }
 

@@ -29,7 +29,7 @@ struct run_options {
   std::size_t model_calls_max = 500;
   /// Agents below each other.
   std::size_t agent_depth_max = 64;
-  /// Lanes of one fan-out that run at the same time.
+  /// Lanes of one fan-out that run at the same time, at least 1.
   std::size_t lanes_max = 65'536;
   /// From the start of the run; then it is cancelled and ends with
   /// `errc::deadline_exceeded`. Unset: none.

@@ -163,6 +163,8 @@ inline task<void> task_promise<void>::get_return_object() noexcept {
 
 /// Runs `work` on its own: starts it now, on this thread, and calls
 /// `done(std::exception_ptr)` when it has ended. The frame goes with its end.
+/// It belongs to no lane, also when an agent starts it: what it awaits goes on
+/// on the runtime's threads.
 template <class Done>
 void start(task<void> work, Done done);
 
@@ -198,6 +200,7 @@ detached run_detached(task<void> work, Done done) {
 
 template <class Done>
 void start(task<void> work, Done done) {
+  const executor::turn nowhere(nullptr);
   detail::run_detached(std::move(work), std::move(done));
 }
 

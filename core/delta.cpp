@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace troupe {
 
@@ -151,14 +153,25 @@ void delta::drop(scope where) {
 }
 
 void delta::resolve(std::span<const resolution> outcomes) {
+  std::array<bool, 4> resolved{};
   for (const auto& each : outcomes)
-    drop(each.where);
-  for (const auto& each : outcomes)
-    push({each.where,
-          each.outcome.is_null() ? operation_kind::erase : operation_kind::set,
-          each.name,
-          each.outcome,
-          {}});
+    resolved[static_cast<std::size_t>(each.where)] = true;
+  std::erase_if(operations_, [&resolved](const operation& done) {
+    return resolved[static_cast<std::size_t>(done.where)];
+  });
+  const auto kept = static_cast<std::ptrdiff_t>(operations_.size());
+  std::set<std::pair<scope, std::string_view>> seen;
+  for (auto each = outcomes.rbegin(); each != outcomes.rend(); ++each)
+    if (seen.emplace(each->where, each->name).second)
+      operations_.push_back(
+        {each->where,
+         each->outcome.is_null() ? operation_kind::erase : operation_kind::set,
+         each->name,
+         each->outcome,
+         {}});
+  std::reverse(operations_.begin() + kept, operations_.end());
+  std::ranges::stable_sort(operations_, {}, by_scope);
+  count_shares();
 }
 
 bool delta::has_typed() const noexcept {

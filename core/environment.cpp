@@ -34,12 +34,16 @@ class system_clock_environment : public environment {
 public:
   system_clock_environment()
     : ids_(entropy(), entropy()),
-      work_(timers_.get_executor()),
-      thread_([this] { timers_.run(); }) {}
+      work_(timers_->get_executor()),
+      thread_([timers = timers_] { timers->run(); }) {}
 
   ~system_clock_environment() override {
-    timers_.stop();
-    thread_.join();
+    timers_->stop();
+    // What a timer called may have held the last of it.
+    if (thread_.get_id() == std::this_thread::get_id())
+      thread_.detach();
+    else
+      thread_.join();
   }
 
   timestamp now() override {
@@ -51,14 +55,17 @@ public:
 
   void call_after(std::chrono::nanoseconds delay,
                   std::function<void()> done) override {
-    auto timer = std::make_shared<boost::asio::steady_timer>(timers_, delay);
+    auto timer = std::make_shared<boost::asio::steady_timer>(*timers_, delay);
     timer->async_wait(
       [timer, done = std::move(done)](boost::system::error_code) { done(); });
   }
 
 private:
   id_source ids_;
-  boost::asio::io_context timers_;
+  // Shared with the thread, which may go on when this has ended.
+  std::shared_ptr<boost::asio::io_context> timers_
+    = std::make_shared<boost::asio::io_context>();
+
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
     work_;
   std::thread thread_;

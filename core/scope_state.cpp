@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <vector>
 
 namespace troupe {
 
@@ -70,11 +72,25 @@ result<value> sum(const operation& done, const json& left, const json& right) {
 }
 
 result<value> united(const json& left, const json& right) {
+  // By order first, which is cheap; `equal` decides among those of one place.
+  const auto before
+    = [](const json* one, const json* other) { return less(*one, *other); };
+  std::multiset<const json*, decltype(before)> held(before);
+  for (const auto& element : left)
+    held.insert(&element);
+  std::vector<const json*> added;
+  for (const auto& element : right) {
+    const auto [first, last] = held.equal_range(&element);
+    if (std::any_of(first, last, [&element](const json* same) {
+          return equal(*same, element);
+        }))
+      continue;
+    held.insert(&element);
+    added.push_back(&element);
+  }
   auto all = left;
-  for (const auto& element : right)
-    if (std::ranges::none_of(
-          all, [&element](const json& held) { return equal(held, element); }))
-      all.push_back(element);
+  for (const auto* element : added)
+    all.push_back(*element);
   return value(std::move(all));
 }
 

@@ -80,6 +80,9 @@ result<void> prepare(actors::run_shared& started,
                      const session_key& session) {
   if (backend.is_closing())
     return error(errc::cancelled, "the runtime has shut down");
+  if (started.options.lanes_max == 0)
+    return error(errc::invalid_argument,
+                 "lanes_max is 0, so that no lane could ever run");
   auto key = check_key(session);
   if (!key)
     return key.error();
@@ -215,9 +218,11 @@ run runtime::run(const agent& root,
 
   wanted->invocation = invocation;
   wanted->message->reply_to = invocation;
-  control->attach(std::move(invocation));
-  // From here, so that runs of one caller stand in call order.
+  // From here, so that runs of one caller stand in call order; and before
+  // anybody can cancel it, so that the end does not come first.
   actors::as_inbox(app).tell(std::move(wanted));
+  control->attach(std::move(invocation));
+
   return troupe::run(std::move(control));
 }
 

@@ -216,6 +216,32 @@ BOOST_AUTO_TEST_CASE(a_handle_kept_past_the_end_finds_the_actor_gone) {
   BOOST_TEST(on.ask<session_ptr>(session, get_atom::value) == "cancelled");
 }
 
+BOOST_AUTO_TEST_CASE(nobody_outside_can_end_an_owner) {
+  visitor on;
+  on.create();
+  for (const auto& whom : {caf::actor_cast<caf::actor>(on.session()),
+                           caf::actor_cast<caf::actor>(on.app())}) {
+    caf::anon_send_exit(whom, caf::exit_reason::kill);
+    caf::anon_send_exit(whom, caf::exit_reason::user_shutdown);
+    caf::anon_send(whom, caf::make_error(caf::sec::runtime_error));
+    (*on.self)->link_to(whom);
+    (*on.self)->unlink_from(whom);
+    auto ending = on.system.spawn(
+      [](caf::event_based_actor* self, const caf::actor& linked) {
+        self->link_to(linked);
+        self->quit(caf::exit_reason::user_shutdown);
+      },
+      whom);
+    (*on.self)->wait_for(ending);
+  }
+  BOOST_TEST(
+    on.ask<event_ptr>(on.session(), append_atom::value, change({{"k", 1}}))
+    == "ok");
+  BOOST_TEST(on.ask<session_ptr>(on.app(), get_atom::value, on.key) == "ok");
+  BOOST_TEST(on.ask<bool>(on.app(), remove_atom::value, on.key) == "ok");
+  BOOST_TEST(on.create() == "ok");
+}
+
 BOOST_DATA_TEST_CASE(every_request_around_a_removal_is_answered,
                      data::make({false, true}),
                      by_session) {

@@ -527,6 +527,17 @@ BOOST_AUTO_TEST_CASE(the_first_event_of_a_session_expects_revision_0) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_id_of_a_refused_event_is_free_again) {
+  stage on;
+  const auto key = on.open("s", {{"app:text", "t"}});
+  auto refused = operate({operation_on("app:text", "add", 1)});
+  refused.id = "id";
+  for (int count = 0; count < 3; ++count)
+    BOOST_TEST(on.append(key, refused) == "type_error");
+  BOOST_TEST(on.append(key, change({{"k", 1}}, "id")) == "ok");
+  BOOST_TEST(on.append(key, change({{"k", 2}}, "id")) == "conflict");
+}
+
 BOOST_AUTO_TEST_CASE(ids_are_forgotten_after_as_many_as_are_remembered) {
   runtime_options few;
   few.remembered_ids = 10;

@@ -386,4 +386,124 @@ BOOST_AUTO_TEST_CASE(sessions_are_removed_and_made_under_running_agents) {
   }
 }
 
+// -- stop callbacks, late answers, threads that are given up
+// ---------------------------------
+
+BOOST_AUTO_TEST_CASE(a_stop_callback_may_answer) {
+  play on;
+  tally asked;
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+  const auto model = std::make_shared<made_model>(
+    [&](const model_request& request, const model_reply& reply) {
+      on_stop.emplace(request.stop, [reply] {
+        model_response last(text("last words"));
+        last.partial = true;
+        reply(last);
+        reply(error(errc::cancelled, "stopped"));
+      });
+      asked.add();
+    });
+  auto run = on.runtime.run(asks("a", model), on.key, "go");
+  asked.await(1);
+  run.cancel();
+  BOOST_TEST(code_of(run.wait()) == "cancelled");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_may_answer_when_everything_is_gone) {
+  model_reply late;
+  {
+    play on;
+    tally asked;
+    const auto model = std::make_shared<made_model>(
+      [&](const model_request&, const model_reply& reply) {
+        late = reply;
+        asked.add();
+      });
+    auto run = on.runtime.run(asks("a", model), on.key, "go");
+    asked.await(1);
+  }
+  model_response piece(text("too late"));
+  piece.partial = true;
+  late(piece);
+  late(model_response(text("too late")));
+}
+
+BOOST_AUTO_TEST_CASE(a_timer_may_hold_the_last_of_a_runtime) {
+  // The model's timer is still set when the runtime ends, and is the last to
+  // know of it.
+  auto time = system_environment();
+  const std::weak_ptr<environment> known = time;
+  {
+    play on(stage::in(std::exchange(time, nullptr)));
+    const auto agent
+      = asks("slow", scripted({{"slow", {{.text = "late", .latency = 20ms}}}}));
+    auto run = on.runtime.run(agent, on.key, "go");
+    run.cancel();
+  }
+  for (int look = 0; look < 2'000 && !known.expired(); ++look)
+    std::this_thread::sleep_for(1ms); // Nothing tells of the end of a timer.
+  BOOST_TEST(known.expired());
+}
+
+BOOST_AUTO_TEST_CASE(tools_that_never_return_do_not_use_up_the_threads) {
+  runtime_options one;
+  one.tool_threads = 1;
+  play on(one);
+  std::promise<void> freed;
+  const auto free = freed.get_future().share();
+  tally ended;
+  tally stuck_now;
+  const auto stuck = tool_of("stuck", [&](const json&, tool_context&) -> json {
+    stuck_now.add();
+    free.wait();
+    ended.add();
+    return "free";
+  });
+  const auto quick = tool_of(
+    "quick", [](const json&, tool_context&) -> json { return "done"; });
+  const auto caller = [](const std::string& name, const tool& which) {
+    return asks(
+      name,
+      scripted({{name, {calling(which.name()), {.text = "answered"}}}}),
+      {which});
+  };
+  for (std::size_t count = 1; count <= 3; ++count) {
+    auto run = on.runtime.run(caller("a", stuck),
+                              on.key,
+                              "go",
+                              {.grace = std::chrono::milliseconds(1)});
+    stuck_now.await(count);
+    run.cancel();
+    BOOST_TEST(code_of(run.wait()) == "cancelled");
+  }
+  BOOST_TEST(code_of(on.runtime.run(caller("b", quick), on.key, "go").wait())
+             == "ok");
+  freed.set_value();
+  ended.await(3);
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_of_nothing_ends_the_run_before_its_turn) {
+  play on;
+  const auto model = std::make_shared<held_model>();
+  auto first = on.runtime.run(asks("a", model), on.key, "go");
+  model->asked.await(1);
+  for (int round = 0; round < 200; ++round)
+    BOOST_TEST(code_of(on.runtime
+                         .run(says("b", "x"),
+                              on.key,
+                              "go",
+                              {.deadline = std::chrono::milliseconds(0)})
+                         .wait())
+               == "deadline_exceeded");
+  model->answer("done");
+  BOOST_TEST(code_of(first.wait()) == "ok");
+  BOOST_TEST(on.events(on.key).size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_fan_out_without_lanes_is_refused) {
+  play on;
+  BOOST_TEST(on.perform(parallel("lanes", {says("a", "1")}), {.lanes_max = 0})
+             == "| invalid_argument");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

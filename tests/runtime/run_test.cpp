@@ -1012,6 +1012,53 @@ BOOST_AUTO_TEST_CASE(an_observer_is_told_of_every_agent) {
     boost::test_tools::per_element());
 }
 
+// -- retries
+// -------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(an_event_that_is_emitted_again_takes_effect_once) {
+  play on;
+  const auto again = custom(
+    "again", [](invocation_context& context) -> agent_run {
+      for (int count = 0; count < 3; ++count) {
+        event said(text("once"));
+        said.id = "once";
+        said.actions.state_delta.record("temp:n", operation_kind::add, json(1))
+          .value();
+        said.actions.state_delta.record("n", operation_kind::add, json(1))
+          .value();
+        co_await context.emit(said);
+      }
+      co_await context.emit(text("{}", context.state().get<int>("temp:n")));
+    });
+  BOOST_TEST(on.perform(again) == "again=once again=1 | ok");
+  BOOST_TEST(on.state_now() == json({{"n", 1}}));
+}
+
+BOOST_AUTO_TEST_CASE(what_an_agent_starts_on_its_own_may_outlive_it) {
+  play on;
+  tally ended;
+  std::string code;
+  const auto other = on.open("other");
+  const auto starter = custom("starter", [&](invocation_context&) -> agent_run {
+    troupe::start(
+      [](session_service& sessions,
+         session_key key,
+         event said,
+         std::string* into) -> task<> {
+        for (int count = 0; count < 50; ++count) {
+          const auto stored = co_await sessions.append_event_async(key, said);
+          *into = code_of(stored);
+        }
+      }(on.sessions(), other, change({{"k", 1}}), &code),
+      [&](const std::exception_ptr&) { ended.add(); });
+    co_return;
+  });
+  BOOST_TEST(on.perform(starter) == "| ok");
+  ended.await(1);
+  BOOST_TEST(code == "ok");
+  BOOST_TEST(on.events(other).size() == 50U);
+}
+
 // -- many at once
 // --------------------------------------------------------------
 

@@ -94,6 +94,32 @@ BOOST_AUTO_TEST_CASE(a_run_that_outlives_its_runtime_can_still_be_read) {
   BOOST_TEST(play::show(std::move(*cut)) == "| cancelled");
 }
 
+BOOST_AUTO_TEST_CASE(a_completion_may_ask_for_the_next_event_at_any_time) {
+  for (const bool late : {false, true}) {
+    auto on = std::make_unique<play>();
+    const auto root
+      = loop({.name = "many", .max_iterations = 2'000}, {says("a", "1")});
+    auto run = on->runtime.run(root, on->key, "go");
+    BOOST_TEST(code_of(run.wait()) == "ok");
+    std::atomic<int> seen = 0;
+    tally end;
+    std::function<void()> pump = [&] {
+      run.next([&](const result<event_ptr>& said) {
+        if (!said.value())
+          return end.add();
+        ++seen;
+        pump();
+      });
+    };
+    if (late)
+      on.reset();
+    pump();
+    on.reset();
+    end.await(1);
+    BOOST_TEST(seen == 2'000);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_run_started_after_the_end_tells_its_completions) {
   play on;
   on.runtime.shut_down();
