@@ -4,7 +4,7 @@
 # The interfaces of CAF differ between minor versions, so another one than 0.17 counts as not found.
 
 find_path(CAF_INCLUDE_DIR caf/config.hpp)
-find_library(CAF_CORE_LIBRARY NAMES caf_core caf_core_static)
+find_library(CAF_CORE_LIBRARY NAMES caf_core caf_core_static NAMES_PER_DIR)
 mark_as_advanced(CAF_INCLUDE_DIR CAF_CORE_LIBRARY)
 
 unset(CAF_VERSION)
