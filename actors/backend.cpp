@@ -98,6 +98,10 @@ void session_backend::shut_down() {
       actors::as_inbox(app).tell(std::make_unique<actors::shut_down>());
     apps.clear();
     shared_->actors.wait_until_empty();
+    // From here on completions of runs are called where they come up; those
+    // that are on their way are waited for.
+    shared_->ended = true;
+    shared_->calls.wait_until_empty();
     shared_->senders.wait_until_empty();
 
     own_system_.reset();

@@ -107,8 +107,11 @@ public:
       if (head == closed_mark())
         return pushed::closed;
       sent->next = head == awake_mark() ? nullptr : head;
+      // Also acquires: who wakes the actor hands on what it did before it
+      // slept.
     } while (!head_.compare_exchange_weak(
-      head, sent.get(), std::memory_order_release, std::memory_order_relaxed));
+      head, sent.get(), std::memory_order_acq_rel, std::memory_order_relaxed));
+
     static_cast<void>(sent.release());
     return head == nullptr ? pushed::wake : pushed::quiet;
   }

@@ -173,17 +173,21 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
     return start_body();
   }
   auto& request = *static_cast<emit_request*>(answered->request);
+  const bool again
+    = answered->joined && answered->outcome
+      && (*answered->outcome)->invocation_id == run_->facts.invocation_id;
+
   if (temp_under_way_ == &request) {
     temp_under_way_ = nullptr;
     // The `temp:` keys of a retry were installed with the event itself.
-    if (answered->outcome && !answered->joined) {
+    if (answered->outcome && !again) {
       temp_.install();
       run_->publish_temp(temp_.keys());
     } else {
       temp_.drop_last();
     }
   }
-  if (answered->outcome && !answered->joined)
+  if (answered->outcome && !again)
     run_->control->deliver(*answered->outcome);
   auto& lane = *answered->lane;
   request.outcome = std::move(answered->outcome);

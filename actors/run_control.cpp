@@ -14,20 +14,22 @@ struct finished : actors::call {
   finished(actors::setup& counted_in, completion<T> to_call, result<T> with)
     : call(actors::letter_kind::finished),
       done(std::move(to_call)),
-      outcome(std::move(with)) {
-    gate = &counted_in.calls;
-    gate->enter(0);
+      outcome(std::move(with)),
+      shared(counted_in.shared_from_this()) {
+    shared->calls.enter(0);
   }
 
   void complete() override {
-    done(std::move(outcome));
-    gate->leave(0);
+    // The caller's code may let go of all else.
+    std::exchange(done, nullptr)(std::move(outcome));
+    shared->calls.leave(0);
   }
 
   void fail(const error&) override {} // Jobs are not refused.
 
   completion<T> done;
   result<T> outcome;
+  const std::shared_ptr<actors::setup> shared;
 };
 
 template <class T>
@@ -62,7 +64,7 @@ void call_later(actors::setup& shared, actors::letter_list calls) {
     return;
   // They were counted before this look, and shutting down looks at the count
   // after it has said so: the actor system is there as long as it is used.
-  if (shared.closing)
+  if (shared.ended)
     call_here(std::move(calls));
   else
     actors::complete_later(shared, std::move(calls));

@@ -101,6 +101,8 @@ struct setup : std::enable_shared_from_this<setup> {
   /// there, or just have.
   load_gate senders;
   std::atomic<bool> closing{false};
+  /// No actor is left, and the actor system is about to end.
+  std::atomic<bool> ended{false};
 
   tool_pool tools;
 };

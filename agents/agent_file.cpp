@@ -157,7 +157,7 @@ public:
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    check_colon();
+    check_colon(mark);
 
     add(make(yaml_node::form::null, mark), anchor);
   }
@@ -167,7 +167,7 @@ public:
     if (found == finished_.end())
       throw yaml_failure{line_of(mark),
                          "an alias stands inside its own anchor"};
-    add_value(found->second, line_of(mark));
+    add_value(found->second, line_of(mark), -1);
   }
 
   void OnScalar(const YAML::Mark& mark,
@@ -179,8 +179,7 @@ public:
     made->text = text;
     made->column = mark.column;
     made->quoted = tag == "!";
-    if (made->quoted)
-      check_quotes(mark);
+    check_quotes(mark);
 
     add(std::move(made), anchor);
   }
@@ -242,11 +241,16 @@ private:
   // yaml-cpp takes the end of the file for the end of a text in quotes.
   void check_quotes(const YAML::Mark& mark) const {
     auto text = text_at(line_of(mark), mark.column);
-    const auto first = text.find_first_of("'\"");
-    if (first == std::string_view::npos)
-      return; // Not where the parser says it is, so there is nothing to tell.
-    const char quote = text[first];
-    text.remove_prefix(first + 1);
+    // An anchor and a tag may stand before the text itself.
+    constexpr std::string_view blanks = " \t\r\n";
+    while (text.starts_with('&') || text.starts_with('!')) {
+      text.remove_prefix(std::min(text.find_first_of(blanks), text.size()));
+      text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    }
+    if (!text.starts_with('"') && !text.starts_with('\''))
+      return;
+    const char quote = text.front();
+    text.remove_prefix(1);
     while (!text.empty()) {
       const bool doubled = quote == '\'' && text.starts_with("''");
       if (doubled || (quote == '"' && text.front() == '\\')) {
@@ -262,12 +266,24 @@ private:
   }
 
   // yaml-cpp takes a name at the end of a mapping for a field without a value.
-  void check_colon() const {
+  void check_colon(const YAML::Mark& mark) const {
     if (open_.empty() || !open_.back().pending)
       return;
     const auto& name = *open_.back().pending;
-    const auto row = text_at(name.line, name.column);
-    if (row.substr(0, row.find('\n')).find(':') == std::string_view::npos)
+    const auto said = text_at(line_of(mark), mark.column);
+    if (name.column < 0 || said.starts_with('~') || said.starts_with("null")
+        || said.starts_with("Null") || said.starts_with("NULL"))
+      return; // An alias, or a null that somebody wrote.
+    const auto row = text_at(name.line, 0);
+    const auto column = static_cast<std::size_t>(name.column);
+    const auto before = row.substr(0, column);
+    const auto last = before.find_last_not_of(" \t");
+    if (last != std::string_view::npos && before[last] == '?')
+      return; // YAML's long form of a name.
+    auto rest = row.substr(std::min(column, row.size()));
+    rest = rest.substr(0, rest.find('\n'));
+    rest = rest.substr(0, rest.find(" #"));
+    if (rest.find(':') == std::string_view::npos)
       throw yaml_failure{name.line,
                          fmt::format("expected ':' behind '{}'", name.name)};
   }
@@ -301,10 +317,11 @@ private:
     if (anchor != 0)
       finished_[anchor] = made;
     const auto line = made->line;
-    add_value(std::move(made), line);
+    const auto column = made->column;
+    add_value(std::move(made), line, column);
   }
 
-  void add_value(node_ptr made, int line) {
+  void add_value(node_ptr made, int line, int column) {
     if (open_.empty()) {
       root_ = std::move(made);
       return;
@@ -322,7 +339,7 @@ private:
       if (!names.insert(made->text).second)
         throw yaml_failure{
           line, fmt::format("the field '{}' comes twice", made->text)};
-      pending = yaml_node::field{made->text, line, made->column, nullptr};
+      pending = yaml_node::field{made->text, line, column, nullptr};
     }
   }
 
@@ -397,7 +414,11 @@ result<node_ptr> parse_yaml(const fs::path& file, const std::string& text) {
   if (auto bad = find_bad_text(text))
     return failed(bad->line, bad->why);
   const bool is_json = file.extension() == ".json";
-  const auto yaml = is_json ? join_surrogates(text) : text;
+  auto yaml = is_json ? join_surrogates(text) : text;
+  // The parser drops the mark too, and counts columns behind it.
+  if (yaml.starts_with("\xEF\xBB\xBF"))
+    yaml.erase(0, 3);
+
   tree_builder builder(yaml);
 
   try {

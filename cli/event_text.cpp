@@ -32,7 +32,8 @@ std::string compact(const value& shown) {
 std::string show(const event& said) {
   std::string lines;
   const auto line = [&lines, &said](std::string_view what) {
-    while (what.ends_with('\n'))
+    while (what.ends_with('\n') || what.ends_with('\r'))
+
       what.remove_suffix(1);
     // Further lines stand back, so that they do not look like another author's.
     lines += fmt::format(

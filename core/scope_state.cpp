@@ -71,23 +71,36 @@ result<value> sum(const operation& done, const json& left, const json& right) {
   return value(static_cast<std::int64_t>(total));
 }
 
+result<value> united_one_by_one(const json& left, const json& right) {
+  auto all = left;
+  for (const auto& element : right)
+    if (std::ranges::none_of(
+          all, [&element](const json& held) { return equal(held, element); }))
+      all.push_back(element);
+  return value(std::move(all));
+}
+
 result<value> united(const json& left, const json& right) {
-  // By order first, which is cheap; `equal` decides among those of one place.
+
+  // Where `less` orders strictly, by order, which is cheap.
+  const auto is_ordered = [](const json& element) {
+    return element.is_string() || element.is_number_integer();
+  };
+  if (!std::ranges::all_of(left, is_ordered)
+      || !std::ranges::all_of(right, is_ordered))
+    return united_one_by_one(left, right);
+
   const auto before
     = [](const json* one, const json* other) { return less(*one, *other); };
-  std::multiset<const json*, decltype(before)> held(before);
+  std::set<const json*, decltype(before)> held(before);
+
   for (const auto& element : left)
     held.insert(&element);
   std::vector<const json*> added;
-  for (const auto& element : right) {
-    const auto [first, last] = held.equal_range(&element);
-    if (std::any_of(first, last, [&element](const json* same) {
-          return equal(*same, element);
-        }))
-      continue;
-    held.insert(&element);
-    added.push_back(&element);
-  }
+  for (const auto& element : right)
+    if (held.insert(&element).second)
+      added.push_back(&element);
+
   auto all = left;
   for (const auto* element : added)
     all.push_back(*element);

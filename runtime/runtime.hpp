@@ -70,7 +70,9 @@ public:
   const std::shared_ptr<troupe::environment>& environment() const noexcept;
 
   /// Refuses new work (`errc::cancelled`), cancels runs, lets appends under way
-  /// finish, and ends all threads. Idempotent.
+  /// finish, and ends all threads. Idempotent. Waits for completions, agents
+  /// and tools, and so must not be called by them; the same holds for dropping
+  /// the runtime.
   void shut_down();
 
   const std::shared_ptr<detail::session_backend>& backend() const noexcept {

@@ -387,9 +387,27 @@ BOOST_FIXTURE_TEST_CASE(texts_in_quotes_are_closed, folder) {
              == "root_agent.yaml:3: expected ':' behind 'output_key'");
   BOOST_TEST(failure(head + "instruction: !include foo\n")
              == "root_agent.yaml:3: unknown tag '!include'");
-  for (const std::string sound :
-       {"'it''s'", "\"a \\\" b\"", "''", "!!str 12", "\"two\n  lines\"", ""})
+  for (const std::string sound : {"|\n  Don't do that.\n  Say \"no",
+                                  ">\n  It's\n",
+                                  "Don't",
+                                  "&a 'x'",
+                                  "!!str \"x\"",
+                                  "~",
+                                  "null",
+                                  "'it''s'",
+                                  "\"a \\\" b\"",
+                                  "''",
+                                  "!!str 12",
+                                  "\"two\n  lines\"",
+                                  ""})
     BOOST_TEST(load(head + "instruction: " + sound + "\n").has_value());
+  BOOST_TEST(load(head + "? description\n: ~\n").has_value());
+  BOOST_TEST(load("\xEF\xBB\xBF" + head + "description:\n").has_value());
+  BOOST_TEST(
+    failure(head + "instruction: !!str \"open\n").find("no closing quote")
+    != std::string::npos);
+  BOOST_TEST(failure(head + "output_key # see: docs\n")
+               .starts_with("root_agent.yaml:3: "));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_json_file_is_strict_json, folder) {
