@@ -101,7 +101,6 @@ void app_actor::receive(std::unique_ptr<create> wanted) {
       share(),
       *this,
       std::make_shared<const user_names>(user_names{name_, wanted->key.user}));
-
   wanted->app = state_.keys();
   as_inbox(known.user).tell(std::move(wanted));
 }

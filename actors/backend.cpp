@@ -53,7 +53,6 @@ caf::strong_actor_ptr session_backend::open_app(const std::string& app) {
   if (!known)
     known
       = actors::spawn_actor<actors::app_actor>(shared_->system, shared_, app);
-
   return known;
 }
 
@@ -103,7 +102,6 @@ void session_backend::shut_down() {
     shared_->ended = true;
     shared_->calls.wait_until_empty();
     shared_->senders.wait_until_empty();
-
     own_system_.reset();
   });
 }

@@ -111,7 +111,6 @@ public:
       // slept.
     } while (!head_.compare_exchange_weak(
       head, sent.get(), std::memory_order_acq_rel, std::memory_order_relaxed));
-
     static_cast<void>(sent.release());
     return head == nullptr ? pushed::wake : pushed::quiet;
   }

@@ -99,7 +99,6 @@ void inbox_actor::handle(letter_ptr received) {
     if (!ends_actors(element))
       reactivate(element);
   }
-
   else
     receive(std::move(received));
 }
@@ -142,7 +141,6 @@ void inbox_actor::on_exit() {
   let_go();
   for (auto left = inbox_.close(); !left.empty();)
     left.pop_front()->fail(closed_reason());
-
   shared_->actors.leave(0);
 }
 

@@ -176,7 +176,6 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   const bool again
     = answered->joined && answered->outcome
       && (*answered->outcome)->invocation_id == run_->facts.invocation_id;
-
   if (temp_under_way_ == &request) {
     temp_under_way_ = nullptr;
     // The `temp:` keys of a retry were installed with the event itself.

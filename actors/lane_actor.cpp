@@ -127,7 +127,6 @@ private:
   void perform() {
     if (context->stop().stop_requested())
       return;
-
     const run_scope here(run.get());
     try {
       outcome = which->function()(call.args.data(), *context);
@@ -519,7 +518,6 @@ void lane_actor::fill_lanes() {
       more_lanes_ = true;
       return tell(std::make_unique<struct signal>(letter_kind::more_lanes));
     }
-
     const auto index = next_lane_++;
     auto branch = fmt::format("{}{}{}.{}",
                               parent_branch,
@@ -534,7 +532,6 @@ void lane_actor::fill_lanes() {
                                               subs[index],
                                               lanes_->caller,
                                               std::move(branch));
-
     ++lanes_left_;
     as_inbox(running_[index])
       .tell(std::make_unique<struct signal>(letter_kind::begin));

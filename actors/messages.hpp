@@ -41,7 +41,6 @@ class load_gate;
 enum class letter_kind : std::uint8_t {
   wrapped,  // a CAF message
   finished, // a run is over, for whoever waits for it
-
   shut_down,   // parent → child: end; nothing is under way any more
   append,      // anyone → session, and back to an invocation
   create,      // anyone → app → user → session
@@ -61,7 +60,6 @@ enum class letter_kind : std::uint8_t {
   answer,      // model, tool or timer → lane
   lane_ended,  // lane → parent lane
   more_lanes,  // a lane that starts many, to itself
-
 };
 
 // -- letters to owners

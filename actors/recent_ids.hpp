@@ -106,7 +106,6 @@ private:
     std::size_t live = 1;
     for (const auto& each : before)
       live += is_live(each, newest, kept);
-
     // Room for as many again before the next time.
     std::size_t size = 8;
     while (size < live * 4)

@@ -125,7 +125,6 @@ void run_control::deliver(event_ptr said) {
 }
 
 void run_control::keep(event_ptr said) {
-
   if (said->partial && ++partial_count_ > partial_max) {
     const auto oldest
       = std::find_if(events_.begin() + static_cast<std::ptrdiff_t>(first_),

@@ -182,7 +182,6 @@ struct fair_policy : caf::policy::unprofiled {
       else
         std::this_thread::yield();
     }
-
     auto& shared = worker->parent()->data();
     std::unique_lock guard(shared.mutex);
     shared.sleepers.fetch_add(1, std::memory_order_seq_cst);

@@ -236,7 +236,6 @@ void session_actor::start_batch() {
     auto& last = *batch_.back();
     if (!accept(last, undecided) || !wide)
       continue;
-
     if (!up) {
       up = std::make_unique<climb>();
       up->from = this;

@@ -82,7 +82,6 @@ struct setup : std::enable_shared_from_this<setup> {
       actors(SIZE_MAX, SIZE_MAX),
       runs(chosen.runs_max, SIZE_MAX),
       senders(SIZE_MAX, SIZE_MAX),
-
       tools(chosen.tool_threads) {}
 
   caf::actor_system& system;

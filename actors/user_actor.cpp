@@ -158,7 +158,6 @@ void user_actor::send_down(std::unique_ptr<climb> answered) {
 void user_actor::receive(std::unique_ptr<create> wanted) {
   seen_app_ = wanted->app;
   auto& known = sessions_[wanted->key.id];
-
   if (known.parked)
     return known.parked->push_back(std::move(wanted));
   if (known.session) {
@@ -169,7 +168,6 @@ void user_actor::receive(std::unique_ptr<create> wanted) {
   }
   known.session = spawn_actor<session_actor>(
     shared().system, share(), *this, names_, wanted->key.id);
-
   wanted->user = state_.keys();
   as_inbox(known.session).tell(std::move(wanted));
 }
@@ -182,7 +180,6 @@ void user_actor::pass_down(std::unique_ptr<Letter> wanted) {
     return refuse_unknown(std::move(wanted));
   if (found->second.parked)
     return found->second.parked->push_back(std::move(wanted));
-
   wanted->user = state_.keys();
   as_inbox(found->second.session).tell(std::move(wanted));
 }
@@ -229,7 +226,6 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
     renew(*next);
     receive(std::move(next));
   }
-
   // What was created again behind its removal goes with the rest.
   if (removal_)
     remove_sessions();

@@ -33,7 +33,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view scripted_prefix = "scripted:";
 constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
 constexpr std::size_t script_bytes_max = std::size_t{16} << 20U;
-
 // An agent written inline takes two levels, its own and that of the list that
 // it stands in.
 constexpr std::size_t yaml_depth_max = 2 * agent_file_depth_max + 8;
@@ -103,7 +102,6 @@ struct yaml_node {
   form kind = form::null;
   int line = 1;
   int column = 0;
-
   std::string text;
   bool quoted = false;
   std::vector<node_ptr> items;
@@ -158,7 +156,6 @@ public:
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     check_colon(mark);
-
     add(make(yaml_node::form::null, mark), anchor);
   }
 
@@ -180,7 +177,6 @@ public:
     made->column = mark.column;
     made->quoted = tag == "!";
     check_quotes(mark);
-
     add(std::move(made), anchor);
   }
 
@@ -189,7 +185,6 @@ public:
                        YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
     check_tag(mark, tag);
-
     enter(make(yaml_node::form::list, mark), anchor);
   }
 
@@ -200,7 +195,6 @@ public:
                   YAML::anchor_t anchor,
                   YAML::EmitterStyle::value /*style*/) override {
     check_tag(mark, tag);
-
     enter(make(yaml_node::form::map, mark), anchor);
   }
 
@@ -418,9 +412,7 @@ result<node_ptr> parse_yaml(const fs::path& file, const std::string& text) {
   // The parser drops the mark too, and counts columns behind it.
   if (yaml.starts_with("\xEF\xBB\xBF"))
     yaml.erase(0, 3);
-
   tree_builder builder(yaml);
-
   try {
     std::istringstream source(yaml);
     YAML::Parser parser(source);
@@ -438,7 +430,6 @@ result<node_ptr> parse_yaml(const fs::path& file, const std::string& text) {
   if (is_json)
     if (auto strict = parse_json(text); !strict)
       return failed(1, strict.error().message());
-
   return builder.root();
 }
 

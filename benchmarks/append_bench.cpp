@@ -344,7 +344,6 @@ void compare(const append_settings& settings,
   if ((settings.callers != 0 && settings.callers != shape.callers)
       || (settings.sessions != 0 && settings.sessions != shape.sessions))
     return;
-
   if (!shape.built)
     ready_events(); // Not made within the first round.
   const auto made

@@ -33,7 +33,6 @@ std::string show(const event& said) {
   std::string lines;
   const auto line = [&lines, &said](std::string_view what) {
     while (what.ends_with('\n') || what.ends_with('\r'))
-
       what.remove_suffix(1);
     // Further lines stand back, so that they do not look like another author's.
     lines += fmt::format(
@@ -51,7 +50,6 @@ std::string show(const event& said) {
     line(fmt::format("failed, {}: {}", code, said.field("errorMessage")));
   for (const auto& done : said.actions.state_delta.operations()) {
     const auto key = visible_text(join_key(done.where, done.name), " ");
-
     line(done.kind == operation_kind::erase
            ? fmt::format("   {} erased", key)
            : fmt::format("   {} = {}", key, compact(done.operand)));

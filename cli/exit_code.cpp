@@ -20,7 +20,6 @@ int report(const error& failure, int code) {
                        std::string_view(line).substr(0, end),
                        line.size() - end);
   }
-
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
   return code;

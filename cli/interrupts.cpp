@@ -56,7 +56,6 @@ void interrupts::wait() {
     ::_exit(exit_code(first));
   }
   signal_ = first;
-
   const std::uint64_t one = 1;
   if (::write(descriptor_, &one, sizeof one) != sizeof one)
     ::_exit(exit_code(first));

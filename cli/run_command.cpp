@@ -96,7 +96,6 @@ public:
       session_(std::move(session)),
       as_json_(as_json),
       model_calls_max_(model_calls_max),
-
       signals_(signals),
       output_(STDOUT_FILENO, signals.descriptor()) {}
 
@@ -107,7 +106,6 @@ public:
     run_options options;
     options.on_agent = line.on_agent();
     options.model_calls_max = model_calls_max_;
-
     auto run = owners_.run(root_, session_, input, std::move(options));
     const std::stop_callback interrupted(signals_.token(),
                                          [&run] { run.cancel(); });
@@ -160,7 +158,6 @@ private:
   session_key session_;
   bool as_json_;
   std::size_t model_calls_max_;
-
   const interrupts& signals_;
   output output_;
 };
@@ -299,7 +296,6 @@ int run_command::execute(const interrupts& signals) const {
     return report(root.error());
 
   warn_of_unused(*root);
-
   signals.begin();
   auto owners = runtime::open({.store = chosen.store});
   if (!owners)
@@ -320,7 +316,6 @@ int run_command::execute(const interrupts& signals) const {
                     chosen.output == "json",
                     chosen.model_calls_max,
                     signals);
-
   result<void> outcome;
   if (inputs.empty())
     outcome = talk.say_lines();

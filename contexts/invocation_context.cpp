@@ -67,7 +67,6 @@ task<event_ptr> invocation_context::emit(event said) {
     request.said.actions.state_delta = std::move(recorded);
     join(request.said.actions, std::exchange(actions(), event_actions()));
   }
-
   if (request.said.author.empty())
     request.said.author = agent_name_;
   if (request.said.branch.empty())

@@ -67,11 +67,9 @@ public:
   /// `errc::type_error`, …) throws and leaves nothing behind. A `partial` event
   /// is passed to whoever follows the run, without its `temp:` keys; it carries
   /// nothing that was recorded, and nothing of it is stored.
-
   task<event_ptr> emit(event said);
 
   /// Emits `piece` as a partial event: one piece of a streamed answer.
-
   task<> emit_partial(event piece);
 
   /// Asks a model. Counts against the run's limit.

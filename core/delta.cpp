@@ -118,7 +118,6 @@ void delta::push(operation added) {
     operations_.reserve(4); // Most deltas are no larger.
   const auto behind
     = std::ranges::upper_bound(operations_, added.where, {}, by_scope);
-
   operations_.insert(behind, std::move(added));
   count_shares();
 }

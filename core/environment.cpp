@@ -65,7 +65,6 @@ private:
   // Shared with the thread, which may go on when this has ended.
   std::shared_ptr<boost::asio::io_context> timers_
     = std::make_shared<boost::asio::io_context>();
-
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
     work_;
   std::thread thread_;

@@ -218,7 +218,6 @@ result<json> parse_json(std::string_view text) {
     return malformed(text, numbers.malformed_at);
   if (!parsed_whole || !numbers.reason.empty())
     return error(errc::invalid_argument, numbers.reason);
-
   strict_reader reader;
   auto parsed = json::parse(
     text,

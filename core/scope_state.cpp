@@ -81,7 +81,6 @@ result<value> united_one_by_one(const json& left, const json& right) {
 }
 
 result<value> united(const json& left, const json& right) {
-
   // Where `less` orders strictly, by order, which is cheap.
   const auto is_ordered = [](const json& element) {
     return element.is_string() || element.is_number_integer();
@@ -89,18 +88,15 @@ result<value> united(const json& left, const json& right) {
   if (!std::ranges::all_of(left, is_ordered)
       || !std::ranges::all_of(right, is_ordered))
     return united_one_by_one(left, right);
-
   const auto before
     = [](const json* one, const json* other) { return less(*one, *other); };
   std::set<const json*, decltype(before)> held(before);
-
   for (const auto& element : left)
     held.insert(&element);
   std::vector<const json*> added;
   for (const auto& element : right)
     if (held.insert(&element).second)
       added.push_back(&element);
-
   auto all = left;
   for (const auto* element : added)
     all.push_back(*element);

@@ -215,14 +215,12 @@ run runtime::run(const agent& root,
   const auto app = started->app;
   auto invocation = actors::spawn_actor<actors::invocation_actor>(
     shared.system, std::move(started), root, std::move(*temp));
-
   wanted->invocation = invocation;
   wanted->message->reply_to = invocation;
   // From here, so that runs of one caller stand in call order; and before
   // anybody can cancel it, so that the end does not come first.
   actors::as_inbox(app).tell(std::move(wanted));
   control->attach(std::move(invocation));
-
   return troupe::run(std::move(control));
 }
 

@@ -100,7 +100,6 @@ document read_document(const std::string& file) {
   if (constexpr std::string_view mark = "\xEF\xBB\xBF";
       read.text.starts_with(mark))
     read.text.erase(0, mark.size());
-
   return read;
 }
 
@@ -313,7 +312,6 @@ int main(int count, char** words) {
     throw troupe::error(errc::store_failed,
                         fmt::format("write to stdout: {}",
                                     std::generic_category().message(errno)));
-
   } catch (const troupe::error& failure) {
     std::fputs(("error: " + to_string(failure) + '\n').c_str(), stderr);
   } catch (const std::exception& failure) {

@@ -78,7 +78,6 @@ json word_statistics(const json& /*args*/, tool_context& context) {
   context.state().set(
     "statistics",
     fmt::format("{}, {} of them distinct; {} of prose, {:.1f} words each",
-
                 counted(total, "word"),
                 distinct,
                 counted(parts.size(), "sentence"),

@@ -568,14 +568,12 @@ BOOST_AUTO_TEST_CASE(overload_is_answered_and_what_was_accepted_counts) {
       on.sessions().append_event(
         key, operate({operation_on("app:n", "add", 1)}), {}, all.next());
   }
-
   std::size_t stored = 0;
   std::size_t busy = 0;
   for (const auto& each : all.await())
     (each ? stored : busy) += each || each.error().code() == errc::busy;
   BOOST_TEST(stored == 8U);
   BOOST_TEST(busy == 12U);
-
   BOOST_TEST(on.fetch(key).revision() == stored);
   BOOST_TEST(on.fetch(key).state().get<std::size_t>("app:n") == stored);
   BOOST_TEST(on.append(key, {{"k", 1}}) == "ok"); // Places are given back.
@@ -611,7 +609,6 @@ BOOST_AUTO_TEST_CASE(bytes_and_the_whole_runtime_have_limits_too) {
     }
     // Four of 1,000 bytes and what is around them, per session or in all.
     BOOST_TEST(stored == (which == 0 ? 16U : which == 1 ? 4U : 8U));
-
     std::size_t logged = 0;
     for (const auto& key : keys)
       logged += on.events(key).size();
