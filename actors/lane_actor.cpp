@@ -6,141 +6,22 @@
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
+#include "troupe/actors/tool_job.hpp"
+#include "troupe/actors/user_failure.hpp"
+#include "troupe/actors/wait_answer.hpp"
 
 #include <caf/actor_system.hpp>
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <atomic>
 
 namespace troupe::actors {
 
 namespace {
 
-// Tells a lane the answer to one of its waits, from any thread. Holds the lane
-// weakly: a model or a timer that answers late must not keep a run alive. If it
-// is dropped unused, it says so, since a promise that is never kept would hang
-// the run.
-class wait_answer {
-public:
-  wait_answer(lane_actor& lane,
-              std::uint64_t wait,
-              std::function<void(const error&)> when_dropped)
-    : lane_(lane.ctrl()),
-      wait_(wait),
-      when_dropped_(std::move(when_dropped)) {}
-
-  wait_answer(const wait_answer&) = delete;
-  wait_answer& operator=(const wait_answer&) = delete;
-
-  ~wait_answer() {
-    if (!when_dropped_)
-      return;
-    send([dropped = std::move(when_dropped_)] {
-      dropped({errc::model_failed, "it ended without an answer"});
-    });
-  }
-
-  void operator()(std::function<void()> deliver) {
-    when_dropped_ = nullptr;
-    send(std::move(deliver));
-  }
-
-  template <class Use>
-  void with_lane(const Use& use) {
-    if (const auto lane = lane_.lock())
-      use(static_cast<lane_actor&>(as_inbox(lane)));
-  }
-
-private:
-  void send(std::function<void()> deliver) {
-    const auto lane = lane_.lock();
-    if (!lane)
-      return;
-    auto arrived = std::make_unique<answer>();
-    arrived->wait = wait_;
-    arrived->deliver = std::move(deliver);
-    as_inbox(lane).tell(std::move(arrived));
-  }
-
-  caf::weak_actor_ptr lane_;
-  std::uint64_t wait_;
-  std::function<void(const error&)> when_dropped_;
-};
-
 // Lanes that are started before those at hand get their turn: short ones end
 // before the last ones take memory.
 constexpr int lanes_per_turn = 64;
 
-// What user code throws, in one place.
-error current_failure(errc code, const std::string& who) {
-  try {
-    throw;
-  } catch (const error& failure) {
-    return code == errc::tool_failed ? error(
-             failure.code(), fmt::format("{}: {}", who, failure.message()))
-                                     : failure;
-  } catch (const std::exception& failure) {
-    return {code, fmt::format("{}: {}", who, failure.what())};
-  } catch (...) {
-    return {code,
-            fmt::format("{} threw something that is no std::exception", who)};
-  }
-}
-
 } // namespace
-
-// A tool on its way through the pool. Shared with the thread that runs it,
-// which may outlive the run.
-struct lane_actor::tool_job {
-  std::shared_ptr<run_shared> run;
-  std::shared_ptr<staged_deltas> staged;
-  std::optional<tool> which;
-  function_call call;
-  std::unique_ptr<tool_context> context;
-  bool finished = false; // The lane's to know.
-  enum class phase : std::uint8_t { waiting, running, returned, abandoned };
-  std::atomic<phase> where{phase::waiting};
-
-  result<json> outcome = error(errc::cancelled, "the tool did not start");
-  delta recorded;
-  event_actions actions;
-
-  void work() {
-    auto expected = phase::waiting;
-    if (!where.compare_exchange_strong(expected, phase::running))
-      return; // The lane did not wait for it to start.
-    perform();
-    if (where.exchange(phase::returned) == phase::abandoned)
-      run->shared->tools.take_back();
-  }
-
-  /// What it was doing; gives its thread up if it was running.
-  phase abandon() {
-    const auto was = where.exchange(phase::abandoned);
-    if (was == phase::running)
-      run->shared->tools.give_up();
-    return was;
-  }
-
-private:
-  void perform() {
-    if (context->stop().stop_requested())
-      return;
-    const run_scope here(run.get());
-    try {
-      outcome = which->function()(call.args.data(), *context);
-      if (auto fits = check_json(*outcome, "the result"); !fits)
-        throw fits.error();
-      recorded = context->state().take();
-      actions = std::move(context->actions());
-      staged->add(recorded);
-    } catch (...) {
-      outcome = current_failure(errc::tool_failed,
-                                fmt::format("tool '{}' failed", call.name));
-    }
-  }
-};
 
 lane_actor::lane_actor(caf::actor_config& config,
                        std::shared_ptr<run_shared> run,
@@ -198,8 +79,7 @@ void lane_actor::receive(letter_ptr received) {
   }
 }
 
-// -- the coroutine
-// -------------------------------------------------------------
+// -- the coroutine -----------------------------------------------------------
 
 task<bool> lane_actor::body() {
   return run_agent(*this, caller_, which_, branch_);
@@ -246,8 +126,7 @@ void lane_actor::post(std::coroutine_handle<> suspended) {
   tell(std::make_unique<struct resume>(suspended));
 }
 
-// -- waiting
-// -------------------------------------------------------------------
+// -- waiting -----------------------------------------------------------------
 
 std::optional<std::uint64_t>
 lane_actor::begin_wait(std::coroutine_handle<> waiting,
@@ -401,8 +280,7 @@ void lane_actor::ask(model_call& request) {
   }
 }
 
-// -- tools
-// ---------------------------------------------------------------------
+// -- tools -------------------------------------------------------------------
 
 void lane_actor::call(tool_turn& request) {
   const auto wait = begin_wait(request.waiting, [&request](const error& why) {
@@ -488,8 +366,7 @@ void lane_actor::abandon_tools() {
   end_wait();
 }
 
-// -- lanes
-// ---------------------------------------------------------------------
+// -- lanes -------------------------------------------------------------------
 
 void lane_actor::start_lanes(fan_out& request) {
   const auto count = request.which->sub_agents().size();

@@ -21,6 +21,7 @@
 namespace troupe::actors {
 
 class invocation_actor;
+struct tool_job;
 
 /// A fan-out: one lane per sub-agent of `which`, and what came of each.
 struct fan_out {
@@ -46,8 +47,7 @@ public:
 
   caf::behavior make_behavior() override;
 
-  // -- lane_host
-  // ---------------------------------------------------------------
+  // -- lane_host -------------------------------------------------------------
 
   void post(std::coroutine_handle<> suspended) final;
 
@@ -98,8 +98,6 @@ protected:
   const std::shared_ptr<run_shared> run_;
 
 private:
-  struct tool_job;
-
   task<bool> body();
 
   // Waits for an answer that a cancellation need not wait for. Gives the number
