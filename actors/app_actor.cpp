@@ -3,16 +3,16 @@
 #include "troupe/actors/caf_door.hpp"
 #include "troupe/actors/list_gather.hpp"
 #include "troupe/actors/spawn.hpp"
+#include "troupe/actors/store_queue.hpp"
 
 #include <caf/actor_system.hpp>
-#include <fmt/format.h>
 
 namespace troupe::actors {
 
 app_actor::app_actor(caf::actor_config& config,
                      std::shared_ptr<setup> shared,
                      std::string name)
-  : owner_actor(config, std::move(shared)),
+  : owner_actor(config, std::move(shared), owner_name{name}),
     name_(std::move(name)) {}
 
 caf::behavior app_actor::make_behavior() {
@@ -20,10 +20,22 @@ caf::behavior app_actor::make_behavior() {
 }
 
 error app_actor::closed_reason() const {
-  return {errc::cancelled, "the runtime is shutting down"};
+  return closed();
 }
 
-void app_actor::receive(letter_ptr received) {
+bool app_actor::is_for_now(const letter& received) const noexcept {
+  switch (received.kind) {
+  case letter_kind::retire:
+  case letter_kind::shut_down:
+    return true;
+  case letter_kind::remove_user:
+    return static_cast<const remove_user&>(received).done_by_user;
+  default:
+    return false;
+  }
+}
+
+void app_actor::handle(letter_ptr received) {
   if (received->kind == letter_kind::user_climb)
     return judge(
       *judged_.emplace_back(take_as<user_climb>(std::move(received))));
@@ -34,6 +46,8 @@ void app_actor::receive(letter_ptr received) {
     return receive(take_as<create>(std::move(received)));
   case letter_kind::get:
     return pass_down(take_as<get>(std::move(received)));
+  case letter_kind::forward:
+    return pass_down(take_as<forward>(std::move(received)));
   case letter_kind::start_run:
     return pass_down(take_as<start_run>(std::move(received)));
   case letter_kind::end_run:
@@ -46,12 +60,39 @@ void app_actor::receive(letter_ptr received) {
     return receive(take_as<remove>(std::move(received)));
   case letter_kind::remove_user:
     return receive(take_as<remove_user>(std::move(received)));
+  case letter_kind::retire:
+    return receive(static_cast<const retire&>(*received));
   case letter_kind::shut_down:
     for (const auto& [name, known] : users_)
       as_inbox(known.user).tell(std::make_unique<shut_down>());
     return quit();
   default:
     assert(!"a letter that no app receives");
+  }
+}
+
+// -- loading
+// -------------------------------------------------------------------
+
+void app_actor::install(load& loaded) {
+  auto& found = *loaded.scope;
+  state_ = found ? scope_state(std::move(found->keys), found->revision)
+                 : scope_state();
+}
+
+void app_actor::refuse(letter_ptr received, const error& why) {
+  switch (received->kind) {
+  case letter_kind::user_climb: {
+    auto undone = take_as<user_climb>(std::move(received));
+    undone->failed = why;
+    auto& user = *undone->from;
+    return user.tell(std::move(undone));
+  }
+  case letter_kind::end_run:
+    // Has to arrive, and needs no state.
+    return handle(std::move(received));
+  default:
+    return received->fail(why);
   }
 }
 
@@ -66,8 +107,10 @@ void app_actor::judge(user_climb& next) {
         continue;
       auto judged
         = state_.judge(owned, each->resolved, false, share()->options.limits);
-      if (judged)
+      if (judged) {
+        each->app_revision = state_.judged_revision();
         continue;
+      }
       // Only a typed operation is refused, and its event is the last that the
       // user sent.
       assert(passing == next.climbs.back() && each == passing->events.back());
@@ -80,8 +123,15 @@ void app_actor::settle() {
   if (judged_.empty())
     return;
   state_.install();
+  if (live()) {
+    letter_list decided;
+    for (auto& each : judged_)
+      for (auto& passing : each->climbs)
+        decided.push_back(std::move(passing->decided));
+    shared().store->push(std::move(decided));
+  }
   for (auto& answered : judged_) {
-    answered->app = state_.keys();
+    answered->app = root_of(state_);
     auto& user = *answered->from;
     user.tell(std::move(answered));
   }
@@ -91,29 +141,41 @@ void app_actor::settle() {
 // -- look-ups
 // ------------------------------------------------------------------
 
-void app_actor::receive(std::unique_ptr<create> wanted) {
-  auto& known = users_[wanted->key.user];
-  if (known.parked)
-    return known.parked->push_back(std::move(wanted));
+app_actor::child* app_actor::find_child(const std::string& user) {
+  if (live())
+    return &open_child(user);
+  const auto found = users_.find(user);
+  return found == users_.end() ? nullptr : &found->second;
+}
+
+app_actor::child& app_actor::open_child(const std::string& user) {
+  auto& known = users_[user];
   if (!known.user)
     known.user = spawn_actor<user_actor>(
       shared().system,
       share(),
       *this,
-      std::make_shared<const user_names>(user_names{name_, wanted->key.user}));
-  wanted->app = state_.keys();
+      std::make_shared<const user_names>(user_names{name_, user}));
+  return known;
+}
+
+void app_actor::receive(std::unique_ptr<create> wanted) {
+  auto& known = open_child(wanted->key.user);
+  if (known.parked)
+    return known.parked->push_back(std::move(wanted));
+  wanted->app = root_of(state_);
   as_inbox(known.user).tell(std::move(wanted));
 }
 
 template <class Letter>
 void app_actor::pass_down(std::unique_ptr<Letter> wanted) {
-  const auto found = users_.find(wanted->key.user);
-  if (found == users_.end())
+  auto* const known = find_child(wanted->key.user);
+  if (known == nullptr)
     return refuse_unknown(std::move(wanted));
-  if (found->second.parked)
-    return found->second.parked->push_back(std::move(wanted));
-  wanted->app = state_.keys();
-  as_inbox(found->second.user).tell(std::move(wanted));
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  wanted->app = root_of(state_);
+  as_inbox(known->user).tell(std::move(wanted));
 }
 
 void app_actor::receive(std::unique_ptr<list> wanted) {
@@ -121,7 +183,7 @@ void app_actor::receive(std::unique_ptr<list> wanted) {
     if (known.parked || (wanted->only_user && *wanted->only_user != name))
       continue;
     auto part = std::make_unique<list>(wanted->gather);
-    part->app = state_.keys();
+    part->app = root_of(state_);
     as_inbox(known.user).tell(std::move(part));
   }
 }
@@ -129,53 +191,88 @@ void app_actor::receive(std::unique_ptr<list> wanted) {
 void app_actor::receive(std::unique_ptr<read_state> wanted) {
   if (!wanted->user) {
     wanted->keys = state_.keys();
-    return answer(std::move(wanted));
+    return confirm(std::move(wanted), {nullptr, nullptr, live()}, *this);
   }
-  const auto found = users_.find(*wanted->user);
-  if (found == users_.end())
+  auto* const known = find_child(*wanted->user);
+  if (known == nullptr)
     return answer(std::move(wanted));
-  if (found->second.parked)
-    return found->second.parked->push_back(std::move(wanted));
-  as_inbox(found->second.user).tell(std::move(wanted));
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  as_inbox(known->user).tell(std::move(wanted));
 }
 
 // -- removing
 // ------------------------------------------------------------------
 
 void app_actor::receive(std::unique_ptr<remove> wanted) {
-  const auto found = users_.find(wanted->user);
-  if (found == users_.end()) {
+  auto* const known = find_child(wanted->user);
+  if (known == nullptr) {
     wanted->outcome = false;
     return answer(std::move(wanted));
   }
-  if (found->second.parked)
-    return found->second.parked->push_back(std::move(wanted));
-  as_inbox(found->second.user).tell(std::move(wanted));
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  as_inbox(known->user).tell(std::move(wanted));
 }
 
 void app_actor::receive(std::unique_ptr<remove_user> wanted) {
   if (wanted->done_by_user)
     return receive_removed(std::move(wanted));
-  const auto found = users_.find(wanted->user);
-  if (found == users_.end()) {
+  auto* const known = find_child(wanted->user);
+  if (known == nullptr) {
     wanted->outcome = false;
     return answer(std::move(wanted));
   }
-  if (found->second.parked)
-    return found->second.parked->push_back(std::move(wanted));
-  found->second.parked = std::make_unique<letter_list>();
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  known->parked = std::make_unique<letter_list>();
   wanted->done_by_user = true;
-  as_inbox(found->second.user).tell(std::move(wanted));
+  as_inbox(known->user).tell(std::move(wanted));
 }
 
 void app_actor::receive_removed(std::unique_ptr<remove_user> removed) {
   const auto found = users_.find(removed->user);
   auto parked = std::move(found->second.parked);
-  users_.erase(found);
-  removed->outcome = true;
+  if (removed->gone)
+    users_.erase(found);
   answer(std::move(removed));
-  while (!parked->empty())
-    receive(parked->pop_front());
+  unpark(std::move(parked));
+}
+
+void app_actor::unpark(std::unique_ptr<letter_list> parked) {
+  while (parked && !parked->empty())
+    owner_actor::receive(parked->pop_front());
+}
+
+// -- leaving memory
+// ------------------------------------------------------------
+
+void app_actor::receive(const retire& wished) {
+  switch (wished.at) {
+  case retire::step::asked: {
+    const auto found = users_.find(wished.child);
+    if (found == users_.end())
+      return; // Removed meanwhile.
+    auto& known = found->second;
+    const bool busy = known.parked != nullptr;
+    if (!busy)
+      known.parked = std::make_unique<letter_list>();
+    as_inbox(known.user)
+      .tell(std::make_unique<retire>(
+        busy ? retire::step::kept : retire::step::granted, wished.child));
+    return;
+  }
+  case retire::step::gone: {
+    const auto found = users_.find(wished.child);
+    auto parked = std::move(found->second.parked);
+    users_.erase(found);
+    return unpark(std::move(parked));
+  }
+  case retire::step::stayed:
+    return unpark(std::move(users_.at(wished.child).parked));
+  default:
+    assert(!"a step that is not an app's");
+  }
 }
 
 void app_actor::release() {

@@ -26,17 +26,29 @@ public:
   caf::behavior make_behavior() override;
 
 protected:
-  void receive(letter_ptr received) override;
+  void handle(letter_ptr received) override;
+  bool is_for_now(const letter& received) const noexcept override;
+  void refuse(letter_ptr received, const error& why) override;
   void settle() override;
   void release() override;
   error closed_reason() const override;
 
+  bool can_load() const noexcept override { return judged_.empty(); }
+
+  void install(load& loaded) override;
+
 private:
   struct child {
     caf::strong_actor_ptr user;
-    // While the user is being removed: what asks for it meanwhile.
+    // While the user is being removed, or leaves memory: what asks for it
+    // meanwhile.
     std::unique_ptr<letter_list> parked;
   };
+
+  /// The user's entry, with an actor: over a store it is made to look whether
+  /// the user exists. Null if it does not.
+  child* find_child(const std::string& user);
+  child& open_child(const std::string& user);
 
   void receive(std::unique_ptr<create> wanted);
   /// Adds the app's root and sends the letter on to its user.
@@ -47,6 +59,8 @@ private:
   void receive(std::unique_ptr<remove> wanted);
   void receive(std::unique_ptr<remove_user> wanted);
   void receive_removed(std::unique_ptr<remove_user> removed);
+  void receive(const retire& wished);
+  void unpark(std::unique_ptr<letter_list> parked);
 
   void judge(user_climb& next);
 

@@ -1,5 +1,7 @@
 #include "troupe/actors/append_letter.hpp"
 
+#include "troupe/actors/failure.hpp"
+
 #include <fmt/format.h>
 
 namespace troupe::actors {
@@ -76,7 +78,20 @@ admit(append& letter, session_actor& session, const setup& shared) {
   // After it was counted: shutting down waits for what is counted.
   if (shared.closing) {
     letter.release();
-    return error(errc::cancelled, "the runtime has shut down");
+    return closed();
+  }
+  return {};
+}
+
+result<void> admit(append& letter, setup& shared) {
+  if (!shared.appends.enter(letter.bytes))
+    return error(errc::busy,
+                 "too much is under way in the runtime; try again when some "
+                 "of it is done");
+  letter.admitted_to = &shared.appends;
+  if (shared.closing) {
+    letter.release();
+    return closed();
   }
   return {};
 }

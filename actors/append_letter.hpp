@@ -23,4 +23,8 @@ make_append(event_ptr said, const append_options& options, setup& shared);
 /// with `errc::busy`, or `errc::cancelled` once the runtime is closing.
 result<void> admit(append& letter, session_actor& session, const setup& shared);
 
+/// The same for a session that has to be loaded first: counts in the runtime
+/// alone until it is there.
+result<void> admit(append& letter, setup& shared);
+
 } // namespace troupe::actors

@@ -1,8 +1,7 @@
 #include "troupe/actors/backend.hpp"
 
-#include "troupe/actors/app_actor.hpp"
 #include "troupe/actors/scheduler.hpp"
-#include "troupe/actors/spawn.hpp"
+#include "troupe/actors/store_queue.hpp"
 #include "troupe/contexts/task.hpp"
 
 #include <algorithm>
@@ -36,24 +35,7 @@ session_backend::session_backend(
     std::make_shared<actors::setup>(system, std::move(environment), options)) {}
 
 session_backend::~session_backend() {
-  shut_down();
-}
-
-caf::strong_actor_ptr session_backend::find_app(const std::string& app) const {
-  const std::lock_guard guard(mutex_);
-  const auto found = apps_.find(app);
-  return found == apps_.end() ? nullptr : found->second;
-}
-
-caf::strong_actor_ptr session_backend::open_app(const std::string& app) {
-  const std::lock_guard guard(mutex_);
-  if (is_closing())
-    return nullptr;
-  auto& known = apps_[app];
-  if (!known)
-    known
-      = actors::spawn_actor<actors::app_actor>(shared_->system, shared_, app);
-  return known;
+  static_cast<void>(shut_down()); // Who wants to know has asked before.
 }
 
 bool session_backend::enter_run(const std::shared_ptr<run_control>& run) {
@@ -72,7 +54,13 @@ bool session_backend::enter_run(const std::shared_ptr<run_control>& run) {
   return true;
 }
 
-void session_backend::shut_down() {
+void session_backend::use_store(std::shared_ptr<store> kept) {
+  shared_->store
+    = std::make_unique<actors::store_queue>(std::move(kept), *shared_);
+  shared_->retirement.start();
+}
+
+result<void> session_backend::shut_down() {
   std::call_once(shut_, [this] {
     std::vector<std::weak_ptr<run_control>> runs;
     {
@@ -88,15 +76,11 @@ void session_backend::shut_down() {
         static_cast<void>(run->wait()); // How it ended is its holder's to know.
     shared_->calls.wait_until_empty();
     shared_->appends.wait_until_empty();
-    decltype(apps_) apps;
-    {
-      const std::lock_guard guard(mutex_);
-      apps.swap(apps_);
-    }
-    for (auto& [name, app] : apps)
+    for (const auto& app : shared_->apps.close())
       actors::as_inbox(app).tell(std::make_unique<actors::shut_down>());
-    apps.clear();
     shared_->actors.wait_until_empty();
+    if (shared_->store)
+      closed_ = shared_->store->stop();
     // From here on completions of runs are called where they come up; those
     // that are on their way are waited for.
     shared_->ended = true;
@@ -104,6 +88,7 @@ void session_backend::shut_down() {
     shared_->senders.wait_until_empty();
     own_system_.reset();
   });
+  return closed_;
 }
 
 bool is_runtime_thread() noexcept {

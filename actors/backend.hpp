@@ -41,28 +41,27 @@ public:
     return shared_;
   }
 
-  /// The actor of an app, or null if nothing was ever created in it.
-  caf::strong_actor_ptr find_app(const std::string& app) const;
-  /// The same, made when missing; null after shutdown.
-  caf::strong_actor_ptr open_app(const std::string& app);
-
   bool is_closing() const noexcept { return shared_->closing.load(); }
 
   /// Keeps a run, so that shutting down can cancel and await it. False if it is
   /// too late to start one.
   bool enter_run(const std::shared_ptr<run_control>& run);
 
-  void shut_down();
+  /// Keeps state in `kept` from here on; before anything else is done.
+  void use_store(std::shared_ptr<store> kept);
+
+  /// How the store was closed, if it was.
+  result<void> shut_down();
 
 private:
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> own_system_;
   std::shared_ptr<actors::setup> shared_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, caf::strong_actor_ptr> apps_;
   std::vector<std::weak_ptr<run_control>> runs_;
   std::size_t runs_swept_ = 64;
   std::once_flag shut_;
+  result<void> closed_;
 };
 
 /// Whether blocking this thread could keep the runtime from answering.

@@ -1,6 +1,9 @@
 #include "troupe/actors/directory.hpp"
 
+#include "troupe/actors/app_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
+#include "troupe/actors/setup.hpp"
+#include "troupe/actors/spawn.hpp"
 
 namespace troupe::actors {
 
@@ -16,24 +19,68 @@ auto position(Sessions& sessions, std::size_t hash, const session_key& key) {
 
 } // namespace
 
-void session_directory::enter(const session_key& key,
-                              caf::strong_actor_ptr session) {
-  const auto hash = std::hash<session_key>{}(key);
-  auto& held = shard_of(hash);
-  const std::lock_guard guard(held.mutex);
-  held.sessions.emplace(hash, std::move(session));
+// -- apps
+// ----------------------------------------------------------------------
+
+caf::strong_actor_ptr app_directory::find(const std::string& app) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = apps_.find(app);
+  return found == apps_.end() ? nullptr : found->second;
 }
 
-void session_directory::remove(const session_key& key) {
-  const auto hash = std::hash<session_key>{}(key);
+caf::strong_actor_ptr app_directory::open(const std::shared_ptr<setup>& shared,
+                                          const std::string& app) {
+  const std::lock_guard guard(mutex_);
+  if (closed_ || shared->closing)
+    return nullptr;
+  auto& known = apps_[app];
+  if (!known)
+    known = spawn_actor<app_actor>(shared->system, shared, app);
+  return known;
+}
+
+std::vector<caf::strong_actor_ptr> app_directory::close() {
+  const std::lock_guard guard(mutex_);
+  closed_ = true;
+  std::vector<caf::strong_actor_ptr> all;
+  for (auto& [name, app] : apps_)
+    all.push_back(std::move(app));
+  apps_.clear();
+  return all;
+}
+
+caf::strong_actor_ptr app_of(setup& shared, const std::string& app) {
+  if (auto found = shared.apps.find(app))
+    return found;
+  return shared.store ? shared.apps.open(shared.shared_from_this(), app)
+                      : nullptr;
+}
+
+// -- sessions
+// ------------------------------------------------------------------
+
+void session_directory::enter(session_actor& session) {
+  const auto hash = std::hash<session_key>{}(session.key());
+  tick();
+  auto& held = shard_of(hash);
+  const std::lock_guard guard(held.mutex);
+  held.sessions.emplace(hash, caf::actor_cast<caf::strong_actor_ptr>(&session));
+  size_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void session_directory::remove(session_actor& session) {
+  const auto hash = std::hash<session_key>{}(session.key());
   auto& held = shard_of(hash);
   caf::strong_actor_ptr removed; // Dropped outside of the lock.
   const std::lock_guard guard(held.mutex);
-  if (const auto found = position(held.sessions, hash, key);
-      found != held.sessions.end()) {
-    removed = std::move(found->second);
-    held.sessions.erase(found);
-  }
+  auto [next, last] = held.sessions.equal_range(hash);
+  while (next != last && &as_session(next->second) != &session)
+    ++next;
+  if (next == last)
+    return;
+  removed = std::move(next->second);
+  held.sessions.erase(next);
+  size_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 caf::strong_actor_ptr session_directory::find(const session_key& key) const {
@@ -42,6 +89,43 @@ caf::strong_actor_ptr session_directory::find(const session_key& key) const {
   const std::lock_guard guard(held.mutex);
   const auto found = position(held.sessions, hash, key);
   return found != held.sessions.end() ? found->second : nullptr;
+}
+
+caf::strong_actor_ptr
+session_directory::find_free(const session_key& key) const {
+  const auto hash = std::hash<session_key>{}(key);
+  const auto& held = shard_of(hash);
+  const std::lock_guard guard(held.mutex);
+  const auto found = position(held.sessions, hash, key);
+  return found == held.sessions.end()
+             || (!held.forwards.empty() && held.forwards.contains(key))
+           ? nullptr
+           : found->second;
+}
+
+void session_directory::start_forward(const session_key& key) {
+  auto& held = shard_of(std::hash<session_key>{}(key));
+  const std::lock_guard guard(held.mutex);
+  ++held.forwards[key];
+}
+
+void session_directory::arrive(const session_key& key) {
+  auto& held = shard_of(std::hash<session_key>{}(key));
+  const std::lock_guard guard(held.mutex);
+  if (const auto found = held.forwards.find(key);
+      found != held.forwards.end() && --found->second == 0)
+    held.forwards.erase(found);
+}
+
+std::vector<caf::strong_actor_ptr> session_directory::all() const {
+  std::vector<caf::strong_actor_ptr> found;
+  found.reserve(size());
+  for (const auto& held : shards_) {
+    const std::lock_guard guard(held.mutex);
+    for (const auto& [hash, session] : held.sessions)
+      found.push_back(session);
+  }
+  return found;
 }
 
 } // namespace troupe::actors

@@ -1,5 +1,5 @@
-// Where the live sessions are: from a full key to its actor, without asking the
-// app and the user.
+// Where the apps are, and the sessions in memory: from a full key to its actor,
+// without asking the app and the user.
 //
 // A session enters itself before its creation is answered, and takes itself out
 // before it ends.
@@ -11,22 +11,77 @@
 #include <caf/actor_control_block.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace troupe::actors {
 
 class session_actor;
+struct setup;
+
+/// Thread-safe.
+class app_directory {
+public:
+  /// The actor of an app, or null. Without a store that means that nothing was
+  /// ever created in it.
+  caf::strong_actor_ptr find(const std::string& app) const;
+
+  /// The same, made when missing; null once closed.
+  caf::strong_actor_ptr open(const std::shared_ptr<setup>& shared,
+                             const std::string& app);
+
+  /// Gives all of them away, and makes no more.
+  std::vector<caf::strong_actor_ptr> close();
+
+private:
+  mutable std::mutex mutex_;
+  bool closed_ = false;
+  std::unordered_map<std::string, caf::strong_actor_ptr> apps_;
+};
+
+/// Where letters to the sessions of an app go: its actor, over a store made
+/// when missing; null if there is none.
+caf::strong_actor_ptr app_of(setup& shared, const std::string& app);
 
 /// Thread-safe.
 class session_directory {
 public:
-  void enter(const session_key& key, caf::strong_actor_ptr session);
-  void remove(const session_key& key);
+  void enter(session_actor& session);
+  /// Takes out that very actor; one that is not in it is none.
+  void remove(session_actor& session);
 
   /// The session's actor, kept alive by the answer, or null.
   caf::strong_actor_ptr find(const session_key& key) const;
+
+  /// The same for a letter that is told at once, or null while letters are
+  /// forwarded to it, which this one must not overtake.
+  caf::strong_actor_ptr find_free(const session_key& key) const;
+
+  /// Counts a letter that is forwarded, until it has arrived.
+  void start_forward(const session_key& key);
+  void arrive(const session_key& key);
+
+  /// Counts up with every session that enters, and with `tick`.
+  std::uint64_t clock() const noexcept {
+    return clock_.load(std::memory_order_relaxed);
+  }
+
+  std::uint64_t tick() noexcept {
+    return clock_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  std::size_t size() const noexcept {
+    return size_.load(std::memory_order_relaxed);
+  }
+
+  std::vector<caf::strong_actor_ptr> all() const;
 
 private:
   static constexpr std::size_t shard_count = 64;
@@ -35,6 +90,8 @@ private:
   struct alignas(64) shard {
     mutable std::mutex mutex;
     std::unordered_multimap<std::size_t, caf::strong_actor_ptr> sessions;
+    // Letters on their way through the app, by session.
+    std::unordered_map<session_key, std::size_t> forwards;
   };
 
   shard& shard_of(std::size_t hash) noexcept {
@@ -46,6 +103,8 @@ private:
   }
 
   std::array<shard, shard_count> shards_;
+  std::atomic<std::size_t> size_{0};
+  std::atomic<std::uint64_t> clock_{0};
 };
 
 } // namespace troupe::actors

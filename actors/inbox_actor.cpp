@@ -65,7 +65,7 @@ void inbox_actor::tell(letter_ptr sent) {
     wake();
     break;
   case inbox::pushed::closed:
-    sent->fail(closed_reason());
+    turn_away(std::move(sent));
     break;
   case inbox::pushed::quiet:
     break;
@@ -79,7 +79,7 @@ void inbox_actor::enqueue(caf::mailbox_element_ptr sent, caf::execution_unit*) {
     wake();
     break;
   case inbox::pushed::closed:
-    carried->fail(closed_reason());
+    turn_away(std::move(carried));
     break;
   case inbox::pushed::quiet:
     break;
@@ -98,9 +98,9 @@ void inbox_actor::handle(letter_ptr received) {
     auto& element = *static_cast<wrapped&>(*received).element;
     if (!ends_actors(element))
       reactivate(element);
-  }
-  else
+  } else {
     receive(std::move(received));
+  }
 }
 
 // Out of memory, or a defect: the letter at hand is dropped, which answers it,
@@ -125,7 +125,7 @@ caf::resumable::resume_result inbox_actor::resume(caf::execution_unit* unit,
     while (!letters.empty() && !getf(is_shutting_down_flag))
       handle_safely(letters.pop_front());
     while (!letters.empty())
-      letters.pop_front()->fail(closed_reason());
+      leave_behind(letters.pop_front());
     if (!getf(is_shutting_down_flag))
       rest();
     const no_timeouts none;
@@ -140,7 +140,8 @@ caf::resumable::resume_result inbox_actor::resume(caf::execution_unit* unit,
 void inbox_actor::on_exit() {
   let_go();
   for (auto left = inbox_.close(); !left.empty();)
-    left.pop_front()->fail(closed_reason());
+    leave_behind(left.pop_front());
+  part();
   shared_->actors.leave(0);
 }
 

@@ -52,6 +52,16 @@ protected:
   /// What letters to this actor get once it is gone.
   virtual error closed_reason() const = 0;
 
+  /// Answers a letter that came when the actor was gone, on any thread.
+  virtual void turn_away(letter_ptr sent) { sent->fail(closed_reason()); }
+
+  /// Answers a letter that came before the actor was gone and was not handled;
+  /// on its own thread.
+  virtual void leave_behind(letter_ptr sent) { turn_away(std::move(sent)); }
+
+  /// Called at the very end, behind all that was left behind.
+  virtual void part() {}
+
   setup& shared() const noexcept { return *shared_; }
 
   const std::shared_ptr<setup>& share() const noexcept { return shared_; }

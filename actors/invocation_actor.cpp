@@ -31,9 +31,12 @@ invocation_actor::invocation_actor(caf::actor_config& config,
 
 void invocation_actor::receive(letter_ptr received) {
   switch (received->kind) {
-  case letter_kind::start_run:
-    run_->view = static_cast<start_run&>(*received).view;
+  case letter_kind::start_run: {
+    auto& granted = static_cast<start_run&>(*received);
+    run_->view = granted.view;
+    run_->session = granted.granted_by;
     return;
+  }
   case letter_kind::append:
     return receive(take_as<append>(std::move(received)));
   case letter_kind::emit: {

@@ -21,12 +21,6 @@ auto rank(const session& row) {
   return rank(row.last_update_time(), row.key().user, row.key().id);
 }
 
-std::string make_cursor(const session& last) {
-  return to_text({last.last_update_time().time_since_epoch().count(),
-                  last.key().user,
-                  last.key().id});
-}
-
 // The page is sorted and handed over where callers' code runs.
 struct finished : call {
   explicit finished(std::shared_ptr<list_gather> from)
@@ -35,12 +29,20 @@ struct finished : call {
 
   void complete() override { gather->finish(); }
 
-  void fail(const error&) override {} // Jobs are not refused.
+  void refuse(error) override {} // Jobs are not refused.
+
+  void fail(const error&) override {}
 
   std::shared_ptr<list_gather> gather;
 };
 
 } // namespace
+
+std::string make_cursor(const session& last) {
+  return to_text({last.last_update_time().time_since_epoch().count(),
+                  last.key().user,
+                  last.key().id});
+}
 
 result<page_start> read_cursor(const std::string& cursor) {
   const auto parsed = parse_json(cursor);

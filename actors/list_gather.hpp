@@ -25,6 +25,9 @@ struct page_start {
 /// Fails with `errc::invalid_argument` on what no `list` gave out.
 result<page_start> read_cursor(const std::string& cursor);
 
+/// The cursor of the page behind `last`.
+std::string make_cursor(const session& last);
+
 /// Thread-safe. Counts its parts: when the last is gone it makes the page and
 /// hands it over, off the owners.
 class list_gather : public std::enable_shared_from_this<list_gather> {

@@ -40,8 +40,11 @@ template struct call_for<event_ptr>;
 template struct call_for<session>;
 template struct call_for<json>;
 template struct call_for<bool>;
+template struct call_for<session_page>;
 
 void append::release() {
+  if (auto* counted = std::exchange(admitted_to, nullptr))
+    counted->leave(bytes);
   if (!admitted_by)
     return;
   as_session(admitted_by).leave(bytes);
@@ -85,6 +88,16 @@ void create::complete() {
 
 void create::fail(const error& why) {
   finish(*this, created_done, result<session>(why));
+}
+
+void get::complete() {
+  renewed.publish();
+  call_for::complete();
+}
+
+void commit::fail(const error& reason) {
+  while (!letters.empty())
+    letters.pop_front()->fail(reason);
 }
 
 void read_state::complete() {

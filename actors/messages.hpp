@@ -1,12 +1,14 @@
 // The whole protocol of the actors, on one page.
 //
-// Waiting only points upward: invocation → session → user → app. An append
-// climbs as far as its delta reaches and comes back as the same letter;
+// Waiting only points upward: invocation → session → user → app → store. An
+// append climbs as far as its delta reaches and comes back as the same letter;
 // look-ups go down from the app, each owner adding what it has, and are
-// answered by the last.
+// answered by the last. Over a store, what an owner has decided goes to the
+// store's queue, in the owner's order, and is answered when it is durable.
 
 #pragma once
 
+#include "troupe/actors/directory.hpp"
 #include "troupe/actors/inbox.hpp"
 #include "troupe/contexts/lane_host.hpp"
 #include "troupe/contexts/run_options.hpp"
@@ -14,12 +16,15 @@
 #include "troupe/core/key.hpp"
 #include "troupe/core/session_request.hpp"
 #include "troupe/core/state.hpp"
+#include "troupe/stores/store.hpp"
 
 #include <caf/actor_control_block.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>
 #include <caf/typed_actor.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -37,11 +42,20 @@ class session_actor;
 class inbox_actor;
 class lane_actor;
 class load_gate;
+struct commit;
 
 enum class letter_kind : std::uint8_t {
-  wrapped,  // a CAF message
-  finished, // a run is over, for whoever waits for it
+  wrapped,     // a CAF message
+  finished,    // a run is over, for whoever waits for it
   shut_down,   // parent → child: end; nothing is under way any more
+  retire,      // child → parent → child → parent: leave memory
+  load,        // owner → store and back
+  reload,      // store → owner: what it holds is out of date
+  leave,       // owner → store: it is no longer in memory
+  read_events, // session → store and back
+  commit,      // session or user → store and back
+  confirm,     // owner → store: an answer waits for what it is based on
+  forward,     // anyone → app → user → session
   append,      // anyone → session, and back to an invocation
   create,      // anyone → app → user → session
   climb,       // session → user and back
@@ -62,8 +76,55 @@ enum class letter_kind : std::uint8_t {
   more_lanes,  // a lane that starts many, to itself
 };
 
-// -- letters to owners
-// ---------------------------------------------------------
+// -- what letters are made of
+// ----------------------------------------------------
+
+/// The keys of an owner, as it sends them down.
+struct root {
+  state_map keys;
+  /// How often what the owner holds had been found out of date when it loaded
+  /// this.
+  std::uint64_t generation = 0;
+};
+
+/// The newest that a session has seen, for its runs to read without a message.
+class session_view {
+public:
+  step_view read() const {
+    const std::lock_guard guard(mutex_);
+    return newest_;
+  }
+
+  /// Unless a newer one is there: `number` counts the session's views.
+  void write(step_view newest, std::uint64_t number) {
+    const std::lock_guard guard(mutex_);
+    if (number < number_)
+      return;
+    newest_ = std::move(newest);
+    number_ = number;
+  }
+
+private:
+  mutable std::mutex mutex_;
+  step_view newest_;
+  std::uint64_t number_ = 0;
+};
+
+/// A view to write once it is durable.
+struct fresh_view {
+  void publish() {
+    if (target)
+      target->write(std::move(newest), number);
+    target.reset();
+  }
+
+  std::shared_ptr<session_view> target;
+  step_view newest;
+  std::uint64_t number = 0;
+  /// Of the roots that it shows.
+  std::uint64_t user_generation = 0;
+  std::uint64_t app_generation = 0;
+};
 
 /// A letter that somebody outside of the actors waits for.
 struct call : letter {
@@ -71,6 +132,9 @@ struct call : letter {
 
   /// Hands the answer to the caller; runs off the owners, once.
   virtual void complete() = 0;
+
+  /// The answer is an error.
+  virtual void refuse(error why) = 0;
 
   /// What the call counts in until it is complete.
   load_gate* gate = nullptr;
@@ -86,9 +150,114 @@ struct call_for : call {
   void complete() override;
   void fail(const error& why) override;
 
+  void refuse(error why) override { outcome = std::move(why); }
+
   result<T> outcome = error(errc::internal, "a call was dropped");
   completion<T> done;
 };
+
+// -- letters to the store's queue
+// ----------------------------------------------
+
+/// What the store's queue knows of an owner in memory. The owner writes all but
+/// `stale` before its first load; from then on only the queue's thread reads
+/// and writes.
+struct live_owner {
+  owner_name name;
+  caf::strong_actor_ptr actor;
+  /// What the owner holds is not what is stored: nothing based on it is
+  /// written or answered until it has loaded again.
+  bool stale = false;
+  /// Counts how often it was.
+  std::uint64_t generation = 0;
+};
+
+/// The owners of one change, session first; those that it has nothing to do
+/// with are null.
+using live_owners = std::array<std::shared_ptr<live_owner>, 3>;
+
+/// Answered by the same letter, to `owner`.
+struct load : letter {
+  load() : letter(letter_kind::load) {}
+
+  void fail(const error&) override {} // Loads are always answered.
+
+  std::shared_ptr<live_owner> owner;
+  load_options options;
+  std::uint64_t generation = 0;
+  /// Of an app or user; nothing if there is none.
+  result<std::optional<stored_scope>> scope = std::nullopt;
+  result<std::optional<stored_session>> session = std::nullopt;
+};
+
+struct leave : letter {
+  leave() : letter(letter_kind::leave) {}
+
+  void fail(const error&) override {}
+
+  std::shared_ptr<live_owner> owner;
+};
+
+/// Events of a session that are not in memory.
+struct read_events : letter {
+  read_events() : letter(letter_kind::read_events) {}
+
+  void fail(const error&) override {}
+
+  std::shared_ptr<live_owner> owner;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  result<std::vector<event_ptr>> events = std::vector<event_ptr>();
+};
+
+/// What an owner has decided, in its order, with the letters to answer.
+struct commit : letter {
+  commit() : letter(letter_kind::commit) {}
+
+  void fail(const error& why) override;
+
+  enum class verdict : std::uint8_t {
+    durable,
+    again,  // nothing was written, since it was based on what is out of date
+    failed, // the outcome is unknown
+  };
+
+  /// First the one who waits for it.
+  std::shared_ptr<live_owner> from;
+  live_owners owners;
+  std::vector<store_change> changes;
+  letter_list letters;
+  /// A letter is refused: that may be due to what is out of date.
+  bool refuses = false;
+  /// Set last, through the queue.
+  bool filled = false;
+  /// For the session's runs, and the owners above that it is based on.
+  fresh_view view;
+  std::shared_ptr<live_owner> seen_user;
+  std::shared_ptr<live_owner> seen_app;
+  verdict outcome = verdict::durable;
+  /// What was refused may have been so on what is out of date.
+  bool refuses_again = false;
+  /// The view shows what is out of date: the runs need another one.
+  bool view_is_stale = false;
+  error why{errc::internal, ""};
+};
+
+/// An answer that leaves the runtime once what it is based on is durable, and
+/// is computed again if that is out of date.
+struct confirm : letter {
+  confirm() : letter(letter_kind::confirm) {}
+
+  void fail(const error& why) override { held->fail(why); }
+
+  live_owners owners;
+  /// To send it to again.
+  caf::strong_actor_ptr app;
+  std::unique_ptr<call> held;
+};
+
+// -- letters that change state
+// ---------------------------------------------------
 
 /// One event on its way. Whoever holds the letter is the only one to touch it.
 struct append : call_for<event_ptr> {
@@ -105,6 +274,17 @@ struct append : call_for<event_ptr> {
     return !changes().share(where).empty();
   }
 
+  /// Whether a wider owner may refuse it.
+  bool has_typed(scope where) const noexcept {
+    return std::ranges::any_of(changes().share(where), is_typed);
+  }
+
+  /// As it was before it was judged.
+  void reset() noexcept {
+    resolved.clear();
+    joined = false;
+  }
+
   /// Takes the letter out of the counts of what is under way.
   void release();
 
@@ -114,9 +294,15 @@ struct append : call_for<event_ptr> {
   std::shared_ptr<event> own;
   std::optional<std::uint64_t> expected_revision;
   std::vector<resolution> resolved;
+  /// Those that it makes in the wider scopes that it touches.
+  std::uint64_t user_revision = 0;
+  std::uint64_t app_revision = 0;
   std::size_t bytes = 0;
   /// Set when the session counted it.
   caf::strong_actor_ptr admitted_by;
+  /// Set while only the runtime counts it, on its way to a session that has to
+  /// be loaded.
+  load_gate* admitted_to = nullptr;
   /// The invocation that waits for it, instead of a caller.
   caf::strong_actor_ptr reply_to;
   /// Which request of the invocation this answers.
@@ -124,7 +310,6 @@ struct append : call_for<event_ptr> {
   lane_actor* lane = nullptr;
   /// Retries that share this one's fate.
   letter_list followers;
-  bool refused = false;
   /// A retry: what it says was or is appended by another letter.
   bool joined = false;
 };
@@ -139,9 +324,11 @@ struct create : append {
   void complete() override;
   void fail(const error& why) override;
 
+  void refuse(error why) override { created = std::move(why); }
+
   session_key key;
-  state_map app;
-  state_map user;
+  root app;
+  root user;
   result<session> created = error(errc::internal, "a call was dropped");
   completion<session> created_done;
 };
@@ -155,13 +342,18 @@ struct climb : letter {
 
   session_actor* from = nullptr; // Waits for this letter.
   std::vector<append*> events;   // Held by the session meanwhile.
+  /// Over a store: enters the store's queue where the climb is decided, and
+  /// is filled when it is back.
+  std::unique_ptr<commit> decided;
   bool touches_app = false;
+  /// Nothing of it was judged: an owner above could not be loaded.
+  std::optional<error> failed;
   std::optional<error> last_refused;
   /// It was the app that refused it: the user has judged its share.
   bool refused_by_app = false;
   /// On the way down.
-  state_map user;
-  state_map app;
+  root user;
+  root app;
 };
 
 struct user_climb : letter {
@@ -171,18 +363,41 @@ struct user_climb : letter {
 
   user_actor* from = nullptr;
   std::vector<std::unique_ptr<climb>> climbs;
-  state_map app;
+  /// As of a climb.
+  std::optional<error> failed;
+  root app;
+};
+
+/// A letter to a session that may have to be loaded for it. As long as one is
+/// on its way, all that comes for the session goes the same way, behind it.
+struct forward : letter {
+  explicit forward(session_directory& counted)
+    : letter(letter_kind::forward),
+      directory(counted) {}
+
+  ~forward() override { directory.arrive(key); }
+
+  void fail(const error& why) override { held->fail(why); }
+
+  session_directory& directory; // Outlives all letters.
+  session_key key;
+  root app;
+  root user;
+  letter_ptr held;
 };
 
 struct get : call_for<session> {
   get() : call_for(letter_kind::get) {}
 
+  void complete() override;
+
   session_key key;
   get_options options;
-  state_map app;
-  state_map user;
+  root app;
+  root user;
   /// Renews the view of the session's runs too.
   bool refresh = false;
+  fresh_view renewed;
 };
 
 /// What all parts of one `list` fill together.
@@ -196,8 +411,8 @@ struct list : letter {
 
   std::shared_ptr<list_gather> gather;
   std::optional<std::string> only_user;
-  state_map app;
-  state_map user;
+  root app;
+  root user;
 };
 
 struct read_state : call_for<json> {
@@ -215,6 +430,8 @@ struct remove : call_for<bool> {
   std::string user;
   std::string id;
   bool done_by_session = false;
+  /// The session's actor has ended.
+  bool gone = false;
   bool for_user_removal = false;
 };
 
@@ -223,6 +440,37 @@ struct remove_user : call_for<bool> {
 
   std::string user;
   bool done_by_user = false;
+  /// The user's actor has ended.
+  bool gone = false;
+};
+
+/// How an owner leaves memory: only its parent lets it go, so that nobody asks
+/// for it meanwhile.
+struct retire : letter {
+  enum class step : std::uint8_t {
+    suggested, // to the child: it has been idle for long, or memory is short
+    asked,     // to the parent, by an idle child
+    granted,   // to the child: nothing more will come from above
+    kept,      // to the child: something is on its way
+    gone,      // to the parent: it has left
+    stayed,    // to the parent: something came meanwhile
+  };
+
+  retire(step now, std::string whose)
+    : letter(letter_kind::retire),
+      at(now),
+      child(std::move(whose)) {}
+
+  void fail(const error& why) override {
+    while (!left.empty())
+      left.pop_front()->fail(why);
+  }
+
+  const step at;
+  const std::string child;
+  /// Of one that is gone: what it did not handle any more, for the one that
+  /// takes its place.
+  letter_list left;
 };
 
 struct shut_down : letter {
@@ -234,39 +482,24 @@ struct shut_down : letter {
 // -- letters of runs
 // -----------------------------------------------------------
 
-/// The newest that a session has seen, for its runs to read without a message.
-class session_view {
-public:
-  step_view read() const {
-    const std::lock_guard guard(mutex_);
-    return newest_;
-  }
-
-  void write(step_view newest) {
-    const std::lock_guard guard(mutex_);
-    newest_ = std::move(newest);
-  }
-
-private:
-  mutable std::mutex mutex_;
-  step_view newest_;
-};
-
 struct start_run : letter {
   start_run() : letter(letter_kind::start_run) {}
 
   void fail(const error& why) override;
 
   session_key key;
-  state_map app;
-  state_map user;
+  root app;
+  root user;
   /// The session that was meant; one that took its place since is another.
+  /// Null: whichever there is.
   const session_actor* session = nullptr;
   caf::strong_actor_ptr invocation;
   run_policy policy = run_policy::queue;
   /// The user's message, appended when the run gets its turn.
   std::unique_ptr<append> message;
   std::shared_ptr<session_view> view;
+  /// On the way back: where its events go.
+  caf::strong_actor_ptr granted_by;
 };
 
 struct end_run : letter {
@@ -276,8 +509,8 @@ struct end_run : letter {
   } // The session is gone, and its runs with it.
 
   session_key key;
-  state_map app;
-  state_map user;
+  root app;
+  root user;
   inbox_actor* invocation = nullptr;
 };
 

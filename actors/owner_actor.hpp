@@ -1,8 +1,10 @@
 // What app, user and session actors have in common: they answer calls, a batch
-// at a time.
+// at a time, and over a store they load what they own before their first
+// letter.
 
 #pragma once
 
+#include "troupe/actors/failure.hpp"
 #include "troupe/actors/inbox_actor.hpp"
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/setup.hpp"
@@ -11,25 +13,28 @@ namespace troupe::actors {
 
 class owner_actor : public inbox_actor {
 public:
-  using inbox_actor::inbox_actor;
+  /// `name` is used over a store alone.
+  owner_actor(caf::actor_config& config,
+              std::shared_ptr<setup> shared,
+              owner_name name);
+
+  /// What the store's queue knows of this owner; null without a store.
+  const std::shared_ptr<live_owner>& live() const noexcept { return live_; }
 
 protected:
-  /// Completes `answered` soon, off this actor, in the order of these calls.
-  void answer(std::unique_ptr<call> answered);
+  // -- letters
+  // -----------------------------------------------------------------
 
-  /// Answers that the session asked for does not exist; callers' code still
-  /// runs off this actor.
-  template <class Letter>
-  void refuse_unknown(std::unique_ptr<Letter> wanted) {
-    error why(errc::not_found,
-              "session " + to_string(wanted->key) + " does not exist");
-    if constexpr (std::is_base_of_v<call, Letter>) {
-      wanted->outcome = std::move(why);
-      answer(std::move(wanted));
-    } else {
-      wanted->fail(why);
-    }
-  }
+  /// Handles one letter, once the owner has loaded what it owns.
+  virtual void handle(letter_ptr received) = 0;
+
+  /// Whether a letter is handled though the owner is not loaded: what comes
+  /// back to it, and what it does not have to be loaded for.
+  virtual bool is_for_now(const letter& received) const noexcept = 0;
+
+  /// Answers a letter that could not be handled, because the owner could not
+  /// be loaded.
+  virtual void refuse(letter_ptr received, const error& why);
 
   /// Called when the letters at hand are handled, before the answers go out.
   virtual void settle() {}
@@ -38,15 +43,76 @@ protected:
   /// goes out.
   virtual void release() = 0;
 
+  // -- over a store
+  // ------------------------------------------------------------
+
+  /// Whether the owner has to wait until it is loaded, or loaded again, before
+  /// it decides anything. Never without a store.
+  bool is_waiting() const noexcept { return live_ && (!loaded_ || stale_); }
+
+  /// Whether nothing is under way that was decided on what is in memory.
+  virtual bool can_load() const noexcept = 0;
+
+  virtual load_options what_to_load() const { return {}; }
+
+  /// Takes what was loaded, without error; letters that waited follow.
+  virtual void install(load& loaded) = 0;
+
+  /// Answers what waits in queues of its own when a load has failed.
+  virtual void refuse_waiting(const error&) {}
+
+  /// What goes down: the keys, and what they are based on.
+  root root_of(const scope_state& state) const {
+    return {state.keys(), generation_};
+  }
+
+  /// Whether letters wait for a load, or a load is under way.
+  bool is_loading() const noexcept { return loading_ || !parked_.empty(); }
+
+  // -- answers
+  // -----------------------------------------------------------------
+
+  /// Completes `answered` soon, off this actor, in the order of these calls.
+  void answer(std::unique_ptr<call> answered);
+
+  /// The same once what it is based on is durable; at once without a store.
+  void
+  confirm(std::unique_ptr<call> held, live_owners owners, owner_actor& app);
+
+  /// Answers that the session asked for does not exist; callers' code still
+  /// runs off this actor.
+  template <class Letter>
+  void refuse_unknown(std::unique_ptr<Letter> wanted) {
+    auto why = unknown_session(wanted->key);
+    if constexpr (std::is_base_of_v<call, Letter>) {
+      wanted->outcome = std::move(why);
+      answer(std::move(wanted));
+    } else {
+      wanted->fail(why);
+    }
+  }
+
+  void receive(letter_ptr received) final;
   void rest() final;
   void let_go() final;
 
   bool is_brief() const noexcept final { return true; }
 
 private:
+  void start_load();
+  void finish_load(std::unique_ptr<load> loaded);
+  void handle_parked();
   void send_answers();
 
   letter_list answered_;
+
+  const std::shared_ptr<live_owner> live_;
+  bool loaded_ = false;
+  bool loading_ = false;
+  // What was loaded is out of date.
+  bool stale_ = false;
+  std::uint64_t generation_ = 0;
+  letter_list parked_;
 };
 
 /// Takes a letter as what its kind says it is.

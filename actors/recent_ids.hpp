@@ -6,9 +6,10 @@
 
 #pragma once
 
+#include "troupe/stores/store.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -19,9 +20,14 @@ public:
   /// Remembers `id` as event number `number` (from 1), and forgets numbers
   /// `kept` and more below it.
   void add(std::string_view id, std::uint64_t number, std::size_t kept) {
+    add(id_hash(id), number, kept);
+  }
+
+  /// The same for an id of which only the `id_hash` is at hand.
+  void add(std::uint32_t hash, std::uint64_t number, std::size_t kept) {
     if ((used_ + 1) * 2 > slots_.size())
       rebuild(number, kept);
-    insert({hash_of(id), static_cast<std::uint32_t>(number)});
+    insert({hash, static_cast<std::uint32_t>(number)});
   }
 
   /// The number of the event with this id, or 0. `has_id` says whether an event
@@ -34,7 +40,7 @@ public:
                      const HasId& has_id) const {
     if (slots_.empty())
       return 0;
-    const auto hash = hash_of(id);
+    const auto hash = id_hash(id);
     for (auto at = hash & mask(); slots_[at].number != 0;
          at = (at + 1) & mask())
       if (slots_[at].hash == hash) {
@@ -49,7 +55,7 @@ public:
   void forget(std::string_view id, std::uint64_t number) noexcept {
     if (slots_.empty())
       return;
-    const auto hash = hash_of(id);
+    const auto hash = id_hash(id);
     const auto low = static_cast<std::uint32_t>(number);
     for (auto at = hash & mask(); slots_[at].number != 0;
          at = (at + 1) & mask())
@@ -65,15 +71,9 @@ private:
     std::uint32_t number = 0; // The low half; 0: free.
   };
 
-  // In a hash: the slot stays, for those that were put behind it, and matches
-  // no
-  // id.
+  // In a hash, of which ids use 31 bits: the slot stays, for those that were
+  // put behind it, and matches no id.
   static constexpr std::uint32_t dropped = std::uint32_t{1} << 31U;
-
-  static std::uint32_t hash_of(std::string_view id) noexcept {
-    return static_cast<std::uint32_t>(std::hash<std::string_view>{}(id))
-           & ~dropped;
-  }
 
   static bool
   is_live(slot each, std::uint64_t newest, std::size_t kept) noexcept {

@@ -19,6 +19,8 @@ struct finished : actors::call {
     shared->calls.enter(0);
   }
 
+  void refuse(error) override {} // The run has ended already.
+
   void complete() override {
     // The caller's code may let go of all else.
     std::exchange(done, nullptr)(std::move(outcome));

@@ -20,6 +20,7 @@ struct run_shared {
   run_options options;
   std::shared_ptr<setup> shared;
   std::shared_ptr<detail::run_control> control;
+  /// Set with the view.
   caf::strong_actor_ptr session;
   /// Where look-ups and turns on the session are asked for; it outlives all
   /// below it.

@@ -2,67 +2,28 @@
 
 #include "troupe/actors/caf_door.hpp"
 #include "troupe/actors/list_gather.hpp"
+#include "troupe/actors/retry.hpp"
+#include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/user_actor.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
 
 namespace troupe::actors {
 
 namespace {
 
-bool has_typed(const append& next, scope where) noexcept {
-  return std::ranges::any_of(next.changes().share(where), is_typed);
+owner_name
+name_of(const setup& shared, const user_names& above, const std::string& id) {
+  return shared.store ? owner_name{above.app, above.user, id} : owner_name{""};
 }
 
-// The last operation on each key.
-std::map<std::string_view, const operation*>
-last_of(std::span<const operation> share) {
-  std::map<std::string_view, const operation*> last;
-  for (const auto& done : share)
-    last[done.name] = &done;
-  return last;
-}
-
-bool is_same(std::span<const operation> stored,
-             std::span<const operation> retry) {
-  if (std::ranges::equal(stored, retry))
-    return true;
-  // What was typed is resolved in the stored event: its key is all that is left
-  // to compare.
-  const bool resolved = std::ranges::any_of(retry, is_typed)
-                        && std::ranges::none_of(stored, is_typed);
-  return std::ranges::equal(last_of(stored),
-                            last_of(retry),
-                            [resolved](const auto& before, const auto& now) {
-                              return before.first == now.first
-                                     && (resolved
-                                         || *before.second == *now.second);
-                            });
-}
-
-// Whether a retry says what the stored event says. Its time and its invocation
-// are those of one attempt, often filled in by the runtime, and do not count.
-bool is_same(const event& stored, const event& retry) {
-  const auto& before = stored.actions;
-  const auto& now = retry.actions;
-  return retry.author == stored.author && retry.branch == stored.branch
-         && retry.content == stored.content && retry.extra == stored.extra
-         && retry.long_running_tool_ids == stored.long_running_tool_ids
-         && now.artifact_delta == before.artifact_delta
-         && now.transfer_to_agent == before.transfer_to_agent
-         && now.escalate == before.escalate
-         && now.skip_summarization == before.skip_summarization
-         && now.extra == before.extra
-         && std::ranges::all_of(
-           std::array{scope::session, scope::user, scope::app},
-           [&](scope where) {
-             return is_same(before.state_delta.share(where),
-                            now.state_delta.share(where));
-           });
+// The letters of `first`, then those of `then`.
+letter_list joined(letter_list first, letter_list then) {
+  while (!then.empty())
+    first.push_back(then.pop_front());
+  return first;
 }
 
 } // namespace
@@ -76,10 +37,11 @@ session_actor::session_actor(caf::actor_config& config,
                              user_actor& user,
                              std::shared_ptr<const user_names> names,
                              std::string id)
-  : owner_actor(config, std::move(shared)),
+  : owner_actor(config, shared, name_of(*shared, *names, id)),
     user_(user),
     names_(std::move(names)),
-    id_(std::move(id)) {}
+    id_(std::move(id)),
+    stored_(shared->store ? std::make_unique<store_side>() : nullptr) {}
 
 bool session_actor::has_key(const session_key& key) const noexcept {
   return id_ == key.id && names_->user == key.user && names_->app == key.app;
@@ -91,19 +53,15 @@ session_key session_actor::key() const {
 
 bool session_actor::enter(std::size_t bytes) noexcept {
   const auto& limits = share()->options;
-  const auto before
-    = held_.fetch_add(one_append + bytes, std::memory_order_relaxed);
-  const auto held = before % one_append;
-  if (before / one_append < limits.session_appends_max
-      && (held == 0 || held + bytes <= limits.session_bytes_max)
+  if (held_.enter(bytes, limits.session_appends_max, limits.session_bytes_max)
       && shared().appends.enter(bytes))
     return true;
-  held_.fetch_sub(one_append + bytes, std::memory_order_relaxed);
+  held_.leave(bytes);
   return false;
 }
 
 void session_actor::leave(std::size_t bytes) noexcept {
-  held_.fetch_sub(one_append + bytes, std::memory_order_relaxed);
+  held_.leave(bytes);
   shared().appends.leave(bytes);
 }
 
@@ -116,103 +74,181 @@ caf::behavior session_actor::make_behavior() {
 }
 
 error session_actor::closed_reason() const {
-  return shared().closing
-           ? error(errc::cancelled, "the runtime has shut down")
-           : error(errc::not_found,
-                   fmt::format("session {} does not exist", to_string(key())));
+  return shared().closing ? closed() : unknown_session(key());
 }
 
-void session_actor::see(state_map user, state_map app) {
+void session_actor::see(root user, root app) {
   seen_user_ = std::move(user);
   seen_app_ = std::move(app);
 }
 
 state_snapshot session_actor::snapshot() const {
-  return {state_.keys(), seen_user_, seen_app_, {}};
+  return {state_.keys(), seen_user_.keys, seen_app_.keys, {}};
 }
 
 // -- what it hears
 // -------------------------------------------------------------
 
-void session_actor::receive(letter_ptr received) {
+bool session_actor::is_for_now(const letter& received) const noexcept {
+  switch (received.kind) {
+  case letter_kind::climb:
+  case letter_kind::commit:
+  case letter_kind::read_events:
+  case letter_kind::retire:
+  case letter_kind::end_run:
+  case letter_kind::shut_down:
+    return true;
+  default:
+    return false;
+  }
+}
+
+void session_actor::handle(letter_ptr received) {
+  if (stored_)
+    last_used_.store(shared().directory.clock(), std::memory_order_relaxed);
   switch (received->kind) {
   case letter_kind::create: {
     auto& first = static_cast<create&>(*received);
     see(std::move(first.user), std::move(first.app));
+    ++creations_;
     return queue_.push_back(std::move(received));
   }
   case letter_kind::append:
   case letter_kind::remove:
     return queue_.push_back(std::move(received));
+  case letter_kind::forward:
+    return receive(take_as<forward>(std::move(received)));
   case letter_kind::climb:
     return receive(take_as<climb>(std::move(received)));
+  case letter_kind::commit:
+    return receive(take_as<struct commit>(std::move(received)));
+  case letter_kind::read_events:
+    return receive(take_as<read_events>(std::move(received)));
   case letter_kind::get:
-    return created_ ? receive(take_as<get>(std::move(received)))
-                    : early_.push_back(std::move(received));
+    return creations_ > 0 && !created_
+             ? early_.push_back(std::move(received))
+             : receive(take_as<get>(std::move(received)));
   case letter_kind::list:
     // Not there before its initial state is.
     return created_ ? receive(take_as<list>(std::move(received))) : void();
   case letter_kind::start_run:
-    return created_ ? receive(take_as<start_run>(std::move(received)))
-                    : early_.push_back(std::move(received));
+    return creations_ > 0 && !created_
+             ? early_.push_back(std::move(received))
+             : receive(take_as<start_run>(std::move(received)));
   case letter_kind::end_run:
     return receive(take_as<end_run>(std::move(received)));
+  case letter_kind::retire:
+    return receive(static_cast<const retire&>(*received));
   case letter_kind::shut_down:
-    shared().directory.remove(key());
+    shared().directory.remove(*this);
     return quit();
   default:
     assert(!"a letter that no session receives");
   }
 }
 
+void session_actor::receive(std::unique_ptr<forward> passed) {
+  see(std::move(passed->user), std::move(passed->app));
+  if (passed->held->kind == letter_kind::append) {
+    auto& next = static_cast<append&>(*passed->held);
+    if (next.admitted_to != nullptr) {
+      // Counted by the runtime already, so never refused here.
+      held_.enter(next.bytes, SIZE_MAX, SIZE_MAX);
+      next.admitted_to = nullptr;
+      next.admitted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
+    }
+  }
+  handle(std::move(passed->held));
+}
+
 void session_actor::receive(std::unique_ptr<climb> answered) {
   climbing_ = false;
+  if (answered->failed) {
+    // Nothing of the batch entered the store's queue.
+    stored_->reserved = nullptr;
+    state_.abandon();
+    for (const auto* undone : accepted_)
+      if (undone->kind == letter_kind::append)
+        ids_.forget(
+          undone->said->id,
+          revision()
+            + static_cast<std::uint64_t>(std::ranges::find(accepted_, undone)
+                                         - accepted_.begin() + 1));
+    accepted_.clear();
+    for (auto& undone : batch_) {
+      undone->refuse(*answered->failed);
+      reply(std::move(undone));
+    }
+    return batch_.clear();
+  }
   see(std::move(answered->user), std::move(answered->app));
   if (answered->last_refused) {
     auto& last = *accepted_.back();
     if (last.touches(scope::session))
       state_.drop_last();
-    last.outcome = std::move(*answered->last_refused);
-    last.refused = true;
-    ids_.forget(last.said->id, log_.size() + accepted_.size());
+    last.refuse(std::move(*answered->last_refused));
+    ids_.forget(last.said->id, revision() + accepted_.size());
     accepted_.pop_back();
   }
   commit();
 }
 
 void session_actor::receive(std::unique_ptr<get> wanted) {
-  see(std::move(wanted->user), std::move(wanted->app));
-  if (wanted->refresh)
-    publish();
-  auto events = log_.slice();
-  if (wanted->options.num_recent_events)
-    events = events.recent(*wanted->options.num_recent_events);
+  see(wanted->user, wanted->app);
+  if (!created_) {
+    wanted->outcome = unknown_session(wanted->key);
+    return confirm(std::move(wanted), owners(false, false), user_.app());
+  }
+  const auto count
+    = std::min<std::uint64_t>(wanted->options.num_recent_events.value_or(
+                                std::numeric_limits<std::size_t>::max()),
+                              revision());
+  if (!reach(revision() - count + 1))
+    return stored_->waiting.push_back(std::move(wanted));
+  if (wanted->refresh && desk_) {
+    wanted->renewed = look();
+    if (!stored_)
+      wanted->renewed.publish();
+  }
+  auto events = log_.slice().recent(count);
   if (wanted->options.after)
     events = events.after(*wanted->options.after);
   wanted->outcome = session(key(),
                             readonly_state(snapshot()),
                             std::move(events),
                             last_update_time_,
-                            log_.size());
-  answer(std::move(wanted));
+                            revision());
+  confirm(std::move(wanted), owners(true, true), user_.app());
 }
 
 void session_actor::receive(std::unique_ptr<list> wanted) {
-  wanted->gather->add(session(
-    key(),
-    readonly_state(
-      {state_.keys(), std::move(wanted->user), std::move(wanted->app), {}}),
-    {},
-    last_update_time_,
-    log_.size()));
+  wanted->gather->add(session(key(),
+                              readonly_state({state_.keys(),
+                                              std::move(wanted->user.keys),
+                                              std::move(wanted->app.keys),
+                                              {}}),
+                              {},
+                              last_update_time_,
+                              revision()));
 }
 
 void session_actor::settle() {
-  while (!climbing_ && !queue_.empty()) {
+  if (stored_ && !is_waiting() && !stored_->again.empty())
+    queue_ = joined(std::exchange(stored_->again, letter_list()),
+                    std::exchange(queue_, letter_list()));
+  if (stored_ && !is_waiting() && (created_ || creations_ == 0))
+    for (auto early = std::exchange(early_, letter_list()); !early.empty();)
+      handle(early.pop_front());
+  while (!is_waiting() && !climbing_ && !queue_.empty()) {
+    if (stored_ && (stored_->removing || stored_->comparing))
+      return;
     if (queue_.front().kind == letter_kind::remove)
-      return finish_remove();
+      return start_remove();
     start_batch();
   }
+  // Nobody has to remember what does not exist.
+  if (stored_ && !created_ && !is_waiting())
+    receive(retire(retire::step::suggested, id_));
 }
 
 // -- appending
@@ -230,8 +266,12 @@ void session_actor::start_batch() {
     auto next = take_as<append>(queue_.pop_front());
     if (join_earlier(next))
       continue;
+    if (stored_ && stored_->comparing) {
+      queue_.push_front(std::move(next));
+      break;
+    }
     const bool undecided
-      = has_typed(*next, scope::user) || has_typed(*next, scope::app);
+      = next->has_typed(scope::user) || next->has_typed(scope::app);
     batch_.push_back(std::move(next));
     auto& last = *batch_.back();
     if (!accept(last, undecided) || !wide)
@@ -249,35 +289,53 @@ void session_actor::start_batch() {
   if (!up)
     return commit();
   climbing_ = true;
+  if (stored_) {
+    up->decided = std::make_unique<struct commit>();
+    stored_->reserved = up->decided.get();
+  }
   user_.tell(std::move(up));
 }
 
+result<void> session_actor::check_existence(const append& next) const {
+  const bool exists
+    = created_ || std::ranges::any_of(accepted_, [](const auto* each) {
+        return each->kind == letter_kind::create;
+      });
+  if (next.kind == letter_kind::create && exists)
+    return error(errc::already_exists,
+                 fmt::format("session {} exists already", to_string(key())));
+  if (next.kind == letter_kind::append && !exists)
+    return unknown_session(key());
+  return {};
+}
+
 result<void> session_actor::check_revision(const append& next) const {
-  const auto revision = log_.size() + accepted_.size();
-  if (!next.expected_revision || *next.expected_revision == revision)
+  const auto now = revision() + accepted_.size();
+  if (!next.expected_revision || *next.expected_revision == now)
     return {};
   return error(errc::conflict,
                fmt::format("session {} is at revision {}, not {}",
                            to_string(key()),
-                           revision,
+                           now,
                            *next.expected_revision));
 }
 
 bool session_actor::accept(append& next, bool undecided) {
-  auto judged = check_revision(next);
+  auto judged = check_existence(next);
+  if (judged)
+    judged = check_revision(next);
   const auto owned = next.changes().share(scope::session);
   if (judged && !owned.empty())
     judged
       = state_.judge(owned, next.resolved, undecided, share()->options.limits);
   if (!judged) {
-    next.outcome = judged.error();
-    next.refused = true;
+    next.refuse(judged.error());
     return false;
   }
   accepted_.push_back(&next);
   if (next.kind == letter_kind::append)
     ids_.add(next.said->id,
-             log_.size() + accepted_.size(),
+             revision() + accepted_.size(),
              share()->options.remembered_ids);
   return true;
 }
@@ -287,33 +345,37 @@ bool session_actor::accept(append& next, bool undecided) {
 bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
   if (retry->kind != letter_kind::append)
     return false;
-  const auto logged = log_.size();
+  const auto logged = revision();
   const auto& id = retry->said->id;
-  const auto number = ids_.find(id,
-                                logged + accepted_.size(),
-                                share()->options.remembered_ids,
-                                [&](std::uint64_t candidate) {
-                                  if (candidate <= logged)
-                                    return log_[candidate - 1]->id == id;
-                                  const auto index = candidate - logged - 1;
-                                  return index < accepted_.size()
-                                         && accepted_[index]->said->id == id;
-                                });
+  const auto number = ids_.find(
+    id,
+    logged + accepted_.size(),
+    share()->options.remembered_ids,
+    [&](std::uint64_t candidate) {
+      if (candidate <= first_)
+        return true; // It takes a look into the store.
+      if (candidate <= logged)
+        return log_[candidate - first_ - 1]->id == id;
+      const auto index = candidate - logged - 1;
+      return index < accepted_.size() && accepted_[index]->said->id == id;
+    });
   if (number == 0)
     return false;
+  if (!reach(number)) {
+    stored_->comparing = true;
+    return false;
+  }
   const bool stored = number <= logged;
-  const auto& original
-    = stored ? *log_[number - 1] : *accepted_[number - logged - 1]->said;
+  const auto& original = stored ? *log_[number - first_ - 1]
+                                : *accepted_[number - logged - 1]->said;
   retry->joined = true;
-  if (!is_same(original, *retry->said)) {
+  if (!is_retry(original, *retry->said)) {
     retry->outcome = error(
       errc::conflict,
       fmt::format("event id '{}' was used before with other content", id));
-    retry->refused = true;
     batch_.push_back(std::move(retry));
   } else if (stored) {
-    retry->outcome = log_[number - 1];
-    retry->refused = true; // It adds nothing.
+    retry->outcome = log_[number - first_ - 1];
     batch_.push_back(std::move(retry));
   } else {
     accepted_[number - logged - 1]->followers.push_back(std::move(retry));
@@ -323,17 +385,22 @@ bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
 
 void session_actor::commit() {
   state_.install();
+  std::vector<store_change> changes;
   for (auto* next : accepted_) {
     last_update_time_ = std::max(last_update_time_, next->said->timestamp);
     if (next->kind == letter_kind::create) {
       finish_create(static_cast<create&>(*next));
-      continue;
+    } else {
+      auto kept = finish_event(*next);
+      log_.push_back(kept);
+      next->outcome = std::move(kept);
     }
-    auto stored = finish_event(*next);
-    log_.push_back(stored);
-    next->outcome = std::move(stored);
+    if (stored_)
+      changes.push_back(change_of(*next, revision()));
   }
   accepted_.clear();
+  if (stored_)
+    return send_to_store(std::move(changes));
   publish();
   for (auto& answered : batch_)
     reply(std::move(answered));
@@ -343,16 +410,23 @@ void session_actor::commit() {
 event_ptr session_actor::finish_event(append& judged) {
   if (judged.resolved.empty())
     return judged.said;
-  if (!judged.own)
+  // Over a store it may have to be judged again, from what was said.
+  if (!judged.own || stored_)
     judged.own = std::make_shared<event>(*judged.said);
   judged.own->actions.state_delta.resolve(judged.resolved);
   return judged.own;
 }
 
+void session_actor::appear() {
+  shared().directory.enter(*this);
+  if (stored_)
+    shared().retirement.note_entry();
+}
+
 void session_actor::finish_create(create& judged) {
   created_ = true;
   // Before the answer, so that whoever has it finds the session.
-  shared().directory.enter(key(), caf::actor_cast<caf::strong_actor_ptr>(this));
+  appear();
 
   // What came too early looks again, behind the answer of the creation.
   while (!early_.empty())
@@ -367,6 +441,8 @@ void session_actor::reply(std::unique_ptr<append> answered) {
     follower->outcome = answered->outcome;
     reply(std::move(follower));
   }
+  if (answered->kind == letter_kind::create)
+    --creations_;
   if (!answered->reply_to)
     return answer(std::move(answered));
   const auto invocation = std::exchange(answered->reply_to, nullptr);
@@ -376,15 +452,27 @@ void session_actor::reply(std::unique_ptr<append> answered) {
 // -- runs
 // ----------------------------------------------------------------------
 
+fresh_view session_actor::look() {
+  return {desk_->view,
+          {snapshot(), log_.slice()},
+          ++desk_->views,
+          seen_user_.generation,
+          seen_app_.generation};
+}
+
+// Over a store a view comes back with the commit that it shows.
 void session_actor::publish() {
-  if (desk_ && !desk_->active.empty())
-    desk_->view->write({snapshot(), log_.slice()});
+  if (desk_ && !desk_->active.empty() && !stored_)
+    look().publish();
 }
 
 void session_actor::receive(std::unique_ptr<start_run> wanted) {
-  see(std::move(wanted->user), std::move(wanted->app));
-  if (wanted->session != this)
-    return wanted->fail(closed_reason());
+  see(wanted->user, wanted->app);
+  if (!created_ || (wanted->session != nullptr && wanted->session != this))
+    return wanted->fail(unknown_session(key()));
+  // A run sees the whole history.
+  if (!reach(1))
+    return stored_->waiting.push_back(std::move(wanted));
   if (!desk_)
     desk_ = std::make_unique<run_desk>();
   if (desk_->active.empty() || wanted->policy == run_policy::interleave)
@@ -400,6 +488,7 @@ void session_actor::grant(std::unique_ptr<start_run> next) {
   desk_->active.push_back(next->invocation);
   publish();
   next->view = desk_->view;
+  next->granted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
   queue_.push_back(std::move(next->message));
   const auto invocation = next->invocation;
   as_inbox(invocation).tell(std::move(next));
@@ -433,25 +522,65 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
 // -- the end
 // -------------------------------------------------------------------
 
-void session_actor::finish_remove() {
+void session_actor::start_remove() {
   auto removal = take_as<remove>(queue_.pop_front());
-  shared().directory.remove(key());
-  quit();
-  if (desk_)
-    for (const auto& active : desk_->active)
-      as_inbox(active).tell(std::make_unique<cancel>(
-        error(errc::cancelled,
-              fmt::format("session {} was deleted", to_string(key())))));
   removal->done_by_session = true;
+  if (!stored_)
+    return finish_remove(std::move(removal));
+  if (removal->for_user_removal) {
+    // The user's own removal follows in the store; here only what is under way
+    // is waited for.
+    if (stored_->commits > 0) {
+      queue_.push_front(std::move(removal));
+      return;
+    }
+    return finish_remove(std::move(removal));
+  }
+  if (!created_) {
+    removal->outcome = false;
+    return user_.tell(std::move(removal));
+  }
+  stored_->removing = true;
+  ++stored_->commits;
+  auto decided = std::make_unique<struct commit>();
+  decided->from = live();
+  decided->owners = owners(false, false);
+  decided->filled = true;
+  store_change change;
+  change.kind = change_kind::remove;
+  change.owner = live()->name;
+  decided->changes.push_back(std::move(change));
+  decided->letters.push_back(std::move(removal));
+  shared().store->push(std::move(decided));
+}
+
+void session_actor::finish_remove(std::unique_ptr<remove> removal) {
+  shared().directory.remove(*this);
+  quit();
+  cancel_runs();
+  removal->outcome = true;
+  removal->gone = true;
   user_.tell(std::move(removal));
+}
+
+void session_actor::cancel_runs() {
+  if (!desk_)
+    return;
+  for (const auto& active : desk_->active)
+    as_inbox(active).tell(std::make_unique<cancel>(
+      error(errc::cancelled,
+            fmt::format("session {} was deleted", to_string(key())))));
 }
 
 void session_actor::release() {
   const auto why = closed_reason();
-  while (!queue_.empty())
-    queue_.pop_front()->fail(why);
-  while (!early_.empty())
-    early_.pop_front()->fail(why);
+  for (auto* letters : {&queue_, &early_})
+    while (!letters->empty())
+      letters->pop_front()->fail(why);
+  if (stored_)
+    for (auto* letters : {&stored_->again, &stored_->waiting})
+      while (!letters->empty())
+        letters->pop_front()->fail(why);
   if (desk_)
     while (!desk_->waiting.empty())
       desk_->waiting.pop_front()->fail(why);

@@ -2,7 +2,10 @@
 // sequencer of everything appended to it.
 //
 // Session keys live here; `user:` and `app:` keys climb to their owners,
-// `temp:` keys never arrive. See docs/architecture.md, "The climb".
+// `temp:` keys never arrive. See docs/architecture.md, "The climb". Over a
+// store, what is decided goes to the store's queue and its callers are answered
+// when it comes back; a session that does not exist has an actor as long as
+// somebody asks for it.
 
 #pragma once
 
@@ -42,19 +45,38 @@ public:
   /// Sends a look-up to the app, where all of them start.
   void ask_app(letter_ptr wanted);
 
+  /// When it was last used, on the clock of the directory. Thread-safe.
+  std::uint64_t last_used() const noexcept {
+    return last_used_.load(std::memory_order_relaxed);
+  }
+
   caf::behavior make_behavior() override;
 
 protected:
-  void receive(letter_ptr received) override;
+  void handle(letter_ptr received) override;
+  bool is_for_now(const letter& received) const noexcept override;
   void settle() override;
   void release() override;
   error closed_reason() const override;
+  void turn_away(letter_ptr sent) override;
+  void leave_behind(letter_ptr sent) override;
+  void part() override;
+
+  bool can_load() const noexcept override;
+  load_options what_to_load() const override;
+  void install(load& loaded) override;
+  void refuse_waiting(const error& why) override;
+  void refuse(letter_ptr received, const error& why) override;
 
 private:
   // -- what it hears
   // -----------------------------------------------------------
 
   void receive(std::unique_ptr<climb> answered);
+  void receive(std::unique_ptr<struct commit> answered);
+  void receive(std::unique_ptr<read_events> answered);
+  void receive(std::unique_ptr<forward> passed);
+  void receive(const retire& wished);
   void receive(std::unique_ptr<get> wanted);
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<start_run> wanted);
@@ -63,25 +85,48 @@ private:
   // -- appending
   // ---------------------------------------------------------------
 
+  // The number of the newest event.
+  std::uint64_t revision() const noexcept { return first_ + log_.size(); }
+
   void start_batch();
   bool accept(append& next, bool undecided);
+  result<void> check_existence(const append& next) const;
   result<void> check_revision(const append& next) const;
+  // Whether the letter is done with, as far as the session is concerned.
   bool join_earlier(std::unique_ptr<append>& retry);
   void commit();
+  store_change change_of(const append& decided, std::uint64_t number) const;
   event_ptr finish_event(append& judged);
   void reply(std::unique_ptr<append> answered);
   void finish_create(create& judged);
+  // In the directory.
+  void appear();
+
+  // -- over a store
+  // ------------------------------------------------------------
+
+  void reply_behind_fresh_view(letter_list answered);
+  void send_to_store(std::vector<store_change> changes);
+  live_owners owners(bool user, bool app) const;
+  // Whether the events from number `first` on are in memory; fetches them if
+  // not.
+  bool reach(std::uint64_t first);
+  void forget_old_events();
+  bool is_idle() const noexcept;
 
   // -- runs
   // --------------------------------------------------------------------
 
   void grant(std::unique_ptr<start_run> next);
+  fresh_view look();
   void publish();
 
-  void finish_remove();
+  void start_remove();
+  void finish_remove(std::unique_ptr<remove> removal);
+  void cancel_runs();
 
   // The owners above send their roots in order, so what comes later is newer.
-  void see(state_map user, state_map app);
+  void see(root user, root app);
   state_snapshot snapshot() const;
 
   // Who sits at this session's runs; most sessions have none.
@@ -89,6 +134,28 @@ private:
     std::vector<caf::strong_actor_ptr> active;
     letter_list waiting;
     std::shared_ptr<session_view> view = std::make_shared<session_view>();
+    std::uint64_t views = 0;
+  };
+
+  // What a session over a store has besides.
+  struct store_side {
+    // Decided and not answered yet.
+    std::size_t commits = 0;
+    // Of those, in their order: what has to be decided again.
+    letter_list again;
+    // The place of the batch under way, where its climb was decided.
+    struct commit* reserved = nullptr;
+    // What waits for events that are not in memory.
+    letter_list waiting;
+    bool fetching = false;
+    bool removing = false;
+    // An append may repeat an event that is not in memory.
+    bool comparing = false;
+    bool asked_to_retire = false;
+    // Once retired: where letters that come too late are sent, and those that
+    // came before the end.
+    caf::strong_actor_ptr successor;
+    letter_list left;
   };
 
   user_actor& user_; // Ends after its sessions.
@@ -96,28 +163,30 @@ private:
   const std::string id_;
 
   scope_state state_;
+  // The newest events; those before are in the store alone.
+  std::uint64_t first_ = 0;
   event_log log_;
   recent_ids ids_;
   timestamp last_update_time_{};
   // The newest that this session has seen of the wider owners.
-  state_map seen_user_;
-  state_map seen_app_;
+  root seen_user_;
+  root seen_app_;
 
-  letter_list queue_; // Appends and removals in their order.
+  letter_list queue_; // Appends, creations and removals in their order.
   // The batch under way: all its letters, and those of them that were accepted.
   std::vector<std::unique_ptr<append>> batch_;
   std::vector<append*> accepted_;
   bool climbing_ = false;
   // Until the creation is committed, look-ups wait.
   bool created_ = false;
+  std::size_t creations_ = 0;
   letter_list early_;
 
   std::unique_ptr<run_desk> desk_;
+  const std::unique_ptr<store_side> stored_;
 
-  // Appends under way and their bytes in one word, as in `load_gate`; counted
-  // by whoever tells them.
-  static constexpr std::uint64_t one_append = std::uint64_t{1} << 36U;
-  std::atomic<std::uint64_t> held_{0};
+  load_count held_; // Appends under way, counted by whoever tells them.
+  std::atomic<std::uint64_t> last_used_{0};
 };
 
 session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept;

@@ -1,6 +1,6 @@
 #include "troupe/actors/session_letters.hpp"
 
-#include <fmt/format.h>
+#include "troupe/actors/failure.hpp"
 
 namespace troupe::actors {
 
@@ -22,29 +22,46 @@ event_ptr as_shared(event_ptr said) {
   return said;
 }
 
+// Where an append goes: to the session, or, while that is not in memory, to its
+// app, with the key.
+struct destination {
+  caf::strong_actor_ptr session;
+  caf::strong_actor_ptr app;
+  session_key key;
+};
+
 // A key that needs no trimming is used as it is.
-result<caf::strong_actor_ptr> find_session(const setup& shared,
-                                           const session_key& key) {
-  if (auto found = shared.directory.find(key))
-    return found;
+result<destination> find_session(setup& shared, const session_key& key) {
+  if (auto found = shared.directory.find_free(key))
+    return destination{std::move(found), {}, {}};
   auto checked = check_key(key);
   if (!checked)
     return checked.error();
-  if (auto found = shared.directory.find(*checked))
-    return found;
-  return error(errc::not_found,
-               fmt::format("session {} does not exist", to_string(*checked)));
+  if (auto found = shared.directory.find_free(*checked))
+    return destination{std::move(found), {}, {}};
+  auto app = shared.store ? app_of(shared, checked->app) : nullptr;
+  if (!app)
+    return shared.closing ? closed() : unknown_session(*checked);
+  return destination{{}, std::move(app), std::move(*checked)};
 }
 
 } // namespace
 
-bool enter(call& wanted, setup& shared) {
+bool enter(setup& shared) {
   // Counted before the look: shutting down waits for what is counted.
-  wanted.gate = &shared.calls;
   shared.calls.enter(0);
   if (!shared.closing)
     return true;
-  wanted.fail({errc::cancelled, "the runtime has shut down"});
+  shared.calls.leave(0);
+  return false;
+}
+
+bool enter(call& wanted, setup& shared) {
+  if (enter(shared)) {
+    wanted.gate = &shared.calls;
+    return true;
+  }
+  wanted.fail(closed());
   return false;
 }
 
@@ -105,18 +122,26 @@ void append_event(setup& shared,
   if (is_partial(said))
     return done(as_shared(std::move(said)));
   if (shared.closing)
-    return done(error(errc::cancelled, "the runtime has shut down"));
-  const auto session = find_session(shared, key);
-  if (!session)
-    return done(session.error());
+    return done(closed());
+  auto found = find_session(shared, key);
+  if (!found)
+    return done(found.error());
   auto letter = make_append(std::move(said), options, shared);
   if (!letter)
     return done(letter.error());
-  auto& receiver = as_session(*session);
-  if (auto admitted = admit(**letter, receiver, shared); !admitted)
+  const auto admitted = found->session
+                          ? admit(**letter, as_session(found->session), shared)
+                          : admit(**letter, shared);
+  if (!admitted)
     return done(admitted.error());
   (*letter)->done = std::move(done);
-  receiver.tell(std::move(*letter));
+  if (found->session)
+    return as_inbox(found->session).tell(std::move(*letter));
+  shared.directory.start_forward(found->key);
+  auto passed = std::make_unique<forward>(shared.directory);
+  passed->key = std::move(found->key);
+  passed->held = std::move(*letter);
+  as_inbox(found->app).tell(std::move(passed));
 }
 
 template void append_event<event>(setup&,

@@ -10,8 +10,12 @@
 
 namespace troupe::actors {
 
-/// Counts a call as under way until it is complete. Whether it may be told:
-/// once the runtime is closing it is failed instead.
+/// Counts a call as under way. Whether it may go on: once the runtime is
+/// closing it is not counted.
+bool enter(setup& shared);
+
+/// The same until the call is complete; once the runtime is closing it is
+/// failed.
 bool enter(call& wanted, setup& shared);
 
 /// Each checks its input and fails with `errc::invalid_argument` (or

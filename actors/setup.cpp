@@ -1,12 +1,27 @@
 #include "troupe/actors/setup.hpp"
 
 #include "troupe/actors/scheduler.hpp"
+#include "troupe/actors/store_queue.hpp"
 
 namespace troupe::actors {
 
+setup::setup(caf::actor_system& on,
+             std::shared_ptr<troupe::environment> time_and_ids,
+             setup_options chosen)
+  : system(on),
+    environment(std::move(time_and_ids)),
+    options(chosen),
+    appends(chosen.runtime_appends_max, chosen.runtime_bytes_max),
+    calls(SIZE_MAX, SIZE_MAX),
+    actors(SIZE_MAX, SIZE_MAX),
+    runs(chosen.runs_max, SIZE_MAX),
+    senders(SIZE_MAX, SIZE_MAX),
+    tools(chosen.tool_threads) {}
+
+setup::~setup() = default;
+
 void load_gate::leave(std::size_t bytes) noexcept {
-  const auto before = held_.fetch_sub(one + bytes, std::memory_order_seq_cst);
-  if (before >> bytes_bits == 1 && awaited_.load(std::memory_order_seq_cst)) {
+  if (held_.leave(bytes) && awaited_.load(std::memory_order_seq_cst)) {
     // Under the lock, so that the waiter cannot miss it between its look and
     // its sleep.
     const std::lock_guard guard(mutex_);
@@ -27,8 +42,7 @@ void schedule(setup& shared, caf::resumable* job) {
 void load_gate::wait_until_empty() {
   std::unique_lock guard(mutex_);
   awaited_.store(true, std::memory_order_seq_cst);
-  empty_.wait(guard,
-              [this] { return held_.load(std::memory_order_seq_cst) == 0; });
+  empty_.wait(guard, [this] { return held_.empty(); });
 }
 
 } // namespace troupe::actors

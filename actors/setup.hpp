@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/actors/directory.hpp"
+#include "troupe/actors/retirement.hpp"
 #include "troupe/actors/tool_pool.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/core/scope_state.hpp"
@@ -11,6 +12,7 @@
 #include <caf/fwd.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +20,39 @@
 #include <mutex>
 
 namespace troupe::actors {
+
+/// Pieces of work and their bytes, in one word: an append passes two counts,
+/// and each atomic operation on a shared line costs as much as a hop.
+class load_count {
+public:
+  /// Counts one piece, and says whether it is within the limits. The first one
+  /// always is. Who gets false leaves again.
+  bool enter(std::size_t bytes,
+             std::size_t count_max,
+             std::size_t bytes_max) noexcept {
+    const auto before = held_.fetch_add(one + bytes, std::memory_order_acq_rel);
+    const auto held = before & bytes_mask;
+    return before >> bytes_bits < count_max
+           && (held == 0 || held + bytes <= bytes_max);
+  }
+
+  /// Whether that was the last piece.
+  bool leave(std::size_t bytes) noexcept {
+    return held_.fetch_sub(one + bytes, std::memory_order_seq_cst) >> bytes_bits
+           == 1;
+  }
+
+  bool empty() const noexcept {
+    return held_.load(std::memory_order_seq_cst) == 0;
+  }
+
+private:
+  static constexpr unsigned bytes_bits = 36;
+  static constexpr std::uint64_t one = std::uint64_t{1} << bytes_bits;
+  static constexpr std::uint64_t bytes_mask = one - 1;
+
+  std::atomic<std::uint64_t> held_{0};
+};
 
 /// Counts work by pieces and bytes, refuses more than its limits, and lets one
 /// thread wait for the end of it.
@@ -27,12 +62,9 @@ public:
     : count_max_(count_max),
       bytes_max_(bytes_max) {}
 
-  /// Whether one piece of `bytes` may enter. The first one always may.
+  /// Whether one piece of `bytes` may enter.
   bool enter(std::size_t bytes) noexcept {
-    const auto before = held_.fetch_add(one + bytes, std::memory_order_acq_rel);
-    const auto held = before & bytes_mask;
-    if (before >> bytes_bits < count_max_
-        && (held == 0 || held + bytes <= bytes_max_))
+    if (held_.enter(bytes, count_max_, bytes_max_))
       return true;
     leave(bytes);
     return false;
@@ -44,15 +76,9 @@ public:
   void wait_until_empty();
 
 private:
-  // Both counts in one word: an append passes two gates, and each atomic
-  // operation on a shared line costs as much as a hop.
-  static constexpr unsigned bytes_bits = 36;
-  static constexpr std::uint64_t one = std::uint64_t{1} << bytes_bits;
-  static constexpr std::uint64_t bytes_mask = one - 1;
-
   const std::size_t count_max_;
   const std::size_t bytes_max_;
-  std::atomic<std::uint64_t> held_{0};
+  load_count held_;
   std::atomic<bool> awaited_{false};
   std::mutex mutex_;
   std::condition_variable empty_;
@@ -67,27 +93,29 @@ struct setup_options {
   std::size_t remembered_ids = 0;
   std::size_t tool_threads = 0;
   std::size_t runs_max = 0;
+  std::size_t events_kept = 0;
+  std::size_t live_sessions_max = 0;
+  std::chrono::nanoseconds session_idle_max{};
 };
+
+class store_queue;
 
 /// Kept alive by every actor.
 struct setup : std::enable_shared_from_this<setup> {
   setup(caf::actor_system& on,
         std::shared_ptr<troupe::environment> time_and_ids,
-        setup_options chosen)
-    : system(on),
-      environment(std::move(time_and_ids)),
-      options(chosen),
-      appends(chosen.runtime_appends_max, chosen.runtime_bytes_max),
-      calls(SIZE_MAX, SIZE_MAX),
-      actors(SIZE_MAX, SIZE_MAX),
-      runs(chosen.runs_max, SIZE_MAX),
-      senders(SIZE_MAX, SIZE_MAX),
-      tools(chosen.tool_threads) {}
+        setup_options chosen);
+  ~setup();
 
   caf::actor_system& system;
   const std::shared_ptr<troupe::environment> environment;
   const setup_options options;
+  /// Where state is kept; null when it is in memory alone. Set before the first
+  /// actor, stopped after the last.
+  std::unique_ptr<store_queue> store;
+  app_directory apps;
   session_directory directory;
+  actors::retirement retirement{*this};
   /// Appends under way, all sessions together.
   load_gate appends;
   /// Calls of the session service other than appends, from entry to answer.

@@ -4,26 +4,17 @@
 #include "troupe/actors/caf_door.hpp"
 #include "troupe/actors/list_gather.hpp"
 #include "troupe/actors/spawn.hpp"
-
-#include <fmt/format.h>
+#include "troupe/actors/store_queue.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
 
-namespace {
-
-bool has_typed(const append& next, scope where) noexcept {
-  return std::ranges::any_of(next.changes().share(where), is_typed);
-}
-
-} // namespace
-
 user_actor::user_actor(caf::actor_config& config,
                        std::shared_ptr<setup> shared,
                        app_actor& app,
                        std::shared_ptr<const user_names> names)
-  : owner_actor(config, std::move(shared)),
+  : owner_actor(config, std::move(shared), owner_name{names->app, names->user}),
     app_(app),
     names_(std::move(names)) {}
 
@@ -31,45 +22,103 @@ void user_actor::ask_app(letter_ptr wanted) {
   app_.tell(std::move(wanted));
 }
 
+owner_actor& user_actor::app() const noexcept {
+  return app_;
+}
+
 caf::behavior user_actor::make_behavior() {
   return closed_door();
 }
 
 error user_actor::closed_reason() const {
-  return {errc::cancelled, "the runtime is shutting down"};
+  return closed();
 }
 
-void user_actor::receive(letter_ptr received) {
+bool user_actor::is_for_now(const letter& received) const noexcept {
+  switch (received.kind) {
+  case letter_kind::user_climb:
+  case letter_kind::commit:
+  case letter_kind::retire:
+  case letter_kind::shut_down:
+    return true;
+  case letter_kind::remove:
+    return static_cast<const remove&>(received).done_by_session;
+  default:
+    return false;
+  }
+}
+
+void user_actor::handle(letter_ptr received) {
   switch (received->kind) {
   case letter_kind::climb:
     return queue_.push_back(std::move(received));
   case letter_kind::user_climb:
     return receive(take_as<user_climb>(std::move(received)));
+  case letter_kind::commit:
+    return receive(take_as<struct commit>(std::move(received)));
   case letter_kind::create:
     return receive(take_as<create>(std::move(received)));
   case letter_kind::get:
     return pass_down(take_as<get>(std::move(received)));
+  case letter_kind::forward:
+    return pass_down(take_as<forward>(std::move(received)));
   case letter_kind::start_run:
     return pass_down(take_as<start_run>(std::move(received)));
   case letter_kind::end_run:
     return pass_down(take_as<end_run>(std::move(received)));
   case letter_kind::list:
     return receive(take_as<list>(std::move(received)));
-  case letter_kind::read_state: {
-    auto wanted = take_as<read_state>(std::move(received));
-    wanted->keys = state_.keys();
-    return answer(std::move(wanted));
-  }
+  case letter_kind::read_state:
+    return receive(take_as<read_state>(std::move(received)));
   case letter_kind::remove:
     return receive(take_as<remove>(std::move(received)));
   case letter_kind::remove_user:
     return receive(take_as<remove_user>(std::move(received)));
+  case letter_kind::retire:
+    return receive(static_cast<retire&>(*received));
   case letter_kind::shut_down:
     for (const auto& [id, known] : sessions_)
       as_inbox(known.session).tell(std::make_unique<shut_down>());
     return quit();
   default:
     assert(!"a letter that no user receives");
+  }
+}
+
+// -- loading
+// -------------------------------------------------------------------
+
+void user_actor::install(load& loaded) {
+  auto& found = *loaded.scope;
+  exists_ = found.has_value();
+  state_ = found ? scope_state(std::move(found->keys), found->revision)
+                 : scope_state();
+}
+
+void user_actor::refuse_waiting(const error& why) {
+  for (auto waiting = std::exchange(queue_, letter_list()); !waiting.empty();)
+    refuse(waiting.pop_front(), why);
+}
+
+void user_actor::refuse(letter_ptr received, const error& why) {
+  switch (received->kind) {
+  case letter_kind::climb: {
+    auto undone = take_as<climb>(std::move(received));
+    undone->failed = why;
+    auto& session = *undone->from;
+    return session.tell(std::move(undone));
+  }
+  case letter_kind::end_run:
+    // Has to arrive, and needs no state.
+    return handle(std::move(received));
+  case letter_kind::remove_user: {
+    // Its parent waits for it.
+    auto removal = take_as<remove_user>(std::move(received));
+    removal->outcome = why;
+    return app_.tell(std::move(removal));
+  }
+  default:
+    return received->fail(why);
   }
 }
 
@@ -83,10 +132,12 @@ void user_actor::judge(climb& next) {
       continue;
     auto judged = state_.judge(owned,
                                passing->resolved,
-                               has_typed(*passing, scope::app),
+                               passing->has_typed(scope::app),
                                share()->options.limits);
-    if (judged)
+    if (judged) {
+      passing->user_revision = state_.judged_revision();
       continue;
+    }
     // Only a typed operation is refused, and its event is the last of the
     // batch.
     assert(passing == next.events.back());
@@ -103,7 +154,12 @@ void user_actor::judge(climb& next) {
 // Commits at once what reaches no further than here; from the first batch on
 // that reaches the app, everything goes up.
 void user_actor::settle() {
-  if (climbing_)
+  if (removal_ && sessions_.empty() && !climbing_)
+    return finish_remove_user();
+  // Without sessions there is nothing to be remembered for.
+  if (live() && is_idle() && !std::exchange(asked_to_retire_, true))
+    app_.tell(std::make_unique<retire>(retire::step::asked, names_->user));
+  if (climbing_ || is_waiting())
     return;
   std::unique_ptr<user_climb> up;
   while (!queue_.empty()) {
@@ -111,6 +167,8 @@ void user_actor::settle() {
     judge(*next);
     if (!up && !next->touches_app) {
       state_.install();
+      if (live())
+        shared().store->push(std::move(next->decided));
       send_down(std::move(next));
       continue;
     }
@@ -119,22 +177,25 @@ void user_actor::settle() {
       up->from = this;
     }
     const bool undecided
-      = !next->events.empty() && has_typed(*next->events.back(), scope::app);
+      = !next->events.empty() && next->events.back()->has_typed(scope::app);
     up->climbs.push_back(std::move(next));
     if (undecided)
       break;
   }
-  if (!up) {
-    if (removal_)
-      finish_remove_user();
+  if (!up)
     return;
-  }
   climbing_ = true;
   app_.tell(std::move(up));
 }
 
 void user_actor::receive(std::unique_ptr<user_climb> answered) {
   climbing_ = false;
+  if (answered->failed) {
+    state_.abandon();
+    for (auto& undone : answered->climbs)
+      refuse(std::move(undone), *answered->failed);
+    return;
+  }
   seen_app_ = std::move(answered->app);
   // The app can have refused the very last event alone.
   auto& last = *answered->climbs.back();
@@ -146,7 +207,7 @@ void user_actor::receive(std::unique_ptr<user_climb> answered) {
 }
 
 void user_actor::send_down(std::unique_ptr<climb> answered) {
-  answered->user = state_.keys();
+  answered->user = root_of(state_);
   answered->app = seen_app_;
   auto& session = *answered->from;
   session.tell(std::move(answered));
@@ -155,33 +216,46 @@ void user_actor::send_down(std::unique_ptr<climb> answered) {
 // -- look-ups
 // ------------------------------------------------------------------
 
+user_actor::child* user_actor::find_child(const std::string& id) {
+  if (live())
+    return &open_child(id);
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+user_actor::child& user_actor::open_child(const std::string& id) {
+  auto& known = sessions_[id];
+  if (!known.session)
+    known.session
+      = spawn_actor<session_actor>(shared().system, share(), *this, names_, id);
+  return known;
+}
+
 void user_actor::receive(std::unique_ptr<create> wanted) {
   seen_app_ = wanted->app;
-  auto& known = sessions_[wanted->key.id];
+  exists_ = true;
+  auto& known = open_child(wanted->key.id);
   if (known.parked)
     return known.parked->push_back(std::move(wanted));
-  if (known.session) {
-    wanted->created
-      = error(errc::already_exists,
-              fmt::format("session {} exists already", to_string(wanted->key)));
-    return answer(std::move(wanted));
-  }
-  known.session = spawn_actor<session_actor>(
-    shared().system, share(), *this, names_, wanted->key.id);
-  wanted->user = state_.keys();
+  wanted->user = root_of(state_);
   as_inbox(known.session).tell(std::move(wanted));
 }
 
 template <class Letter>
 void user_actor::pass_down(std::unique_ptr<Letter> wanted) {
   seen_app_ = wanted->app;
-  const auto found = sessions_.find(wanted->key.id);
-  if (found == sessions_.end())
+  auto* const known = find_child(wanted->key.id);
+  if (known == nullptr)
     return refuse_unknown(std::move(wanted));
-  if (found->second.parked)
-    return found->second.parked->push_back(std::move(wanted));
-  wanted->user = state_.keys();
-  as_inbox(found->second.session).tell(std::move(wanted));
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  wanted->user = root_of(state_);
+  as_inbox(known->session).tell(std::move(wanted));
+}
+
+void user_actor::receive(std::unique_ptr<read_state> wanted) {
+  wanted->keys = state_.keys();
+  confirm(std::move(wanted), {nullptr, live(), nullptr}, app_);
 }
 
 void user_actor::receive(std::unique_ptr<list> wanted) {
@@ -191,9 +265,73 @@ void user_actor::receive(std::unique_ptr<list> wanted) {
       continue;
     auto part = std::make_unique<list>(wanted->gather);
     part->app = wanted->app;
-    part->user = state_.keys();
+    part->user = root_of(state_);
     as_inbox(known.session).tell(std::move(part));
   }
+}
+
+// -- leaving memory
+// ------------------------------------------------------------
+
+// To the session that takes the place of one that has left memory.
+void user_actor::pass_on(letter_ptr left, const std::string& id) {
+  auto passed = std::make_unique<forward>(shared().directory);
+  passed->key = {names_->app, names_->user, id};
+  shared().directory.start_forward(passed->key);
+  passed->app = seen_app_;
+  passed->held = std::move(left);
+  owner_actor::receive(std::move(passed));
+}
+
+void user_actor::receive(retire& wished) {
+  switch (wished.at) {
+  case retire::step::asked: {
+    const auto found = sessions_.find(wished.child);
+    if (found == sessions_.end())
+      return; // Removed meanwhile.
+    auto& known = found->second;
+    const bool busy = known.parked != nullptr;
+    if (!busy)
+      known.parked = std::make_unique<letter_list>();
+    as_inbox(known.session)
+      .tell(std::make_unique<retire>(
+        busy ? retire::step::kept : retire::step::granted, wished.child));
+    return;
+  }
+  case retire::step::gone: {
+    const auto found = sessions_.find(wished.child);
+    auto parked = std::move(found->second.parked);
+    sessions_.erase(found);
+    // These came before those that were parked.
+    for (auto& left = wished.left; !left.empty();)
+      pass_on(left.pop_front(), wished.child);
+    unpark(std::move(parked));
+    break;
+  }
+  case retire::step::stayed:
+    unpark(std::move(sessions_.at(wished.child).parked));
+    break;
+  case retire::step::granted:
+    asked_to_retire_ = false;
+    if (!is_idle()) {
+      app_.tell(std::make_unique<retire>(retire::step::stayed, names_->user));
+      return;
+    }
+    app_.tell(std::make_unique<retire>(retire::step::gone, names_->user));
+    return quit();
+  case retire::step::kept:
+    asked_to_retire_ = false;
+    return;
+  case retire::step::suggested:
+    return;
+  }
+  if (removal_)
+    remove_sessions();
+}
+
+bool user_actor::is_idle() const noexcept {
+  return sessions_.empty() && queue_.empty() && !climbing_ && !removal_
+         && !is_loading();
 }
 
 // -- removing
@@ -202,37 +340,41 @@ void user_actor::receive(std::unique_ptr<list> wanted) {
 void user_actor::receive(std::unique_ptr<remove> wanted) {
   if (wanted->done_by_session)
     return finish_remove(std::move(wanted));
-  const auto found = sessions_.find(wanted->id);
-  if (found == sessions_.end()) {
+  auto* const known = find_child(wanted->id);
+  if (known == nullptr) {
     wanted->outcome = false;
     return answer(std::move(wanted));
   }
-  if (found->second.parked)
-    return found->second.parked->push_back(std::move(wanted));
-  found->second.parked = std::make_unique<letter_list>();
-  as_inbox(found->second.session).tell(std::move(wanted));
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  known->parked = std::make_unique<letter_list>();
+  as_inbox(known->session).tell(std::move(wanted));
 }
 
 void user_actor::finish_remove(std::unique_ptr<remove> removed) {
   const auto found = sessions_.find(removed->id);
   auto parked = std::move(found->second.parked);
-  sessions_.erase(found);
-  if (!removed->for_user_removal) {
-    removed->outcome = true;
+  if (removed->gone)
+    sessions_.erase(found);
+  if (!removed->for_user_removal)
     answer(std::move(removed));
-  }
-  while (!parked->empty()) {
-    auto next = parked->pop_front();
-    renew(*next);
-    receive(std::move(next));
-  }
+  unpark(std::move(parked));
   // What was created again behind its removal goes with the rest.
   if (removal_)
     remove_sessions();
 }
 
+void user_actor::unpark(std::unique_ptr<letter_list> parked) {
+  while (parked && !parked->empty()) {
+    auto next = parked->pop_front();
+    renew(*next);
+    owner_actor::receive(std::move(next));
+  }
+}
+
 // What was parked came with the app's root of that time; events may have come
-// down since.
+// down since. It is not asked for again, since then it would stand behind what
+// came later.
 void user_actor::renew(letter& parked) const {
   switch (parked.kind) {
   case letter_kind::create:
@@ -240,6 +382,9 @@ void user_actor::renew(letter& parked) const {
     break;
   case letter_kind::get:
     static_cast<get&>(parked).app = seen_app_;
+    break;
+  case letter_kind::forward:
+    static_cast<forward&>(parked).app = seen_app_;
     break;
   case letter_kind::start_run:
     static_cast<start_run&>(parked).app = seen_app_;
@@ -272,8 +417,31 @@ void user_actor::remove_sessions() {
 // Once the last session is gone nothing can climb here any more, and the app
 // sends nobody before it has this answer.
 void user_actor::finish_remove_user() {
-  if (!sessions_.empty())
+  if (live()) {
+    if (std::exchange(removing_, true))
+      return;
+    auto decided = std::make_unique<struct commit>();
+    decided->from = live();
+    decided->filled = true;
+    store_change change;
+    change.kind = change_kind::remove_user;
+    change.owner = live()->name;
+    decided->changes.push_back(std::move(change));
+    shared().store->push(std::move(decided));
     return;
+  }
+  removal_->outcome = true;
+  removal_->gone = true;
+  quit();
+  app_.tell(std::move(removal_));
+}
+
+void user_actor::receive(std::unique_ptr<struct commit> answered) {
+  if (answered->outcome == commit::verdict::durable)
+    removal_->outcome = exists_;
+  else
+    removal_->outcome = answered->why;
+  removal_->gone = true;
   quit();
   app_.tell(std::move(removal_));
 }

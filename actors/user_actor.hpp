@@ -25,22 +25,41 @@ public:
   /// Sends a look-up to the app, where all of them start.
   void ask_app(letter_ptr wanted);
 
+  owner_actor& app() const noexcept;
+
   caf::behavior make_behavior() override;
 
 protected:
-  void receive(letter_ptr received) override;
+  void handle(letter_ptr received) override;
+  bool is_for_now(const letter& received) const noexcept override;
+  void refuse(letter_ptr received, const error& why) override;
   void settle() override;
   void release() override;
   error closed_reason() const override;
 
+  bool can_load() const noexcept override { return !climbing_; }
+
+  void install(load& loaded) override;
+  void refuse_waiting(const error& why) override;
+
 private:
   struct child {
     caf::strong_actor_ptr session;
-    // While the session is being removed: what asks for it meanwhile.
+    // While the session is being removed, or leaves memory: what asks for it
+    // meanwhile.
     std::unique_ptr<letter_list> parked;
   };
 
+  /// The session's entry, with an actor: over a store it is made to look
+  /// whether the session exists. Null if it does not.
+  child* find_child(const std::string& id);
+  child& open_child(const std::string& id);
+
   void receive(std::unique_ptr<user_climb> answered);
+  void receive(std::unique_ptr<struct commit> answered);
+  void receive(std::unique_ptr<read_state> wanted);
+  void receive(retire& wished);
+  void pass_on(letter_ptr left, const std::string& id);
   void receive(std::unique_ptr<create> wanted);
   /// Adds the user's root and sends the letter on to its session.
   template <class Letter>
@@ -52,20 +71,27 @@ private:
   void judge(climb& next);
   void send_down(std::unique_ptr<climb> answered);
   void finish_remove(std::unique_ptr<remove> removed);
+  void unpark(std::unique_ptr<letter_list> parked);
   void renew(letter& parked) const;
   void remove_sessions();
   void finish_remove_user();
+  bool is_idle() const noexcept;
 
   app_actor& app_; // Ends after its users.
   const std::shared_ptr<const user_names> names_;
 
   scope_state state_;
-  state_map seen_app_;
+  // Whether there is such a user in the store.
+  bool exists_ = true;
+  root seen_app_;
   std::unordered_map<std::string, child> sessions_;
 
   letter_list queue_; // Climbs that wait for their turn.
   bool climbing_ = false;
   std::unique_ptr<remove_user> removal_;
+  // The removal is on its way through the store.
+  bool removing_ = false;
+  bool asked_to_retire_ = false;
 };
 
 } // namespace troupe::actors

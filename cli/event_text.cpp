@@ -12,19 +12,10 @@ namespace {
 
 constexpr std::size_t shown_bytes_max = 160;
 
-// Cuts between characters, not within one.
-std::string shorten(std::string text) {
-  if (text.size() <= shown_bytes_max)
-    return text;
-  auto end = shown_bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
-    --end;
-  text.resize(end);
-  return text + "…";
-}
-
 std::string compact(const value& shown) {
-  return shorten(troupe::to_text(shown.data()));
+  const auto text = troupe::to_text(shown.data());
+  const auto kept = shorten(text, shown_bytes_max);
+  return fmt::format("{}{}", kept, kept.size() < text.size() ? "…" : "");
 }
 
 } // namespace

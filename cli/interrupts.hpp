@@ -11,8 +11,8 @@ namespace troupe::cli {
 
 /// Made before any other thread. Before `begin` a signal ends the process at
 /// once. From then on the first one requests a stop; the second, or ten seconds
-/// without an end, ends the process. Also ignores
-/// SIGPIPE, so that a closed pipe is an error of the write.
+/// without an end, ends the process. Also ignores SIGPIPE, so that a closed
+/// pipe is an error of the write.
 class interrupts {
 public:
   interrupts();
@@ -21,7 +21,7 @@ public:
   interrupts& operator=(const interrupts&) = delete;
 
   /// From here on there is something to bring to an end.
-  void begin() const noexcept { begun_ = true; }
+  void begin() noexcept { begun_ = true; }
 
   /// Requested by the first signal, on the waiting thread.
   std::stop_token token() const { return stop_.get_token(); }
@@ -41,7 +41,7 @@ private:
 
   int descriptor_;
   std::atomic<int> signal_{0};
-  mutable std::atomic<bool> begun_{false};
+  std::atomic<bool> begun_{false};
   std::atomic<bool> done_{false};
   std::stop_source stop_;
   std::thread waiting_;

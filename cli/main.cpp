@@ -4,6 +4,8 @@
 #include "troupe/cli/interrupts.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/run_command.hpp"
+#include "troupe/cli/sessions_command.hpp"
+#include "troupe/cli/store_command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
@@ -52,12 +54,10 @@ int print(const std::string& text, const interrupts& signals) {
   const auto written = target.write(text);
   if (written)
     return exit_done;
-  if (signals.signal() != 0)
-    return interrupts::exit_code(signals.signal());
   return target.is_closed() ? exit_failed : report(written.error());
 }
 
-int run_program(int count, char** words, const interrupts& signals) {
+int run_program(int count, char** words, interrupts& signals) {
   CLI::App program("Actor runtime for agent orchestration", "troupe");
   program.set_version_flag("--version", "troupe " TROUPE_VERSION);
   program.require_subcommand(0, 1);
@@ -65,6 +65,8 @@ int run_program(int count, char** words, const interrupts& signals) {
                  "  troupe run agents/root_agent.yaml --input 'Hello!'\n\n"
                  "`troupe COMMAND --help` tells more about a command.");
   const run_command run(program);
+  const sessions_command sessions(program);
+  const store_command store(program);
   try {
     program.parse(reversed_arguments(count, words));
   } catch (const CLI::CallForHelp&) {
@@ -79,11 +81,15 @@ int run_program(int count, char** words, const interrupts& signals) {
                         fmt::format("{} (see troupe --help)", failure.what())),
                   exit_usage);
   }
-  if (!run.is_chosen())
-    return report(
-      error(errc::invalid_argument, "expected a command (see troupe --help)"),
-      exit_usage);
-  return run.execute(signals);
+  if (run.is_chosen())
+    return run.execute(signals);
+  if (sessions.is_chosen())
+    return sessions.execute(signals);
+  if (store.is_chosen())
+    return store.execute(signals);
+  return report(
+    error(errc::invalid_argument, "expected a command (see troupe --help)"),
+    exit_usage);
 }
 
 } // namespace
@@ -94,7 +100,7 @@ int main(int count, char** words) {
   using namespace troupe;
   cli::keep_standard_descriptors();
   try {
-    const cli::interrupts signals;
+    cli::interrupts signals;
     return cli::run_program(count, words, signals);
   } catch (const error& failure) {
     return cli::report(failure);

@@ -7,6 +7,7 @@
 #include "troupe/cli/input_lines.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/progress.hpp"
+#include "troupe/cli/store_option.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include <CLI/CLI.hpp>
@@ -28,42 +29,12 @@ struct run_command::arguments {
   std::string session;
   std::string state = "{}";
   std::optional<std::string> model;
-  std::string store = "memory:";
+  store_option store;
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
 };
 
 namespace {
-
-/// The exit code that goes with a failure.
-struct refusal {
-  error why;
-  int code;
-};
-
-std::optional<refusal> check_store(std::string_view store) {
-  const auto colon = store.find(':');
-  const auto scheme = store.substr(0, colon);
-  const bool known
-    = colon != std::string_view::npos
-      && (scheme == "memory" || scheme == "sqlite" || scheme == "postgres");
-  if (!known)
-    return refusal{error(errc::invalid_argument,
-                         fmt::format("--store '{}': expected memory:, "
-                                     "sqlite:PATH or postgres:URL",
-                                     store)),
-                   exit_usage};
-  if (store == "memory:")
-    return std::nullopt;
-  return refusal{
-    error(errc::invalid_argument,
-          scheme == "memory"
-            ? fmt::format("--store '{}': memory: takes no path", store)
-            : fmt::format("--store '{}': this build has memory: "
-                          "only",
-                          store)),
-    exit_failed};
-}
 
 result<json> parse_state(const std::string& text) {
   auto state = parse_json(text);
@@ -233,16 +204,10 @@ run_command::run_command(CLI::App& program)
     ->add_option("--model-calls-max",
                  chosen.model_calls_max,
                  "Model calls that one invocation may make")
+    ->check(CLI::NonNegativeNumber)
     ->type_name("N")
     ->capture_default_str();
-  command_
-    ->add_option(
-      "--store",
-      chosen.store,
-      "Where state is kept: memory:, sqlite:PATH, postgres:URL; this "
-      "build has memory: only")
-    ->type_name("S")
-    ->capture_default_str();
+  chosen.store.add_to(*command_);
   command_
     ->add_option("--output",
                  chosen.output,
@@ -269,10 +234,8 @@ bool run_command::is_chosen() const {
   return command_->parsed();
 }
 
-int run_command::execute(const interrupts& signals) const {
+int run_command::execute(interrupts& signals) const {
   const auto& chosen = *arguments_;
-  if (const auto refused = check_store(chosen.store))
-    return report(refused->why, refused->code);
   auto state = parse_state(chosen.state);
   if (!state)
     return report(state.error(), exit_usage);
@@ -297,7 +260,7 @@ int run_command::execute(const interrupts& signals) const {
 
   warn_of_unused(*root);
   signals.begin();
-  auto owners = runtime::open({.store = chosen.store});
+  auto owners = runtime::open(chosen.store.for_runtime());
   if (!owners)
     return report(owners.error());
   const auto key = open_session(*owners,

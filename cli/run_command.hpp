@@ -23,7 +23,7 @@ public:
   bool is_chosen() const;
 
   /// Does what the parsed command line says, and gives the exit code.
-  int execute(const interrupts& signals) const;
+  int execute(interrupts& signals) const;
 
 private:
   struct arguments;

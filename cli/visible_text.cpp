@@ -28,4 +28,13 @@ std::string visible_text(std::string_view text, std::string_view line_break) {
   return shown;
 }
 
+std::string_view shorten(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max)
+    return text;
+  auto end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;
+  return text.substr(0, end);
+}
+
 } // namespace troupe::cli

@@ -1,10 +1,13 @@
-# What find_package(troupe) reads: finds what troupe stands on, then defines troupe::troupe and troupe::actors.
+# What find_package(troupe) reads: finds what troupe stands on, then defines troupe::troupe,
+# troupe::actors and troupe::conformance.
 
 include(CMakeFindDependencyMacro)
 find_dependency(Boost 1.74)
 find_dependency(Threads)
 find_dependency(fmt)
 find_dependency(nlohmann_json 3.11)
+find_dependency(PostgreSQL)
+find_dependency(SQLite3 3.37)
 find_dependency(tl-expected)
 find_dependency(utf8cpp)
 find_dependency(yaml-cpp)

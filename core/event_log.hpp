@@ -119,8 +119,8 @@ private:
 class event_log {
 public:
   event_log() = default;
-  event_log(const event_log&) = delete;
-  event_log& operator=(const event_log&) = delete;
+  event_log(event_log&&) = default;
+  event_log& operator=(event_log&&) = default;
 
   /// O(1), amortised over the growth of the spine.
   void push_back(event_ptr said);

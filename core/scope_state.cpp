@@ -245,6 +245,10 @@ void scope_state::install() {
     for (const auto& share : judged_)
       apply(keys_, share);
   revision_ += judged_.size();
+  abandon();
+}
+
+void scope_state::abandon() noexcept {
   judged_.clear();
   working_.reset();
   before_last_.reset();

@@ -49,11 +49,19 @@ public:
   /// Makes everything judged visible; each share is one revision.
   void install();
 
+  /// Takes back everything judged.
+  void abandon() noexcept;
+
   /// The installed keys; a copy is a snapshot.
   const state_map& keys() const noexcept { return keys_; }
 
   /// Counts the shares installed, from 0.
   std::uint64_t revision() const noexcept { return revision_; }
+
+  /// The revision that the share judged last will be.
+  std::uint64_t judged_revision() const noexcept {
+    return revision_ + judged_.size();
+  }
 
 private:
   state_map keys_;

@@ -21,7 +21,7 @@ int main() {
     {troupe::custom("facts", measure), troupe::custom("style", measure)});
   const auto press = troupe::sequential("press", {writer, critics});
 
-  auto runtime = troupe::runtime::open().value();
+  auto runtime = troupe::runtime::open({.store = "sqlite:press.db"}).value();
   const auto session
     = runtime.sessions()
         .create({.app = "press", .user = "ann", .state = {{"topic", "owls"}}})

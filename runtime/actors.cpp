@@ -1,8 +1,7 @@
 #include "troupe/runtime/actors.hpp"
 
 #include "troupe/actors/backend.hpp"
-
-#include <fmt/format.h>
+#include "troupe/actors/failure.hpp"
 
 namespace troupe {
 
@@ -11,9 +10,10 @@ result<actors::app_handle> app_actor_of(runtime& owner,
   auto name = check_id(app, "app");
   if (!name)
     return name.error();
-  const auto found = owner.backend()->open_app(*name);
+  const auto found
+    = owner.backend()->shared().apps.open(owner.backend()->share(), *name);
   if (!found)
-    return error(errc::cancelled, "the runtime has shut down");
+    return actors::closed();
   return caf::actor_cast<actors::app_handle>(found);
 }
 
@@ -24,8 +24,7 @@ result<actors::session_handle> session_actor_of(runtime& owner,
     return checked.error();
   const auto found = owner.backend()->shared().directory.find(*checked);
   if (!found)
-    return error(errc::not_found,
-                 fmt::format("session {} does not exist", to_string(*checked)));
+    return actors::unknown_session(*checked);
   return caf::actor_cast<actors::session_handle>(found);
 }
 

@@ -2,6 +2,7 @@
 
 #include "troupe/actors/append_letter.hpp"
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/failure.hpp"
 #include "troupe/actors/invocation_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
@@ -23,16 +24,32 @@ actors::setup_options choose(const runtime_options& options) {
           .runtime_bytes_max = options.runtime_bytes_max,
           .remembered_ids = options.remembered_ids,
           .tool_threads = options.tool_threads,
-          .runs_max = options.runs_max};
+          .runs_max = options.runs_max,
+          .events_kept = options.events_kept,
+          .live_sessions_max = options.live_sessions_max,
+          .session_idle_max = options.session_idle_max};
 }
 
-result<void> check_store(const runtime_options& options) {
-  if (options.store == "memory:")
-    return {};
-  return error(errc::invalid_argument,
-               fmt::format("the store '{}' is unknown; this version has "
-                           "memory:",
-                           options.store));
+// The store to keep state in, or null for memory alone.
+result<std::shared_ptr<store>> choose_store(const runtime_options& options) {
+  if (options.custom_store)
+    return options.custom_store;
+  const auto address = read_store_address(options.store);
+  if (!address)
+    return address.error();
+  if (address->kind == store_kind::memory)
+    return nullptr;
+  auto opened = open_store(options.store, {.durability = options.durability});
+  if (!opened)
+    return opened.error();
+  return std::shared_ptr<store>(std::move(*opened));
+}
+
+result<runtime> make_runtime(std::shared_ptr<detail::session_backend> backend,
+                             std::shared_ptr<store> kept) {
+  if (kept)
+    backend->use_store(std::move(kept));
+  return runtime(std::move(backend));
 }
 
 std::shared_ptr<environment> environment_of(const runtime_options& options) {
@@ -79,19 +96,19 @@ result<void> prepare(actors::run_shared& started,
                      detail::session_backend& backend,
                      const session_key& session) {
   if (backend.is_closing())
-    return error(errc::cancelled, "the runtime has shut down");
+    return actors::closed();
   if (started.options.lanes_max == 0)
     return error(errc::invalid_argument,
                  "lanes_max is 0, so that no lane could ever run");
   auto key = check_key(session);
   if (!key)
     return key.error();
-  started.session = backend.shared().directory.find(*key);
-  started.app = backend.find_app(key->app);
-  if (!started.session || !started.app)
-    return error(errc::not_found,
-                 fmt::format("session {} does not exist; create it first",
-                             to_string(*key)));
+  auto& shared = backend.shared();
+  started.session = shared.directory.find(*key);
+  started.app = app_of(shared, key->app);
+  // Over a store the session may have to be loaded first.
+  if (!started.app || (!started.session && !shared.store))
+    return actors::unknown_session(*key);
   if (const auto* outer = actors::current_run()) {
     started.sessions = outer->sessions;
     if (started.options.policy != run_policy::interleave
@@ -109,18 +126,23 @@ result<void> prepare(actors::run_shared& started,
 } // namespace
 
 result<runtime> runtime::open(runtime_options options) {
-  if (auto known = check_store(options); !known)
-    return known.error();
-  return runtime(std::make_shared<detail::session_backend>(
-    environment_of(options), choose(options), options.threads));
+  auto kept = choose_store(options);
+  if (!kept)
+    return kept.error();
+  return make_runtime(
+    std::make_shared<detail::session_backend>(
+      environment_of(options), choose(options), options.threads),
+    std::move(*kept));
 }
 
 result<runtime> open_runtime(caf::actor_system& system,
                              runtime_options options) {
-  if (auto known = check_store(options); !known)
-    return known.error();
-  return runtime(std::make_shared<detail::session_backend>(
-    system, environment_of(options), choose(options)));
+  auto kept = choose_store(options);
+  if (!kept)
+    return kept.error();
+  return make_runtime(std::make_shared<detail::session_backend>(
+                        system, environment_of(options), choose(options)),
+                      std::move(*kept));
 }
 
 runtime::runtime(std::shared_ptr<detail::session_backend> backend)
@@ -137,7 +159,7 @@ runtime& runtime::operator=(runtime&& other) noexcept {
 
 runtime::~runtime() {
   if (backend_)
-    backend_->shut_down();
+    static_cast<void>(backend_->shut_down());
 }
 
 session_service& runtime::sessions() noexcept {
@@ -148,8 +170,8 @@ const std::shared_ptr<environment>& runtime::environment() const noexcept {
   return backend_->shared().environment;
 }
 
-void runtime::shut_down() {
-  backend_->shut_down();
+result<void> runtime::shut_down() {
+  return backend_->shut_down();
 }
 
 run runtime::run(const agent& root,
@@ -180,7 +202,7 @@ run runtime::run(const agent& root,
                               shared.options.runs_max));
   else if (ready && !backend_->enter_run(control)) {
     shared.runs.leave(0);
-    ready = error(errc::cancelled, "the runtime has shut down");
+    ready = actors::closed();
   }
   if (!ready) {
     control->end(ready);
@@ -209,7 +231,8 @@ run runtime::run(const agent& root,
       });
   auto wanted = std::make_unique<actors::start_run>();
   wanted->key = started->facts.session;
-  wanted->session = &actors::as_session(started->session);
+  if (!shared.store)
+    wanted->session = &actors::as_session(started->session);
   wanted->policy = started->options.policy;
   wanted->message = std::move(*letter);
   const auto app = started->app;

@@ -6,7 +6,9 @@
 #include "troupe/core/environment.hpp"
 #include "troupe/runtime/run.hpp"
 #include "troupe/runtime/session_service.hpp"
+#include "troupe/stores/open_store.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -14,8 +16,12 @@
 namespace troupe {
 
 struct runtime_options {
-  /// Where state is kept: `memory:`.
+  /// Where state is kept: `memory:`, `sqlite:PATH` or `postgres:URL`.
   std::string store = "memory:";
+  /// What "acknowledged" means with a store.
+  troupe::durability durability = durability::durable;
+  /// A store of one's own, in place of `store`. The runtime closes it.
+  std::shared_ptr<troupe::store> custom_store = {};
   /// Time and ids; unset: the system's.
   std::shared_ptr<troupe::environment> environment = {};
   /// Threads that run actors; 0: one per core.
@@ -34,6 +40,14 @@ struct runtime_options {
   /// Event ids that a session remembers, so that a retried append takes effect
   /// once.
   std::size_t remembered_ids = 4'096;
+  /// Events of a session that stay in memory, of those in a store; a run holds
+  /// all of its session's.
+  std::size_t events_kept = 128;
+  /// Over a store idle sessions leave memory, and come back on demand: the
+  /// longest unused when there are more than this, and those unused for
+  /// `session_idle_max` (zero: never).
+  std::size_t live_sessions_max = 10'000;
+  std::chrono::nanoseconds session_idle_max = std::chrono::minutes(10);
 };
 
 namespace detail {
@@ -42,7 +56,8 @@ class session_backend;
 
 class runtime {
 public:
-  /// Fails with `errc::invalid_argument` on an unknown store.
+  /// Fails with `errc::invalid_argument` on an unknown store or a bad path,
+  /// `errc::store_failed` and `errc::corrupt` when the store does not open.
   static result<runtime> open(runtime_options options = {});
 
   explicit runtime(std::shared_ptr<detail::session_backend> backend);
@@ -72,8 +87,9 @@ public:
   /// Refuses new work (`errc::cancelled`), cancels runs, lets appends under way
   /// finish, and ends all threads. Idempotent. Waits for completions, agents
   /// and tools, and so must not be called by them; the same holds for dropping
-  /// the runtime.
-  void shut_down();
+  /// the runtime. Says whether the store was closed in good order; what was
+  /// acknowledged is in it in any case.
+  result<void> shut_down();
 
   const std::shared_ptr<detail::session_backend>& backend() const noexcept {
     return backend_;

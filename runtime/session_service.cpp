@@ -3,9 +3,8 @@
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/list_gather.hpp"
 #include "troupe/actors/session_letters.hpp"
+#include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/tool_pool.hpp"
-
-#include <fmt/format.h>
 
 #include <condition_variable>
 #include <mutex>
@@ -14,6 +13,7 @@ namespace troupe {
 
 namespace {
 
+using actors::app_of;
 using actors::as_inbox;
 using detail::session_backend;
 
@@ -43,23 +43,23 @@ result<T> wait_for(const Start& start) {
   return std::move(*waiting.answer);
 }
 
-error closed() {
-  return {errc::cancelled, "the runtime has shut down"};
-}
-
-error unknown(const session_key& key) {
-  return {errc::not_found,
-          fmt::format("session {} does not exist", to_string(key))};
-}
-
-// Counts the call, and takes it back if the runtime closed meanwhile: shutting
-// down waits for what is counted.
-bool enter(session_backend& backend) {
-  backend.shared().calls.enter(0);
-  if (!backend.is_closing())
-    return true;
-  backend.shared().calls.leave(0);
-  return false;
+// The page of a list, from what is stored.
+session_page make_page(std::vector<session_row> rows, std::size_t limit) {
+  session_page page;
+  const bool more = rows.size() > limit;
+  if (more)
+    rows.resize(limit);
+  for (auto& row : rows)
+    page.sessions.emplace_back(
+      std::move(row.key),
+      readonly_state(
+        {std::move(row.session), std::move(row.user), std::move(row.app), {}}),
+      event_slice(),
+      row.last_update_time,
+      row.revision);
+  if (more && !page.sessions.empty())
+    page.next_cursor = actors::make_cursor(page.sessions.back());
+  return page;
 }
 
 } // namespace
@@ -75,14 +75,14 @@ void session_service::create(create_request request, completion<session> done) {
   auto wanted = actors::make_create(std::move(request), backend_->shared());
   if (!wanted)
     return done(wanted.error());
-  if (!enter(*backend_))
-    return done(closed());
-  (*wanted)->gate = &backend_->shared().calls;
+  auto& shared = backend_->shared();
   (*wanted)->created_done = std::move(done);
-  const auto app = backend_->open_app((*wanted)->key.app);
-  if (!app)
-    return (*wanted)->fail(closed());
-  as_inbox(app).tell(std::move(*wanted));
+  if (!enter(**wanted, shared))
+    return;
+  if (const auto app = shared.apps.open(backend_->share(), (*wanted)->key.app))
+    as_inbox(app).tell(std::move(*wanted));
+  else
+    (*wanted)->fail(actors::closed());
 }
 
 result<session> session_service::create(create_request request) {
@@ -100,14 +100,13 @@ void session_service::get(const session_key& key,
   auto wanted = actors::make_get(key, options);
   if (!wanted)
     return done(wanted.error());
-  if (!enter(*backend_))
-    return done(closed());
-  (*wanted)->gate = &backend_->shared().calls;
   (*wanted)->done = std::move(done);
-  if (const auto app = backend_->find_app((*wanted)->key.app))
+  if (!enter(**wanted, backend_->shared()))
+    return;
+  if (const auto app = app_of(backend_->shared(), (*wanted)->key.app))
     as_inbox(app).tell(std::move(*wanted));
   else
-    (*wanted)->fail(unknown((*wanted)->key));
+    (*wanted)->fail(actors::unknown_session((*wanted)->key));
 }
 
 result<session> session_service::get(const session_key& key,
@@ -140,14 +139,35 @@ void session_service::list(const list_request& request,
   }
   if (request.limit == 0)
     return done(error(errc::invalid_argument, "the limit of a list is 0"));
-  if (!enter(*backend_))
-    return done(closed());
+  auto& shared = backend_->shared();
+  if (!actors::enter(shared))
+    return done(actors::closed());
+  if (shared.store) {
+    row_query query{std::move(*app_name), std::move(user), 0, {}};
+    // One more, to know whether there is more.
+    query.limit = request.limit + (request.limit < SIZE_MAX ? 1 : 0);
+    if (from)
+      query.behind = row_position{from->time, from->user, from->id};
+    auto answered = std::make_unique<actors::answered<session_page>>();
+    answered->done = std::move(done);
+    answered->gate = &shared.calls;
+    return actors::read_then_complete(
+      shared,
+      std::move(answered),
+      [query = std::move(query),
+       limit = request.limit](store& kept) -> result<session_page> {
+        auto rows = kept.list(query);
+        if (!rows)
+          return rows.error();
+        return make_page(std::move(*rows), limit);
+      });
+  }
   auto wanted
     = std::make_unique<actors::list>(std::make_shared<actors::list_gather>(
       request.limit, std::move(from), std::move(done), backend_->shared()));
   wanted->only_user = std::move(user);
   // Without an app this was the last part already, and the page is empty.
-  if (const auto app = backend_->find_app(*app_name))
+  if (const auto app = shared.apps.find(*app_name))
     as_inbox(app).tell(std::move(wanted));
 }
 
@@ -199,11 +219,10 @@ void session_service::remove(const session_key& key, completion<bool> done) {
   if (!checked)
     return done(checked.error());
   auto wanted = actors::make_remove(*checked);
-  if (!enter(*backend_))
-    return done(closed());
-  (*wanted)->gate = &backend_->shared().calls;
   (*wanted)->done = std::move(done);
-  if (const auto app = backend_->find_app(checked->app))
+  if (!enter(**wanted, backend_->shared()))
+    return;
+  if (const auto app = app_of(backend_->shared(), checked->app))
     return as_inbox(app).tell(std::move(*wanted));
   (*wanted)->outcome = false;
   (*wanted)->complete();
@@ -223,13 +242,12 @@ void session_service::remove_user(const std::string& app,
   auto user_name = check_id(user, "user");
   if (!user_name)
     return done(user_name.error());
-  if (!enter(*backend_))
-    return done(closed());
   auto wanted = std::make_unique<actors::remove_user>();
   wanted->user = std::move(*user_name);
-  wanted->gate = &backend_->shared().calls;
   wanted->done = std::move(done);
-  if (const auto known = backend_->find_app(*app_name))
+  if (!enter(*wanted, backend_->shared()))
+    return;
+  if (const auto known = app_of(backend_->shared(), *app_name))
     return as_inbox(known).tell(std::move(wanted));
   wanted->outcome = false;
   wanted->complete();
@@ -253,13 +271,12 @@ void session_service::get_user_state(const std::string& app,
   auto user_name = check_id(user, "user");
   if (!user_name)
     return done(user_name.error());
-  if (!enter(*backend_))
-    return done(closed());
   auto wanted = std::make_unique<actors::read_state>();
   wanted->user = std::move(*user_name);
-  wanted->gate = &backend_->shared().calls;
   wanted->done = std::move(done);
-  if (const auto known = backend_->find_app(*app_name))
+  if (!enter(*wanted, backend_->shared()))
+    return;
+  if (const auto known = app_of(backend_->shared(), *app_name))
     as_inbox(known).tell(std::move(wanted));
   else
     wanted->complete();
@@ -276,12 +293,11 @@ void session_service::get_app_state(const std::string& app,
   auto app_name = check_id(app, "app");
   if (!app_name)
     return done(app_name.error());
-  if (!enter(*backend_))
-    return done(closed());
   auto wanted = std::make_unique<actors::read_state>();
-  wanted->gate = &backend_->shared().calls;
   wanted->done = std::move(done);
-  if (const auto known = backend_->find_app(*app_name))
+  if (!enter(*wanted, backend_->shared()))
+    return;
+  if (const auto known = app_of(backend_->shared(), *app_name))
     as_inbox(known).tell(std::move(wanted));
   else
     wanted->complete();

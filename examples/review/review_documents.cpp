@@ -1,12 +1,13 @@
 // Reviews documents with a pipeline of agents, and shows afterwards where every
 // piece of state is and which event wrote it.
 //
-//     review_documents [FILE...]      without FILE: README.md,
-//     docs/architecture.md and the GPL
+//     review_documents [--store STORE] [FILE...]
+//         without FILE: README.md, docs/architecture.md and the GPL
 //
 // Every scope is used: `temp:` carries the raw text through one run, the
 // session keeps outline and findings, `user:` the reader's preferences, and
 // `app:` counts the documents. All documents are reviewed at the same time.
+// What a store holds from earlier runs is shown first, and carried on.
 
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -24,6 +25,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -43,7 +45,8 @@ struct reader {
   json preferences;
 };
 
-// What two people want to hear differs, and so do their reports.
+// What two people want to hear differs, and so do their reports. Each says so
+// once: a store remembers it.
 const std::array<reader, 2> readers{
   reader{"ann",
          {{"user:greeting", "Dear Ann,"},
@@ -68,6 +71,36 @@ struct review_job {
   std::size_t text_bytes;
   troupe::run run;
 };
+
+struct arguments {
+  std::string store = "sqlite:review.db";
+  std::vector<std::string> files;
+  bool help = false;
+};
+
+// A file whose name starts with a dash is written as `./-name`.
+arguments read_arguments(std::span<char*> words) {
+  arguments read;
+  for (std::size_t index = 0; index < words.size(); ++index) {
+    const std::string word = words[index];
+    if (word == "--help" || word == "-h")
+      read.help = true;
+    else if (!word.starts_with('-'))
+      read.files.push_back(word);
+    else if (word == "--store" && index + 1 < words.size())
+      read.store = words[++index];
+    else
+      throw troupe::error(
+        errc::invalid_argument,
+        fmt::format("{} {}, see --help",
+                    word,
+                    word == "--store" ? "needs a store" : "is no option"));
+  }
+  if (read.files.empty())
+    read.files = {
+      "README.md", "docs/architecture.md", "/usr/share/common-licenses/GPL-3"};
+  return read;
+}
 
 [[noreturn]] void
 refuse(errc code, const std::string& file, std::string_view why) {
@@ -103,17 +136,107 @@ document read_document(const std::string& file) {
   return read;
 }
 
-troupe::runtime open_runtime() {
+troupe::runtime open_runtime(const std::string& store) {
   troupe::runtime_options options;
+  options.store = store;
   options.limits = {.value_bytes_max = document_bytes_max + 1024,
                     .event_bytes_max = 2 * document_bytes_max};
   return troupe::runtime::open(std::move(options)).value();
 }
 
+// -- what earlier runs have left ----
+
+struct known_user {
+  json state;
+  // The newest sessions, and whether there are more.
+  troupe::session_page newest;
+};
+
+struct carried_over {
+  json app_state;
+  std::map<std::string, known_user> users;
+
+  std::size_t documents() const {
+    return app_state.value("documents_reviewed", std::size_t{0});
+  }
+};
+
+carried_over look_back(troupe::session_service& sessions) {
+  constexpr std::size_t sessions_shown = 5;
+  carried_over found{sessions.get_app_state(app).value(), {}};
+  for (const auto& each : readers) {
+    auto state = sessions.get_user_state(app, each.user).value();
+    if (!state.empty())
+      found.users.emplace(
+        each.user,
+        known_user{
+          std::move(state),
+          sessions
+            .list({.app = app, .user = each.user, .limit = sessions_shown})
+            .value()});
+  }
+  return found;
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// The URL of a database may hold a password.
+std::string shown(const std::string& store) {
+  return store.starts_with("postgres:") ? "the database" : store;
+}
+
+void print_carried_over(const carried_over& before, const std::string& store) {
+  if (before.users.empty()) {
+    fmt::print("Carried over from earlier runs: nothing, {} is empty.\n\n",
+               shown(store));
+    return;
+  }
+  fmt::print("Carried over from earlier runs, in {}:\n  {} reviewed\n",
+             shown(store),
+             counted(before.documents(), "document"));
+  for (const auto& [user, known] : before.users) {
+    fmt::print("  user {}, {}\n",
+               user,
+               counted(known.state.value("documents_reviewed", std::size_t{0}),
+                       "document"));
+    for (const auto& each : known.newest.sessions) {
+      const auto& state = each.state();
+      fmt::print("      session {}: {}, {}\n",
+                 each.key().id,
+                 state.get<std::string>("document", "no document"),
+                 state.get<std::string>("verdict", "its review did not end"));
+    }
+    if (!known.newest.next_cursor.empty())
+      fmt::print("      and older ones\n");
+  }
+  fmt::print("\n");
+}
+
+// -- reviewing ----
+
+// Sessions are numbered on from earlier runs; numbers that others have taken
+// meanwhile are passed over.
+troupe::session_key create_session(troupe::session_service& sessions,
+                                   const std::string& user,
+                                   const json& state,
+                                   std::size_t& number) {
+  for (;;) {
+    auto created = sessions.create({.app = app,
+                                    .user = user,
+                                    .id = fmt::format("document-{}", ++number),
+                                    .state = state});
+    if (created || created.error().code() != errc::already_exists)
+      return created.value().key();
+  }
+}
+
 review_job start_review(troupe::runtime& runtime,
                         const document& read,
                         const reader& who,
-                        std::size_t number) {
+                        const carried_over& before,
+                        std::size_t& number) {
   // The script starts over with each loading, so every document gets the whole
   // of it.
   const auto root
@@ -121,21 +244,18 @@ review_job start_review(troupe::runtime& runtime,
                               {.tools = review::make_tools(), .model = nullptr})
         .value();
   auto state = who.preferences;
+  if (const auto known = before.users.find(who.user);
+      known != before.users.end())
+    for (const auto& [name, data] : known->second.state.items())
+      state.erase("user:" + name);
   state["document"] = read.name;
-  const auto session = runtime.sessions()
-                         .create({.app = app,
-                                  .user = who.user,
-                                  .id = fmt::format("document-{}", number),
-                                  .state = std::move(state)})
-                         .value();
+  auto session = create_session(runtime.sessions(), who.user, state, number);
   troupe::run_options options;
   options.state_delta
     = {{"temp:text", read.text},
        {"temp:folder", fs::path(read.name).parent_path().string()}};
-  return {
-    session.key(),
-    read.text.size(),
-    runtime.run(root, session.key(), "Please review.", std::move(options))};
+  auto run = runtime.run(root, session, "Please review.", std::move(options));
+  return {std::move(session), read.text.size(), std::move(run)};
 }
 
 // -- what is left afterwards ----
@@ -200,12 +320,15 @@ std::string one_line(const json& data) {
 void print_keys(const writers& known,
                 const std::string& owner,
                 std::string_view prefix,
-                const json& keys) {
+                const json& keys,
+                const json& before) {
   for (const auto& [name, data] : keys.items()) {
     fmt::print("  {}{} = {}\n", prefix, name, one_line(data));
     const auto found = known.find({owner, name});
     if (found == known.end()) {
-      fmt::print("      given when the session was created\n");
+      fmt::print("      {}\n",
+                 before.contains(name) ? "carried over from an earlier run"
+                                       : "given when the session was created");
       continue;
     }
     const auto& [author, event, revision, session] = found->second;
@@ -231,7 +354,8 @@ void check(bool holds, std::string_view what) {
 }
 
 void print_reviews(troupe::runtime& runtime,
-                   const std::deque<review_job>& jobs) {
+                   const std::deque<review_job>& jobs,
+                   const carried_over& before) {
   auto& sessions = runtime.sessions();
   const auto app_state = sessions.get_app_state(app).value();
   std::map<std::string, json> user_states;
@@ -248,10 +372,16 @@ void print_reviews(troupe::runtime& runtime,
     fmt::print(
       "{}\n\n{:-<72}\n\n", each.state().get<std::string>("report"), "");
   fmt::print("State of the app:\n");
-  print_keys(known, "app " + app, "app:", app_state);
+  print_keys(known, "app " + app, "app:", app_state, before.app_state);
   for (const auto& [user, keys] : user_states) {
     fmt::print("\nState of user {}:\n", user);
-    print_keys(known, "user " + user, "user:", keys);
+    const auto earlier = before.users.find(user);
+    print_keys(known,
+               "user " + user,
+               "user:",
+               keys,
+               earlier == before.users.end() ? json::object()
+                                             : earlier->second.state);
   }
   for (std::size_t index = 0; index < fetched.size(); ++index) {
     const auto& each = fetched[index];
@@ -259,7 +389,8 @@ void print_reviews(troupe::runtime& runtime,
     fmt::print("\nState of session {}, {} events:\n",
                to_string(each.key()),
                each.events().size());
-    print_keys(known, to_string(each.key()), "", session_keys(merged));
+    print_keys(
+      known, to_string(each.key()), "", session_keys(merged), json::object());
     const auto left
       = std::ranges::count_if(merged.items(), [](const auto& item) {
           return item.key().starts_with(troupe::key_prefix_temp);
@@ -271,42 +402,54 @@ void print_reviews(troupe::runtime& runtime,
       jobs[index].text_bytes);
     check(left == 0, "no temp: keys behind a run");
   }
-  check(app_state.value("documents_reviewed", std::size_t{0}) == jobs.size(),
+  // More if others review into the same store.
+  check(app_state.value("documents_reviewed", std::size_t{0})
+          >= before.documents() + jobs.size(),
         "app:documents_reviewed to count every document");
 }
 
-void review_all(const std::vector<std::string>& files) {
+void review_all(const arguments& wanted) {
   std::vector<document> documents; // All are read before the first is reviewed.
-  documents.reserve(files.size());
-  for (const auto& file : files)
+  documents.reserve(wanted.files.size());
+  for (const auto& file : wanted.files)
     documents.push_back(read_document(file));
-  auto runtime = open_runtime();
+  auto runtime = open_runtime(wanted.store);
+  const auto before = look_back(runtime.sessions());
+  print_carried_over(before, wanted.store);
   std::deque<review_job> jobs;
+  auto number = before.documents();
   for (std::size_t index = 0; index < documents.size(); ++index)
-    jobs.push_back(start_review(
-      runtime, documents[index], readers[index % readers.size()], index + 1));
+    jobs.push_back(start_review(runtime,
+                                documents[index],
+                                readers[index % readers.size()],
+                                before,
+                                number));
   for (auto& job : jobs)
     job.run.wait().value();
-  print_reviews(runtime, jobs);
+  print_reviews(runtime, jobs, before);
+  runtime.shut_down().value();
+}
+
+void print_help() {
+  fmt::print(
+    "usage: review_documents [--store STORE] [FILE...]\n\nReviews texts "
+    "(UTF-8, best as Markdown) with a pipeline of agents. Without FILE\nthe "
+    "README, docs/architecture.md and the GPL, from the root of the "
+    "repository.\n\n  --store STORE  where state is kept from run to run: "
+    "sqlite:PATH, postgres:URL, or\n                 memory: to keep nothing; "
+    "sqlite:review.db unless said otherwise\n  --help         prints "
+    "this\n");
 }
 
 } // namespace
 
 int main(int count, char** words) {
-  std::vector<std::string> files(words + 1, words + count);
-  if (!files.empty() && (files.front() == "--help" || files.front() == "-h")) {
-    fmt::print(
-      "usage: review_documents [FILE...]\n\nReviews texts (UTF-8, best "
-      "as Markdown) with a pipeline of agents. Without FILE\nthe "
-      "README, docs/architecture.md and the GPL, from the root of the "
-      "repository.\n");
-    return 0;
-  }
-  if (files.empty())
-    files = {
-      "README.md", "docs/architecture.md", "/usr/share/common-licenses/GPL-3"};
   try {
-    review_all(files);
+    const auto wanted = read_arguments(std::span(words + 1, words + count));
+    if (wanted.help)
+      print_help();
+    else
+      review_all(wanted);
     if (std::fflush(stdout) == 0)
       return 0;
     throw troupe::error(errc::store_failed,

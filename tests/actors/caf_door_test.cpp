@@ -111,6 +111,17 @@ void asking(caf::event_based_actor* self,
   }
 }
 
+// Starts the above, by the session's handle or by the app's, and watches it.
+void start_asking(visitor& on, bool by_session, std::atomic<int>& answered) {
+  const auto app = on.app();
+  if (by_session)
+    (*on.self)->spawn<caf::monitored>(
+      asking<session_handle>, app, on.session(), on.key, &answered);
+  else
+    (*on.self)->spawn<caf::monitored>(
+      asking<app_handle>, app, app, on.key, &answered);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(caf_door, *boost::unit_test::timeout(100))
@@ -202,7 +213,7 @@ BOOST_AUTO_TEST_CASE(handles_of_what_does_not_exist_are_refused) {
   BOOST_TEST(code_of(session_actor_of(*on.runtime, {"", "ann", "s"}))
              == "invalid_argument");
   BOOST_TEST(code_of(app_actor_of(*on.runtime, " ")) == "invalid_argument");
-  on.runtime->shut_down();
+  on.runtime->shut_down().value();
   BOOST_TEST(code_of(app_actor_of(*on.runtime, "press")) == "cancelled");
 }
 
@@ -211,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_handle_kept_past_the_end_finds_the_actor_gone) {
   on.create();
   const auto app = on.app();
   const auto session = on.session();
-  on.runtime->shut_down();
+  on.runtime->shut_down().value();
   BOOST_TEST(on.ask<session_ptr>(app, get_atom::value, on.key) == "cancelled");
   BOOST_TEST(on.ask<session_ptr>(session, get_atom::value) == "cancelled");
 }
@@ -248,15 +259,8 @@ BOOST_DATA_TEST_CASE(every_request_around_a_removal_is_answered,
   visitor on;
   for (int round = 0; round < 150; ++round) {
     on.create();
-    const auto app = on.app();
-    const auto session = on.session();
     std::atomic<int> answered = 0;
-    if (by_session)
-      (*on.self)->spawn<caf::monitored>(
-        asking<session_handle>, app, session, on.key, &answered);
-    else
-      (*on.self)->spawn<caf::monitored>(
-        asking<app_handle>, app, app, on.key, &answered);
+    start_asking(on, by_session, answered);
     (*on.self)->receive([](const caf::down_msg&) {});
     BOOST_TEST(answered == requests + 1);
   }
@@ -268,16 +272,9 @@ BOOST_DATA_TEST_CASE(every_request_around_the_end_is_answered,
   for (int round = 0; round < 150; ++round) {
     visitor on;
     on.create();
-    const auto app = on.app();
-    const auto session = on.session();
     std::atomic<int> answered = 0;
-    if (by_session)
-      (*on.self)->spawn<caf::monitored>(
-        asking<session_handle>, app, session, on.key, &answered);
-    else
-      (*on.self)->spawn<caf::monitored>(
-        asking<app_handle>, app, app, on.key, &answered);
-    on.runtime->shut_down();
+    start_asking(on, by_session, answered);
+    on.runtime->shut_down().value();
     bool ended = false;
     (*on.self)->receive([&](const caf::down_msg&) { ended = true; },
                         caf::after(std::chrono::seconds(20)) >> [] {});

@@ -42,12 +42,16 @@ struct folder : scratch_folder {
   // Everything that is not there is as the command line has it.
   ended run(std::vector<std::string> options,
             std::string_view input = {}) const {
+    if (std::ranges::find(options, "--store") == options.end())
+      options.insert(options.begin(), {"--store", "memory:"});
     options.insert(options.begin(), {"run", agent("echo")});
     return run_program(std::move(options), input);
   }
 
   program start_slow(program::screen shown = program::screen::pipes) const {
-    return program({"run", path() + "/slow.yaml", "--input", "hi"}, shown);
+    return program(
+      {"run", "--store", "memory:", path() + "/slow.yaml", "--input", "hi"},
+      shown);
   }
 };
 
@@ -95,8 +99,10 @@ const std::vector<refusal> refusals{
   {{"--state", R"({"app:__a": 1})"}, 1, "error: invalid_argument: "},
   {{"--store", "redis:x"}, 2, "error: invalid_argument: "},
   {{"--store", "troupe.db"}, 2, "error: invalid_argument: "},
-  {{"--store", "sqlite:troupe.db"}, 1, "memory: only"},
-  {{"--store", "memory:x"}, 1, "takes no path"},
+  {{"--store", "sqlite:../troupe.db"}, 1, "error: invalid_argument: "},
+  {{"--store", "memory:x"}, 1, "should be memory: alone"},
+  {{"--durability", "perhaps"}, 2, "none of durable, os and none"},
+  {{"--model-calls-max", "-1"}, 2, "error: invalid_argument: "},
   {{"--app", ""}, 1, "error: invalid_argument: "},
   {{"--user", " "}, 1, "error: invalid_argument: "},
   {{"--model", "gemini"}, 1, "only scripted:FILE models"},
@@ -134,7 +140,7 @@ BOOST_FIXTURE_TEST_CASE(each_line_of_stdin_is_one_invocation, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(answers_a_line_before_the_next_one_comes, folder) {
-  program talk({"run", agent("echo")});
+  program talk({"run", "--store", "memory:", agent("echo")});
   for (const std::string said : {"one", "two"}) {
     talk.write(said + "\n");
     BOOST_TEST(talk.read_until("echo: " + said + "\n"));
@@ -156,6 +162,8 @@ BOOST_FIXTURE_TEST_CASE(json_is_one_event_per_line, folder) {
 BOOST_FIXTURE_TEST_CASE(state_is_that_of_the_new_session, folder) {
   const auto done
     = run_program({"run",
+                   "--store",
+                   "memory:",
                    agent("teller",
                          "instruction: '{topic} for {user:name}'\n"
                          "output_key: told\n"),
@@ -170,6 +178,8 @@ BOOST_FIXTURE_TEST_CASE(state_is_that_of_the_new_session, folder) {
 BOOST_FIXTURE_TEST_CASE(a_model_replaces_that_of_every_agent, folder) {
   write("foreign.yaml", "name: echo\nmodel: gemini-2.5-flash\n");
   const auto done = run_program({"run",
+                                 "--store",
+                                 "memory:",
                                  path() + "/foreign.yaml",
                                  "--input",
                                  "hello",
@@ -180,8 +190,9 @@ BOOST_FIXTURE_TEST_CASE(a_model_replaces_that_of_every_agent, folder) {
 
 BOOST_FIXTURE_TEST_CASE(a_folder_stands_for_its_root_agent, folder) {
   write("root_agent.yaml", "name: echo\nmodel: scripted:replies.json\n");
-  BOOST_TEST(run_program({"run", path(), "--input", "hi"}).output
-             == "echo: hi\n");
+  BOOST_TEST(
+    run_program({"run", "--store", "memory:", path(), "--input", "hi"}).output
+    == "echo: hi\n");
 }
 
 BOOST_DATA_TEST_CASE_F(folder, says_why_it_refuses, data::make(refusals)) {
@@ -195,7 +206,8 @@ BOOST_DATA_TEST_CASE_F(folder, says_why_it_refuses, data::make(refusals)) {
 
 BOOST_FIXTURE_TEST_CASE(a_malformed_agent_file_names_file_and_line, folder) {
   const auto file = agent("echo", "colour: red\n");
-  const auto done = run_program({"run", file, "--input", "hi"});
+  const auto done
+    = run_program({"run", "--store", "memory:", file, "--input", "hi"});
   BOOST_TEST(done.code == 1);
   BOOST_TEST(
     reason(done).starts_with("error: invalid_argument: " + file + ":3: "),
@@ -203,8 +215,14 @@ BOOST_FIXTURE_TEST_CASE(a_malformed_agent_file_names_file_and_line, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_failing_model_ends_the_run, folder) {
-  const auto done
-    = run_program({"run", agent("broken"), "--input", "a", "--input", "b"});
+  const auto done = run_program({"run",
+                                 "--store",
+                                 "memory:",
+                                 agent("broken"),
+                                 "--input",
+                                 "a",
+                                 "--input",
+                                 "b"});
   BOOST_TEST(done.code == 1);
   BOOST_TEST(reason(done).starts_with("error: model_failed: "), done.errors);
   BOOST_TEST(lines(done.errors).size() == 2U); // The session, and one reason.
@@ -229,7 +247,8 @@ BOOST_AUTO_TEST_CASE(a_missing_command_or_file_is_a_usage_error) {
   BOOST_TEST(run_program({}).code == 2);
   BOOST_TEST(run_program({"walk"}).code == 2);
   BOOST_TEST(run_program({"run"}).code == 2);
-  BOOST_TEST(run_program({"run", "no/such/file"}).code == 1);
+  BOOST_TEST(run_program({"run", "--store", "memory:", "no/such/file"}).code
+             == 1);
 }
 
 BOOST_AUTO_TEST_CASE(help_and_version_are_results) {
@@ -253,7 +272,7 @@ BOOST_DATA_TEST_CASE_F(folder,
 }
 
 BOOST_FIXTURE_TEST_CASE(a_signal_ends_the_wait_for_a_line, folder) {
-  program talk({"run", agent("echo")});
+  program talk({"run", "--store", "memory:", agent("echo")});
   talk.write("one\n");
   BOOST_REQUIRE(talk.read_until("echo: one\n"));
   talk.send(SIGINT);
@@ -262,7 +281,7 @@ BOOST_FIXTURE_TEST_CASE(a_signal_ends_the_wait_for_a_line, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_closed_stdout_ends_it_quietly, folder) {
-  program talk({"run", agent("echo"), "--session", "s"});
+  program talk({"run", "--store", "memory:", agent("echo"), "--session", "s"});
   talk.write("one\n");
   BOOST_REQUIRE(talk.read_until("echo: one\n"));
   talk.close_output();
@@ -319,7 +338,8 @@ BOOST_FIXTURE_TEST_CASE(a_model_can_end_a_loop, folder) {
                           "agent_class: LoopAgent\nname: again\nsub_agents:\n"
                           "- {name: worker, model: 'scripted:script.json', "
                           "tools: [exit_loop]}\n");
-  const auto done = run_program({"run", file, "--input", "go"});
+  const auto done
+    = run_program({"run", "--store", "memory:", file, "--input", "go"});
   BOOST_TEST(done.code == 0, done.errors);
   BOOST_TEST(lines(done.output).front() == "worker: again");
   BOOST_TEST(contains(done.output, "worker:    escalates"), done.output);
@@ -329,8 +349,14 @@ BOOST_FIXTURE_TEST_CASE(model_calls_are_limited_as_asked, folder) {
   const auto file = write("loop.yaml",
                           "agent_class: LoopAgent\nname: again\nsub_agents:\n"
                           "- {name: echo, model: 'scripted:replies.json'}\n");
-  const auto done
-    = run_program({"run", file, "--input", "go", "--model-calls-max", "3"});
+  const auto done = run_program({"run",
+                                 "--store",
+                                 "memory:",
+                                 file,
+                                 "--input",
+                                 "go",
+                                 "--model-calls-max",
+                                 "3"});
   BOOST_TEST(done.code == 1);
   BOOST_TEST(done.output == "echo: go\necho: go\necho: go\n");
   BOOST_TEST(contains(reason(done), "limit_exceeded"));
@@ -342,6 +368,8 @@ BOOST_FIXTURE_TEST_CASE(sub_agents_that_will_not_run_are_told_of, folder) {
                           "sub_agents: [{name: child}]\n");
   write("any.json", R"({"*": ["hi"]})");
   const auto done = run_program({"run",
+                                 "--store",
+                                 "memory:",
                                  file,
                                  "--input",
                                  "go",

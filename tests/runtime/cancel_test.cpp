@@ -20,13 +20,6 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-agent asks(const std::string& name,
-           model_ptr model,
-           std::vector<tool> tools = {}) {
-  return llm(
-    {.name = name, .model = std::move(model), .tools = std::move(tools)});
-}
-
 agent sleeps(const std::string& name, std::chrono::nanoseconds time) {
   return custom(name, [time](invocation_context& context) -> agent_run {
     co_await context.sleep(time);
@@ -250,8 +243,7 @@ BOOST_AUTO_TEST_CASE(queued_runs_that_come_and_go_leave_the_session_usable) {
              == "a=1 | ok");
 }
 
-// -- tools
-// ---------------------------------------------------------------------
+// -- tools -------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_tool_is_asked_to_stop_and_awaited) {
   play on;
@@ -291,11 +283,10 @@ BOOST_AUTO_TEST_CASE(a_tool_that_does_not_stop_is_abandoned_and_named) {
   BOOST_TEST(play::last_reason().find("deaf") != std::string::npos);
   BOOST_TEST(on.perform(says("b", "1")) == "b=1 | ok");
   release->count_down();
-  on.runtime.shut_down();
+  on.runtime.shut_down().value();
 }
 
-// -- deadlines
-// -----------------------------------------------------------------
+// -- deadlines ---------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_run_ends_at_its_deadline) {
   const auto time = std::make_shared<watched_environment>(1);
@@ -336,8 +327,7 @@ BOOST_AUTO_TEST_CASE(sleeping_takes_simulated_time) {
   BOOST_TEST(play::show(std::move(run)) == "a=woke | ok");
 }
 
-// -- removed sessions
-// ----------------------------------------------------------
+// -- removed sessions --------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(removing_a_session_ends_its_runs) {
   play on;
@@ -386,8 +376,7 @@ BOOST_AUTO_TEST_CASE(sessions_are_removed_and_made_under_running_agents) {
   }
 }
 
-// -- stop callbacks, late answers, threads that are given up
-// ---------------------------------
+// -- stop callbacks, late answers, threads that are given up -----------------
 
 BOOST_AUTO_TEST_CASE(a_stop_callback_may_answer) {
   play on;
@@ -431,18 +420,22 @@ BOOST_AUTO_TEST_CASE(a_model_may_answer_when_everything_is_gone) {
 BOOST_AUTO_TEST_CASE(a_timer_may_hold_the_last_of_a_runtime) {
   // The model's timer is still set when the runtime ends, and is the last to
   // know of it.
-  auto time = system_environment();
-  const std::weak_ptr<environment> known = time;
+  tally gone;
   {
-    play on(stage::in(std::exchange(time, nullptr)));
+    auto real = system_environment();
+    auto* const time = real.get();
+    play on(stage::in(std::shared_ptr<environment>(
+      time, [real = std::move(real), &gone](environment*) mutable {
+        real.reset();
+        gone.add();
+      })));
     const auto agent
       = asks("slow", scripted({{"slow", {{.text = "late", .latency = 20ms}}}}));
     auto run = on.runtime.run(agent, on.key, "go");
     run.cancel();
   }
-  for (int look = 0; look < 2'000 && !known.expired(); ++look)
-    std::this_thread::sleep_for(1ms); // Nothing tells of the end of a timer.
-  BOOST_TEST(known.expired());
+  gone.await(1);
+  BOOST_TEST(gone.count() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(tools_that_never_return_do_not_use_up_the_threads) {

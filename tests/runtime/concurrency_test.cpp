@@ -28,14 +28,6 @@ public:
   static constexpr std::size_t threads = 8;
   static constexpr std::size_t appends = 250;
 
-  crowd() {
-    for (std::size_t count = 0; count < 6; ++count)
-      keys.push_back(
-        open("s" + std::to_string(count),
-             {{"app:text", "t"}, {"user:text", "t"}, {"text", "t"}},
-             "u" + std::to_string(count % 3)));
-  }
-
   /// Each thread blocks for some of its calls and keeps others under way.
   void append_all(std::uint64_t seed) {
     std::vector<answers<event_ptr>> under_way(threads);
@@ -167,7 +159,10 @@ private:
     app_total += next.app;
   }
 
-  std::vector<session_key> keys;
+  const std::vector<session_key> keys = open_many(
+    {.sessions = 6,
+     .users = 3,
+     .state = {{"app:text", "t"}, {"user:text", "t"}, {"text", "t"}}});
   std::map<std::size_t, std::uint64_t> stored;
   std::map<std::size_t, std::map<std::string, int>> totals;
   std::map<std::size_t, std::size_t> pushed;
@@ -263,11 +258,7 @@ BOOST_AUTO_TEST_CASE(
   // moment the session has at most what its user has, and the user at most what
   // the app has.
   stage on;
-  std::vector<session_key> keys;
-  for (int count = 0; count < 4; ++count)
-    keys.push_back(on.open("s" + std::to_string(count),
-                           json::object(),
-                           "u" + std::to_string(count % 2)));
+  const auto keys = on.open_many({.sessions = 4, .users = 2});
   std::atomic<std::size_t> writing = 4;
   std::atomic<int> wrong = 0;
   on_threads(6, [&](std::size_t index) {

@@ -106,6 +106,30 @@ inline agent tells(const std::string& name, const std::string& key) {
   });
 }
 
+/// An agent that adds one to a state key and says what it is then.
+inline agent adds(const std::string& name, const std::string& key) {
+  return custom(name, [key](invocation_context& context) -> agent_run {
+    context.state().add(key, 1);
+    co_await context.emit(text("{}", text_of(context.state().find(key))));
+  });
+}
+
+/// An agent that asks a model.
+inline agent asks(const std::string& name,
+                  model_ptr model,
+                  std::string instruction,
+                  std::vector<tool> tools = {}) {
+  return llm({.name = name,
+              .model = std::move(model),
+              .instruction = std::move(instruction),
+              .tools = std::move(tools)});
+}
+
+inline agent
+asks(const std::string& name, model_ptr model, std::vector<tool> tools = {}) {
+  return asks(name, std::move(model), "", std::move(tools));
+}
+
 /// An agent that fails.
 inline agent fails(const std::string& name) {
   return custom(name, [](invocation_context&) -> agent_run {
@@ -120,6 +144,16 @@ inline agent escalates(const std::string& name) {
     context.actions().escalate = true;
     co_await context.emit(text("up"));
   });
+}
+
+/// What tools answered in the events of a session.
+inline json responses(stage& on, const session_key& key) {
+  auto all = json::array();
+  for (const auto& said : on.events(key))
+    for (const auto& each : said.content.parts)
+      if (const auto* response = each.response())
+        all.push_back(response->response.data());
+  return all;
 }
 
 class play : public stage {

@@ -45,8 +45,8 @@ BOOST_AUTO_TEST_SUITE(shutdown, *boost::unit_test::timeout(150))
 BOOST_AUTO_TEST_CASE(after_the_end_every_call_is_cancelled) {
   play on;
   on.append(on.key, {{"k", 1}});
-  on.runtime.shut_down();
-  on.runtime.shut_down();
+  on.runtime.shut_down().value();
+  on.runtime.shut_down().value();
   const auto codes = codes_after(on);
   BOOST_TEST(codes == std::vector<std::string>(codes.size(), "cancelled"),
              boost::test_tools::per_element());
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_completion_may_ask_for_the_next_event_at_any_time) {
 
 BOOST_AUTO_TEST_CASE(a_run_started_after_the_end_tells_its_completions) {
   play on;
-  on.runtime.shut_down();
+  on.runtime.shut_down().value();
   auto late = on.runtime.run(says("a", "1"), on.key, "go");
   answers<void> end;
   late.wait(end.next());
@@ -143,11 +143,7 @@ BOOST_DATA_TEST_CASE(calls_under_way_are_answered_once,
   std::atomic<bool> enough = false;
   {
     stage on;
-    std::vector<session_key> keys;
-    for (int count = 0; count < 4; ++count)
-      keys.push_back(on.open("s" + std::to_string(count),
-                             json::object(),
-                             "u" + std::to_string(count % 2)));
+    const auto keys = on.open_many({.sessions = 4, .users = 2});
     const auto until = random.below(3'000);
     std::vector<std::thread> threads;
     for (std::size_t index = 0; index < writers; ++index)
@@ -182,7 +178,7 @@ BOOST_DATA_TEST_CASE(calls_under_way_are_answered_once,
       });
     while (calls < until)
       std::this_thread::yield();
-    on.runtime.shut_down();
+    on.runtime.shut_down().value();
     enough = true;
     for (auto& each : threads)
       each.join();
@@ -255,7 +251,7 @@ BOOST_DATA_TEST_CASE(runs_under_way_are_cancelled_and_awaited,
     }
     while (steps < until)
       std::this_thread::yield();
-    on.runtime.shut_down();
+    on.runtime.shut_down().value();
   }
   // Nothing of a run goes on behind its end.
   const auto after = steps.load();

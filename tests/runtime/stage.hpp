@@ -204,6 +204,22 @@ public:
       .key();
   }
 
+  struct many {
+    std::size_t sessions;
+    std::size_t users;
+    json state = json::object();
+  };
+
+  /// Sessions `s0`, `s1`, …, of the users `u0`, `u1`, … in turn.
+  std::vector<session_key> open_many(const many& wanted) {
+    std::vector<session_key> keys;
+    for (std::size_t count = 0; count < wanted.sessions; ++count)
+      keys.push_back(open("s" + std::to_string(count),
+                          wanted.state,
+                          "u" + std::to_string(count % wanted.users)));
+    return keys;
+  }
+
   session fetch(const session_key& key) { return sessions().get(key).value(); }
 
   event_slice events(const session_key& key) { return fetch(key).events(); }

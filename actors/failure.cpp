@@ -1,0 +1,17 @@
+#include "troupe/actors/failure.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+
+error closed() {
+  return {errc::cancelled, "the runtime has shut down"};
+}
+
+error unknown_session(const session_key& key) {
+  return {
+    errc::not_found,
+    fmt::format("session {} does not exist; create it first", to_string(key))};
+}
+
+} // namespace troupe::actors

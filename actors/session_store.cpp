@@ -1,0 +1,345 @@
+// What a session does over a store: what it decides goes there and comes back
+// durable, or to be decided again; it is loaded on demand, keeps only its
+// newest events, and leaves memory when it is idle.
+
+#include "troupe/actors/session_actor.hpp"
+#include "troupe/actors/store_queue.hpp"
+#include "troupe/actors/user_actor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+bool is_refused(const append& letter) {
+  return letter.kind == letter_kind::create
+           ? !static_cast<const create&>(letter).created
+           : !letter.outcome;
+}
+
+} // namespace
+
+// -- writing
+// -------------------------------------------------------------------
+
+live_owners session_actor::owners(bool user, bool app) const {
+  if (!stored_)
+    return {};
+  return {
+    live(), user ? user_.live() : nullptr, app ? user_.app().live() : nullptr};
+}
+
+store_change session_actor::change_of(const append& decided,
+                                      std::uint64_t number) const {
+  store_change change;
+  change.owner = live()->name;
+  change.session_revision = number;
+  if (decided.kind == letter_kind::create) {
+    change.kind = change_kind::create;
+    change.said = decided.said;
+  } else {
+    change.said = *decided.outcome;
+  }
+  if (decided.touches(scope::user))
+    change.user_revision = decided.user_revision;
+  if (decided.touches(scope::app))
+    change.app_revision = decided.app_revision;
+  return change;
+}
+
+// The batch enters the store's queue, or fills the place that was kept for it
+// where its climb was decided.
+void session_actor::send_to_store(std::vector<store_change> changes) {
+  auto own = stored_->reserved != nullptr ? nullptr
+                                          : std::make_unique<struct commit>();
+  auto& decided = own ? *own : *std::exchange(stored_->reserved, nullptr);
+  if (own && batch_.empty())
+    return;
+  bool user = false;
+  bool app = false;
+  for (auto& each : batch_) {
+    user = user || each->touches(scope::user);
+    app = app || each->touches(scope::app);
+    decided.refuses = decided.refuses || is_refused(*each);
+    decided.letters.push_back(std::move(each));
+  }
+  batch_.clear();
+  decided.from = live();
+  decided.owners = owners(user, app);
+  decided.changes = std::move(changes);
+  if (desk_ && !desk_->active.empty()) {
+    decided.view = look();
+    decided.seen_user = user_.live();
+    decided.seen_app = user_.app().live();
+  }
+  ++stored_->commits;
+  forget_old_events();
+  if (!own)
+    return shared().store->fill(decided);
+  decided.filled = true;
+  shared().store->push(std::move(own));
+}
+
+void session_actor::receive(std::unique_ptr<struct commit> answered) {
+  using verdict = actors::commit::verdict;
+  --stored_->commits;
+  if (answered->outcome == verdict::durable && answered->view_is_stale
+      && !answered->refuses_again)
+    return reply_behind_fresh_view(std::move(answered->letters));
+  if (answered->outcome == verdict::durable && !answered->view_is_stale)
+    answered->view.publish();
+  while (!answered->letters.empty()) {
+    auto next = answered->letters.pop_front();
+    if (next->kind == letter_kind::remove) {
+      stored_->removing = false;
+      auto removal = take_as<remove>(std::move(next));
+      if (answered->outcome == verdict::again) {
+        stored_->again.push_back(std::move(removal));
+      } else if (answered->outcome == verdict::durable) {
+        finish_remove(std::move(removal));
+      } else {
+        removal->outcome = answered->why;
+        user_.tell(std::move(removal));
+      }
+      continue;
+    }
+    auto letter = take_as<append>(std::move(next));
+    if (answered->outcome == verdict::again
+        || (answered->refuses_again && is_refused(*letter))) {
+      letter->reset();
+      stored_->again.push_back(std::move(letter));
+      continue;
+    }
+    if (answered->outcome == verdict::failed)
+      letter->refuse(answered->why);
+    reply(std::move(letter));
+  }
+}
+
+// What the runs saw of the user or the app is not what is stored: they go on
+// once they see what is.
+void session_actor::reply_behind_fresh_view(letter_list answered) {
+  letter_list flat;
+  while (!answered.empty()) {
+    auto next = take_as<append>(answered.pop_front());
+    auto followers = std::exchange(next->followers, letter_list());
+    const auto outcome = next->outcome;
+    flat.push_back(std::move(next));
+    while (!followers.empty()) {
+      auto follower = take_as<append>(followers.pop_front());
+      follower->outcome = outcome;
+      flat.push_back(std::move(follower));
+    }
+  }
+  auto wanted = std::make_unique<get>();
+  wanted->key = key();
+  wanted->options.num_recent_events = 0;
+  wanted->refresh = true;
+  wanted->done = [letters = std::make_shared<letter_list>(std::move(flat)),
+                  kept = share()](const result<session>&) {
+    // Without a fresh view, too: what they say is durable.
+    while (!letters->empty()) {
+      auto next = take_as<append>(letters->pop_front());
+      if (const auto invocation = std::exchange(next->reply_to, nullptr))
+        as_inbox(invocation).tell(std::move(next));
+      else
+        next->complete();
+    }
+  };
+  ask_app(std::move(wanted));
+}
+
+// -- loading
+// -------------------------------------------------------------------
+
+bool session_actor::can_load() const noexcept {
+  return !climbing_ && stored_->commits == 0;
+}
+
+load_options session_actor::what_to_load() const {
+  return {.events_max = share()->options.events_kept,
+          .ids_max = share()->options.remembered_ids};
+}
+
+void session_actor::install(load& loaded) {
+  auto& found = *loaded.session;
+  const bool existed = std::exchange(created_, found.has_value());
+  state_ = scope_state(found ? std::move(found->scope.keys) : state_map());
+  last_update_time_ = found ? found->last_update_time : timestamp();
+  log_ = event_log();
+  ids_ = recent_ids();
+  first_ = 0;
+  if (found) {
+    const auto newest = found->scope.revision;
+    first_ = newest - found->events.size();
+    for (auto& each : found->events)
+      log_.push_back(std::move(each));
+    auto number = newest - found->id_hashes.size();
+    for (const auto hash : found->id_hashes)
+      ids_.add(hash, ++number, share()->options.remembered_ids);
+  }
+  if (created_ && !existed)
+    appear();
+  if (!created_ && existed) {
+    shared().directory.remove(*this);
+    cancel_runs();
+  }
+}
+
+void session_actor::refuse_waiting(const error& why) {
+  for (auto* letters : {&stored_->again, &queue_, &early_, &stored_->waiting}) {
+    auto refused = std::exchange(*letters, letter_list());
+    while (!refused.empty())
+      refuse(refused.pop_front(), why);
+  }
+}
+
+void session_actor::refuse(letter_ptr received, const error& why) {
+  switch (received->kind) {
+  case letter_kind::create:
+    if (creations_ > 0)
+      --creations_;
+    break;
+  case letter_kind::remove: {
+    // Its parent waits for it.
+    auto removal = take_as<remove>(std::move(received));
+    removal->done_by_session = true;
+    if (removal->for_user_removal)
+      return finish_remove(std::move(removal));
+    removal->outcome = why;
+    return user_.tell(std::move(removal));
+  }
+  default:
+    break;
+  }
+  received->fail(why);
+}
+
+// -- older events
+// --------------------------------------------------------------
+
+bool session_actor::reach(std::uint64_t first) {
+  if (first > first_)
+    return true;
+  if (!std::exchange(stored_->fetching, true)) {
+    auto wanted = std::make_unique<read_events>();
+    wanted->owner = live();
+    wanted->first = first;
+    wanted->last = first_;
+    shared().store->push(std::move(wanted));
+  }
+  return false;
+}
+
+void session_actor::receive(std::unique_ptr<read_events> answered) {
+  stored_->fetching = false;
+  const bool compared = std::exchange(stored_->comparing, false);
+  auto waiting = std::exchange(stored_->waiting, letter_list());
+  auto& events = answered->events;
+  // A load in between has changed what is in memory: it is asked for again.
+  const bool fits = answered->last == first_;
+  if (events && fits && events->size() != answered->last - answered->first + 1)
+    events = error(errc::corrupt,
+                   fmt::format("session {} has {} of its events {} to {}",
+                               to_string(key()),
+                               events->size(),
+                               answered->first,
+                               answered->last));
+  if (!events) {
+    while (!waiting.empty())
+      waiting.pop_front()->fail(events.error());
+    if (compared && !queue_.empty()
+        && queue_.front().kind == letter_kind::append)
+      queue_.pop_front()->fail(events.error());
+    return;
+  }
+  if (fits) {
+    event_log whole;
+    for (auto& each : *events)
+      whole.push_back(std::move(each));
+    for (std::size_t index = 0; index < log_.size(); ++index)
+      whole.push_back(log_[index]);
+    log_ = std::move(whole);
+    first_ = answered->first - 1;
+  }
+  // Through the front door: it may have gone stale meanwhile.
+  while (!waiting.empty())
+    owner_actor::receive(waiting.pop_front());
+}
+
+void session_actor::forget_old_events() {
+  const auto kept = share()->options.events_kept;
+  if (desk_ || stored_->fetching || !stored_->waiting.empty()
+      || log_.size() < 2 * kept + 64)
+    return;
+  event_log newest;
+  for (auto index = log_.size() - kept; index < log_.size(); ++index)
+    newest.push_back(log_[index]);
+  first_ += log_.size() - kept;
+  log_ = std::move(newest);
+}
+
+// -- leaving memory
+// ------------------------------------------------------------
+
+bool session_actor::is_idle() const noexcept {
+  return queue_.empty() && early_.empty() && batch_.empty() && !climbing_
+         && !desk_ && !is_loading() && stored_->commits == 0
+         && stored_->again.empty() && stored_->waiting.empty()
+         && !stored_->fetching && !stored_->removing;
+}
+
+void session_actor::receive(const retire& wished) {
+  switch (wished.at) {
+  case retire::step::suggested:
+    if (is_idle() && !std::exchange(stored_->asked_to_retire, true))
+      user_.tell(std::make_unique<retire>(retire::step::asked, id_));
+    return;
+  case retire::step::granted:
+    stored_->asked_to_retire = false;
+    if (!is_idle()) {
+      user_.tell(std::make_unique<retire>(retire::step::stayed, id_));
+      return;
+    }
+    shared().directory.remove(*this);
+    stored_->successor = caf::actor_cast<caf::strong_actor_ptr>(&user_.app());
+    return quit();
+  case retire::step::kept:
+    stored_->asked_to_retire = false;
+    return;
+  default:
+    assert(!"a step that is not a session's");
+  }
+}
+
+void session_actor::leave_behind(letter_ptr sent) {
+  if (stored_ && stored_->successor && sent->kind == letter_kind::append)
+    stored_->left.push_back(std::move(sent));
+  else
+    owner_actor::turn_away(std::move(sent));
+}
+
+void session_actor::part() {
+  if (!stored_ || !stored_->successor)
+    return;
+  auto gone = std::make_unique<retire>(retire::step::gone, id_);
+  gone->left = std::exchange(stored_->left, letter_list());
+  user_.tell(std::move(gone));
+}
+
+// What was told to a session that has left goes to the one that takes its
+// place.
+void session_actor::turn_away(letter_ptr sent) {
+  if (!stored_ || !stored_->successor || sent->kind != letter_kind::append)
+    return owner_actor::turn_away(std::move(sent));
+  auto passed = std::make_unique<forward>(shared().directory);
+  passed->key = key();
+  shared().directory.start_forward(passed->key);
+  passed->held = std::move(sent);
+  as_inbox(stored_->successor).tell(std::move(passed));
+}
+
+} // namespace troupe::actors

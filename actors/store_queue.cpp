@@ -1,0 +1,342 @@
+#include "troupe/actors/store_queue.hpp"
+
+#include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/setup.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <ranges>
+
+namespace troupe::actors {
+
+namespace {
+
+// A store of one's own must not throw; one that does has failed.
+template <class Work>
+auto guarded(const Work& work) noexcept -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& thrown) {
+    return error(errc::store_failed,
+                 std::string("the store threw: ") + thrown.what());
+  } catch (...) {
+    return error(errc::store_failed, "the store threw");
+  }
+}
+
+// Whether what an owner sent down has been found out of date since.
+bool is_behind(const live_owner& owner, std::uint64_t generation) noexcept {
+  return owner.stale || owner.generation != generation;
+}
+
+bool is_ready(const letter& sent) noexcept {
+  return sent.kind != letter_kind::commit
+         || static_cast<const commit&>(sent).filled;
+}
+
+} // namespace
+
+store_queue::store_queue(std::shared_ptr<store> kept, setup& shared)
+  : store_(std::move(kept)),
+    shared_(shared),
+    writer_([this] { run_writer(); }) {
+  for (std::size_t index = 0; index < readers_max; ++index)
+    readers_.emplace_back([this] { run_reader(); });
+}
+
+store_queue::~store_queue() {
+  assert(!writer_.joinable() && "a store's queue is stopped first");
+}
+
+// -- the way in
+// ----------------------------------------------------------------
+
+void store_queue::push(letter_ptr sent) {
+  const std::lock_guard guard(mutex_);
+  queue_.push_back(std::move(sent));
+  came_.notify_one();
+}
+
+void store_queue::push(letter_list sent) {
+  const std::lock_guard guard(mutex_);
+  while (!sent.empty())
+    queue_.push_back(sent.pop_front());
+  came_.notify_one();
+}
+
+void store_queue::fill(commit& decided) {
+  const std::lock_guard guard(mutex_);
+  decided.filled = true;
+  came_.notify_one();
+}
+
+void store_queue::read(std::function<void(store&)> job) {
+  const std::lock_guard guard(mutex_);
+  jobs_.push_back(std::move(job));
+  job_came_.notify_one();
+}
+
+result<void> store_queue::stop() {
+  if (!writer_.joinable())
+    return {};
+  {
+    const std::lock_guard guard(mutex_);
+    readers_stopping_ = true;
+    job_came_.notify_all();
+  }
+  for (auto& reader : readers_)
+    reader.join();
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+    came_.notify_one();
+  }
+  writer_.join();
+  live_.clear();
+  return guarded([this] { return store_->close(); });
+}
+
+// -- the threads
+// ---------------------------------------------------------------
+
+void store_queue::run_writer() {
+  group next;
+  while (take(next)) {
+    handle(next);
+    next = {};
+  }
+}
+
+bool store_queue::take(group& next) {
+  std::unique_lock guard(mutex_);
+  came_.wait(guard, [this] {
+    return queue_.empty() ? stopping_ : is_ready(queue_.front());
+  });
+  if (queue_.empty())
+    return false;
+  std::size_t changes = 0;
+  while (!queue_.empty() && is_ready(queue_.front()) && changes < changes_max) {
+    auto front = queue_.pop_front();
+    switch (front->kind) {
+    case letter_kind::commit:
+      next.commits.push_back(take_as<commit>(std::move(front)));
+      changes += next.commits.back()->changes.size();
+      break;
+    case letter_kind::confirm:
+      next.confirms.push_back(take_as<confirm>(std::move(front)));
+      break;
+    case letter_kind::load:
+      next.loads.push_back(take_as<load>(std::move(front)));
+      break;
+    case letter_kind::read_events:
+      next.reads.push_back(take_as<read_events>(std::move(front)));
+      break;
+    case letter_kind::leave:
+      next.leaves.push_back(take_as<leave>(std::move(front)));
+      break;
+    default:
+      assert(!"a letter that no store receives");
+    }
+  }
+  return true;
+}
+
+void store_queue::run_reader() {
+  std::unique_lock guard(mutex_);
+  while (true) {
+    job_came_.wait(guard,
+                   [this] { return !jobs_.empty() || readers_stopping_; });
+    if (jobs_.empty())
+      return;
+    const auto job = std::move(jobs_.front());
+    jobs_.pop_front();
+    guard.unlock();
+    job(*store_);
+    guard.lock();
+  }
+}
+
+// -- one group
+// -----------------------------------------------------------------
+
+// Within a group the order between kinds does not matter: who loads has nothing
+// under way, and what is confirmed or read behind a commit may see more than
+// it.
+void store_queue::handle(group& next) {
+  if (!next.commits.empty() || !next.confirms.empty())
+    look_elsewhere(next);
+  write(next.commits);
+  // In the order in which they were decided, whatever became of them.
+  for (auto& settled : next.commits) {
+    // A refusal on what is out of date is decided again.
+    settled->refuses_again = settled->refuses && is_stale(settled->owners);
+    settled->view_is_stale
+      = settled->view.target
+        && (is_behind(*settled->seen_user, settled->view.user_generation)
+            || is_behind(*settled->seen_app, settled->view.app_generation));
+    const auto from = settled->from->actor;
+    as_inbox(from).tell(std::move(settled));
+  }
+  for (auto& held : next.confirms)
+    if (held)
+      answer(std::move(held));
+  for (auto& wanted : next.loads)
+    start(std::move(wanted));
+  for (auto& wanted : next.reads)
+    start(std::move(wanted));
+  for (const auto& left : next.leaves) {
+    if (const auto found = live_.find(left->owner->name);
+        found != live_.end() && found->second == left->owner)
+      live_.erase(found);
+    left->owner->actor = nullptr; // They hold each other.
+  }
+  if (!answered_.empty())
+    complete_later(shared_, std::exchange(answered_, letter_list()));
+}
+
+bool store_queue::is_stale(const live_owners& owners) const noexcept {
+  return std::ranges::any_of(
+    owners, [](const auto& owner) { return owner && owner->stale; });
+}
+
+void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
+  if (!owner || owner->stale || !owner->actor)
+    return;
+  owner->stale = true;
+  ++owner->generation;
+  as_inbox(owner->actor).tell(std::make_unique<signal>(letter_kind::reload));
+}
+
+// Writes all that is not based on what is out of date, and says what became of
+// each commit. What is refused makes its other owners stale too: they hold what
+// was not written.
+void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
+  using verdict = commit::verdict;
+  std::vector<store_change> changes;
+  std::vector<commit*> written;
+  while (true) {
+    changes.clear();
+    written.clear();
+    for (const auto& each : commits) {
+      if (each->outcome != verdict::durable)
+        continue;
+      if (is_stale(each->owners)) {
+        for (const auto& owner : each->owners)
+          make_stale(owner);
+        each->outcome = verdict::again;
+      } else if (!each->changes.empty()) {
+        changes.insert(
+          changes.end(), each->changes.begin(), each->changes.end());
+        written.push_back(each.get());
+      }
+    }
+    if (changes.empty())
+      return;
+    auto outcome = guarded([&] { return store_->commit(changes); });
+    if (outcome && outcome->moved.empty())
+      return;
+    bool found = false;
+    for (const auto* each : written)
+      for (const auto& owner : each->owners)
+        if (owner
+            && (!outcome
+                || std::ranges::find(outcome->moved, owner->name)
+                     != outcome->moved.end())) {
+          make_stale(owner);
+          found = true;
+        }
+    if (outcome && !found)
+      outcome = error(errc::internal,
+                      "the store reports as moved what nobody changes");
+    if (outcome)
+      continue;
+    for (auto* each : written) {
+      for (const auto& owner : each->owners)
+        make_stale(owner);
+      each->why
+        = error(outcome.error().code() == errc::corrupt ? errc::corrupt
+                                                        : errc::store_failed,
+                outcome.error().message());
+      each->outcome = verdict::failed;
+    }
+  }
+}
+
+// What others have written makes those who hold it stale, before anything that
+// is based on it is written or answered. The store compares revisions besides;
+// but what was removed and made again may have come to the same one.
+void store_queue::look_elsewhere(group& next) {
+  const auto moved = guarded([this] { return store_->changed_elsewhere(); });
+  if (moved) {
+    for (const auto& each : *moved)
+      if (const auto found = live_.find(each.owner); found != live_.end())
+        make_stale(found->second);
+    return;
+  }
+  for (auto& held : next.confirms) {
+    held->held->refuse(moved.error());
+    answered_.push_back(std::move(held->held));
+    held.reset();
+  }
+}
+
+void store_queue::answer(std::unique_ptr<confirm> held) {
+  if (!is_stale(held->owners))
+    return answered_.push_back(std::move(held->held));
+  as_inbox(held->app).tell(std::move(held->held));
+}
+
+// -- reading
+// -------------------------------------------------------------------
+
+void store_queue::start(std::unique_ptr<load> wanted) {
+  // What it decided before is written or refused by now.
+  wanted->owner->stale = false;
+  wanted->generation = wanted->owner->generation;
+  live_[wanted->owner->name] = wanted->owner;
+  read([actor = wanted->owner->actor,
+        loading = std::make_shared<std::unique_ptr<load>>(std::move(wanted))](
+         store& kept) {
+    auto done = std::move(*loading);
+    const auto& name = done->owner->name;
+    if (name.where() == scope::session)
+      done->session = guarded([&] {
+        return kept.load_session({name.app, name.user, name.session},
+                                 done->options);
+      });
+    else
+      done->scope = guarded([&] { return kept.load_scope(name); });
+    as_inbox(actor).tell(std::move(done));
+  });
+}
+
+void read_then_complete(setup& shared,
+                        std::unique_ptr<answered<session_page>> wanted,
+                        std::function<result<session_page>(store&)> job) {
+  shared.store->read(
+    [&shared,
+     job = std::move(job),
+     waiting = std::make_shared<std::unique_ptr<answered<session_page>>>(
+       std::move(wanted))](store& kept) {
+      (*waiting)->outcome = guarded([&] { return job(kept); });
+      letter_list done;
+      done.push_back(std::move(*waiting));
+      complete_later(shared, std::move(done));
+    });
+}
+
+void store_queue::start(std::unique_ptr<read_events> wanted) {
+  read([actor = wanted->owner->actor,
+        reading = std::make_shared<std::unique_ptr<read_events>>(
+          std::move(wanted))](store& kept) {
+    auto done = std::move(*reading);
+    const auto& name = done->owner->name;
+    done->events = guarded([&] {
+      return kept.load_events(
+        {name.app, name.user, name.session}, done->first, done->last);
+    });
+    as_inbox(actor).tell(std::move(done));
+  });
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,39 @@
+// `--store` and `--durability`, the same for every command that keeps state.
+
+#pragma once
+
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/stores/open_store.hpp"
+
+#include <string>
+
+namespace CLI {
+class App;
+} // namespace CLI
+
+namespace troupe::cli {
+
+class store_option {
+public:
+  store_option() = default;
+  store_option(const store_option&) = delete;
+  store_option& operator=(const store_option&) = delete;
+
+  /// Adds both options to `command`, which must not be parsed once this is
+  /// gone. May be called for several commands, of which one is chosen. An
+  /// unknown scheme or durability does not parse.
+  void add_to(CLI::App& command);
+
+  /// Only the scheme has been checked.
+  const std::string& address() const noexcept { return address_; }
+
+  store_options for_store() const;
+
+  runtime_options for_runtime() const;
+
+private:
+  std::string address_ = "sqlite:troupe.db";
+  std::string durability_{to_string(store_options().durability)};
+};
+
+} // namespace troupe::cli

@@ -1,0 +1,27 @@
+#include "troupe/stores/foreign_changes.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+void foreign_changes::note(const log_row& row) {
+  for (const auto id : row.scopes)
+    if (id != 0)
+      noted_.scope_ids.insert(id);
+}
+
+void foreign_changes::note_removal(owner_name removed) {
+  noted_.names.insert(std::move(removed));
+}
+
+void foreign_changes::keep_name(std::int64_t scope_id,
+                                const owner_name& removed) {
+  if (noted_.scope_ids.contains(scope_id))
+    noted_.names.insert(removed);
+}
+
+foreign_changes::summary foreign_changes::take() {
+  return std::exchange(noted_, {});
+}
+
+} // namespace troupe

@@ -1,0 +1,384 @@
+#include "troupe/stores/memory_store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <tuple>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+owner_name app_of(const owner_name& owner) {
+  return {owner.app};
+}
+
+owner_name user_of(const owner_name& owner) {
+  return {owner.app, owner.user};
+}
+
+owner_name owner_of(const session_key& key) {
+  return {key.app, key.user, key.id};
+}
+
+struct log_entry {
+  std::uint64_t revision = 0;
+  event_ptr said;
+  bool is_event = false; ///< Otherwise the state at creation, or a write.
+};
+
+struct kept_owner {
+  stored_scope scope;
+  timestamp last_update_time{};
+  /// Everything that was done to the scope.
+  std::vector<log_entry> log;
+};
+
+// By name, so that a user's sessions lie behind it, and its users behind an
+// app.
+using kept_owners = std::map<owner_name, kept_owner>;
+
+template <class Map>
+auto user_range(Map& owners, const owner_name& user) {
+  const auto first = owners.lower_bound(user);
+  auto last = first;
+  while (last != owners.end() && user_of(last->first) == user)
+    ++last;
+  return std::pair(first, last);
+}
+
+void apply(stored_scope& target,
+           const event& said,
+           scope where,
+           std::uint64_t revision) {
+  for (const auto& done : said.actions.state_delta.share(where)) {
+    if (done.operand.is_null())
+      target.keys.erase(done.name);
+    else
+      target.keys.set(done.name, done.operand);
+  }
+  target.revision = revision;
+}
+
+// Which owners are elsewhere than some changes take them to be. An owner is
+// seen as the changes before have left it.
+class revision_check {
+public:
+  explicit revision_check(const kept_owners& kept) : kept_(kept) {}
+
+  void visit(const store_change& change) {
+    const auto& owner = change.owner;
+    if (change.kind == change_kind::remove_user) {
+      remove_user(owner);
+      return;
+    }
+    if (change.kind == change_kind::create) {
+      expect(owner, !revision_of(owner));
+      seen_[owner] = 0;
+    } else if (change.kind == change_kind::remove) {
+      expect(owner, revision_of(owner).has_value());
+      seen_[owner].reset();
+    } else if (change.session_revision) {
+      const auto before = revision_of(owner);
+      expect(owner, before && *before + 1 == *change.session_revision);
+      seen_[owner] = change.session_revision;
+    }
+    visit_wider(user_of(owner), change.user_revision);
+    visit_wider(app_of(owner), change.app_revision);
+  }
+
+  std::vector<owner_name> moved() && { return std::move(moved_); }
+
+private:
+  std::optional<std::uint64_t> revision_of(const owner_name& owner) const {
+    if (const auto found = seen_.find(owner); found != seen_.end())
+      return found->second;
+    const auto found = kept_.find(owner);
+    return found == kept_.end() ? std::nullopt
+                                : std::optional(found->second.scope.revision);
+  }
+
+  void visit_wider(const owner_name& owner,
+                   const std::optional<std::uint64_t>& revision) {
+    if (!revision)
+      return;
+    expect(owner, revision_of(owner).value_or(0) + 1 == *revision);
+    seen_[owner] = revision;
+  }
+
+  void remove_user(const owner_name& user) {
+    const auto [first, last] = user_range(kept_, user);
+    for (auto next = first; next != last; ++next)
+      seen_[next->first].reset();
+    const auto [first_seen, last_seen] = user_range(seen_, user);
+    for (auto next = first_seen; next != last_seen; ++next)
+      next->second.reset();
+  }
+
+  void expect(const owner_name& owner, bool holds) {
+    if (!holds && std::ranges::find(moved_, owner) == moved_.end())
+      moved_.push_back(owner);
+  }
+
+  const kept_owners& kept_;
+  std::map<owner_name, std::optional<std::uint64_t>> seen_;
+  std::vector<owner_name> moved_;
+};
+
+} // namespace
+
+class memory_place {
+public:
+  /// Returns the owners that are changed by it.
+  std::vector<owner_name> apply(const store_change& change);
+
+  std::vector<std::string> check() const;
+
+  mutable std::shared_mutex mutex;
+  kept_owners owners;
+  /// What each store that is open here has not been told yet.
+  std::map<const store*, std::set<owner_name>> untold;
+
+private:
+  void write(const owner_name& owner,
+             const store_change& change,
+             std::uint64_t revision);
+};
+
+std::vector<owner_name> memory_place::apply(const store_change& change) {
+  const auto& owner = change.owner;
+  std::vector<owner_name> changed;
+  switch (change.kind) {
+  case change_kind::remove:
+    owners.erase(owner);
+    return {owner};
+  case change_kind::remove_user: {
+    const auto [first, last] = user_range(owners, owner);
+    for (auto next = first; next != last; ++next)
+      changed.push_back(next->first);
+    owners.erase(first, last);
+    return changed;
+  }
+  case change_kind::create:
+    owners.try_emplace(app_of(owner));
+    owners.try_emplace(user_of(owner));
+    break;
+  case change_kind::append:
+  case change_kind::write:
+    break;
+  }
+  for (const auto& [touched, revision] :
+       {std::pair(owner, change.session_revision),
+        std::pair(user_of(owner), change.user_revision),
+        std::pair(app_of(owner), change.app_revision)})
+    if (revision) {
+      write(touched, change, *revision);
+      changed.push_back(touched);
+    }
+  return changed;
+}
+
+void memory_place::write(const owner_name& owner,
+                         const store_change& change,
+                         std::uint64_t revision) {
+  auto& kept = owners[owner];
+  const auto where = owner.where();
+  troupe::apply(kept.scope, *change.said, where, revision);
+  if (where == scope::session)
+    // What a new session holds, 1970, is no lower bound.
+    kept.last_update_time
+      = change.kind == change_kind::create
+          ? change.said->timestamp
+          : std::max(kept.last_update_time, change.said->timestamp);
+  kept.log.push_back(
+    {revision, change.said, change.kind == change_kind::append});
+}
+
+std::vector<std::string> memory_place::check() const {
+  std::vector<std::string> findings;
+  for (const auto& [owner, kept] : owners) {
+    stored_scope replayed;
+    for (const auto& entry : kept.log)
+      troupe::apply(replayed, *entry.said, owner.where(), entry.revision);
+    if (!(replayed.keys == kept.scope.keys)
+        || replayed.revision != kept.scope.revision)
+      findings.push_back(fmt::format("{}: the state at revision {} is not what "
+                                     "its log replays to",
+                                     to_string(owner),
+                                     kept.scope.revision));
+  }
+  return findings;
+}
+
+namespace {
+
+bool is_behind(const session_row& row, const row_position& position) {
+  if (row.last_update_time != position.last_update_time)
+    return row.last_update_time < position.last_update_time;
+  return std::tie(row.key.user, row.key.id)
+         > std::tie(position.user, position.session);
+}
+
+bool is_before(const session_row& left, const session_row& right) {
+  return is_behind(right, {left.last_update_time, left.key.user, left.key.id});
+}
+
+class memory_store : public store {
+public:
+  explicit memory_store(std::shared_ptr<memory_place> place)
+    : place_(std::move(place)) {
+    const std::unique_lock guard(place_->mutex);
+    place_->untold[this];
+  }
+
+  memory_store(const memory_store&) = delete;
+  memory_store& operator=(const memory_store&) = delete;
+
+  ~memory_store() override {
+    const std::unique_lock guard(place_->mutex);
+    place_->untold.erase(this);
+  }
+
+  result<commit_outcome>
+  commit(std::span<const store_change> changes) override {
+    const std::unique_lock guard(place_->mutex);
+    revision_check check(place_->owners);
+    for (const auto& change : changes)
+      check.visit(change);
+    commit_outcome outcome{std::move(check).moved()};
+    if (!outcome.moved.empty())
+      return outcome;
+    for (const auto& change : changes)
+      for (const auto& owner : place_->apply(change))
+        for (auto& [other, untold] : place_->untold)
+          if (other != this)
+            untold.insert(owner);
+    return outcome;
+  }
+
+  result<std::vector<moved_owner>> changed_elsewhere() override {
+    const std::unique_lock guard(place_->mutex);
+    std::vector<moved_owner> changed;
+    for (const auto& owner : std::exchange(place_->untold[this], {})) {
+      const auto found = place_->owners.find(owner);
+      changed.push_back({owner,
+                         found == place_->owners.end()
+                           ? std::nullopt
+                           : std::optional(found->second.scope.revision)});
+    }
+    return changed;
+  }
+
+  result<std::optional<stored_scope>>
+  load_scope(const owner_name& owner) override {
+    const std::shared_lock guard(place_->mutex);
+    const auto found = place_->owners.find(owner);
+    if (found == place_->owners.end())
+      return std::nullopt;
+    return found->second.scope;
+  }
+
+  result<std::optional<stored_session>>
+  load_session(const session_key& key, const load_options& options) override {
+    const std::shared_lock guard(place_->mutex);
+    const auto found = place_->owners.find(owner_of(key));
+    if (found == place_->owners.end())
+      return std::nullopt;
+    const auto& kept = found->second;
+    stored_session loaded{kept.scope, kept.last_update_time, {}, {}};
+    for (auto next = kept.log.rbegin(); next != kept.log.rend(); ++next) {
+      if (!next->is_event)
+        continue;
+      const bool take_event = loaded.events.size() < options.events_max;
+      const bool take_id = loaded.id_hashes.size() < options.ids_max;
+      if (!take_event && !take_id)
+        break;
+      if (take_event)
+        loaded.events.push_back(next->said);
+      if (take_id)
+        loaded.id_hashes.push_back(id_hash(next->said->id));
+    }
+    std::ranges::reverse(loaded.events);
+    std::ranges::reverse(loaded.id_hashes);
+    return loaded;
+  }
+
+  result<std::vector<event_ptr>> load_events(const session_key& key,
+                                             std::uint64_t first,
+                                             std::uint64_t last) override {
+    const std::shared_lock guard(place_->mutex);
+    std::vector<event_ptr> loaded;
+    const auto found = place_->owners.find(owner_of(key));
+    if (found == place_->owners.end())
+      return loaded;
+    const auto& log = found->second.log;
+    for (auto next
+         = std::ranges::lower_bound(log, first, {}, &log_entry::revision);
+         next != log.end() && next->revision <= last;
+         ++next)
+      if (next->is_event)
+        loaded.push_back(next->said);
+    return loaded;
+  }
+
+  result<std::vector<session_row>> list(const row_query& query) override {
+    const std::shared_lock guard(place_->mutex);
+    std::vector<session_row> rows;
+    const auto& owners = place_->owners;
+    for (auto next = owners.lower_bound({query.app});
+         next != owners.end() && next->first.app == query.app;
+         ++next) {
+      const auto& [owner, kept] = *next;
+      if (owner.where() != scope::session
+          || (query.user && owner.user != *query.user))
+        continue;
+      session_row row{{owner.app, owner.user, owner.session},
+                      kept.scope.keys,
+                      owners.at(user_of(owner)).scope.keys,
+                      owners.at(app_of(owner)).scope.keys,
+                      kept.scope.revision,
+                      kept.last_update_time};
+      if (!query.behind || is_behind(row, *query.behind))
+        rows.push_back(std::move(row));
+    }
+    std::ranges::sort(rows, is_before);
+    if (rows.size() > query.limit)
+      rows.resize(query.limit);
+    return rows;
+  }
+
+  result<std::vector<std::string>>
+  check(const std::function<void(double done)>& on_progress) override {
+    const std::shared_lock guard(place_->mutex);
+    auto findings = place_->check();
+    if (on_progress)
+      on_progress(1);
+    return findings;
+  }
+
+  result<void> close() override { return {}; }
+
+private:
+  std::shared_ptr<memory_place> place_;
+};
+
+} // namespace
+
+std::shared_ptr<memory_place> make_memory_place() {
+  return std::make_shared<memory_place>();
+}
+
+std::unique_ptr<store> make_memory_store() {
+  return make_memory_store(make_memory_place());
+}
+
+std::unique_ptr<store> make_memory_store(std::shared_ptr<memory_place> place) {
+  return std::make_unique<memory_store>(std::move(place));
+}
+
+} // namespace troupe

@@ -1,0 +1,169 @@
+#include "troupe/stores/open_store.hpp"
+
+#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/postgres_store.hpp"
+#include "troupe/stores/sqlite_store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array durability_names = {
+  std::pair{durability::durable, std::string_view("durable")},
+  std::pair{durability::os, std::string_view("os")},
+  std::pair{durability::none, std::string_view("none")},
+};
+
+struct known_scheme {
+  std::string_view prefix;
+  store_kind kind;
+};
+
+constexpr std::array schemes = {
+  known_scheme{"memory:", store_kind::memory},
+  known_scheme{"sqlite:", store_kind::sqlite},
+  known_scheme{"postgres:", store_kind::postgres},
+};
+
+const known_scheme* scheme_of(std::string_view text) noexcept {
+  const auto* const found
+    = std::ranges::find_if(schemes, [text](const known_scheme& each) {
+        return text.starts_with(each.prefix);
+      });
+  return found == schemes.end() ? nullptr : found;
+}
+
+// The byte that `%xx` at the start of `text` stands for.
+std::optional<char> percent_encoded(std::string_view text) {
+  const auto digit = [](char letter) -> int {
+    if (letter >= '0' && letter <= '9')
+      return letter - '0';
+    const auto lower = std::tolower(static_cast<unsigned char>(letter));
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+  };
+  if (text.size() < 3 || text[0] != '%')
+    return std::nullopt;
+  const int high = digit(text[1]);
+  const int low = digit(text[2]);
+  if (high < 0 || low < 0)
+    return std::nullopt;
+  return static_cast<char>(high * 16 + low);
+}
+
+std::string decoded(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    const auto byte = percent_encoded(text);
+    plain += byte.value_or(text.front());
+    text.remove_prefix(byte ? 3 : 1);
+  }
+  return plain;
+}
+
+// What is wrong with a path, or an empty view.
+std::string_view flaw_of(std::string_view path) {
+  if (path.empty())
+    return "names no file";
+  if (path.find('\0') != std::string_view::npos)
+    return "has a NUL";
+  if (path.find('?') != std::string_view::npos)
+    return "has a '?'";
+  if (path.find('#') != std::string_view::npos)
+    return "has a '#'";
+  for (std::size_t start = 0; start <= path.size();) {
+    const auto end = std::min(path.find_first_of("/\\", start), path.size());
+    if (path.substr(start, end - start) == "..")
+      return "has a '..'";
+    start = end + 1;
+  }
+  return {};
+}
+
+// Also what a percent-encoding hides, however often it was encoded: the path is
+// never decoded, but the next program to see it may.
+std::string_view hidden_flaw_of(std::string path) {
+  for (;;) {
+    if (const auto flaw = flaw_of(path); !flaw.empty())
+      return flaw;
+    auto plain = decoded(path);
+    if (plain == path)
+      return {};
+    path = std::move(plain);
+  }
+}
+
+result<store_address> refused(std::string_view text, std::string_view why) {
+  return error(errc::invalid_argument,
+               fmt::format("the store '{}' {}", text, why));
+}
+
+} // namespace
+
+std::string_view to_string(durability promised) noexcept {
+  return durability_names[static_cast<std::size_t>(promised)].second;
+}
+
+result<durability> durability_from(std::string_view name) {
+  for (const auto& [promised, spelling] : durability_names)
+    if (spelling == name)
+      return promised;
+  return error(errc::invalid_argument,
+               fmt::format("there is no durability '{}'; there are durable, "
+                           "os, none",
+                           name));
+}
+
+bool is_store_scheme(std::string_view text) noexcept {
+  return scheme_of(text) != nullptr;
+}
+
+result<store_address> read_store_address(std::string_view text) {
+  const auto* const scheme = scheme_of(text);
+  if (scheme == nullptr)
+    return refused(text,
+                   "has no known scheme; there are memory:, sqlite:PATH, "
+                   "postgres:URL");
+  const auto place = text.substr(scheme->prefix.size());
+  switch (scheme->kind) {
+  case store_kind::memory:
+    if (!place.empty())
+      return refused(text, "should be memory: alone");
+    break;
+  case store_kind::sqlite:
+    if (const auto flaw = hidden_flaw_of(std::string(place)); !flaw.empty())
+      return refused(text, flaw);
+    break;
+  case store_kind::postgres:
+    if (!place.starts_with("//"))
+      return refused(text, "should be postgres://HOST/DATABASE");
+    // The whole of it is what libpq takes.
+    return store_address{scheme->kind, std::string(text)};
+  }
+  return store_address{scheme->kind, std::string(place)};
+}
+
+result<std::unique_ptr<store>> open_store(std::string_view address,
+                                          const store_options& options) {
+  const auto parsed = read_store_address(address);
+  if (!parsed)
+    return parsed.error();
+  switch (parsed->kind) {
+  case store_kind::sqlite:
+    return open_sqlite_store(parsed->place, options);
+  case store_kind::postgres:
+    return open_postgres_store(parsed->place, options);
+  case store_kind::memory:
+    break;
+  }
+  return make_memory_store();
+}
+
+} // namespace troupe

@@ -1,0 +1,53 @@
+// From an address to a store: `memory:`, `sqlite:PATH`, `postgres:URL`.
+
+#pragma once
+
+#include "troupe/stores/store.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// What "acknowledged" means, from strongest to fastest.
+enum class durability : std::uint8_t {
+  durable, ///< Survives a power failure.
+  os,      ///< Handed to the operating system: survives a killed process.
+  none,    ///< As `os`, and the file may be damaged by a power failure.
+};
+
+/// `"durable"`, `"os"`, `"none"`.
+std::string_view to_string(durability promised) noexcept;
+
+/// The reverse. Fails with `errc::invalid_argument`.
+result<durability> durability_from(std::string_view name);
+
+struct store_options {
+  troupe::durability durability = durability::durable;
+};
+
+enum class store_kind : std::uint8_t { memory, sqlite, postgres };
+
+struct store_address {
+  store_kind kind = store_kind::memory;
+  /// The path of a SQLite file, or the whole URL of a PostgreSQL database
+  /// (`postgres://…`).
+  std::string place;
+};
+
+/// Takes an address apart. Fails with `errc::invalid_argument`;
+/// `is_store_scheme` tells an unknown scheme from a bad path. Paths: no `..`
+/// component, no `?`, no `#`, also not percent-encoded.
+result<store_address> read_store_address(std::string_view text);
+
+/// Whether `text` starts with a scheme that troupe knows.
+bool is_store_scheme(std::string_view text) noexcept;
+
+/// Opens the store at an address. A SQLite file that does not exist is made by
+/// the first write. Fails with `errc::invalid_argument`, `errc::store_failed`
+/// or `errc::corrupt`.
+result<std::unique_ptr<store>> open_store(std::string_view address,
+                                          const store_options& options = {});
+
+} // namespace troupe

@@ -1,0 +1,114 @@
+#include "troupe/stores/postgres_plan.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace troupe {
+
+owner_name app_of(const owner_name& owner) {
+  return {owner.app};
+}
+
+owner_name user_of(const owner_name& owner) {
+  return {owner.app, owner.user};
+}
+
+postgres_plan::postgres_plan(std::span<const store_change> changes,
+                             postgres_known known,
+                             std::int64_t last_id)
+  : known_(std::move(known)),
+    last_id_(last_id) {
+  for (const auto& change : changes) {
+    switch (change.kind) {
+    case change_kind::create:
+    case change_kind::append:
+    case change_kind::write:
+      add(change);
+      break;
+    case change_kind::remove:
+      remove(change.owner);
+      break;
+    case change_kind::remove_user:
+      remove_user(change.owner);
+      break;
+    }
+  }
+}
+
+void postgres_plan::add(const store_change& change) {
+  const auto& owner = change.owner;
+  planned_row row{++last_id_, &change};
+  if (change.kind == change_kind::create) {
+    expect(owner, !known_.scopes[owner]);
+    known_.scopes[owner].reset();
+    make(app_of(owner));
+    make(user_of(owner));
+    row.session = make(owner)->id;
+  } else if (change.session_revision) {
+    const bool is_there = known_.scopes[owner].has_value();
+    expect(owner, is_there);
+    if (is_there)
+      row.session = touch(owner, *change.session_revision);
+  }
+  if (change.user_revision)
+    row.user = touch(user_of(owner), *change.user_revision);
+  if (change.app_revision)
+    row.app = touch(app_of(owner), *change.app_revision);
+  step_for_rows().rows.push_back(row);
+}
+
+std::int64_t postgres_plan::touch(const owner_name& owner,
+                                  std::uint64_t revision) {
+  auto& found = make(owner);
+  expect(owner, found->revision + 1 == revision);
+  found->revision = revision;
+  return found->id;
+}
+
+postgres_plan::found_head& postgres_plan::make(const owner_name& owner) {
+  auto& found = known_.scopes[owner];
+  if (!found) {
+    // The number of the row that first names the scope makes its id, which is
+    // therefore never used again, and needs no sequence.
+    found = postgres_head{last_id_ * 4 + static_cast<int>(owner.where()), 0};
+    step_for_rows().scopes.push_back({found->id, owner});
+  }
+  return found;
+}
+
+void postgres_plan::remove(const owner_name& owner) {
+  auto& found = known_.scopes[owner];
+  if (owner.where() == scope::session)
+    expect(owner, found.has_value());
+  if (!found)
+    return;
+  if (steps_.empty())
+    steps_.emplace_back();
+  steps_.back().removals.push_back({++last_id_, found->id, owner});
+  found.reset();
+}
+
+void postgres_plan::remove_user(const owner_name& user) {
+  std::vector<owner_name> removed;
+  for (const auto& [owner, found] : known_.scopes)
+    if (found && !owner.user.empty() && user_of(owner) == user)
+      removed.push_back(owner);
+  // The user itself last: its sessions' rows are kept for it until then.
+  std::ranges::sort(removed, std::greater());
+  for (const auto& owner : removed)
+    remove(owner);
+}
+
+void postgres_plan::expect(const owner_name& owner, bool holds) {
+  if (!holds && std::ranges::find(moved_, owner) == moved_.end())
+    moved_.push_back(owner);
+}
+
+planned_step& postgres_plan::step_for_rows() {
+  if (steps_.empty() || !steps_.back().removals.empty())
+    steps_.emplace_back();
+  return steps_.back();
+}
+
+} // namespace troupe

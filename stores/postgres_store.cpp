@@ -1,0 +1,112 @@
+#include "troupe/stores/postgres_store.hpp"
+
+#include "troupe/stores/postgres_check.hpp"
+#include "troupe/stores/postgres_folder.hpp"
+#include "troupe/stores/postgres_reader.hpp"
+#include "troupe/stores/postgres_writer.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+owner_name owner_of(const session_key& key) {
+  return {key.app, key.user, key.id};
+}
+
+class postgres_store : public store {
+public:
+  postgres_store(const std::string& url, postgres_setup setup)
+    : pool_(url, std::move(setup)),
+      writer_(pool_),
+      folder_(pool_) {}
+
+  result<void> open() { return writer_.open(); }
+
+  result<commit_outcome>
+  commit(std::span<const store_change> changes) override {
+    auto outcome = writer_.commit(changes);
+    if (outcome && outcome->moved.empty())
+      folder_.added(changes.size());
+    return outcome;
+  }
+
+  result<std::vector<moved_owner>> changed_elsewhere() override {
+    return writer_.changed_elsewhere();
+  }
+
+  result<std::optional<stored_scope>>
+  load_scope(const owner_name& owner) override {
+    auto loaded = load(owner, {0, 0});
+    if (!loaded)
+      return loaded.error();
+    if (!*loaded)
+      return std::nullopt;
+    return std::move((*loaded)->scope);
+  }
+
+  result<std::optional<stored_session>>
+  load_session(const session_key& key, const load_options& options) override {
+    return load(owner_of(key), options);
+  }
+
+  result<std::vector<event_ptr>> load_events(const session_key& key,
+                                             std::uint64_t first,
+                                             std::uint64_t last) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return load_postgres_events(connection, owner_of(key), first, last);
+    });
+  }
+
+  result<std::vector<session_row>> list(const row_query& query) override {
+    // The order of the rows is one of the folded scopes.
+    if (auto folded = folder_.fold(); !folded)
+      return folded.error();
+    return pool_.with([&](postgres_connection& connection) {
+      return list_postgres_sessions(connection, query);
+    });
+  }
+
+  result<std::vector<std::string>>
+  check(const std::function<void(double done)>& on_progress) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return check_postgres(connection, on_progress);
+    });
+  }
+
+  result<void> close() override {
+    folder_.stop();
+    return folder_.fold();
+  }
+
+private:
+  result<std::optional<stored_session>> load(const owner_name& owner,
+                                             const load_options& options) {
+    return pool_.with([&](postgres_connection& connection) {
+      return load_postgres(connection, owner, options);
+    });
+  }
+
+  postgres_pool pool_;
+  postgres_writer writer_;
+  postgres_folder folder_;
+};
+
+} // namespace
+
+result<std::unique_ptr<store>>
+open_postgres_store(const std::string& url, const store_options& options) {
+  auto connection = postgres_connection::open(url);
+  if (!connection)
+    return connection.error();
+  auto setup = prepare_schema(**connection, options);
+  if (!setup)
+    return setup.error();
+  auto opened = std::make_unique<postgres_store>(url, *std::move(setup));
+  if (auto watching = opened->open(); !watching)
+    return watching.error();
+  return opened;
+}
+
+} // namespace troupe

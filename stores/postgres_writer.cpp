@@ -1,0 +1,486 @@
+#include "troupe/stores/postgres_writer.hpp"
+
+#include "troupe/stores/postgres_event.hpp"
+#include "troupe/stores/postgres_removal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using postgres_binary::append_int16;
+using postgres_binary::append_int32;
+using postgres_binary::append_int64;
+
+// What the server reads while the next part is made.
+constexpr std::size_t copied_at_once = std::size_t{32} * 1024;
+
+constexpr postgres_statement begin
+  = {"begin", "BEGIN ISOLATION LEVEL READ COMMITTED"};
+constexpr postgres_statement commit_all = {"commit", "COMMIT"};
+constexpr postgres_statement roll_back = {"roll_back", "ROLLBACK"};
+constexpr postgres_statement take_lock
+  = {"take_lock", "SELECT pg_advisory_xact_lock($1::bigint)"};
+
+// The newest row of the log is never deleted, so this never goes back.
+constexpr postgres_statement find_last
+  = {"find_last", "SELECT coalesce(max(id), 0) FROM log"};
+
+// Each scope's names, id and newest revision, null of those that were removed.
+constexpr postgres_statement find_changed = {"find_changed", R"(
+WITH fresh AS MATERIALIZED (
+  SELECT * FROM log WHERE id > $1::bigint AND writer <> $2::bigint)
+SELECT removed.app, removed.usr, removed.session, removed.id,
+       NULL::bigint AS revision
+  FROM fresh, json_to_record(fresh.body::json)
+    AS removed(app text, usr text, session text, id bigint)
+  WHERE fresh.kind >= 3
+UNION ALL
+SELECT s.app, s.usr, s.session, s.id, newest.revision
+  FROM (SELECT session AS id, max(session_revision) AS revision
+          FROM fresh WHERE kind < 3 AND session IS NOT NULL GROUP BY 1
+        UNION ALL
+        SELECT usr, max(user_revision)
+          FROM fresh WHERE usr IS NOT NULL GROUP BY 1
+        UNION ALL
+        SELECT app, max(app_revision)
+          FROM fresh WHERE app IS NOT NULL GROUP BY 1) AS newest
+  JOIN scopes AS s ON s.id = newest.id)"};
+
+// The revision that is folded, or the newest behind that. What is not folded
+// is read only if a user or an app is asked for.
+constexpr postgres_statement find_heads = {"find_heads", R"(
+WITH tail AS MATERIALIZED (
+  SELECT usr AS id, max(user_revision) AS revision FROM log
+    WHERE id > (SELECT id FROM folded) AND usr IS NOT NULL GROUP BY 1
+  UNION ALL
+  SELECT app, max(app_revision) FROM log
+    WHERE id > (SELECT id FROM folded) AND app IS NOT NULL GROUP BY 1)
+SELECT n.place, s.id,
+  CASE WHEN s.session <> '' THEN
+    (SELECT l.session_revision FROM log AS l WHERE l.session = s.id
+       ORDER BY l.session_revision DESC LIMIT 1)
+  ELSE
+    greatest(s.revision, (SELECT t.revision FROM tail AS t WHERE t.id = s.id))
+  END
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY
+    AS n(app, usr, session, place)
+  JOIN scopes AS s
+    ON s.app = n.app AND s.usr = n.usr AND s.session = n.session)"};
+
+constexpr postgres_statement find_sessions
+  = {"find_sessions",
+     "SELECT session, id FROM scopes"
+     " WHERE app = $1::text AND usr = $2::text AND session <> ''"};
+
+constexpr postgres_statement add_scopes = {"add_scopes", R"(
+INSERT INTO scopes (id, app, usr, session, revision, updated)
+SELECT n.id, n.app, n.usr, n.session,
+       CASE WHEN n.session <> '' THEN -1 ELSE 0 END, 0
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+    AS n(app, usr, session, id))"};
+
+// Column order of `append_row`.
+constexpr std::string_view copy_rows
+  = "COPY log (id, writer, time, session, session_revision, usr,"
+    " user_revision, app, app_revision, kind, event_hash, event, delta, body)"
+    " FROM STDIN (FORMAT binary)";
+constexpr std::int16_t copied_columns = 14;
+constexpr std::string_view copy_head("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
+
+void append_null(std::string& target) {
+  append_int32(target, -1);
+}
+
+void append_number(std::string& target, std::int64_t number) {
+  append_int32(target, 8);
+  append_int64(target, number);
+}
+
+void append_scope(std::string& target,
+                  std::int64_t id,
+                  const std::optional<std::uint64_t>& revision) {
+  if (id == 0) {
+    append_null(target);
+    append_null(target);
+    return;
+  }
+  append_number(target, id);
+  append_number(target, static_cast<std::int64_t>(revision.value_or(0)));
+}
+
+void append_text_or_null(std::string& target, std::string_view text) {
+  if (text.empty()) {
+    append_null(target);
+    return;
+  }
+  append_int32(target, static_cast<std::int32_t>(text.size()));
+  target.append(text);
+}
+
+// Three arrays of names.
+postgres_parameters names_of(std::span<const owner_name> owners) {
+  std::vector<std::string_view> apps;
+  std::vector<std::string_view> users;
+  std::vector<std::string_view> sessions;
+  for (const auto& owner : owners) {
+    apps.emplace_back(owner.app);
+    users.emplace_back(owner.user);
+    sessions.emplace_back(owner.session);
+  }
+  return postgres_parameters().add(apps).add(users).add(sessions);
+}
+
+std::int64_t random_id() {
+  std::random_device source;
+  return static_cast<std::int64_t>((std::uint64_t{source()} << 32) | source());
+}
+
+std::string describe(std::span<const store_change> changes) {
+  return fmt::format("commit {} change{}, the first to {}",
+                     changes.size(),
+                     changes.size() == 1 ? "" : "s",
+                     to_string(changes.front().owner));
+}
+
+} // namespace
+
+postgres_writer::postgres_writer(postgres_pool& pool)
+  : pool_(pool),
+    writer_(random_id()) {}
+
+result<void> postgres_writer::open() {
+  constexpr auto attempted = "read where the log of the store ends";
+  return pool_.with([&](postgres_connection& connection) -> result<void> {
+    connection.queue(find_last);
+    auto answers = connection.run(attempted, postgres_deadline);
+    if (!answers)
+      return answers.error();
+    seen_ = answers->front().number(0, 0);
+    return {};
+  });
+}
+
+// -- commits ----
+
+result<commit_outcome>
+postgres_writer::commit(std::span<const store_change> changes) {
+  if (changes.empty())
+    return commit_outcome{};
+  const auto attempted = describe(changes);
+  // A connection that was lost while nothing was asked of it shows here, where
+  // nothing has been written.
+  for (bool again = false;; again = true) {
+    auto taken = pool_.take(again);
+    if (!taken)
+      return error(taken.error().code(),
+                   fmt::format("{}: {}", attempted, taken.error().message()));
+    auto last_id = lock(**taken, attempted);
+    if (!last_id) {
+      if (again)
+        return last_id.error();
+      continue;
+    }
+    auto outcome = commit_locked(**taken, changes, *last_id, attempted);
+    if (!outcome)
+      heads_.clear();
+    return outcome;
+  }
+}
+
+result<std::int64_t> postgres_writer::lock(postgres_connection& connection,
+                                           std::string_view attempted) {
+  connection.queue(begin);
+  connection.queue(take_lock,
+                   postgres_parameters().add(pool_.setup().commit_lock));
+  connection.queue(find_last);
+  auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  return answers->back().number(0, 0);
+}
+
+result<commit_outcome>
+postgres_writer::commit_locked(postgres_connection& connection,
+                               std::span<const store_change> changes,
+                               std::int64_t last_id,
+                               std::string_view attempted) {
+  if (last_id != seen_) {
+    if (auto caught = catch_up(connection, attempted); !caught)
+      return caught.error();
+    seen_ = last_id;
+  }
+  auto known = look_up(connection, changes, attempted);
+  if (!known)
+    return known.error();
+  const postgres_plan plan(changes, *std::move(known), last_id);
+  if (!plan.moved().empty()) {
+    connection.queue(roll_back);
+    if (auto answers = connection.run(attempted, postgres_deadline); !answers)
+      return answers.error();
+    return commit_outcome{plan.moved()};
+  }
+  if (auto written = write(connection, plan, attempted); !written)
+    return written.error();
+  seen_ = plan.last_id();
+  for (const auto& [owner, found] : plan.outcome().scopes) {
+    if (found)
+      heads_.put(owner, *found);
+    else
+      heads_.erase(owner);
+    if (const auto told = untold_.find(owner); told != untold_.end())
+      told->second = found ? std::optional(found->revision) : std::nullopt;
+  }
+  return commit_outcome{};
+}
+
+result<postgres_known>
+postgres_writer::look_up(postgres_connection& connection,
+                         std::span<const store_change> changes,
+                         std::string_view attempted) {
+  postgres_known known;
+  std::vector<owner_name> unknown;
+  std::vector<owner_name> removed_users;
+  const auto touch = [&](const owner_name& owner) {
+    const auto [place, is_new] = known.scopes.try_emplace(owner);
+    if (!is_new)
+      return;
+    place->second = heads_.find(owner);
+    if (!place->second)
+      unknown.push_back(owner);
+  };
+  for (const auto& change : changes) {
+    const bool is_create = change.kind == change_kind::create;
+    const bool is_removal = change.kind == change_kind::remove
+                            || change.kind == change_kind::remove_user;
+    if (is_create || is_removal || change.session_revision)
+      touch(change.owner);
+    if (is_create || change.user_revision)
+      touch(user_of(change.owner));
+    if (is_create || change.app_revision)
+      touch(app_of(change.owner));
+    if (change.kind == change_kind::remove_user)
+      removed_users.push_back(change.owner);
+  }
+  if (unknown.empty() && removed_users.empty())
+    return known;
+  connection.queue(find_heads, names_of(unknown));
+  for (const auto& user : removed_users)
+    connection.queue(find_sessions,
+                     postgres_parameters().add(user.app).add(user.user));
+  auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& heads = answers->front();
+  for (int i = 0; i < heads.size(); ++i) {
+    const auto& owner
+      = unknown[static_cast<std::size_t>(heads.number(i, 0) - 1)];
+    known.scopes[owner] = postgres_head{
+      heads.number(i, 1), static_cast<std::uint64_t>(heads.number(i, 2))};
+  }
+  for (std::size_t u = 0; u < removed_users.size(); ++u) {
+    const auto& found = (*answers)[u + 1];
+    for (int i = 0; i < found.size(); ++i)
+      known.scopes.try_emplace({removed_users[u].app,
+                                removed_users[u].user,
+                                std::string(found.text(i, 0))},
+                               postgres_head{found.number(i, 1), 0});
+  }
+  return known;
+}
+
+result<void> postgres_writer::write(postgres_connection& connection,
+                                    const postgres_plan& plan,
+                                    std::string_view attempted) {
+  const auto& steps = plan.steps();
+  bool is_committed = false;
+  for (const auto& step : steps) {
+    if (!step.scopes.empty())
+      queue_scopes(connection, step.scopes);
+    if (!step.rows.empty()) {
+      // What is in the pipeline must be answered before a COPY.
+      if (auto answers = connection.run(attempted, postgres_deadline); !answers)
+        return answers.error();
+      is_committed = &step == &steps.back() && step.removals.empty();
+      if (auto copied = copy(connection, step.rows, is_committed, attempted);
+          !copied)
+        return copied;
+    }
+    if (!step.removals.empty())
+      connection.queue(take_lock,
+                       postgres_parameters().add(pool_.setup().fold_lock));
+    for (const auto& removal : step.removals)
+      if (auto removed
+          = remove_postgres_scope(connection, removal, writer_, attempted);
+          !removed)
+        return removed;
+  }
+  if (is_committed)
+    return {};
+  connection.queue(commit_all);
+  if (auto answers = connection.run(attempted, postgres_deadline); !answers)
+    return answers.error();
+  return {};
+}
+
+result<void> postgres_writer::copy(postgres_connection& connection,
+                                   std::span<const planned_row> rows,
+                                   bool is_last,
+                                   std::string_view attempted) {
+  auto statement = std::string(copy_rows);
+  if (is_last)
+    statement += "; COMMIT";
+  if (auto started
+      = connection.start_copy(attempted, statement, postgres_deadline);
+      !started)
+    return started;
+  buffer_ = copy_head;
+  for (const auto& row : rows) {
+    if (auto appended = append_row(row); !appended) {
+      // The transaction ends with the connection.
+      (void)connection.end_copy(attempted, "given up");
+      return appended;
+    }
+    if (buffer_.size() < copied_at_once)
+      continue;
+    if (auto copied = connection.copy(attempted, buffer_); !copied)
+      return copied;
+    buffer_.clear();
+  }
+  append_int16(buffer_, -1);
+  if (auto copied = connection.copy(attempted, buffer_); !copied)
+    return copied;
+  return connection.end_copy(attempted);
+}
+
+result<void> postgres_writer::append_row(const planned_row& row) {
+  const auto& change = *row.change;
+  const bool is_event = change.kind == change_kind::append;
+  event_.id.clear();
+  event_.body.clear();
+  event_.delta.clear();
+  event_.microseconds = 0;
+  if (change.said) {
+    auto encoded = is_event
+                     ? encode(*change.said, event_)
+                     : encode(change.said->actions.state_delta, event_.delta);
+    if (!encoded)
+      return encoded;
+    event_.microseconds = change.said->timestamp.time_since_epoch().count();
+  }
+  append_int16(buffer_, copied_columns);
+  append_number(buffer_, row.id);
+  append_number(buffer_, writer_);
+  append_number(buffer_, event_.microseconds);
+  append_scope(buffer_, row.session, change.session_revision);
+  append_scope(buffer_, row.user, change.user_revision);
+  append_scope(buffer_, row.app, change.app_revision);
+  append_int32(buffer_, 2);
+  append_int16(buffer_, static_cast<std::int16_t>(change.kind));
+  if (is_event) {
+    append_int32(buffer_, 4);
+    append_int32(buffer_, static_cast<std::int32_t>(id_hash(event_.id)));
+  } else {
+    append_null(buffer_);
+  }
+  id_.clear();
+  if (auto appended = append_postgres_id(id_, event_.id); !appended)
+    return appended;
+  append_text_or_null(buffer_, id_);
+  append_text_or_null(buffer_, event_.delta);
+  append_text_or_null(buffer_, event_.body);
+  return {};
+}
+
+void postgres_writer::queue_scopes(postgres_connection& connection,
+                                   std::span<const planned_scope> scopes) {
+  std::vector<std::int64_t> ids;
+  std::vector<owner_name> owners;
+  for (const auto& made : scopes) {
+    ids.push_back(made.id);
+    owners.push_back(made.owner);
+  }
+  connection.queue(add_scopes, names_of(owners).add(ids));
+}
+
+// -- what others have committed ----
+
+result<void> postgres_writer::catch_up(postgres_connection& connection,
+                                       std::string_view attempted) {
+  connection.queue(find_changed, postgres_parameters().add(seen_).add(writer_));
+  auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& rows = answers->front();
+  // Removals come first: what comes behind them under the same name was made
+  // since.
+  for (int i = 0; i < rows.size(); ++i) {
+    const owner_name owner{std::string(rows.text(i, 0)),
+                           std::string(rows.text(i, 1)),
+                           std::string(rows.text(i, 2))};
+    if (rows.is_null(i, 4)) {
+      heads_.erase(owner);
+      untold_[owner] = std::nullopt;
+      continue;
+    }
+    const auto revision = static_cast<std::uint64_t>(rows.number(i, 4));
+    heads_.changed(owner, {rows.number(i, 3), revision});
+    untold_[owner] = revision;
+  }
+  return {};
+}
+
+result<void> postgres_writer::find_made_again(postgres_connection& connection,
+                                              std::string_view attempted) {
+  // A user that was removed, and made again by a session that does not touch
+  // it, is in no row of the log.
+  std::vector<owner_name> removed;
+  for (const auto& [owner, revision] : untold_)
+    if (!revision && owner.where() == scope::user)
+      removed.push_back(owner);
+  if (removed.empty())
+    return {};
+  connection.queue(find_heads, names_of(removed));
+  auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& heads = answers->front();
+  for (int i = 0; i < heads.size(); ++i)
+    untold_[removed[static_cast<std::size_t>(heads.number(i, 0) - 1)]]
+      = static_cast<std::uint64_t>(heads.number(i, 2));
+  return {};
+}
+
+result<std::vector<moved_owner>> postgres_writer::changed_elsewhere() {
+  constexpr auto attempted = "read what others have committed";
+  auto last_id
+    = pool_.with([&](postgres_connection& connection) -> result<std::int64_t> {
+        connection.queue(find_last);
+        auto answers = connection.run(attempted, postgres_deadline);
+        if (!answers)
+          return answers.error();
+        const auto found = answers->front().number(0, 0);
+        if (found > seen_)
+          if (auto caught = catch_up(connection, attempted); !caught)
+            return caught.error();
+        if (auto found_again = find_made_again(connection, attempted);
+            !found_again)
+          return found_again.error();
+        return found;
+      });
+  if (!last_id)
+    return last_id.error();
+  // What came between the two statements is told again.
+  seen_ = std::max(seen_, *last_id);
+  std::vector<moved_owner> moved;
+  for (const auto& [owner, revision] : std::exchange(untold_, {}))
+    moved.push_back({owner, revision});
+  return moved;
+}
+
+} // namespace troupe

@@ -1,0 +1,73 @@
+// The writing side of the PostgreSQL store: commits, and what others have
+// committed.
+
+#pragma once
+
+#include "troupe/stores/postgres_heads.hpp"
+#include "troupe/stores/postgres_plan.hpp"
+#include "troupe/stores/postgres_pool.hpp"
+#include "troupe/stores/stored_event.hpp"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Used by one thread at a time.
+class postgres_writer {
+public:
+  /// The pool must outlive it.
+  explicit postgres_writer(postgres_pool& pool);
+
+  /// Starts to watch what others commit.
+  result<void> open();
+
+  /// As `store::commit`.
+  result<commit_outcome> commit(std::span<const store_change> changes);
+
+  /// As `store::changed_elsewhere`.
+  result<std::vector<moved_owner>> changed_elsewhere();
+
+private:
+  result<std::int64_t> lock(postgres_connection& connection,
+                            std::string_view attempted);
+  result<commit_outcome> commit_locked(postgres_connection& connection,
+                                       std::span<const store_change> changes,
+                                       std::int64_t last_id,
+                                       std::string_view attempted);
+  result<void> catch_up(postgres_connection& connection,
+                        std::string_view attempted);
+  result<void> find_made_again(postgres_connection& connection,
+                               std::string_view attempted);
+  result<postgres_known> look_up(postgres_connection& connection,
+                                 std::span<const store_change> changes,
+                                 std::string_view attempted);
+  result<void> write(postgres_connection& connection,
+                     const postgres_plan& plan,
+                     std::string_view attempted);
+  result<void> copy(postgres_connection& connection,
+                    std::span<const planned_row> rows,
+                    bool is_last,
+                    std::string_view attempted);
+  result<void> append_row(const planned_row& row);
+  void queue_scopes(postgres_connection& connection,
+                    std::span<const planned_scope> scopes);
+
+  postgres_pool& pool_;
+  postgres_heads heads_;
+  /// Tells this store's rows from others'.
+  const std::int64_t writer_;
+  /// Every row of others up to here is known.
+  std::int64_t seen_ = 0;
+  /// Found out by commits, for the next `changed_elsewhere`.
+  std::map<owner_name, std::optional<std::uint64_t>> untold_;
+  // Kept for their memory.
+  std::string buffer_;
+  stored_event event_;
+  std::string id_;
+};
+
+} // namespace troupe

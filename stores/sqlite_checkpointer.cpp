@@ -1,0 +1,89 @@
+#include "troupe/stores/sqlite_checkpointer.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+// 16 MiB in pages of 4 KiB: more keeps what is hot from being moved twice, less
+// keeps reading fast.
+constexpr int frames_due = 4'096;
+
+// What the writer moves by itself: some milliseconds.
+constexpr int frames_left_max = 512;
+
+// Each pass leaves what came during it.
+constexpr int passes_max = 4;
+
+} // namespace
+
+sqlite_checkpointer::sqlite_checkpointer(sqlite_settings settings)
+  : settings_(std::move(settings)),
+    thread_([this] { run(); }) {}
+
+sqlite_checkpointer::~sqlite_checkpointer() {
+  {
+    const std::lock_guard guard(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+bool sqlite_checkpointer::note(int frames) {
+  const std::lock_guard guard(mutex_);
+  frames_ = frames;
+  if (is_nearly_done_) {
+    is_nearly_done_ = false;
+    return true;
+  }
+  if (frames >= frames_due && !is_due_) {
+    is_due_ = true;
+    changed_.notify_one();
+  }
+  return false;
+}
+
+void sqlite_checkpointer::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_due_ || is_stopping_; });
+    if (is_stopping_)
+      break;
+    lock.unlock();
+    move_frames();
+    lock.lock();
+    is_nearly_done_ = true;
+    is_due_ = false;
+  }
+  database_.reset();
+}
+
+// A failure shows in the commits, and nothing is lost: the frames stay where
+// they are, and are moved when the disk works again.
+void sqlite_checkpointer::move_frames() {
+  try {
+    if (!database_)
+      database_.emplace(settings_, sqlite_role::checkpointer);
+    for (int pass = 0; pass < passes_max; ++pass) {
+      int moved = 0;
+      if (sqlite3_wal_checkpoint_v2(database_->connection(),
+                                    nullptr,
+                                    SQLITE_CHECKPOINT_PASSIVE,
+                                    nullptr,
+                                    &moved)
+          != SQLITE_OK) {
+        database_.reset();
+        return;
+      }
+      const std::lock_guard guard(mutex_);
+      if (is_stopping_ || frames_ - moved <= frames_left_max)
+        return;
+    }
+  } catch (const error&) {
+    database_.reset();
+  }
+}
+
+} // namespace troupe

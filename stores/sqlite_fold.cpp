@@ -1,0 +1,142 @@
+#include "troupe/stores/sqlite_fold.hpp"
+
+#include "troupe/stores/stored_event.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe {
+
+namespace {
+
+// Rows of one scope that are folded at a time.
+constexpr std::size_t run_rows_max = 512;
+
+// Visits of a row in one of its scopes, per row that is committed: a row has up
+// to three, so a batch is folded before as many rows have come behind it.
+constexpr std::int64_t visits_per_row = 4;
+
+// Smaller slices would write the same pages over and over.
+constexpr std::int64_t slice_visits_min = 256;
+
+} // namespace
+
+sqlite_fold::sqlite_fold(const sqlite_database& database,
+                         log_tail& tail,
+                         std::int64_t batch_rows)
+  : tail_(tail),
+    batch_rows_(batch_rows),
+    raise_revision_(
+      database.prepare("UPDATE scopes SET revision=?2, updated=max(updated,?3)"
+                       " WHERE id=?1 AND revision<?2")),
+    find_scope_(database.prepare("SELECT 1 FROM scopes WHERE id=?1")),
+    set_(database.prepare("INSERT OR REPLACE INTO state VALUES(?1,?2,?3)")),
+    erase_(database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
+    add_entry_(
+      database.prepare("INSERT OR REPLACE INTO entries VALUES(?1,?2,?3,?4)")),
+    raise_folded_(database.prepare(
+      "UPDATE meta SET value=?1 WHERE name='folded' AND value<?1")) {}
+
+std::int64_t sqlite_fold::work(std::int64_t rows, std::int64_t folded) {
+  if (until_ <= folded)
+    due_.clear(); // Another process has done it.
+  if (due_.empty()) {
+    if (tail_.last() - folded < batch_rows_)
+      return folded;
+    start_batch();
+  }
+  credit_ += rows * visits_per_row;
+  if (credit_ < slice_visits_min)
+    return folded;
+  while (credit_ > 0 && next_due_ < due_.size())
+    fold_next(folded);
+  return next_due_ < due_.size() ? folded : finish_batch();
+}
+
+std::int64_t sqlite_fold::work_all(std::int64_t folded) {
+  due_.clear();
+  if (tail_.last() <= folded)
+    return folded;
+  start_batch();
+  while (next_due_ < due_.size())
+    fold_next(folded);
+  return finish_batch();
+}
+
+void sqlite_fold::start_batch() {
+  until_ = tail_.last();
+  due_ = tail_.scopes(until_);
+  next_due_ = 0;
+  behind_ = 0;
+  credit_ = 0;
+}
+
+void sqlite_fold::fold_next(std::int64_t folded) {
+  const auto [id, where] = due_[next_due_];
+  run_.clear();
+  // Up to `folded` another process may have folded, and even removed, the rows.
+  tail_.collect(id,
+                std::numeric_limits<std::int64_t>::min(),
+                std::max(behind_, folded),
+                until_,
+                run_rows_max,
+                run_);
+  credit_ -= std::ssize(run_) + 1;
+  if (run_.size() < run_rows_max) {
+    ++next_due_;
+    behind_ = 0;
+  } else {
+    behind_ = run_.back().row;
+  }
+  if (run_.empty())
+    return;
+  auto newest = run_.front().microseconds;
+  for (const auto& change : run_)
+    newest = std::max(newest, change.microseconds);
+  const bool raised
+    = raise_revision_.run(id, run_.back().revision, newest) != 0;
+  if (raised)
+    write_state(id, where);
+  // A removed scope still needs its entries: they are what finds its rows.
+  if (raised || !find_scope_.rows(id).next())
+    write_entries(id, where);
+}
+
+void sqlite_fold::write_state(std::int64_t scope_id, scope where) {
+  operations_.clear();
+  for (const auto& change : run_)
+    if (change.said)
+      for (const auto& done : change.said->actions.state_delta.share(where))
+        operations_.push_back(&done);
+  // Equal names stay in order, so the last of them counts.
+  std::ranges::stable_sort(operations_, {}, &operation::name);
+  for (std::size_t index = 0; index < operations_.size(); ++index) {
+    const auto& done = *operations_[index];
+    if (index + 1 < operations_.size()
+        && operations_[index + 1]->name == done.name)
+      continue;
+    const std::string_view name = done.name;
+    if (done.operand.is_null()) {
+      erase_.run(scope_id, name);
+      continue;
+    }
+    text_.clear();
+    append_text(text_, done.operand).value();
+    set_.run(scope_id, name, std::string_view(text_));
+  }
+}
+
+void sqlite_fold::write_entries(std::int64_t scope_id, scope where) {
+  for (const auto& change : run_)
+    if (where == scope::session
+        || (where == scope::user && !change.has_session))
+      add_entry_.run(scope_id, change.revision, change.row, change.id_hash);
+}
+
+std::int64_t sqlite_fold::finish_batch() {
+  raise_folded_.run(until_);
+  due_.clear();
+  return until_;
+}
+
+} // namespace troupe

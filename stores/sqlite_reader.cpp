@@ -1,0 +1,295 @@
+#include "troupe/stores/sqlite_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace troupe {
+
+namespace {
+
+constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
+
+timestamp time_of(std::int64_t microseconds) {
+  return timestamp(std::chrono::microseconds(microseconds));
+}
+
+stored_scope take_scope(read_scope& from) {
+  return {std::move(from.keys), static_cast<std::uint64_t>(from.revision)};
+}
+
+// A limit for SQLite, whose integers are signed.
+std::int64_t bounded(std::size_t count) {
+  return static_cast<std::int64_t>(
+    std::min(count, static_cast<std::size_t>(INT64_MAX)));
+}
+
+} // namespace
+
+sqlite_reader::sqlite_reader(sqlite_shared& shared)
+  : shared_(shared),
+    database_(shared.settings, sqlite_role::reader),
+    log_(database_),
+    find_(database_.prepare("SELECT id,revision,updated FROM scopes"
+                            " WHERE app=?1 AND user=?2 AND session=?3")),
+    keys_(database_.prepare("SELECT key,value FROM state WHERE scope=?1")),
+    newest_entries_(database_.prepare(
+      "SELECT number,log,id_hash FROM entries WHERE scope=?1"
+      " AND id_hash IS NOT NULL ORDER BY number DESC LIMIT ?2")),
+    entries_between_(database_.prepare(
+      "SELECT log FROM entries WHERE scope=?1 AND number BETWEEN ?2 AND ?3"
+      " AND id_hash IS NOT NULL ORDER BY number")),
+    event_(
+      database_.prepare("SELECT event,time,body,delta FROM log WHERE id=?1")),
+    app_sessions_(database_.prepare(
+      "SELECT id,user,session,updated FROM scopes WHERE app=?1"
+      " AND session<>''")),
+    user_sessions_(database_.prepare(
+      "SELECT id,user,session,updated FROM scopes WHERE app=?1 AND user=?2"
+      " AND session<>''")) {}
+
+// -- moments
+// -------------------------------------------------------------------
+
+sqlite_reader::moment::moment(sqlite_reader& reader)
+  : hold_(reader.shared_.tail),
+    reading_(reader.database_, sqlite_transaction::kind::read) {
+  reader.newest_ = reader.log_.newest();
+  reader.unseen_.clear();
+  const auto seen = reader.shared_.tail.last();
+  if (seen >= reader.newest_)
+    return;
+  for (auto rows
+       = reader.log_.rows_behind(std::max(seen, reader.log_.folded()));
+       rows.next();)
+    reader.unseen_.push_back(sqlite_log::row_of(rows));
+}
+
+std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
+  read_scope found;
+  {
+    auto rows = find_.rows(owner.app, owner.user, owner.session);
+    if (!rows.next())
+      return std::nullopt;
+    found.id = rows.integer(0);
+    found.folded_revision = rows.integer(1);
+    found.last_update_time = time_of(rows.integer(2));
+  }
+  collect_pending(found, owner.where());
+  found.revision = found.pending.empty() ? found.folded_revision
+                                         : found.pending.back().revision;
+  if (found.revision < 0)
+    throw error(
+      errc::corrupt,
+      fmt::format("{}: its creation is missing in the log", to_string(owner)));
+  for (const auto& change : found.pending)
+    found.last_update_time
+      = std::max(found.last_update_time, time_of(change.microseconds));
+  return found;
+}
+
+void sqlite_reader::collect_pending(read_scope& found, scope where) {
+  shared_.tail.collect(
+    found.id, found.folded_revision, 0, newest_, unlimited, found.pending);
+  const auto index = static_cast<std::size_t>(where);
+  for (auto& row : unseen_) {
+    if (row.scopes[index] != found.id
+        || row.revisions[index] <= found.folded_revision
+        || (!found.pending.empty() && row.number <= found.pending.back().row))
+      continue;
+    if (!row.said) {
+      event bare;
+      bare.actions.state_delta = decode_delta(row.delta).value();
+      row.said = std::make_shared<const event>(std::move(bare));
+    }
+    found.pending.push_back({row.number,
+                             row.revisions[index],
+                             row.microseconds,
+                             row.id_hash,
+                             row.scopes[0] != 0,
+                             row.said});
+  }
+}
+
+void sqlite_reader::read_keys(read_scope& found, scope where) {
+  for (auto rows = keys_.rows(found.id); rows.next();)
+    found.keys.set(rows.text(0), decode_value(rows.text(1)).value());
+  for (const auto& change : found.pending)
+    if (change.said)
+      for (const auto& done : change.said->actions.state_delta.share(where)) {
+        if (done.operand.is_null())
+          found.keys.erase(done.name);
+        else
+          found.keys.set(done.name, done.operand);
+      }
+}
+
+std::optional<read_scope> sqlite_reader::read(const owner_name& owner) {
+  auto found = find(owner);
+  if (found)
+    read_keys(*found, owner.where());
+  return found;
+}
+
+// -- loads
+// ---------------------------------------------------------------------
+
+std::optional<stored_scope> sqlite_reader::load_scope(const owner_name& owner) {
+  const moment now(*this);
+  auto found = read(owner);
+  return found ? std::optional(take_scope(*found)) : std::nullopt;
+}
+
+std::optional<stored_session>
+sqlite_reader::load_session(const session_key& key,
+                            const load_options& options) {
+  const moment now(*this);
+  auto found = read({key.app, key.user, key.id});
+  if (!found)
+    return std::nullopt;
+  stored_session loaded;
+  loaded.last_update_time = found->last_update_time;
+  auto rows
+    = newest_rows(*found, std::max(options.events_max, options.ids_max));
+  const auto events = std::min(options.events_max, rows.size());
+  const auto ids = std::min(options.ids_max, rows.size());
+  for (auto next = events; next-- > 0;)
+    loaded.events.push_back(read_event(rows[next].log));
+  for (auto next = ids; next-- > 0;)
+    loaded.id_hashes.push_back(rows[next].id_hash);
+  loaded.scope = take_scope(*found);
+  return loaded;
+}
+
+std::vector<sqlite_reader::numbered_row>
+sqlite_reader::newest_rows(const read_scope& session, std::size_t count) {
+  std::vector<numbered_row> found;
+  for (auto next = session.pending.rbegin();
+       next != session.pending.rend() && found.size() < count;
+       ++next)
+    if (next->id_hash)
+      found.push_back({next->revision,
+                       next->row,
+                       static_cast<std::uint32_t>(*next->id_hash)});
+  if (found.size() < count)
+    for (auto rows
+         = newest_entries_.rows(session.id, bounded(count - found.size()));
+         rows.next();)
+      found.push_back({rows.integer(0),
+                       rows.integer(1),
+                       static_cast<std::uint32_t>(rows.integer(2))});
+  return found;
+}
+
+event_ptr sqlite_reader::read_event(std::int64_t log) {
+  auto rows = event_.rows(log);
+  if (!rows.next() || rows.is_null(2))
+    throw error(errc::corrupt,
+                fmt::format("the event in row {} of the log is missing", log));
+  auto said
+    = decode({rows.text(0), rows.integer(1), rows.text(2), rows.text(3)});
+  return std::make_shared<const event>(std::move(said).value());
+}
+
+std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,
+                                                  std::uint64_t first,
+                                                  std::uint64_t last) {
+  const moment now(*this);
+  std::vector<event_ptr> loaded;
+  const auto found = find({key.app, key.user, key.id});
+  if (!found)
+    return loaded;
+  const auto from = bounded(first);
+  const auto to = bounded(last);
+  for (auto rows = entries_between_.rows(found->id, from, to); rows.next();)
+    loaded.push_back(read_event(rows.integer(0)));
+  for (const auto& change : found->pending)
+    if (change.id_hash && change.revision >= from && change.revision <= to)
+      loaded.push_back(read_event(change.row));
+  return loaded;
+}
+
+// -- lists
+// ---------------------------------------------------------------------
+
+std::int64_t sqlite_reader::updated_of(std::int64_t id, std::int64_t folded) {
+  const auto pending = shared_.tail.summarize(id, newest_);
+  return pending ? std::max(folded, pending->microseconds) : folded;
+}
+
+// The sessions behind the position, the page's own first and in order.
+std::vector<sqlite_reader::candidate>
+sqlite_reader::candidates(const row_query& query) {
+  std::unordered_map<std::int64_t, std::int64_t> unseen;
+  for (const auto& row : unseen_) {
+    auto& newest
+      = unseen.try_emplace(row.scopes[0], row.microseconds).first->second;
+    newest = std::max(newest, row.microseconds);
+  }
+  const auto before = [](const auto& left, const auto& right) {
+    if (left.updated != right.updated)
+      return left.updated > right.updated;
+    return std::tie(left.user, left.session)
+           < std::tie(right.user, right.session);
+  };
+  std::optional<candidate> behind;
+  if (query.behind)
+    behind
+      = candidate{0,
+                  query.behind->user,
+                  query.behind->session,
+                  query.behind->last_update_time.time_since_epoch().count()};
+  std::vector<candidate> found;
+  auto rows = query.user ? user_sessions_.rows(query.app, *query.user)
+                         : app_sessions_.rows(query.app);
+  while (rows.next()) {
+    candidate next{rows.integer(0),
+                   std::string(rows.text(1)),
+                   std::string(rows.text(2)),
+                   updated_of(rows.integer(0), rows.integer(3))};
+    if (const auto newer = unseen.find(next.id); newer != unseen.end())
+      next.updated = std::max(next.updated, newer->second);
+    if (!behind || before(*behind, next))
+      found.push_back(std::move(next));
+  }
+  const auto page = std::min(query.limit, found.size());
+  std::ranges::partial_sort(
+    found, found.begin() + static_cast<std::ptrdiff_t>(page), before);
+  found.resize(page);
+  return found;
+}
+
+std::vector<session_row> sqlite_reader::list(const row_query& query) {
+  const moment now(*this);
+  std::vector<session_row> page;
+  const auto found = candidates(query);
+  if (found.empty())
+    return page;
+  const auto keys_of = [this](const owner_name& owner) {
+    auto scope = read(owner);
+    if (!scope)
+      throw error(
+        errc::corrupt,
+        fmt::format("{} is missing, but has sessions", to_string(owner)));
+    return std::move(scope->keys);
+  };
+  const auto app = keys_of({query.app});
+  std::unordered_map<std::string, state_map> users;
+  for (const auto& each : found) {
+    auto user = users.find(each.user);
+    if (user == users.end())
+      user = users.emplace(each.user, keys_of({query.app, each.user})).first;
+    auto session = read({query.app, each.user, each.session});
+    page.push_back({{query.app, each.user, each.session},
+                    std::move(session->keys),
+                    user->second,
+                    app,
+                    static_cast<std::uint64_t>(session->revision),
+                    session->last_update_time});
+  }
+  return page;
+}
+
+} // namespace troupe

@@ -1,0 +1,186 @@
+#include "troupe/stores/sqlite_schema.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+namespace troupe {
+
+namespace {
+
+// docs/storage.md says what each column is for. `log` grows at its end only,
+// since that is what a commit can write fast; the three tables that are looked
+// up by scope are written in sorted batches, and hold their rows in that order.
+constexpr std::string_view tables = R"sql(
+CREATE TABLE meta(
+  name TEXT PRIMARY KEY NOT NULL,
+  value INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE scopes(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  app TEXT NOT NULL,
+  user TEXT NOT NULL,
+  session TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  UNIQUE(app, user, session)
+);
+CREATE TABLE log(
+  id INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL,
+  session INTEGER,
+  user INTEGER,
+  app INTEGER,
+  session_revision INTEGER,
+  user_revision INTEGER,
+  app_revision INTEGER,
+  time INTEGER NOT NULL,
+  event TEXT,
+  delta TEXT,
+  body TEXT
+);
+CREATE TABLE state(
+  scope INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(scope, key)
+) WITHOUT ROWID;
+CREATE TABLE entries(
+  scope INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  log INTEGER NOT NULL,
+  id_hash INTEGER,
+  PRIMARY KEY(scope, number)
+) WITHOUT ROWID;
+CREATE TABLE removals(
+  log INTEGER PRIMARY KEY,
+  app TEXT NOT NULL,
+  user TEXT NOT NULL,
+  session TEXT NOT NULL
+);
+CREATE TABLE purges(
+  scope INTEGER PRIMARY KEY,
+  log INTEGER NOT NULL
+);
+INSERT INTO meta VALUES('folded', 0);
+)sql";
+
+error damaged(const sqlite_settings& settings, std::string_view why) {
+  return {errc::corrupt,
+          fmt::format("open {}: {}", settings.file.string(), why)};
+}
+
+sqlite_contents inspect(const sqlite_database& database,
+                        const sqlite_settings& settings) {
+  const auto owner = database.number("PRAGMA application_id");
+  const auto version = database.number("PRAGMA user_version");
+  if (owner == 0 && version == 0
+      && database.number("SELECT count(*) FROM sqlite_schema") == 0)
+    return sqlite_contents::none;
+  if (owner != sqlite_application_id)
+    throw damaged(settings, "a SQLite database of another program");
+  if (version > sqlite_schema_version)
+    throw damaged(settings,
+                  fmt::format("written by a newer version of troupe (layout "
+                              "{}, this one reads up to {})",
+                              version,
+                              sqlite_schema_version));
+  return sqlite_contents::ours;
+}
+
+void make_tables(const sqlite_database& database,
+                 const sqlite_settings& settings) {
+  // Others may be making it too; the last look is inside the transaction.
+  sqlite_transaction writing(database, sqlite_transaction::kind::write);
+  if (inspect(database, settings) == sqlite_contents::ours)
+    return;
+  database.execute(std::string(tables));
+  database.execute(
+    fmt::format("PRAGMA application_id={}", sqlite_application_id));
+  database.execute(
+    fmt::format("PRAGMA user_version={}", sqlite_schema_version));
+  writing.commit();
+}
+
+// Brings a file of an older version up to this one, a step per version. There
+// is no older version yet.
+void migrate(const sqlite_database&, const sqlite_settings& settings) {
+  throw damaged(settings, "its layout has no version");
+}
+
+// SQLite does not wait when several processes turn a new file to a
+// write-ahead log at once.
+void use_write_ahead_log(const sqlite_database& database,
+                         const sqlite_settings& settings) {
+  const auto give_up = std::chrono::steady_clock::now() + settings.patience;
+  for (;;) {
+    try {
+      auto statement = database.prepare("PRAGMA journal_mode=WAL");
+      auto mode = statement.rows();
+      if (mode.next() && mode.text(0) == "wal")
+        return;
+    } catch (const error& failure) {
+      if ((sqlite3_errcode(database.connection()) & 0xff) != SQLITE_BUSY)
+        throw;
+    }
+    if (std::chrono::steady_clock::now() >= give_up)
+      throw error(errc::store_failed,
+                  fmt::format("open {}: locked by another process",
+                              settings.file.string()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// Before SQLite does, which would let everybody read it. Not by opening it: to
+// close it again would drop the locks that other connections of this process
+// have on it by then.
+void make_file(const sqlite_settings& settings) {
+  if (::mknod(settings.file.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) != 0
+      && errno != EEXIST)
+    throw error(
+      errc::store_failed,
+      fmt::format("make {}: {}", settings.file.string(), std::strerror(errno)));
+}
+
+} // namespace
+
+sqlite_contents inspect_sqlite_file(const sqlite_settings& settings) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const auto status = fs::status(settings.file, failed);
+  if (status.type() == fs::file_type::not_found) {
+    const auto parent = settings.file.parent_path();
+    if (!parent.empty() && !fs::is_directory(parent, failed))
+      throw error(errc::store_failed,
+                  fmt::format("open {}: there is no folder {}",
+                              settings.file.string(),
+                              parent.string()));
+    return sqlite_contents::none;
+  }
+  if (failed || !fs::is_regular_file(status))
+    throw error(errc::store_failed,
+                fmt::format("open {}: {}",
+                            settings.file.string(),
+                            failed ? failed.message() : "it is not a file"));
+  if (fs::file_size(settings.file, failed) == 0)
+    return sqlite_contents::none;
+  return inspect(sqlite_database(settings, sqlite_role::reader), settings);
+}
+
+sqlite_database open_sqlite_writer(const sqlite_settings& settings) {
+  const auto contents = inspect_sqlite_file(settings);
+  if (contents == sqlite_contents::none)
+    make_file(settings);
+  sqlite_database database(settings, sqlite_role::writer);
+  use_write_ahead_log(database, settings);
+  if (contents == sqlite_contents::none)
+    make_tables(database, settings);
+  if (database.number("PRAGMA user_version") < sqlite_schema_version)
+    migrate(database, settings);
+  return database;
+}
+
+} // namespace troupe

@@ -1,0 +1,355 @@
+#include "troupe/stores/sqlite_writer.hpp"
+
+#include "troupe/stores/sqlite_schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+// Rows of removed owners that one commit clears away.
+constexpr std::int64_t purge_rows = 256;
+
+// The same when closing; what is left waits for the next process.
+constexpr std::int64_t purge_rows_at_end = 16'384;
+
+owner_view view_of(const owner_name& owner) {
+  return {owner.app, owner.user, owner.session};
+}
+
+owner_view user_of(const owner_name& owner) {
+  return {owner.app, owner.user};
+}
+
+owner_view app_of(const owner_name& owner) {
+  return {owner.app};
+}
+
+std::int64_t signed_revision(std::uint64_t revision) {
+  return static_cast<std::int64_t>(revision);
+}
+
+std::size_t index_of(scope where) {
+  return static_cast<std::size_t>(where);
+}
+
+} // namespace
+
+sqlite_writer::sqlite_writer(sqlite_shared& shared)
+  : shared_(shared),
+    database_(open_sqlite_writer(shared.settings)),
+    log_(database_),
+    scopes_(database_, shared.tail),
+    fold_(database_, shared.tail, shared.settings.fold_rows),
+    purge_(database_),
+    add_removal_(database_.prepare("INSERT INTO removals VALUES(?1,?2,?3,?4)")),
+    removals_behind_(
+      database_.prepare("SELECT app,user,session FROM removals WHERE log>?1")),
+    data_version_(database_.prepare("PRAGMA data_version")) {
+  sqlite3_wal_hook(
+    database_.connection(),
+    [](void* frames, sqlite3*, const char*, int count) {
+      *static_cast<int*>(frames) = count;
+      return SQLITE_OK;
+    },
+    &log_frames_);
+  const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
+  catch_up();
+}
+
+// -- what others did
+// -----------------------------------------------------------
+
+// Inside a transaction. Whether somebody else has written since the last time.
+bool sqlite_writer::catch_up() {
+  std::int64_t version = 0;
+  {
+    auto found = data_version_.rows();
+    if (found.next())
+      version = found.integer(0);
+  }
+  if (seen_version_ == version)
+    return false;
+  folded_ = log_.folded();
+  read_foreign();
+  seen_version_ = version;
+  return true;
+}
+
+void sqlite_writer::read_foreign() {
+  auto& tail = shared_.tail;
+  const auto newest = log_.newest();
+  // A file that has lost rows was put in the place of the one we knew.
+  if (!shared_.is_filled || newest < tail.last()) {
+    tail.reset(folded_);
+    shared_.is_filled = false;
+  }
+  const bool is_first = !std::exchange(shared_.is_filled, true);
+  const auto seen = tail.last();
+  tail.mark_folded(folded_);
+  tail.trim(std::numeric_limits<std::size_t>::max());
+  if (newest <= seen)
+    return;
+  for (auto rows = log_.rows_behind(seen); rows.next();) {
+    auto row = sqlite_log::row_of(rows);
+    if (!is_first)
+      shared_.foreign.note(row);
+    if (row.number > folded_)
+      tail.add(std::move(row));
+  }
+  // What is folded already is not added, but numbers go on behind it.
+  tail.reach(newest);
+  if (!is_first)
+    for (auto removed = removals_behind_.rows(seen); removed.next();)
+      shared_.foreign.note_removal({std::string(removed.text(0)),
+                                    std::string(removed.text(1)),
+                                    std::string(removed.text(2))});
+  scopes_.forget_all();
+}
+
+std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
+  const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
+  catch_up();
+  auto noted = shared_.foreign.take();
+  for (const auto id : noted.scope_ids)
+    if (auto name = scopes_.name_of(id))
+      noted.names.insert(std::move(*name));
+  std::vector<moved_owner> changed;
+  for (const auto& owner : noted.names) {
+    const auto* known = scopes_.find(view_of(owner));
+    changed.push_back(
+      {owner,
+       known == nullptr
+         ? std::nullopt
+         : std::optional(static_cast<std::uint64_t>(known->revision))});
+  }
+  return changed;
+}
+
+// -- commits
+// -------------------------------------------------------------------
+
+commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
+  encode_all(changes);
+  scopes_.shrink();
+  moved_.clear();
+  written_.clear();
+  sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+  catch_up();
+  newest_ = shared_.tail.last();
+  for (std::size_t index = 0; index < changes.size(); ++index)
+    judge(changes[index], texts_[index]);
+  if (!moved_.empty()) {
+    // It holds what the refused changes would have made.
+    scopes_.forget_all();
+    return {std::move(moved_)};
+  }
+  const auto rows = std::ssize(written_);
+  folded_ = fold_.work(rows, folded_);
+  purge_.work(purge_rows, folded_);
+  writing.commit();
+  for (auto& row : written_)
+    shared_.tail.add(std::move(row));
+  shared_.tail.mark_folded(folded_);
+  shared_.tail.trim(static_cast<std::size_t>(4 * rows + 64));
+  return {};
+}
+
+// Before the file is locked, so that others do not wait for it.
+void sqlite_writer::encode_all(std::span<const store_change> changes) {
+  if (texts_.size() < changes.size())
+    texts_.resize(changes.size());
+  for (std::size_t index = 0; index < changes.size(); ++index) {
+    const auto& change = changes[index];
+    if (!change.said)
+      continue;
+    auto& text = texts_[index];
+    if (change.kind == change_kind::append) {
+      encode(*change.said, text).value();
+    } else {
+      encode(change.said->actions.state_delta, text.delta).value();
+      text.microseconds = change.said->timestamp.time_since_epoch().count();
+    }
+  }
+}
+
+// Looks whether the change builds on what is stored, and writes it unless one
+// before it did not. What follows a refused change is judged as if it had been
+// written, so that each owner is named for its own sake.
+void sqlite_writer::judge(const store_change& change,
+                          const stored_event& text) {
+  if (change.kind == change_kind::remove) {
+    judge_removal(change);
+    return;
+  }
+  if (change.kind == change_kind::remove_user) {
+    judge_user_removal(change);
+    return;
+  }
+  std::array<known_scope*, durable_scopes> touched{};
+  if (change.session_revision)
+    touched[index_of(scope::session)] = judge_session(change);
+  if (change.user_revision)
+    touched[index_of(scope::user)]
+      = judge_wider(user_of(change.owner), *change.user_revision);
+  if (change.app_revision)
+    touched[index_of(scope::app)]
+      = judge_wider(app_of(change.owner), *change.app_revision);
+  if (moved_.empty())
+    write(change, text, touched);
+}
+
+known_scope* sqlite_writer::judge_session(const store_change& change) {
+  const auto owner = view_of(change.owner);
+  const auto revision = signed_revision(*change.session_revision);
+  auto* known = scopes_.find(owner);
+  const bool fits = change.kind == change_kind::create
+                      ? known == nullptr
+                      : known != nullptr && known->revision + 1 == revision;
+  if (!fits)
+    add_moved(owner);
+  if (known == nullptr)
+    known = &scopes_.add(owner);
+  known->revision = revision;
+  return known;
+}
+
+known_scope* sqlite_writer::judge_wider(const owner_view& owner,
+                                        std::uint64_t revision) {
+  auto* known = scopes_.find(owner);
+  const auto stored = known == nullptr ? 0 : known->revision;
+  if (stored + 1 != signed_revision(revision))
+    add_moved(owner);
+  if (known == nullptr)
+    known = &scopes_.add(owner);
+  known->revision = signed_revision(revision);
+  return known;
+}
+
+void sqlite_writer::judge_removal(const store_change& change) {
+  const auto owner = view_of(change.owner);
+  if (scopes_.find(owner) == nullptr)
+    add_moved(owner);
+  if (moved_.empty())
+    write_removal(change.kind, owner);
+  scopes_.bury(owner);
+}
+
+void sqlite_writer::judge_user_removal(const store_change& change) {
+  const auto user = user_of(change.owner);
+  if (moved_.empty()) {
+    for (const auto& session : scopes_.sessions_of(user))
+      write_removal(change_kind::remove, {user.app, user.user, session});
+    if (scopes_.find(user) != nullptr)
+      write_removal(change.kind, user);
+  }
+  scopes_.bury_user(user);
+}
+
+void sqlite_writer::add_moved(const owner_view& owner) {
+  owner_name name(owner);
+  if (std::ranges::find(moved_, name) == moved_.end())
+    moved_.push_back(std::move(name));
+}
+
+// -- rows
+// ----------------------------------------------------------------------
+
+void sqlite_writer::write(
+  const store_change& change,
+  const stored_event& text,
+  const std::array<known_scope*, durable_scopes>& touched) {
+  const std::array names
+    = {view_of(change.owner), user_of(change.owner), app_of(change.owner)};
+  auto& row = written_.emplace_back();
+  row.number = take_number();
+  row.kind = change.kind;
+  row.microseconds = text.microseconds;
+  row.said = change.said;
+  if (change.kind == change_kind::append)
+    row.id_hash = id_hash(change.said->id);
+  for (std::size_t index = 0; index < durable_scopes; ++index) {
+    auto* known = touched[index];
+    if (known == nullptr)
+      continue;
+    // Nothing of the scope is folded yet; a session's first revision is 0.
+    if (known->id == 0)
+      scopes_.insert(names[index],
+                     *known,
+                     index == index_of(scope::session) ? -1 : 0,
+                     text.microseconds);
+    row.scopes[index] = known->id;
+    row.revisions[index] = known->revision;
+  }
+  if (change.kind == change_kind::create)
+    for (const auto& wider : {user_of(change.owner), app_of(change.owner)})
+      insert_missing(change, wider);
+  log_.append(row, &text);
+}
+
+// An owner exists as soon as one below it does.
+void sqlite_writer::insert_missing(const store_change& change,
+                                   const owner_view& owner) {
+  if (scopes_.find(owner) == nullptr)
+    scopes_.insert(owner,
+                   scopes_.add(owner),
+                   0,
+                   change.said->timestamp.time_since_epoch().count());
+}
+
+void sqlite_writer::write_removal(change_kind kind, const owner_view& owner) {
+  const auto id = scopes_.find(owner)->id;
+  auto& row = written_.emplace_back();
+  row.number = take_number();
+  row.kind = kind;
+  row.scopes[index_of(owner.session.empty() ? scope::user : scope::session)]
+    = id;
+  log_.append(row, nullptr);
+  row.scopes = {}; // It makes no revision.
+  add_removal_.run(row.number, owner.app, owner.user, owner.session);
+  purge_.add(id, row.number);
+  shared_.foreign.keep_name(id, owner_name(owner));
+  scopes_.erase(id);
+}
+
+// -- tidying up
+// ----------------------------------------------------------------
+
+void sqlite_writer::finish() {
+  {
+    sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+    catch_up();
+    folded_ = fold_.work_all(folded_);
+    purge_.work(purge_rows_at_end, folded_);
+    writing.commit();
+  }
+  shared_.tail.mark_folded(folded_);
+  // The last to close moves all out of the write-ahead log and removes it.
+  sqlite3_db_config(
+    database_.connection(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
+  sqlite3_wal_checkpoint_v2(database_.connection(),
+                            nullptr,
+                            SQLITE_CHECKPOINT_PASSIVE,
+                            nullptr,
+                            nullptr);
+}
+
+void sqlite_writer::checkpoint() {
+  int frames = 0;
+  if (sqlite3_wal_checkpoint_v2(database_.connection(),
+                                nullptr,
+                                SQLITE_CHECKPOINT_PASSIVE,
+                                &frames,
+                                nullptr)
+        != SQLITE_OK
+      && (sqlite3_errcode(database_.connection()) & 0xff) != SQLITE_BUSY)
+    throw database_.failure("checkpoint");
+}
+
+} // namespace troupe

@@ -1,0 +1,32 @@
+#include "troupe/stores/store.hpp"
+
+#include <boost/container_hash/hash.hpp>
+
+namespace troupe {
+
+std::string to_string(const owner_name& owner) {
+  auto text = owner.app;
+  for (const auto* part : {&owner.user, &owner.session})
+    if (!part->empty())
+      text.append("/").append(*part);
+  return text;
+}
+
+std::uint32_t id_hash(std::string_view id) noexcept {
+  // FNV-1a: short, and the same on every machine.
+  std::uint32_t hash = 2'166'136'261U;
+  for (const auto byte : id)
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 16'777'619U;
+  return hash & 0x7fff'ffffU;
+}
+
+} // namespace troupe
+
+std::size_t std::hash<troupe::owner_name>::operator()(
+  const troupe::owner_name& owner) const noexcept {
+  std::size_t seed = 0;
+  boost::hash_combine(seed, owner.app);
+  boost::hash_combine(seed, owner.user);
+  boost::hash_combine(seed, owner.session);
+  return seed;
+}

@@ -1,0 +1,102 @@
+#include "stored_sessions.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace troupe::testing {
+
+namespace {
+
+struct checked_store : stored_sessions {
+  ended check(const std::string& file = "troupe.db") const {
+    return run_program({"store", "check", "--store", store(file)});
+  }
+
+  void fill() const {
+    run("create", joined(s1, {"--state", R"({"a": 1, "app:b": 2})"}));
+    std::string input;
+    for (int number = 0; number < 500; ++number)
+      input += event_line(std::string(100, 'x'), {{"user:n", number}});
+    run("append", s1, input);
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(store_command)
+
+BOOST_AUTO_TEST_CASE(says_why_it_refuses_a_check) {
+  BOOST_TEST(run_program({"store"}).code == 2);
+  BOOST_TEST(run_program({"store", "mend"}).code == 2);
+  BOOST_TEST(run_program({"store", "check", "--app", "a"}).code == 2);
+  BOOST_TEST(run_program({"store", "check", "--store", "redis:x"}).code == 2);
+  const auto done = run_program({"store", "check", "--store", "sqlite:a/../b"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.errors.starts_with("error: invalid_argument: "), done.errors);
+}
+
+BOOST_AUTO_TEST_CASE(a_store_in_memory_is_sound) {
+  const auto done = run_program({"store", "check", "--store", "memory:"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(done.output == "");
+  BOOST_TEST(done.errors == "the store is sound\n");
+}
+
+BOOST_AUTO_TEST_CASE(help_of_a_check_has_an_example) {
+  const auto help = run_program({"store", "check", "--help"});
+  BOOST_TEST(help.code == 0);
+  BOOST_TEST(contains(help.output, "troupe store check --store"), help.output);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_filled_store_is_sound, checked_store) {
+  fill();
+  const auto done = check();
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(done.output == "");
+  BOOST_TEST(done.errors == "the store is sound\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_store_that_is_not_there_is_sound, checked_store) {
+  BOOST_TEST(check().code == 0);
+  BOOST_TEST(!std::filesystem::exists(path() + "/troupe.db"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_terminal_is_left_without_a_line_of_progress,
+                        checked_store) {
+  fill();
+  program shown({"store", "check", "--store", store()},
+                program::screen::terminal);
+  const auto done = shown.wait();
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(done.output.ends_with("the store is sound\r\n"), done.output);
+}
+
+BOOST_FIXTURE_TEST_CASE(damage_is_told_of, checked_store) {
+  fill();
+  const auto file = path() + "/troupe.db";
+  const auto size = std::filesystem::file_size(file);
+  BOOST_REQUIRE(size > 16'384U);
+  {
+    // All but the first pages, which tell what kind of file it is.
+    std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+    bytes.seekp(16'384);
+    bytes << std::string(size - 16'384, '\x5a');
+  }
+  const auto done = check();
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.errors.starts_with("error: corrupt: "), done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_of_another_kind_is_refused, checked_store) {
+  write("notes.db", std::string(10'000, 'n'));
+  const auto done = check("notes.db");
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.output == "");
+  BOOST_TEST(done.errors.starts_with("error: "), done.errors);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace troupe::testing

@@ -1,0 +1,99 @@
+// Several processes on one PostgreSQL database, also when one of them or the
+// server is gone in between.
+
+#include "../stores/postgres_server.hpp"
+#include "durable_place.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <csignal>
+#include <list>
+#include <string>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+// One server for all cases, since it takes a second or two to make one. Each
+// case has a schema of its own.
+struct with_server {
+  with_server() { shared() = std::make_unique<postgres_server>(); }
+
+  ~with_server() { shared().reset(); }
+
+  static std::unique_ptr<postgres_server>& shared() {
+    static std::unique_ptr<postgres_server> server;
+    return server;
+  }
+};
+
+postgres_server& server() {
+  return *with_server::shared();
+}
+
+void check_end(program& writer) {
+  const auto end = writer.wait();
+  BOOST_TEST(end.code == 0);
+  BOOST_TEST(end.errors == "");
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(postgres, *boost::unit_test::fixture<with_server>())
+
+BOOST_AUTO_TEST_CASE(four_processes_on_one_database_lose_nothing) {
+  durable_place place({.seed = 501, .sessions = 4, .users = 2},
+                      server().url("four"));
+  std::list<program> writers;
+  for (std::uint32_t run = 0; run < 4; ++run)
+    writers.emplace_back(place.words({.run = run, .threads = 2, .events = 60}));
+  for (auto& writer : writers)
+    check_end(writer);
+  BOOST_TEST(place.findings() == "");
+}
+
+BOOST_AUTO_TEST_CASE(one_of_four_that_is_killed_takes_nothing_with_it) {
+  random_source random(502);
+  durable_place place({.seed = 502, .sessions = 4, .users = 2},
+                      server().url("killed"));
+  std::list<program> writers;
+  for (std::uint32_t run = 0; run < 3; ++run)
+    writers.emplace_back(
+      place.words({.run = run, .threads = 2, .events = 60, .small = run == 1}));
+  for (std::uint32_t run = 3; run < 6; ++run) {
+    program victim(place.words({.run = run, .threads = 2, .window = 8}));
+    await_ready(victim);
+    pass_time(random, 100'000);
+    victim.send(SIGKILL);
+    BOOST_TEST(victim.wait().errors == "");
+  }
+  for (auto& writer : writers)
+    check_end(writer);
+  BOOST_TEST(place.findings() == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_stops_in_the_middle_is_waited_for) {
+  random_source random(503);
+  durable_place place({.seed = 503, .sessions = 4, .users = 2},
+                      server().url("stopped"));
+  std::list<program> writers;
+  for (std::uint32_t run = 0; run < 2; ++run)
+    writers.emplace_back(
+      place.words({.run = run, .threads = 2, .events = 400, .retries = true}));
+  for (auto& writer : writers)
+    await_ready(writer);
+  for (const auto how : {postgres_server::stopping::fast,
+                         postgres_server::stopping::immediate}) {
+    pass_time(random, 100'000);
+    server().stop(how);
+    server().start();
+  }
+  pass_time(random, 100'000);
+  server().kill();
+  server().start();
+  for (auto& writer : writers)
+    check_end(writer);
+  BOOST_TEST(place.findings() == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

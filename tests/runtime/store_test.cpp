@@ -1,0 +1,596 @@
+// Owners over a store: what is acknowledged is durable, failures lose and
+// double nothing, others may write to the same place, and memory holds what is
+// in use.
+
+#include "../random.hpp"
+#include "play.hpp"
+#include "staged_store.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+namespace data = boost::unit_test::data;
+
+using step = store_script::step;
+
+namespace {
+
+const session_key here{"press", "ann", "s"};
+
+event counting(const std::string& id = {}) {
+  return operate({operation_on("n", "add", 1),
+                  operation_on("user:n", "add", 1),
+                  operation_on("app:n", "add", 1)},
+                 json::object(),
+                 id);
+}
+
+json counted(int n) {
+  return {{"n", n}, {"user:n", n}, {"app:n", n}};
+}
+
+std::vector<std::string> ids_of(const event_slice& events) {
+  std::vector<std::string> all;
+  for (const auto& said : events)
+    all.push_back(said.id);
+  return all;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(stored)
+
+// -- durable
+// -------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(what_was_acknowledged_is_there_in_the_next_runtime) {
+  const staged_place place;
+  {
+    stage first(place.options());
+    first.open("s", {{"topic", "owls"}, {"user:name", "Ann"}, {"app:a", 1}});
+    BOOST_TEST(first.append(here, counting()) == "ok");
+    BOOST_TEST(first.append(here, {{"topic", nullptr}, {"mood", "calm"}})
+               == "ok");
+  }
+  stage second(place.options());
+  const auto found = second.fetch(here);
+  BOOST_TEST(found.revision() == 2U);
+  BOOST_TEST(found.events().size() == 2U);
+  BOOST_TEST(found.state().all()
+             == json({{"mood", "calm"},
+                      {"n", 1},
+                      {"user:name", "Ann"},
+                      {"user:n", 1},
+                      {"app:a", 1},
+                      {"app:n", 1}}));
+  BOOST_TEST(second.append(here, counting()) == "ok");
+  BOOST_TEST(second.fetch(here).revision() == 3U);
+  BOOST_TEST(second.user_state() == json({{"name", "Ann"}, {"n", 2}}));
+  BOOST_TEST(second.app_state() == json({{"a", 1}, {"n", 2}}));
+  BOOST_TEST(place.damage().empty());
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_answered_before_it_is_durable) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  place.script->hold();
+  answers<event_ptr> appended;
+  answers<session> fetched;
+  on.sessions().append_event(here, change({{"a", 1}}), {}, appended.next());
+  place.script->arrived.await(2);
+  // It is based on what is not durable yet, and so is a refusal.
+  on.sessions().get(here, {}, fetched.next());
+  on.sessions().append_event(
+    here, change({{"b", 1}}), {.expected_revision = 0}, appended.next());
+  // A session elsewhere goes through the same queue: once it is answered, so
+  // would the others have been.
+  place.script->release();
+  const auto stored = appended.await();
+  BOOST_TEST(code_of(stored[0]) == "ok");
+  BOOST_TEST(code_of(stored[1]) == "conflict");
+  BOOST_TEST(fetched.await()[0]->revision() == 1U);
+}
+
+// -- failures
+// ------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_failed_commit_leaves_no_trace) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  BOOST_TEST(on.append(here, counting()) == "ok");
+  place.script->next_commits({step::fail});
+  BOOST_TEST(on.append(here, counting()) == "store_failed");
+  BOOST_TEST(on.state(here) == counted(1));
+  BOOST_TEST(on.fetch(here).revision() == 1U);
+  BOOST_TEST(on.append(here, counting()) == "ok");
+  BOOST_TEST(on.state(here) == counted(2));
+  BOOST_TEST(place.damage().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_retry_after_an_unknown_outcome_takes_effect_once) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  for (const auto outcome : {step::fail, step::fail_anyway}) {
+    const auto id = outcome == step::fail ? "lost" : "written";
+    place.script->next_commits({outcome});
+    BOOST_TEST(on.append(here, counting(id)) == "store_failed");
+    BOOST_TEST(on.append(here, counting(id)) == "ok");
+    BOOST_TEST(on.append(here, counting(id)) == "ok");
+  }
+  BOOST_TEST(on.state(here) == counted(2));
+  BOOST_TEST(ids_of(on.events(here))
+             == std::vector<std::string>({"lost", "written"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_creation_can_be_tried_again) {
+  const staged_place place;
+  stage on(place.options());
+  place.script->next_commits({step::fail});
+  const create_request wanted{
+    .app = "press", .user = "ann", .id = "s", .state = {{"app:a", 1}}};
+  BOOST_TEST(code_of(on.sessions().create(wanted)) == "store_failed");
+  BOOST_TEST(code_of(on.sessions().get(here)) == "not_found");
+  BOOST_TEST(code_of(on.sessions().create(wanted)) == "ok");
+  BOOST_TEST(code_of(on.sessions().create(wanted)) == "already_exists");
+  // Written, though nobody was told.
+  place.script->next_commits({step::fail_anyway});
+  auto other = wanted;
+  other.id = "t";
+  BOOST_TEST(code_of(on.sessions().create(other)) == "store_failed");
+  BOOST_TEST(code_of(on.sessions().create(other)) == "already_exists");
+}
+
+BOOST_AUTO_TEST_CASE(what_stands_behind_a_failure_is_decided_again) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  on.open("t");
+  place.script->hold();
+  answers<event_ptr> appended;
+  on.sessions().append_event(here, counting("first"), {}, appended.next());
+  place.script->arrived.await(3);
+  // These are decided on the first one, which will not be written.
+  on.sessions().append_event(here, counting("second"), {}, appended.next());
+  on.sessions().append_event(
+    {"press", "ann", "t"}, counting("third"), {}, appended.next());
+  place.script->next_commits({step::fail});
+  place.script->release();
+  const auto all = appended.await();
+  BOOST_TEST(code_of(all[0]) == "store_failed");
+  BOOST_TEST(code_of(all[1]) == "ok");
+  BOOST_TEST(code_of(all[2]) == "ok");
+  BOOST_TEST(on.user_state()["n"] == 2);
+  BOOST_TEST(on.app_state()["n"] == 2);
+  BOOST_TEST(on.state(here)["n"] == 1);
+  BOOST_TEST(place.damage().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_run_sees_no_wider_state_that_was_never_written) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  on.open("t");
+  place.script->hold();
+  answers<event_ptr> appended;
+  on.sessions().append_event({"press", "ann", "t"},
+                             change({{"user:ghost", 1}, {"app:ghost", 1}}),
+                             {},
+                             appended.next());
+  place.script->arrived.await(3);
+  // Its start passes the owners that have decided on the ghost.
+  std::string seen;
+  const auto look = custom("look", [&](invocation_context& ctx) -> agent_run {
+    seen = ctx.state().all().dump();
+    co_await ctx.emit(text("done"));
+  });
+  auto run = on.runtime.run(look, here, "Go!");
+  // What is answered behind it has passed the same owners.
+  answers<session> fetched;
+  on.sessions().get(here, {}, fetched.next());
+  place.script->next_commits({step::fail});
+  place.script->release();
+  BOOST_TEST(code_of(run.wait()) == "ok");
+  BOOST_TEST(code_of(appended.await()[0]) == "store_failed");
+  BOOST_TEST(code_of(fetched.await()[0]) == "ok");
+  BOOST_TEST(seen == "{}");
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_does_not_load_is_an_error_until_it_does) {
+  const staged_place place;
+  stage(place.options()).open();
+  stage on(place.options());
+  place.script->fail_loads(true);
+  BOOST_TEST(code_of(on.sessions().get(here)) == "store_failed");
+  BOOST_TEST(on.append(here, counting()) == "store_failed");
+  BOOST_TEST(code_of(on.sessions().remove(here)) == "store_failed");
+  BOOST_TEST(code_of(on.sessions().get_app_state("press")) == "store_failed");
+  place.script->fail_loads(false);
+  BOOST_TEST(on.append(here, counting()) == "ok");
+  BOOST_TEST(on.state(here) == counted(1));
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_removal_removes_nothing) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  BOOST_TEST(on.append(here, counting()) == "ok");
+  place.script->next_commits({step::fail});
+  BOOST_TEST(code_of(on.sessions().remove(here)) == "store_failed");
+  BOOST_TEST(on.state(here) == counted(1));
+  place.script->next_commits({step::fail});
+  BOOST_TEST(code_of(on.sessions().remove_user("press", "ann"))
+             == "store_failed");
+  BOOST_TEST(on.state(here) == counted(1));
+  BOOST_TEST(on.sessions().remove_user("press", "ann").value());
+  BOOST_TEST(code_of(on.sessions().get(here)) == "not_found");
+  BOOST_TEST(on.app_state() == json({{"n", 1}}));
+}
+
+BOOST_DATA_TEST_CASE(random_failures_lose_and_double_nothing,
+                     data::xrange(20),
+                     seed) {
+  const staged_place place;
+  auto chance
+    = std::make_shared<random_source>(static_cast<std::uint64_t>(seed));
+  constexpr std::size_t threads = 4;
+  constexpr int each = 60;
+  std::atomic<int> total{0};
+  {
+    auto options = place.options();
+    options.live_sessions_max = 2;
+    stage on(std::move(options));
+    for (std::size_t index = 0; index < 6; ++index)
+      on.open("s" + std::to_string(index));
+    place.script->each_commit([chance] {
+      const auto drawn = chance->below(10);
+      return drawn == 0   ? step::fail
+             : drawn == 1 ? step::fail_anyway
+                          : step::work;
+    });
+    on_threads(threads, [&](std::size_t thread) {
+      for (int number = 0; number < each; ++number) {
+        const session_key key{
+          "press",
+          "ann",
+          "s"
+            + std::to_string((thread + static_cast<std::size_t>(number)) % 6)};
+        const auto id = std::to_string(thread) + "-" + std::to_string(number);
+        // With the same id until it is acknowledged.
+        while (on.append(key, counting(id)) != "ok") {
+        }
+        ++total;
+      }
+    });
+    place.script->each_commit(nullptr);
+    BOOST_TEST(on.app_state()["n"] == total.load());
+    BOOST_TEST(on.user_state()["n"] == total.load());
+  }
+  std::set<std::string> ids;
+  stage again(place.options());
+  for (const auto& row : again.rows()) {
+    const auto found = again.fetch(row.key());
+    for (const auto& id : ids_of(found.events()))
+      BOOST_TEST(ids.insert(id).second);
+    BOOST_TEST(found.state().all()["n"]
+               == static_cast<int>(found.events().size()));
+  }
+  BOOST_TEST(static_cast<int>(ids.size()) == total.load());
+  BOOST_TEST(place.damage().empty());
+}
+
+// -- beside others
+// -------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(what_another_has_written_is_seen_at_once) {
+  const staged_place place;
+  stage one(place.options());
+  stage other(place.options());
+  one.open();
+  BOOST_TEST(other.append(here, counting()) == "ok");
+  BOOST_TEST(one.state(here) == counted(1));
+  BOOST_TEST(one.append(here, counting()) == "ok");
+  BOOST_TEST(other.state(here) == counted(2));
+  BOOST_TEST(other.user_state() == json({{"n", 2}}));
+  BOOST_TEST(one.append(here, counting()) == "ok");
+  BOOST_TEST(other.app_state() == json({{"n", 3}}));
+  // A refusal looks first, too.
+  BOOST_TEST(code_of(other.sessions().append_event(
+               here, change({{"a", 1}}), {.expected_revision = 3}))
+             == "ok");
+  BOOST_TEST(code_of(one.sessions().append_event(
+               here, change({{"a", 2}}), {.expected_revision = 4}))
+             == "ok");
+  BOOST_TEST(other.fetch(here).revision() == 5U);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_created_or_deleted_elsewhere_is_so_here) {
+  const staged_place place;
+  stage one(place.options());
+  stage other(place.options());
+  BOOST_TEST(code_of(other.sessions().get(here)) == "not_found");
+  one.open();
+  BOOST_TEST(other.fetch(here).revision() == 0U);
+  BOOST_TEST(
+    code_of(other.sessions().create({.app = "press", .user = "ann", .id = "s"}))
+    == "already_exists");
+  BOOST_TEST(other.sessions().remove(here).value());
+  BOOST_TEST(one.append(here, counting()) == "not_found");
+  BOOST_TEST(!one.sessions().remove(here).value());
+  BOOST_TEST(code_of(one.sessions().get(here)) == "not_found");
+  one.open("s", {{"anew", true}});
+  BOOST_TEST(other.state(here) == json({{"anew", true}}));
+}
+
+BOOST_AUTO_TEST_CASE(an_id_that_another_used_is_joined) {
+  const staged_place place;
+  stage one(place.options());
+  stage other(place.options());
+  one.open();
+  BOOST_TEST(other.fetch(here).revision() == 0U);
+  BOOST_TEST(one.append(here, counting("e")) == "ok");
+  BOOST_TEST(other.append(here, counting("e")) == "ok");
+  BOOST_TEST(other.append(here, change({{"else", 1}}, "e")) == "conflict");
+  BOOST_TEST(one.state(here) == counted(1));
+}
+
+BOOST_AUTO_TEST_CASE(four_runtimes_on_one_place_lose_nothing) {
+  const staged_place place;
+  constexpr std::size_t runtimes = 4;
+  constexpr int each = 100;
+  std::vector<std::unique_ptr<stage>> on;
+  for (std::size_t index = 0; index < runtimes; ++index)
+    on.push_back(std::make_unique<stage>(place.options()));
+  on[0]->open("s");
+  on[0]->open("t");
+  on_threads(runtimes * 2, [&](std::size_t thread) {
+    auto& own = *on[thread % runtimes];
+    for (int number = 0; number < each; ++number) {
+      const auto key = session_key{"press", "ann", number % 2 == 0 ? "s" : "t"};
+      const auto outcome = own.append(
+        key, number % 5 == 4 ? change({{"last", number}}) : counting());
+      if (outcome != "ok")
+        throw std::runtime_error(outcome);
+    }
+  });
+  const int total = static_cast<int>(runtimes) * 2 * each * 4 / 5;
+  for (const auto& own : on) {
+    BOOST_TEST(own->app_state()["n"] == total);
+    BOOST_TEST(own->user_state()["n"] == total);
+    BOOST_TEST(own->fetch({"press", "ann", "s"}).revision()
+                 + own->fetch({"press", "ann", "t"}).revision()
+               == static_cast<std::uint64_t>(runtimes) * 2 * each);
+  }
+  BOOST_TEST(place.damage().empty());
+}
+
+// -- memory
+// --------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(long_sessions_keep_their_newest_events_in_memory) {
+  const staged_place place;
+  auto options = place.options();
+  options.events_kept = 10;
+  options.remembered_ids = 300;
+  stage on(std::move(options));
+  on.open();
+  std::vector<std::string> ids;
+  for (int number = 0; number < 400; ++number) {
+    ids.push_back("e" + std::to_string(number));
+    BOOST_TEST_REQUIRE(on.append(here, change({{"a", number}}, ids.back()))
+                       == "ok");
+  }
+  const auto recent = on.sessions().get(here, {.num_recent_events = 5}).value();
+  BOOST_TEST(recent.events().size() == 5U);
+  BOOST_TEST(recent.revision() == 400U);
+  BOOST_TEST(place.script->event_loads.count() == 0U);
+  BOOST_TEST(ids_of(on.events(here)) == ids);
+  BOOST_TEST(place.script->event_loads.count() == 1U);
+  // An old event is still known by its id.
+  stage again(place.options());
+  BOOST_TEST(again.append(here, change({{"a", 150}}, "e150")) == "ok");
+  BOOST_TEST(again.append(here, change({{"a", 0}}, "e151")) == "conflict");
+  BOOST_TEST(again.append(here, change({{"a", 7}}, "e400")) == "ok");
+  BOOST_TEST(again.fetch(here).revision() == 401U);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_sees_the_whole_history) {
+  const staged_place place;
+  {
+    stage on(place.options());
+    on.open();
+    for (int number = 0; number < 300; ++number)
+      BOOST_TEST_REQUIRE(on.append(here, counting()) == "ok");
+  }
+  auto options = place.options();
+  options.events_kept = 4;
+  stage on(std::move(options));
+  std::size_t seen = 0;
+  const auto count
+    = custom("count", [&seen](invocation_context& ctx) -> agent_run {
+        seen = ctx.events().size();
+        ctx.state().set("seen", seen);
+        co_await ctx.emit(text("done"));
+      });
+  auto run = on.runtime.run(count, here, "Go!");
+  BOOST_TEST(code_of(run.wait()) == "ok");
+  BOOST_TEST(seen == 301U);
+  BOOST_TEST(on.fetch(here).revision() == 302U);
+  BOOST_TEST(on.state(here)["seen"] == 301);
+}
+
+BOOST_AUTO_TEST_CASE(sessions_leave_memory_when_there_are_too_many) {
+  const staged_place place;
+  auto options = place.options();
+  options.live_sessions_max = 10;
+  stage on(std::move(options));
+  for (int number = 0; number < 100; ++number) {
+    const auto key = on.open("s" + std::to_string(number));
+    BOOST_TEST_REQUIRE(on.append(key, counting()) == "ok");
+  }
+  const auto before = place.script->session_loads.count();
+  for (int round = 0; round < 2; ++round)
+    for (int number = 0; number < 100; ++number)
+      BOOST_TEST_REQUIRE(
+        on.append({"press", "ann", "s" + std::to_string(number)}, counting())
+        == "ok");
+  // Each round had to bring back most of them.
+  BOOST_TEST(place.script->session_loads.count() - before > 100U);
+  BOOST_TEST(on.app_state() == json({{"n", 300}}));
+}
+
+BOOST_DATA_TEST_CASE(calls_keep_their_order_while_sessions_come_and_go,
+                     data::xrange(10),
+                     seed) {
+  const staged_place place;
+  constexpr std::size_t sessions = 6;
+  {
+    stage first(place.options());
+    for (std::size_t index = 0; index < sessions; ++index)
+      first.open("s" + std::to_string(index));
+  }
+  auto options = place.options();
+  options.live_sessions_max = 1;
+  stage on(std::move(options));
+  on_threads(3, [&](std::size_t thread) {
+    random_source random(static_cast<std::uint64_t>(seed) * 3 + thread);
+    answers<event_ptr> appended;
+    for (int number = 0; number < 200; ++number) {
+      const auto id = "s" + std::to_string(random.below(sessions));
+      auto said = random.one_in(2) ? counting() : change({{"last", number}});
+      said.id = std::to_string(thread) + "-" + std::to_string(number);
+      on.sessions().append_event(
+        {"press", "ann", id}, std::move(said), {}, appended.next());
+      // So that sessions have time to leave now and then.
+      if (random.one_in(20))
+        appended.await();
+    }
+    for (const auto& each : appended.await())
+      each.value();
+  });
+  for (std::size_t index = 0; index < sessions; ++index) {
+    std::map<char, int> newest;
+    for (const auto& id :
+         ids_of(on.events({"press", "ann", "s" + std::to_string(index)}))) {
+      const int number = std::stoi(id.substr(2));
+      BOOST_TEST(newest.emplace(id[0], -1).first->second < number);
+      newest[id[0]] = number;
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(idle_sessions_leave_memory_after_a_while) {
+  const staged_place place;
+  auto time = std::make_shared<simulated_environment>(1);
+  auto options = place.options();
+  options.environment = time;
+  options.session_idle_max = 4min;
+  stage on(std::move(options));
+  on.open();
+  on.open("t");
+  const auto loads = [&place] { return place.script->session_loads.count(); };
+  auto before = loads();
+  for (int minute = 0; minute < 10; ++minute) {
+    time->advance(1min);
+    BOOST_TEST_REQUIRE(on.append(here, counting()) == "ok");
+  }
+  // The one in use stayed.
+  BOOST_TEST(loads() == before);
+  BOOST_TEST(on.fetch({"press", "ann", "t"}).revision() == 0U);
+  BOOST_TEST(loads() == before + 1);
+}
+
+BOOST_AUTO_TEST_CASE(asking_for_what_is_not_there_leaves_nothing_behind) {
+  const staged_place place;
+  stage on(place.options());
+  for (int number = 0; number < 50; ++number) {
+    const session_key unknown{
+      "press", "u" + std::to_string(number), std::to_string(number)};
+    BOOST_TEST(code_of(on.sessions().get(unknown)) == "not_found");
+    BOOST_TEST(on.append(unknown, counting()) == "not_found");
+    BOOST_TEST(!on.sessions().remove(unknown).value());
+    BOOST_TEST(!on.sessions().remove_user("press", unknown.user).value());
+    BOOST_TEST(on.user_state(unknown.user) == json::object());
+  }
+  BOOST_TEST(on.rows().empty());
+}
+
+// -- removing, listing
+// ---------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_removed_session_is_gone_and_its_traces_stay) {
+  const staged_place place;
+  {
+    stage on(place.options());
+    on.open();
+    BOOST_TEST(on.append(here, counting()) == "ok");
+    BOOST_TEST(on.sessions().remove(here).value());
+    BOOST_TEST(!on.sessions().remove(here).value());
+    BOOST_TEST(on.append(here, counting()) == "not_found");
+    on.open("s", {{"anew", 1}});
+    BOOST_TEST(on.fetch(here).events().empty());
+  }
+  stage again(place.options());
+  BOOST_TEST(again.state(here)
+             == json({{"anew", 1}, {"user:n", 1}, {"app:n", 1}}));
+  BOOST_TEST(place.damage().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_list_shows_what_is_stored_page_by_page) {
+  const staged_place place;
+  auto options = place.options();
+  options.live_sessions_max = 3;
+  stage on(std::move(options));
+  std::set<std::string> opened;
+  for (int number = 0; number < 25; ++number)
+    opened.insert(
+      on.open("s" + std::to_string(number), {{"user:last", number}}).id);
+  std::set<std::string> seen;
+  std::string cursor;
+  do {
+    const auto page
+      = on.sessions()
+          .list({.app = "press", .user = "ann", .limit = 4, .cursor = cursor})
+          .value();
+    for (const auto& row : page.sessions) {
+      BOOST_TEST(seen.insert(row.key().id).second);
+      BOOST_TEST(row.state().all() == json({{"user:last", 24}}));
+    }
+    cursor = page.next_cursor;
+  } while (!cursor.empty());
+  BOOST_TEST(seen == opened);
+}
+
+BOOST_AUTO_TEST_CASE(temp_keys_reach_no_store) {
+  const staged_place place;
+  stage on(place.options());
+  on.open("s", {{"temp:canary", "sparrow-0"}});
+  BOOST_TEST(on.append(here, {{"temp:canary", "sparrow-1"}, {"a", 1}}) == "ok");
+  const auto leak = custom("leak", [](invocation_context& ctx) -> agent_run {
+    ctx.state().set("temp:canary", "sparrow-2");
+    ctx.state().set("b", 1);
+    co_await ctx.emit(text("done"));
+  });
+  BOOST_TEST(code_of(on.runtime.run(leak, here, "Go!").wait()) == "ok");
+  const auto kept = make_memory_store(place.place);
+  const auto session = kept->load_session(here, {}).value();
+  BOOST_REQUIRE(session);
+  BOOST_TEST(session->events.size() == 3U);
+  for (const auto& said : session->events)
+    BOOST_TEST(to_json(*said).dump().find("sparrow") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,19 @@
+// The memory store keeps every promise of a store, alone and with others on one
+// place.
+
+#include "troupe/stores/memory_store.hpp"
+
+#include "conformance.hpp"
+
+using namespace troupe;
+
+namespace {
+
+store_opener make_place() {
+  return [place = make_memory_place()] { return make_memory_store(place); };
+}
+
+const testing::conformance_suite suite("memory_store",
+                                       {.make_place = make_place});
+
+} // namespace

@@ -1,0 +1,88 @@
+#include "troupe/stores/open_store.hpp"
+
+#include "../outcome.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+BOOST_AUTO_TEST_SUITE(store_address)
+
+BOOST_AUTO_TEST_CASE(is_a_scheme_and_a_place) {
+  const auto memory = read_store_address("memory:").value();
+  BOOST_TEST((memory.kind == store_kind::memory));
+  const auto sqlite = read_store_address("sqlite:a b/c.db").value();
+  BOOST_TEST((sqlite.kind == store_kind::sqlite));
+  BOOST_TEST(sqlite.place == "a b/c.db");
+  const auto postgres
+    = read_store_address("postgres://ann@host/db?sslmode=require").value();
+  BOOST_TEST((postgres.kind == store_kind::postgres));
+  BOOST_TEST(postgres.place == "postgres://ann@host/db?sslmode=require");
+}
+
+const std::vector<std::string> good_paths
+  = {"/tmp/x.db", "foo..db", "..db", "a/b../c.db", "100%.db", "%zz.db", "%2"};
+
+BOOST_DATA_TEST_CASE(takes_plain_paths, data::make(good_paths), path) {
+  const auto parsed = read_store_address("sqlite:" + path);
+  BOOST_TEST(code_of(parsed) == "ok", reason_of(parsed));
+}
+
+const std::vector<std::string> bad_paths = {"",
+                                            "..",
+                                            "../x.db",
+                                            "a/../b.db",
+                                            "a/..",
+                                            "a\\..\\b",
+                                            "x.db?mode=ro",
+                                            "x#y.db",
+                                            "%2e%2e/x",
+                                            "%2E./x",
+                                            "a%2f..%2fb",
+                                            "x%3Fmode=ro",
+                                            "x%23y",
+                                            "%252e%252e/x",
+                                            "x%00y"};
+
+BOOST_DATA_TEST_CASE(refuses_paths_that_lead_elsewhere,
+                     data::make(bad_paths),
+                     path) {
+  BOOST_TEST(code_of(read_store_address("sqlite:" + path))
+             == "invalid_argument");
+  BOOST_TEST(code_of(open_store("sqlite:" + path)) == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(tells_an_unknown_scheme_from_a_bad_path) {
+  for (const auto* text : {"mysql://x", "", "sqlite", "/tmp/x.db", "Memory:"}) {
+    BOOST_TEST(!is_store_scheme(text));
+    BOOST_TEST(code_of(read_store_address(text)) == "invalid_argument");
+  }
+  BOOST_TEST(is_store_scheme("sqlite:../x"));
+  BOOST_TEST(code_of(read_store_address("memory:x")) == "invalid_argument");
+  BOOST_TEST(code_of(read_store_address("postgres:db")) == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(opens_what_it_names) {
+  BOOST_TEST(code_of(open_store("memory:")) == "ok");
+  const auto file = std::filesystem::temp_directory_path()
+                    / ("troupe-open-" + std::to_string(::getpid()) + ".db");
+  BOOST_TEST(code_of(open_store("sqlite:" + file.string())) == "ok");
+  BOOST_TEST(!std::filesystem::exists(file));
+}
+
+BOOST_AUTO_TEST_CASE(durability_has_names) {
+  for (const auto each :
+       {durability::durable, durability::os, durability::none})
+    BOOST_TEST((durability_from(to_string(each)).value() == each));
+  BOOST_TEST(code_of(durability_from("always")) == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,558 @@
+#include "troupe/stores/sqlite_store.hpp"
+
+#include "troupe/stores/conformance.hpp"
+#include "troupe/stores/sqlite_settings.hpp"
+
+#include "../outcome.hpp"
+#include "../random.hpp"
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace fs = std::filesystem;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+// A folder that goes with its last user.
+class temporary_folder {
+public:
+  temporary_folder() {
+    auto name = (fs::temp_directory_path() / "troupe-XXXXXX").string();
+    BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+
+  ~temporary_folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+
+  const fs::path& path() const { return path_; }
+
+private:
+  fs::path path_;
+};
+
+store_factory files_that_fold(std::int64_t rows) {
+  return {[rows] {
+    auto folder = std::make_shared<temporary_folder>();
+    return [folder, rows] {
+      return detail::open_sqlite_store(
+        {.file = folder->path() / "s.db", .fold_rows = rows});
+    };
+  }};
+}
+
+void check_conformance(const store_factory& factory) {
+  for (const auto& check : conformance_checks(factory))
+    for (const auto& failure : check.run(factory))
+      BOOST_ERROR(check.name << ": " << failure);
+}
+
+event_ptr make_event(const std::string& id, const json& state_delta) {
+  event said(content("model", {part("said " + id)}));
+  said.id = id;
+  said.author = "agent";
+  said.timestamp = timestamp(std::chrono::microseconds(1'700'000'000'123'457));
+  said.actions.state_delta = delta::from_json(state_delta).value();
+  return std::make_shared<const event>(std::move(said));
+}
+
+store_change creation(const session_key& key) {
+  store_change made;
+  made.kind = change_kind::create;
+  made.owner = {key.app, key.user, key.id};
+  made.said = make_event("", json::object());
+  made.session_revision = 0;
+  return made;
+}
+
+const session_key ann{"press", "ann", "s1"};
+
+// One process that counts: in its session, in a user and in the app, on top of
+// what it loads.
+class counter {
+public:
+  counter(store& on, session_key key) : store_(on), key_(std::move(key)) {}
+
+  void create() { store_.commit(std::array{creation(key_)}).value(); }
+
+  // Adds 1 everywhere; again, as often as somebody else was faster.
+  void add(const std::string& id) {
+    for (;;) {
+      const auto session = store_.load_session(key_, {}).value().value();
+      const auto user = store_.load_scope({key_.app, key_.user}).value();
+      const auto app = store_.load_scope({key_.app}).value();
+      store_change change;
+      change.owner = {key_.app, key_.user, key_.id};
+      change.said = make_event(id,
+                               {{"n", count(session.scope.keys) + 1},
+                                {"user:n", count(user->keys) + 1},
+                                {"app:n", count(app->keys) + 1}});
+      change.session_revision = session.scope.revision + 1;
+      change.user_revision = user->revision + 1;
+      change.app_revision = app->revision + 1;
+      if (store_.commit(std::array{change}).value().moved.empty())
+        return;
+    }
+  }
+
+  static std::int64_t count(const state_map& keys) {
+    const auto* found = keys.find("n");
+    return found == nullptr ? 0 : found->data().get<std::int64_t>();
+  }
+
+private:
+  store& store_; // The caller's.
+  session_key key_;
+};
+
+row_query of_press() {
+  row_query query;
+  query.app = "press";
+  return query;
+}
+
+std::string ids_of(const std::vector<event_ptr>& events) {
+  std::string ids;
+  for (const auto& said : events)
+    ids += said->id + " ";
+  return ids;
+}
+
+// Runs `body` in a process of its own, which is not allowed to fail.
+pid_t in_process(const std::function<void()>& body) {
+  const auto child = ::fork();
+  BOOST_REQUIRE(child >= 0);
+  if (child != 0)
+    return child;
+  int status = 1;
+  try {
+    body();
+    status = 0;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "child: %s\n", failure.what());
+  }
+  ::_exit(status);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
+struct in_folder {
+  temporary_folder folder;
+  fs::path file = folder.path() / "s.db";
+
+  std::unique_ptr<store> open(std::int64_t fold_rows = 16'384) const {
+    return detail::open_sqlite_store({.file = file, .fold_rows = fold_rows})
+      .value();
+  }
+
+  std::string refusal() const {
+    const auto opened = open_sqlite_store(file);
+    BOOST_TEST(reason_of(opened).find("s.db") != std::string::npos,
+               reason_of(opened));
+    return code_of(opened);
+  }
+
+  void execute(const std::string& sql) const {
+    sqlite3* database = nullptr;
+    BOOST_REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+    char* reason = nullptr;
+    sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &reason);
+    BOOST_TEST_REQUIRE(reason == nullptr);
+    sqlite3_close(database);
+  }
+
+  // A session with `count` events, closed.
+  void fill(int count) const {
+    const auto made
+      = open_sqlite_store(file, {.durability = durability::none}).value();
+    counter counting(*made, ann);
+    counting.create();
+    for (int number = 1; number <= count; ++number)
+      counting.add("e" + std::to_string(number));
+    made->close().value();
+  }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(sqlite_store, in_folder)
+
+BOOST_AUTO_TEST_CASE(conforms_when_nothing_is_folded) {
+  check_conformance(files_that_fold(1'000'000));
+}
+
+BOOST_AUTO_TEST_CASE(conforms_when_all_is_folded_in_slices) {
+  check_conformance(files_that_fold(5));
+}
+
+BOOST_DATA_TEST_CASE(agrees_with_the_model, data::xrange(6), seed) {
+  const auto factory = files_that_fold(seed % 2 == 0 ? 8'192 : 7);
+  for (const auto& failure :
+       conformance_lockstep(factory, static_cast<std::uint64_t>(seed)))
+    BOOST_ERROR(failure);
+}
+
+// -- several processes
+// ---------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(four_processes_lose_no_update) {
+  constexpr int processes = 4;
+  constexpr int rounds = 60;
+  open()->close().value();
+  std::array<pid_t, processes> children{};
+  for (int process = 0; process < processes; ++process)
+    children[static_cast<std::size_t>(process)] = in_process([&, process] {
+      const auto mine = open(50);
+      // Two share a session, all share the user and the app.
+      const session_key key{"press", "ann", "s" + std::to_string(process / 2)};
+      counter counting(*mine, key);
+      counting.create();
+      for (int round = 0; round < rounds; ++round)
+        counting.add(std::to_string(process) + "-" + std::to_string(round));
+      mine->close().value();
+    });
+  for (const auto child : children)
+    BOOST_TEST(wait_for(child) == 0);
+  const auto read = open();
+  const auto user = read->load_scope({"press", "ann"}).value().value();
+  BOOST_TEST(counter::count(user.keys) == processes * rounds);
+  BOOST_TEST(user.revision == processes * rounds);
+  const auto app = read->load_scope({"press"}).value().value();
+  BOOST_TEST(counter::count(app.keys) == processes * rounds);
+  for (const auto* id : {"s0", "s1"}) {
+    const auto session
+      = read->load_session({"press", "ann", id}, {}).value().value();
+    BOOST_TEST(counter::count(session.scope.keys) == 2 * rounds);
+    BOOST_TEST(session.id_hashes.size() == 2 * rounds);
+  }
+  BOOST_TEST(read->check({}).value().empty());
+}
+
+// The child tells each acknowledged event through a pipe, whose bytes survive
+// it.
+BOOST_DATA_TEST_CASE(a_killed_process_loses_nothing_acknowledged,
+                     data::xrange(30),
+                     seed) {
+  random_source random(static_cast<std::uint64_t>(seed));
+  const auto acknowledged_at_death = 1 + random.below(150);
+  fill(0);
+  std::array<int, 2> pipe{};
+  BOOST_REQUIRE(::pipe(pipe.data()) == 0);
+  const auto child = in_process([&] {
+    const auto mine = open(40);
+    counter counting(*mine, ann);
+    for (int number = 1;; ++number) {
+      counting.add("e" + std::to_string(number));
+      if (::write(pipe[1], "!", 1) != 1)
+        return;
+    }
+  });
+  ::close(pipe[1]);
+  std::size_t acknowledged = 0;
+  char byte = 0;
+  while (acknowledged < acknowledged_at_death && ::read(pipe[0], &byte, 1) == 1)
+    ++acknowledged;
+  ::kill(child, SIGKILL);
+  BOOST_TEST(WIFSIGNALED(wait_for(child)));
+  while (::read(pipe[0], &byte, 1) == 1)
+    ++acknowledged;
+  ::close(pipe[0]);
+
+  const auto again = open(40);
+  const auto session
+    = again->load_session(ann, {.events_max = 1'000}).value().value();
+  const auto count = session.events.size();
+  BOOST_TEST(count >= acknowledged);
+  BOOST_TEST(count <= acknowledged + 1);
+  for (std::size_t index = 0; index < count; ++index)
+    BOOST_TEST(session.events[index]->id == "e" + std::to_string(index + 1));
+  BOOST_TEST(session.scope.revision == count);
+  for (const auto& owner : {owner_name{"press"}, owner_name{"press", "ann"}})
+    BOOST_TEST(static_cast<std::size_t>(
+                 counter::count(again->load_scope(owner).value().value().keys))
+               == count);
+  BOOST_TEST(again->check({}).value().empty());
+  counter(*again, ann).add("after");
+  BOOST_TEST(again->close().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_locked_file_is_a_clear_error) {
+  fill(3);
+  sqlite3* other = nullptr;
+  BOOST_REQUIRE(sqlite3_open(file.c_str(), &other) == SQLITE_OK);
+  BOOST_REQUIRE(
+    sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr)
+    == SQLITE_OK);
+  const auto mine = detail::open_sqlite_store(
+                      {.file = file, .patience = std::chrono::milliseconds(20)})
+                      .value();
+  const auto refused = mine->commit(std::array{creation({"press", "b", "1"})});
+  BOOST_TEST(code_of(refused) == "store_failed");
+  BOOST_TEST(reason_of(refused).find("locked by another process")
+             != std::string::npos);
+  BOOST_TEST(mine->load_session(ann, {}).value()->events.size() == 3U);
+  sqlite3_close(other);
+  BOOST_TEST(mine->commit(std::array{creation({"press", "b", "1"})})
+               .value()
+               .moved.empty());
+}
+
+// -- loads beside commits
+// ------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(readers_see_whole_changes_while_slices_are_folded) {
+  const auto shared = open(20);
+  counter counting(*shared, ann);
+  counting.create();
+  counting.add("first");
+  std::atomic<bool> done = false;
+  std::atomic<int> torn = 0;
+  std::vector<std::thread> readers;
+  for (int number = 0; number < 3; ++number)
+    readers.emplace_back([&] {
+      std::int64_t newest = 0;
+      while (!done) {
+        const auto rows = shared->list(of_press());
+        if (!rows || rows->size() != 1) {
+          ++torn;
+          continue;
+        }
+        const auto& row = rows->front();
+        const auto count = counter::count(row.session);
+        if (count != counter::count(row.user) || count < newest
+            || count != counter::count(row.app)
+            || static_cast<std::uint64_t>(count) != row.revision)
+          ++torn;
+        newest = count;
+        const auto session = shared->load_session(ann, {.events_max = 3});
+        if (!session || !*session
+            || counter::count((*session)->scope.keys) < newest)
+          ++torn;
+      }
+    });
+  for (int number = 0; number < 400; ++number)
+    counting.add("e" + std::to_string(number));
+  done = true;
+  for (auto& reader : readers)
+    reader.join();
+  BOOST_TEST(torn == 0);
+}
+
+// -- removals
+// ------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_removed_session_leaves_no_byte_of_its_events) {
+  {
+    const auto made = open();
+    made->commit(std::array{creation(ann)}).value();
+    store_change said;
+    said.owner = {"press", "ann", "s1"};
+    said.said = make_event("canary-id",
+                           {{"canary-key", "canary-value"}, {"user:kept", 1}});
+    said.session_revision = 1;
+    said.user_revision = 1;
+    store_change removed;
+    removed.kind = change_kind::remove;
+    removed.owner = said.owner;
+    made->commit(std::array{said, removed}).value();
+    made->close().value();
+  }
+  execute("VACUUM");
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    BOOST_TEST(bytes.find("canary") == std::string::npos);
+  }
+  const auto again = open();
+  BOOST_TEST(again->load_scope({"press", "ann"}).value().value().revision
+             == 1U);
+  BOOST_TEST(again->check({}).value().empty());
+}
+
+BOOST_AUTO_TEST_CASE(long_sessions_are_cleared_away_in_slices) {
+  const auto made = open(10);
+  counter counting(*made, ann);
+  counting.create();
+  for (int number = 0; number < 700; ++number)
+    counting.add("e" + std::to_string(number));
+  store_change removed;
+  removed.kind = change_kind::remove_user;
+  removed.owner = {"press", "ann"};
+  made->commit(std::array{removed}).value();
+  BOOST_TEST(!made->load_session(ann, {}).value().has_value());
+  counter other(*made, {"press", "bob", "s1"});
+  other.create();
+  for (int number = 0; number < 200; ++number)
+    other.add("o" + std::to_string(number));
+  BOOST_TEST(made->check({}).value().empty());
+  made->close().value();
+  sqlite3* database = nullptr;
+  BOOST_REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+  int left = -1;
+  sqlite3_exec(
+    database,
+    "SELECT (SELECT count(*) FROM purges) + (SELECT count(*) FROM log WHERE"
+    " body LIKE '%said e%')",
+    [](void* found, int, char** columns, char**) {
+      *static_cast<int*>(found) = std::stoi(columns[0]);
+      return 0;
+    },
+    &left,
+    nullptr);
+  sqlite3_close(database);
+  BOOST_TEST(left == 0);
+}
+
+// -- files
+// ---------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_missing_file_reads_as_empty_and_is_not_made) {
+  const auto read = open();
+  BOOST_TEST(!read->load_session(ann, {}).value().has_value());
+  BOOST_TEST(read->list(of_press()).value().empty());
+  BOOST_TEST(read->changed_elsewhere().value().empty());
+  BOOST_TEST(read->check({}).value().empty());
+  BOOST_TEST(read->close().has_value());
+  BOOST_TEST(!fs::exists(file));
+}
+
+BOOST_AUTO_TEST_CASE(only_the_owner_may_read_the_files) {
+  const auto made = open();
+  made->commit(std::array{creation(ann)}).value();
+  for (const auto* suffix : {"", "-wal", "-shm"}) {
+    struct stat found {};
+
+    BOOST_TEST(::stat((file.string() + suffix).c_str(), &found) == 0);
+    BOOST_TEST((found.st_mode & 0777U) == 0600U, "the mode of s.db" << suffix);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_looks_like_a_uri_is_a_file) {
+  const auto before = fs::current_path();
+  fs::current_path(folder.path());
+  const auto made = open_sqlite_store("file:x.db%3fmode=memory").value();
+  made->commit(std::array{creation(ann)}).value();
+  made->close().value();
+  const bool is_there = fs::exists("file:x.db%3fmode=memory");
+  fs::current_path(before);
+  BOOST_TEST(is_there);
+}
+
+BOOST_AUTO_TEST_CASE(closing_leaves_one_file) {
+  fill(5);
+  BOOST_TEST(!fs::exists(file.string() + "-wal"));
+  BOOST_TEST(open()->load_session(ann, {}).value()->events.size() == 5U);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_parent_folder_is_refused) {
+  file = folder.path() / "none" / "s.db";
+  BOOST_TEST(refusal() == "store_failed");
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_is_refused) {
+  fs::create_directory(file);
+  BOOST_TEST(refusal() == "store_failed");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_is_no_database_is_refused) {
+  std::ofstream(file) << std::string(5'000, 'x');
+  BOOST_TEST(refusal() == "corrupt");
+}
+
+BOOST_AUTO_TEST_CASE(another_programs_database_is_refused_and_left_alone) {
+  execute("CREATE TABLE theirs(a)");
+  BOOST_TEST(refusal() == "corrupt");
+  BOOST_TEST(!fs::exists(file.string() + "-wal"));
+}
+
+BOOST_AUTO_TEST_CASE(a_newer_layout_is_refused) {
+  fill(1);
+  execute("PRAGMA user_version=2");
+  BOOST_TEST(refusal() == "corrupt");
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_table_is_refused) {
+  fill(1);
+  execute("DROP TABLE entries");
+  BOOST_TEST(refusal() == "corrupt");
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_file_is_an_empty_store) {
+  std::ofstream touched(file);
+  touched.close();
+  fill(2);
+  BOOST_TEST(open()->load_session(ann, {}).value()->events.size() == 2U);
+}
+
+// Whatever is damaged, what is read is right or refused, and `check` tells.
+BOOST_DATA_TEST_CASE(damaged_pages_are_never_guessed_at,
+                     data::xrange(40),
+                     seed) {
+  random_source random(static_cast<std::uint64_t>(seed));
+  fill(60);
+  const auto sound
+    = ids_of(open()->load_session(ann, {}).value().value().events);
+  const auto size = fs::file_size(file);
+  {
+    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+    // Pages behind the first, whose unused bytes mean nothing.
+    bytes.seekp(static_cast<std::streamoff>(
+      4'096 + random.below(static_cast<std::size_t>(size) - 4'096 - 64)));
+    bytes << std::string(64, static_cast<char>(random.below(256)));
+  }
+  const auto opened = open_sqlite_store(file);
+  if (!opened) {
+    BOOST_TEST(code_of(opened) == "corrupt");
+    return;
+  }
+  const auto findings = (*opened)->check({});
+  const bool is_found = !findings || !findings->empty();
+  const auto loaded = (*opened)->load_session(ann, {.events_max = 100});
+  if (!loaded)
+    BOOST_TEST(code_of(loaded) == "corrupt");
+  else if (!is_found)
+    BOOST_TEST(ids_of(loaded->value().events) == sound);
+}
+
+BOOST_AUTO_TEST_CASE(check_names_what_does_not_follow_from_the_log) {
+  fill(10);
+  execute("UPDATE state SET value='77' WHERE key='n' AND scope=(SELECT id FROM"
+          " scopes WHERE session='s1')");
+  const auto findings = open()->check({}).value();
+  BOOST_TEST(findings.size() == 1U);
+  BOOST_TEST(findings.front()
+             == "press/ann/s1: the key 'n' is not what its log replays to");
+}
+
+BOOST_AUTO_TEST_CASE(check_misses_no_event) {
+  fill(10);
+  execute("DELETE FROM log WHERE id=5");
+  BOOST_TEST(!open()->check({}).value().empty());
+  BOOST_TEST(code_of(open()->load_session(ann, {})) == "corrupt");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
