@@ -2,6 +2,7 @@
 
 #include "append_bench.hpp"
 #include "run_bench.hpp"
+#include "store_bench.hpp"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -13,8 +14,12 @@ int main(int argc, char** argv) {
   bench::append_settings settings;
   std::set<std::string> only;
   program
-    .add_option("--only", only, "Sections to run: tasks, threads, growth, runs")
-    ->check(CLI::IsMember({"tasks", "threads", "growth", "runs"}));
+    .add_option("--only",
+                only,
+                "Sections to run: tasks, threads, growth, runs, durable, "
+                "stored")
+    ->check(CLI::IsMember(
+      {"tasks", "threads", "growth", "runs", "durable", "stored"}));
   program.add_option("--rounds", settings.rounds, "Rounds per figure")
     ->capture_default_str();
   program.add_option("--seconds", settings.seconds, "Length of a round")
@@ -25,7 +30,31 @@ int main(int argc, char** argv) {
   program.add_option("--sessions",
                      settings.sessions,
                      "Takes only the rows with that many sessions");
+  bench::store_settings stored;
+  program
+    .add_option("--store",
+                stored.store,
+                "Store of the durable sections; a SQLite file there is "
+                "replaced")
+    ->capture_default_str();
+  program
+    .add_option("--store-seconds",
+                stored.seconds,
+                "How long durable appends are sustained per row")
+    ->capture_default_str();
+  program
+    .add_option(
+      "--store-events", stored.events, "Events in the store that is read")
+    ->capture_default_str();
+  std::string durability = "durable";
+  program
+    .add_option(
+      "--durability", durability, "What is promised: durable, os, none")
+    ->check(CLI::IsMember({"durable", "os", "none"}))
+    ->capture_default_str();
   CLI11_PARSE(program, argc, argv);
+  stored.callers = settings.callers;
+  stored.durability = troupe::durability_from(durability).value();
   const auto wanted = [&only](const char* section) {
     return only.empty() || only.contains(section);
   };
@@ -47,4 +76,8 @@ int main(int argc, char** argv) {
     bench::get_recent(settings.rounds);
     bench::idle_sessions();
   }
+  if (wanted("durable"))
+    bench::append_durably(stored);
+  if (wanted("stored"))
+    bench::read_stored(stored);
 }

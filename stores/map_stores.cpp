@@ -154,8 +154,15 @@ private:
     said.timestamp = clock_.now();
     said.actions.state_delta = std::move(*changed);
     store_change change;
-    change.kind = creates ? change_kind::create : change_kind::write;
     change.owner = owner;
+    change.kind = creates ? change_kind::create : change_kind::write;
+    if (where == scope::session && !creates) {
+      // A session changes by events: its revision is their number.
+      change.kind = change_kind::append;
+      said.author = "system";
+      said.id = clock_.new_id();
+      said.invocation_id = "e-" + clock_.new_id();
+    }
     change.said = std::make_shared<const event>(std::move(said));
     auto& revision = where == scope::app    ? change.app_revision
                      : where == scope::user ? change.user_revision

@@ -69,7 +69,8 @@ struct map_stores {
 
 /// The maps of `kept`: the same scopes that its sessions work on. `save` writes
 /// what differs, as sets and erases, on top of whatever is stored by then. A
-/// null in a map is a key that is not there.
+/// null in a map is a key that is not there. In a session it is an event by
+/// `system`.
 ///
 /// Apps and users exist for as long as they have sessions, so an empty map of
 /// theirs loads as nothing, and `remove` takes the keys alone. A session is

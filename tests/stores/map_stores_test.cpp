@@ -250,7 +250,8 @@ BOOST_FIXTURE_TEST_CASE(they_are_the_scopes_of_the_sessions, offered) {
   maps.apps->save("press", {{"c", 3}}).value();
   const auto session = kept->load_session(key, {}).value().value();
   BOOST_TEST(session.scope.revision == 2U);
-  BOOST_TEST(session.events.size() == 1U);
+  BOOST_TEST(session.events.size() == 2U);
+  BOOST_TEST(session.events.back()->author == "system");
   const auto app = kept->load_scope({"press"}).value().value();
   BOOST_TEST(app.revision == 1U, "what is the same already is not written");
 }

@@ -1,0 +1,41 @@
+// The baseline of durable appends: one transaction per append, every scope a
+// row with its whole map as JSON, which is what the database services of other
+// ADKs do.
+
+#pragma once
+
+#include "troupe/core/event.hpp"
+#include "troupe/core/key.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace bench {
+
+/// On one connection, for one thread. Throws `troupe::error` on any failure.
+class naive_sqlite {
+public:
+  explicit naive_sqlite(const std::filesystem::path& file);
+  ~naive_sqlite();
+  naive_sqlite(const naive_sqlite&) = delete;
+  naive_sqlite& operator=(const naive_sqlite&) = delete;
+
+  void append(const troupe::session_key& key, const troupe::event& said);
+
+private:
+  void run(const char* sql);
+  sqlite3_stmt* prepare(const char* sql);
+  void update(const std::string& owner,
+              std::span<const troupe::operation> share);
+
+  sqlite3* database_ = nullptr;
+  sqlite3_stmt* load_ = nullptr;
+  sqlite3_stmt* save_ = nullptr;
+  sqlite3_stmt* insert_ = nullptr;
+};
+
+} // namespace bench

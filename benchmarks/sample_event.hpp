@@ -1,0 +1,20 @@
+// The event that all benchmarks append, and the sessions that it goes to.
+
+#pragma once
+
+#include "troupe/core/event.hpp"
+#include "troupe/core/key.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace bench {
+
+/// One app: and one user: key, two session keys, one of them an object; a short
+/// text. Some 430 bytes in wire form.
+troupe::event build_event(std::size_t number);
+
+/// Sessions of one app and up to a thousand users.
+std::vector<troupe::session_key> make_keys(std::size_t count);
+
+} // namespace bench

@@ -1,0 +1,338 @@
+#include "store_bench.hpp"
+
+#include "troupe/contexts/task.hpp"
+#include "troupe/runtime/runtime.hpp"
+
+#include "naive_sqlite.hpp"
+#include "sample_event.hpp"
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <latch>
+#include <random>
+#include <vector>
+
+namespace bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+using troupe::event_ptr;
+using troupe::session_key;
+
+constexpr std::string_view sqlite_scheme = "sqlite:";
+
+bool is_file(const store_settings& settings) {
+  return settings.store.starts_with(sqlite_scheme);
+}
+
+fs::path file_of(const store_settings& settings) {
+  return settings.store.substr(sqlite_scheme.size());
+}
+
+void remove_file(const fs::path& file) {
+  for (const auto* ending : {"", "-wal", "-shm"})
+    fs::remove(file.string() + ending);
+}
+
+// A new, empty store, where that can be had.
+void start_anew(const store_settings& settings) {
+  if (is_file(settings))
+    remove_file(file_of(settings));
+}
+
+// Appends of 4 KiB that are synced, per second.
+double fdatasync_rate(const fs::path& beside) {
+  const auto file = beside.string() + ".sync";
+  const int descriptor
+    = ::open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+  if (descriptor < 0)
+    return 0;
+  const std::vector<char> page(4096, 'x');
+  std::size_t count = 0;
+  const stopwatch watch;
+  while (watch.seconds() < 0.5) {
+    if (::write(descriptor, page.data(), page.size()) < 0
+        || ::fdatasync(descriptor) < 0)
+      break;
+    ++count;
+  }
+  const auto rate = static_cast<double>(count) / watch.seconds();
+  ::close(descriptor);
+  fs::remove(file);
+  return rate;
+}
+
+double naive_rate(const fs::path& beside,
+                  const std::vector<session_key>& keys,
+                  double seconds) {
+  const fs::path file = beside.string() + ".naive";
+  remove_file(file);
+  std::size_t count = 0;
+  double rate = 0;
+  {
+    naive_sqlite naive(file);
+    std::minstd_rand random(7);
+    const stopwatch watch;
+    while (watch.seconds() < seconds) {
+      naive.append(keys[random() % keys.size()], build_event(count));
+      ++count;
+    }
+    rate = static_cast<double>(count) / watch.seconds();
+  }
+  remove_file(file);
+  return rate;
+}
+
+troupe::runtime open_runtime(const store_settings& settings,
+                             std::size_t live_sessions = 20'000) {
+  return troupe::runtime::open({.store = settings.store,
+                                .durability = settings.durability,
+                                .threads = 2,
+                                .live_sessions_max = live_sessions})
+    .value();
+}
+
+void create_all(troupe::runtime& runtime,
+                const std::vector<session_key>& keys) {
+  std::latch created(static_cast<std::ptrdiff_t>(keys.size()));
+  for (const auto& key : keys)
+    runtime.sessions().create({.app = key.app, .user = key.user, .id = key.id},
+                              [&created](troupe::result<troupe::session> made) {
+                                made.value();
+                                created.count_down();
+                              });
+  created.wait();
+}
+
+// A closed loop of `callers` until `count` events are appended or `seconds`
+// have passed.
+round_result append_by(troupe::runtime& runtime,
+                       const std::vector<session_key>& keys,
+                       std::size_t callers,
+                       double seconds,
+                       std::size_t count,
+                       std::atomic<std::size_t>& numbers) {
+  std::vector<std::vector<std::uint32_t>> latencies(callers);
+  std::latch ended(static_cast<std::ptrdiff_t>(callers));
+  const auto first = numbers.load();
+  const stopwatch watch;
+  const auto call = [&](std::size_t index) -> troupe::task<> {
+    std::minstd_rand random(
+      static_cast<std::minstd_rand::result_type>(index + 1));
+    while (watch.seconds() < seconds) {
+      const auto number = numbers.fetch_add(1);
+      if (number - first >= count)
+        break;
+      const auto& key = keys[random() % keys.size()];
+      const auto before = clock::now();
+      const auto stored = co_await runtime.sessions().append_event_async(
+        key, std::make_shared<const troupe::event>(build_event(number)));
+      stored.value();
+      latencies[index].push_back(static_cast<std::uint32_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now()
+                                                             - before)
+          .count()));
+    }
+  };
+  for (std::size_t index = 0; index < callers; ++index)
+    troupe::start(call(index), [&ended](std::exception_ptr failure) {
+      if (failure)
+        std::rethrow_exception(failure);
+      ended.count_down();
+    });
+  ended.wait();
+  round_result made{watch.seconds(), watch.cpu_seconds(), 0, {}};
+  for (const auto& each : latencies) {
+    made.operations += each.size();
+    made.latencies.insert(made.latencies.end(), each.begin(), each.end());
+  }
+  return made;
+}
+
+double milliseconds(const stopwatch& watch) {
+  return watch.seconds() * 1e3;
+}
+
+// Out of the page cache, as after a restart of the machine.
+void forget_pages(const fs::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return;
+  ::fdatasync(descriptor);
+  ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(descriptor);
+}
+
+double median_of(std::size_t rounds, const std::function<double()>& measure) {
+  std::vector<double> all;
+  for (std::size_t round = 0; round < rounds; ++round)
+    all.push_back(measure());
+  return median(std::move(all));
+}
+
+// Microseconds of one append by one caller after the other, and of one get of
+// the last 50 events.
+double append_cost(troupe::runtime& runtime,
+                   const session_key& key,
+                   std::atomic<std::size_t>& numbers) {
+  constexpr int count = 300;
+  const stopwatch watch;
+  for (int index = 0; index < count; ++index)
+    runtime.sessions()
+      .append_event(key, build_event(numbers.fetch_add(1)))
+      .value();
+  return watch.seconds() * 1e6 / count;
+}
+
+double get_cost(troupe::runtime& runtime, const session_key& key) {
+  constexpr int count = 300;
+  const stopwatch watch;
+  for (int index = 0; index < count; ++index)
+    runtime.sessions().get(key, {.num_recent_events = 50}).value();
+  return watch.seconds() * 1e6 / count;
+}
+
+} // namespace
+
+void append_durably(const store_settings& settings) {
+  constexpr std::array<std::size_t, 5> rows{1, 8, 64, 512, 4'096};
+  const auto beside
+    = is_file(settings) ? file_of(settings) : fs::path("build/bench");
+  fmt::print("\ndurable appends, {}, durability {}, 10,000 sessions, {} s per "
+             "row, folding included\n"
+             "{:>8} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}\n",
+             settings.store,
+             to_string(settings.durability),
+             settings.seconds,
+             "callers",
+             "appends/s",
+             "p50 ms",
+             "p99 ms",
+             "p99.9 ms",
+             "CPU us",
+             "fdatasync/s",
+             "naive/s");
+  for (const auto callers : rows) {
+    if (settings.callers != 0 && settings.callers != callers)
+      continue;
+    start_anew(settings);
+    const auto keys = make_keys(10'000);
+    std::atomic<std::size_t> numbers{0};
+    const auto naive
+      = naive_rate(beside, keys, std::min(2.0, settings.seconds));
+    const auto synced = fdatasync_rate(beside);
+    auto runtime = open_runtime(settings);
+    create_all(runtime, keys);
+    const auto row = summarize(
+      {append_by(runtime, keys, callers, settings.seconds, SIZE_MAX, numbers)});
+    fmt::print("{:>8} {:>10.0f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.1f} {:>12.0f} "
+               "{:>10.0f}\n",
+               callers,
+               row.rate,
+               row.p50 / 1e3,
+               row.p99 / 1e3,
+               row.p999 / 1e3,
+               row.cpu,
+               synced,
+               naive);
+    std::fflush(stdout);
+    runtime.shut_down().value();
+  }
+  start_anew(settings);
+}
+
+void read_stored(const store_settings& settings) {
+  fmt::print("\na full store, {}, durability {}\n",
+             settings.store,
+             to_string(settings.durability));
+  start_anew(settings);
+  const auto keys = make_keys(10'000);
+  std::atomic<std::size_t> numbers{0};
+  const session_key probe{"app", "user-0", "probe"};
+  const auto costs = [&](std::size_t events) {
+    auto runtime = open_runtime(settings);
+    const auto append
+      = median_of(5, [&] { return append_cost(runtime, probe, numbers); });
+    const auto get = median_of(5, [&] { return get_cost(runtime, probe); });
+    fmt::print("  {:>9} unrelated events: append {:.0f} us, get of 50 {:.1f} "
+               "us, fdatasync {:.0f}/s\n",
+               events,
+               append,
+               get,
+               is_file(settings) ? fdatasync_rate(file_of(settings)) : 0);
+    std::fflush(stdout);
+  };
+  {
+    auto runtime = open_runtime(settings);
+    create_all(runtime, keys);
+    create_all(runtime, {probe});
+    append_by(runtime, keys, 64, 1e9, 1'000, numbers);
+  }
+  costs(1'000);
+  {
+    auto runtime = open_runtime(settings);
+    append_by(runtime, keys, 4'096, 1e9, settings.events, numbers);
+    runtime.shut_down().value();
+  }
+  costs(settings.events);
+  if (is_file(settings)) {
+    const auto opened = median_of(7, [&] {
+      forget_pages(file_of(settings));
+      const stopwatch watch;
+      auto runtime = open_runtime(settings);
+      runtime.sessions().get(keys[4'711], {.num_recent_events = 50}).value();
+      return milliseconds(watch);
+    });
+    fmt::print("  open and get 50 of one session, out of the page cache: "
+               "{:.1f} ms (file {} MB)\n",
+               opened,
+               fs::file_size(file_of(settings)) / 1'000'000);
+  }
+  {
+    auto runtime = open_runtime(settings);
+    const session_key wide{"app", "user-1", "wide"};
+    const session_key small{"app", "user-1", "small"};
+    create_all(runtime, {wide, small});
+    for (int part = 0; part < 100; ++part) {
+      troupe::event said;
+      said.author = "worker";
+      for (int index = 0; index < 100; ++index)
+        said.actions.state_delta
+          .record(fmt::format("key-{}", part * 100 + index),
+                  troupe::operation_kind::set,
+                  troupe::json(index))
+          .value();
+      runtime.sessions().append_event(wide, std::move(said)).value();
+    }
+    const auto narrow
+      = median_of(5, [&] { return append_cost(runtime, small, numbers); });
+    const auto broad
+      = median_of(5, [&] { return append_cost(runtime, wide, numbers); });
+    fmt::print("  append to a session of 4 keys {:.0f} us, of 10,004 keys "
+               "{:.0f} us\n",
+               narrow,
+               broad);
+  }
+  {
+    // Each in use for a moment: what stays is bounded by what may be live.
+    auto runtime = open_runtime(settings, 1'000);
+    const auto before = resident_bytes();
+    const auto many = make_keys(100'000);
+    const std::vector<session_key> rest(many.begin() + 10'000, many.end());
+    create_all(runtime, rest);
+    fmt::print("  100,000 sessions made, 1,000 of them live: {} MB more than "
+               "with none\n",
+               (resident_bytes() - std::min(before, resident_bytes()))
+                 / 1'000'000);
+  }
+  start_anew(settings);
+}
+
+} // namespace bench
