@@ -191,7 +191,10 @@ void app_actor::receive(std::unique_ptr<list> wanted) {
 void app_actor::receive(std::unique_ptr<read_state> wanted) {
   if (!wanted->user) {
     wanted->keys = state_.keys();
-    return confirm(std::move(wanted), {nullptr, nullptr, live()}, *this);
+    return confirm(std::move(wanted),
+                   {nullptr, nullptr, live()},
+                   {0, 0, generation()},
+                   *this);
   }
   auto* const known = find_child(*wanted->user);
   if (known == nullptr)

@@ -231,7 +231,8 @@ struct commit : letter {
   bool refuses = false;
   /// Set last, through the queue.
   bool filled = false;
-  /// For the session's runs, and the owners above that it is based on.
+  /// For the session's runs, and the owners above that it, or the session
+  /// that is created, is based on.
   fresh_view view;
   std::shared_ptr<live_owner> seen_user;
   std::shared_ptr<live_owner> seen_app;
@@ -251,6 +252,8 @@ struct confirm : letter {
   void fail(const error& why) override { held->fail(why); }
 
   live_owners owners;
+  /// Of what the answer shows of each.
+  std::array<std::uint64_t, 3> generations{};
   /// To send it to again.
   caf::strong_actor_ptr app;
   std::unique_ptr<call> held;

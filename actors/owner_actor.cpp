@@ -128,11 +128,13 @@ void owner_actor::answer(std::unique_ptr<call> answered) {
 
 void owner_actor::confirm(std::unique_ptr<call> held,
                           live_owners owners,
+                          std::array<std::uint64_t, 3> generations,
                           owner_actor& app) {
   if (!live_)
     return answer(std::move(held));
   auto waiting = std::make_unique<struct confirm>();
   waiting->owners = std::move(owners);
+  waiting->generations = generations;
   waiting->app = caf::actor_cast<caf::strong_actor_ptr>(&app);
   waiting->held = std::move(held);
   shared().store->push(std::move(waiting));

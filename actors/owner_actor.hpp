@@ -66,6 +66,8 @@ protected:
     return {state.keys(), generation_};
   }
 
+  std::uint64_t generation() const noexcept { return generation_; }
+
   /// Whether letters wait for a load, or a load is under way.
   bool is_loading() const noexcept { return loading_ || !parked_.empty(); }
 
@@ -76,8 +78,10 @@ protected:
   void answer(std::unique_ptr<call> answered);
 
   /// The same once what it is based on is durable; at once without a store.
-  void
-  confirm(std::unique_ptr<call> held, live_owners owners, owner_actor& app);
+  void confirm(std::unique_ptr<call> held,
+               live_owners owners,
+               std::array<std::uint64_t, 3> generations,
+               owner_actor& app);
 
   /// Answers that the session asked for does not exist; callers' code still
   /// runs off this actor.

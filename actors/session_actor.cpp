@@ -19,6 +19,10 @@ name_of(const setup& shared, const user_names& above, const std::string& id) {
   return shared.store ? owner_name{above.app, above.user, id} : owner_name{""};
 }
 
+error cancelled_before_turn() {
+  return {errc::cancelled, "the run was cancelled before its turn"};
+}
+
 // The letters of `first`, then those of `then`.
 letter_list joined(letter_list first, letter_list then) {
   while (!then.empty())
@@ -38,6 +42,7 @@ session_actor::session_actor(caf::actor_config& config,
                              std::shared_ptr<const user_names> names,
                              std::string id)
   : owner_actor(config, shared, name_of(*shared, *names, id)),
+    kept_user_(caf::actor_cast<caf::strong_actor_ptr>(&user)),
     user_(user),
     names_(std::move(names)),
     id_(std::move(id)),
@@ -197,7 +202,8 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
   see(wanted->user, wanted->app);
   if (!created_) {
     wanted->outcome = unknown_session(wanted->key);
-    return confirm(std::move(wanted), owners(false, false), user_.app());
+    return confirm(
+      std::move(wanted), owners(false, false), {generation()}, user_.app());
   }
   const auto count
     = std::min<std::uint64_t>(wanted->options.num_recent_events.value_or(
@@ -218,7 +224,10 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
                             std::move(events),
                             last_update_time_,
                             revision());
-  confirm(std::move(wanted), owners(true, true), user_.app());
+  confirm(std::move(wanted),
+          owners(true, true),
+          {generation(), seen_user_.generation, seen_app_.generation},
+          user_.app());
 }
 
 void session_actor::receive(std::unique_ptr<list> wanted) {
@@ -242,12 +251,13 @@ void session_actor::settle() {
   while (!is_waiting() && !climbing_ && !queue_.empty()) {
     if (stored_ && (stored_->removing || stored_->comparing))
       return;
-    if (queue_.front().kind == letter_kind::remove)
-      return start_remove();
-    start_batch();
+    if (queue_.front().kind != letter_kind::remove)
+      start_batch();
+    else if (!start_remove())
+      return;
   }
   // Nobody has to remember what does not exist.
-  if (stored_ && !created_ && !is_waiting())
+  if (stored_ && !created_)
     receive(retire(retire::step::suggested, id_));
 }
 
@@ -468,6 +478,9 @@ void session_actor::publish() {
 
 void session_actor::receive(std::unique_ptr<start_run> wanted) {
   see(wanted->user, wanted->app);
+  if (stored_
+      && std::erase(stored_->cancelled, &as_inbox(wanted->invocation)) > 0)
+    return wanted->fail(cancelled_before_turn());
   if (!created_ || (wanted->session != nullptr && wanted->session != this))
     return wanted->fail(unknown_session(key()));
   // A run sees the whole history.
@@ -496,6 +509,13 @@ void session_actor::grant(std::unique_ptr<start_run> next) {
 
 void session_actor::receive(std::unique_ptr<end_run> ended) {
   see(std::move(ended->user), std::move(ended->app));
+  // Its start may wait for what is being loaded.
+  if (stored_) {
+    if (is_loading() || !stored_->waiting.empty())
+      stored_->cancelled.push_back(ended->invocation);
+    else
+      stored_->cancelled.clear();
+  }
   if (!desk_)
     return;
   const auto is_it = [&ended](const caf::strong_actor_ptr& active) {
@@ -507,7 +527,7 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
     while (!desk_->waiting.empty()) {
       auto next = take_as<start_run>(desk_->waiting.pop_front());
       if (is_it(next->invocation))
-        next->fail({errc::cancelled, "the run was cancelled before its turn"});
+        next->fail(cancelled_before_turn());
       else
         still.push_back(std::move(next));
     }
@@ -522,23 +542,28 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
 // -- the end
 // -------------------------------------------------------------------
 
-void session_actor::start_remove() {
+// Whether the session goes on with what stands behind.
+bool session_actor::start_remove() {
   auto removal = take_as<remove>(queue_.pop_front());
   removal->done_by_session = true;
-  if (!stored_)
-    return finish_remove(std::move(removal));
+  if (!stored_) {
+    finish_remove(std::move(removal));
+    return false;
+  }
   if (removal->for_user_removal) {
     // The user's own removal follows in the store; here only what is under way
     // is waited for.
     if (stored_->commits > 0) {
       queue_.push_front(std::move(removal));
-      return;
+      return false;
     }
-    return finish_remove(std::move(removal));
+    finish_remove(std::move(removal));
+    return false;
   }
   if (!created_) {
     removal->outcome = false;
-    return user_.tell(std::move(removal));
+    user_.tell(std::move(removal));
+    return true;
   }
   stored_->removing = true;
   ++stored_->commits;
@@ -552,6 +577,7 @@ void session_actor::start_remove() {
   decided->changes.push_back(std::move(change));
   decided->letters.push_back(std::move(removal));
   shared().store->push(std::move(decided));
+  return false;
 }
 
 void session_actor::finish_remove(std::unique_ptr<remove> removal) {

@@ -111,6 +111,7 @@ private:
   // Whether the events from number `first` on are in memory; fetches them if
   // not.
   bool reach(std::uint64_t first);
+  void resume_waiting(letter_list waiting);
   void forget_old_events();
   bool is_idle() const noexcept;
 
@@ -121,7 +122,7 @@ private:
   fresh_view look();
   void publish();
 
-  void start_remove();
+  bool start_remove();
   void finish_remove(std::unique_ptr<remove> removal);
   void cancel_runs();
 
@@ -148,6 +149,8 @@ private:
     // What waits for events that are not in memory.
     letter_list waiting;
     bool fetching = false;
+    // Runs that ended while letters waited, perhaps before their start.
+    std::vector<const inbox_actor*> cancelled;
     bool removing = false;
     // An append may repeat an event that is not in memory.
     bool comparing = false;
@@ -158,7 +161,9 @@ private:
     letter_list left;
   };
 
-  user_actor& user_; // Ends after its sessions.
+  // Both let go of each other at the end of the user.
+  const caf::strong_actor_ptr kept_user_;
+  user_actor& user_;
   const std::shared_ptr<const user_names> names_;
   const std::string id_;
 

@@ -60,7 +60,9 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
     return;
   bool user = false;
   bool app = false;
+  bool creates = false;
   for (auto& each : batch_) {
+    creates = creates || each->kind == letter_kind::create;
     user = user || each->touches(scope::user);
     app = app || each->touches(scope::app);
     decided.refuses = decided.refuses || is_refused(*each);
@@ -70,10 +72,14 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   decided.from = live();
   decided.owners = owners(user, app);
   decided.changes = std::move(changes);
-  if (desk_ && !desk_->active.empty()) {
+  const bool shows = desk_ && !desk_->active.empty();
+  if (shows)
     decided.view = look();
+  if (shows || creates) {
     decided.seen_user = user_.live();
     decided.seen_app = user_.app().live();
+    decided.view.user_generation = seen_user_.generation;
+    decided.view.app_generation = seen_app_.generation;
   }
   ++stored_->commits;
   forget_old_events();
@@ -86,9 +92,19 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
 void session_actor::receive(std::unique_ptr<struct commit> answered) {
   using verdict = actors::commit::verdict;
   --stored_->commits;
-  if (answered->outcome == verdict::durable && answered->view_is_stale
-      && !answered->refuses_again)
-    return reply_behind_fresh_view(std::move(answered->letters));
+  if (answered->outcome == verdict::durable && answered->view_is_stale) {
+    letter_list rest;
+    while (!answered->letters.empty()) {
+      auto next = take_as<append>(answered->letters.pop_front());
+      if (answered->refuses_again && is_refused(*next)) {
+        next->reset();
+        stored_->again.push_back(std::move(next));
+      } else {
+        rest.push_back(std::move(next));
+      }
+    }
+    return reply_behind_fresh_view(std::move(rest));
+  }
   if (answered->outcome == verdict::durable && !answered->view_is_stale)
     answered->view.publish();
   while (!answered->letters.empty()) {
@@ -119,12 +135,14 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
   }
 }
 
-// What the runs saw of the user or the app is not what is stored: they go on
-// once they see what is.
+// What the runs, or who creates the session, saw of the user or the app is not
+// what is stored: they go on once they see what is.
 void session_actor::reply_behind_fresh_view(letter_list answered) {
   letter_list flat;
   while (!answered.empty()) {
     auto next = take_as<append>(answered.pop_front());
+    if (next->kind == letter_kind::create)
+      --creations_;
     auto followers = std::exchange(next->followers, letter_list());
     const auto outcome = next->outcome;
     flat.push_back(std::move(next));
@@ -139,10 +157,15 @@ void session_actor::reply_behind_fresh_view(letter_list answered) {
   wanted->options.num_recent_events = 0;
   wanted->refresh = true;
   wanted->done = [letters = std::make_shared<letter_list>(std::move(flat)),
-                  kept = share()](const result<session>&) {
+                  kept = share()](const result<session>& fresh) {
     // Without a fresh view, too: what they say is durable.
     while (!letters->empty()) {
       auto next = take_as<append>(letters->pop_front());
+      if (next->kind == letter_kind::create && fresh) {
+        auto& created = static_cast<create&>(*next).created;
+        if (created)
+          created = *fresh;
+      }
       if (const auto invocation = std::exchange(next->reply_to, nullptr))
         as_inbox(invocation).tell(std::move(next));
       else
@@ -160,7 +183,8 @@ bool session_actor::can_load() const noexcept {
 }
 
 load_options session_actor::what_to_load() const {
-  return {.events_max = share()->options.events_kept,
+  // A run sees the whole history.
+  return {.events_max = desk_ ? SIZE_MAX : share()->options.events_kept,
           .ids_max = share()->options.remembered_ids};
 }
 
@@ -187,6 +211,8 @@ void session_actor::install(load& loaded) {
     shared().directory.remove(*this);
     cancel_runs();
   }
+  if (!stored_->fetching)
+    resume_waiting(std::exchange(stored_->waiting, letter_list()));
 }
 
 void session_actor::refuse_waiting(const error& why) {
@@ -249,6 +275,11 @@ void session_actor::receive(std::unique_ptr<read_events> answered) {
                                answered->first,
                                answered->last));
   if (!events) {
+    // Unless the session has changed elsewhere: then they wait for what it is.
+    if (is_waiting()) {
+      stored_->waiting = std::move(waiting);
+      return;
+    }
     while (!waiting.empty())
       waiting.pop_front()->fail(events.error());
     if (compared && !queue_.empty()
@@ -265,9 +296,25 @@ void session_actor::receive(std::unique_ptr<read_events> answered) {
     log_ = std::move(whole);
     first_ = answered->first - 1;
   }
-  // Through the front door: it may have gone stale meanwhile.
-  while (!waiting.empty())
-    owner_actor::receive(waiting.pop_front());
+  resume_waiting(std::move(waiting));
+}
+
+// With what has come down from the user and the app since. Through the front
+// door: the session may have gone stale meanwhile.
+void session_actor::resume_waiting(letter_list waiting) {
+  while (!waiting.empty()) {
+    auto next = waiting.pop_front();
+    if (next->kind == letter_kind::get) {
+      auto& look_up = static_cast<get&>(*next);
+      look_up.user = seen_user_;
+      look_up.app = seen_app_;
+    } else if (next->kind == letter_kind::start_run) {
+      auto& start = static_cast<start_run&>(*next);
+      start.user = seen_user_;
+      start.app = seen_app_;
+    }
+    owner_actor::receive(std::move(next));
+  }
 }
 
 void session_actor::forget_old_events() {

@@ -93,6 +93,7 @@ result<void> store_queue::stop() {
   }
   writer_.join();
   live_.clear();
+  jobs_.clear(); // Nobody waits for a load any more.
   return guarded([this] { return store_->close(); });
 }
 
@@ -163,7 +164,7 @@ void store_queue::run_reader() {
 // under way, and what is confirmed or read behind a commit may see more than
 // it.
 void store_queue::handle(group& next) {
-  if (!next.commits.empty() || !next.confirms.empty())
+  if (!next.commits.empty() || !next.confirms.empty() || !next.reads.empty())
     look_elsewhere(next);
   write(next.commits);
   // In the order in which they were decided, whatever became of them.
@@ -171,7 +172,7 @@ void store_queue::handle(group& next) {
     // A refusal on what is out of date is decided again.
     settled->refuses_again = settled->refuses && is_stale(settled->owners);
     settled->view_is_stale
-      = settled->view.target
+      = settled->seen_user
         && (is_behind(*settled->seen_user, settled->view.user_generation)
             || is_behind(*settled->seen_app, settled->view.app_generation));
     const auto from = settled->from->actor;
@@ -281,9 +282,11 @@ void store_queue::look_elsewhere(group& next) {
 }
 
 void store_queue::answer(std::unique_ptr<confirm> held) {
-  if (!is_stale(held->owners))
-    return answered_.push_back(std::move(held->held));
-  as_inbox(held->app).tell(std::move(held->held));
+  for (std::size_t index = 0; index < held->owners.size(); ++index)
+    if (held->owners[index]
+        && is_behind(*held->owners[index], held->generations[index]))
+      return as_inbox(held->app).tell(std::move(held->held));
+  answered_.push_back(std::move(held->held));
 }
 
 // -- reading

@@ -15,6 +15,7 @@ user_actor::user_actor(caf::actor_config& config,
                        app_actor& app,
                        std::shared_ptr<const user_names> names)
   : owner_actor(config, std::move(shared), owner_name{names->app, names->user}),
+    kept_app_(caf::actor_cast<caf::strong_actor_ptr>(&app)),
     app_(app),
     names_(std::move(names)) {}
 
@@ -255,7 +256,8 @@ void user_actor::pass_down(std::unique_ptr<Letter> wanted) {
 
 void user_actor::receive(std::unique_ptr<read_state> wanted) {
   wanted->keys = state_.keys();
-  confirm(std::move(wanted), {nullptr, live(), nullptr}, app_);
+  confirm(
+    std::move(wanted), {nullptr, live(), nullptr}, {0, generation()}, app_);
 }
 
 void user_actor::receive(std::unique_ptr<list> wanted) {

@@ -77,7 +77,9 @@ private:
   void finish_remove_user();
   bool is_idle() const noexcept;
 
-  app_actor& app_; // Ends after its users.
+  // Both let go of each other at the end of the app.
+  const caf::strong_actor_ptr kept_app_;
+  app_actor& app_;
   const std::shared_ptr<const user_names> names_;
 
   scope_state state_;

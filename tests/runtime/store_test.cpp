@@ -335,6 +335,33 @@ BOOST_AUTO_TEST_CASE(a_session_created_or_deleted_elsewhere_is_so_here) {
   BOOST_TEST(other.state(here) == json({{"anew", true}}));
 }
 
+BOOST_AUTO_TEST_CASE(what_stands_behind_a_removal_elsewhere_is_answered) {
+  const staged_place place;
+  stage one(place.options());
+  stage other(place.options());
+  one.open();
+  BOOST_TEST(other.sessions().remove(here).value());
+  answers<bool> removed;
+  answers<event_ptr> appended;
+  one.sessions().remove(here, removed.next());
+  one.sessions().append_event(here, counting(), {}, appended.next());
+  BOOST_TEST(!removed.await()[0].value());
+  BOOST_TEST(code_of(appended.await()[0]) == "not_found");
+}
+
+BOOST_AUTO_TEST_CASE(old_events_of_a_session_removed_elsewhere_are_not_found) {
+  const staged_place place;
+  auto options = place.options();
+  options.events_kept = 4;
+  stage one(std::move(options));
+  stage other(place.options());
+  one.open();
+  for (int number = 0; number < 200; ++number)
+    BOOST_TEST_REQUIRE(one.append(here, counting()) == "ok");
+  BOOST_TEST(other.sessions().remove(here).value());
+  BOOST_TEST(code_of(one.sessions().get(here)) == "not_found");
+}
+
 BOOST_AUTO_TEST_CASE(an_id_that_another_used_is_joined) {
   const staged_place place;
   stage one(place.options());
@@ -432,6 +459,31 @@ BOOST_AUTO_TEST_CASE(a_run_sees_the_whole_history) {
   BOOST_TEST(on.state(here)["seen"] == 301);
 }
 
+BOOST_AUTO_TEST_CASE(a_run_keeps_its_history_when_its_session_loads_again) {
+  const staged_place place;
+  auto options = place.options();
+  options.events_kept = 4;
+  stage on(std::move(options));
+  on.open();
+  for (int number = 0; number < 200; ++number)
+    BOOST_TEST_REQUIRE(on.append(here, counting()) == "ok");
+  std::vector<std::size_t> seen;
+  const auto count = custom("count", [&](invocation_context& ctx) -> agent_run {
+    seen.push_back(ctx.events().size());
+    co_await ctx.emit(text("one"));
+    // Fails for another caller, and makes the session load again.
+    place.script->next_commits({step::fail});
+    const auto lost
+      = co_await on.sessions().append_event_async(here, counting());
+    seen.push_back(lost ? 1 : 0);
+    co_await ctx.emit(text("two"));
+    seen.push_back(ctx.events().size());
+  });
+  BOOST_TEST(code_of(on.runtime.run(count, here, "Go!").wait()) == "ok");
+  BOOST_TEST(seen == std::vector<std::size_t>({201, 0, 203}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(sessions_leave_memory_when_there_are_too_many) {
   const staged_place place;
   auto options = place.options();
@@ -524,6 +576,10 @@ BOOST_AUTO_TEST_CASE(asking_for_what_is_not_there_leaves_nothing_behind) {
     BOOST_TEST(!on.sessions().remove(unknown).value());
     BOOST_TEST(!on.sessions().remove_user("press", unknown.user).value());
     BOOST_TEST(on.user_state(unknown.user) == json::object());
+    const auto idle
+      = custom("idle", [](invocation_context&) -> agent_run { co_return; });
+    BOOST_TEST(code_of(on.runtime.run(idle, unknown, "Go!").wait())
+               == "not_found");
   }
   BOOST_TEST(on.rows().empty());
 }
