@@ -72,6 +72,7 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   decided.from = live();
   decided.owners = owners(user, app);
   decided.changes = std::move(changes);
+  // What is shown of the owners above is as old as their roots here.
   const bool shows = desk_ && !desk_->active.empty();
   if (shows)
     decided.view = look();
@@ -105,7 +106,7 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
     }
     return reply_behind_fresh_view(std::move(rest));
   }
-  if (answered->outcome == verdict::durable && !answered->view_is_stale)
+  if (answered->outcome == verdict::durable)
     answered->view.publish();
   while (!answered->letters.empty()) {
     auto next = answered->letters.pop_front();

@@ -177,6 +177,7 @@ void postgres_server::wait_until_ready() {
     }
     if (std::chrono::steady_clock::now() > deadline)
       throw std::runtime_error("the PostgreSQL server is not ready in time");
+    // Nothing tells when a server is ready: libpq's own tools ask again, too.
     std::this_thread::sleep_for(5ms);
   }
 }
