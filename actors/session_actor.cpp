@@ -463,9 +463,7 @@ void session_actor::reply(std::unique_ptr<append> answered) {
 // ----------------------------------------------------------------------
 
 fresh_view session_actor::look() {
-  return {desk_->view,
-          {snapshot(), log_.slice()},
-          ++desk_->views};
+  return {desk_->view, {snapshot(), log_.slice()}, ++desk_->views};
 }
 
 // Over a store a view comes back with the commit that it shows.

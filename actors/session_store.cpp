@@ -319,15 +319,8 @@ void session_actor::resume_waiting(letter_list waiting) {
 }
 
 void session_actor::forget_old_events() {
-  const auto kept = share()->options.events_kept;
-  if (desk_ || stored_->fetching || !stored_->waiting.empty()
-      || log_.size() < 2 * kept + 64)
-    return;
-  event_log newest;
-  for (auto index = log_.size() - kept; index < log_.size(); ++index)
-    newest.push_back(log_[index]);
-  first_ += log_.size() - kept;
-  log_ = std::move(newest);
+  if (!desk_ && !stored_->fetching && stored_->waiting.empty())
+    first_ += log_.keep_newest(share()->options.events_kept);
 }
 
 // -- leaving memory

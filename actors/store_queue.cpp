@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <ranges>
 
 namespace troupe::actors {
@@ -226,8 +227,7 @@ void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
           make_stale(owner);
         each->outcome = verdict::again;
       } else if (!each->changes.empty()) {
-        changes.insert(
-          changes.end(), each->changes.begin(), each->changes.end());
+        std::ranges::move(each->changes, std::back_inserter(changes));
         written.push_back(each.get());
       }
     }
@@ -236,6 +236,10 @@ void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     auto outcome = guarded([&] { return store_->commit(changes); });
     if (outcome && outcome->moved.empty())
       return;
+    auto next = changes.begin();
+    for (auto* each : written)
+      for (auto& change : each->changes)
+        change = std::move(*next++);
     bool found = false;
     for (const auto* each : written)
       for (const auto& owner : each->owners)

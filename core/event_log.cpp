@@ -24,6 +24,23 @@ void event_log::push_back(event_ptr said) {
   ++all_.last_;
 }
 
+std::size_t event_log::keep_newest(std::size_t count) {
+  constexpr auto per_chunk = detail::event_chunk::capacity;
+  const auto chunks
+    = count < size() ? (size() - count) / per_chunk : std::size_t{0};
+  if (chunks == 0)
+    return 0;
+  const auto used = (size() + per_chunk - 1) / per_chunk;
+  boost::intrusive_ptr<detail::event_spine> rest(
+    new detail::event_spine(used - chunks + 1));
+  for (auto index = chunks; index < used; ++index)
+    rest->chunks[index - chunks] = spine_->chunks[index];
+  spine_ = std::move(rest);
+  all_.spine_ = spine_;
+  all_.last_ -= chunks * per_chunk;
+  return chunks * per_chunk;
+}
+
 event_slice event_slice::after(timestamp time) const {
   // Usually a suffix, which needs no copy.
   std::size_t first = 0;

@@ -125,6 +125,10 @@ public:
   /// O(1), amortised over the growth of the spine.
   void push_back(event_ptr said);
 
+  /// Lets go of events before the newest `count`, in whole chunks, and returns
+  /// how many. O(count / 32); readers keep what they have.
+  std::size_t keep_newest(std::size_t count);
+
   std::size_t size() const noexcept { return all_.last_; }
 
   const event_ptr& operator[](std::size_t index) const { return all_[index]; }

@@ -42,7 +42,7 @@ struct runtime_options {
   std::size_t remembered_ids = 4'096;
   /// Events of a session that stay in memory, of those in a store; a run holds
   /// all of its session's.
-  std::size_t events_kept = 128;
+  std::size_t events_kept = 64;
   /// Over a store idle sessions leave memory, and come back on demand: the
   /// longest unused when there are more than this, and those unused for
   /// `session_idle_max` (zero: never).
