@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
     ->capture_default_str();
   CLI11_PARSE(program, argc, argv);
   stored.callers = settings.callers;
+  stored.sessions = settings.sessions;
   stored.durability = troupe::durability_from(durability).value();
   const auto wanted = [&only](const char* section) {
     return only.empty() || only.contains(section);

@@ -199,18 +199,47 @@ double get_cost(troupe::runtime& runtime, const session_key& key) {
   return watch.seconds() * 1e6 / count;
 }
 
+// One row.
+void append_durably(const store_settings& settings,
+                    const std::vector<session_key>& keys,
+                    std::size_t callers) {
+  const auto beside
+    = is_file(settings) ? file_of(settings) : fs::path("build/bench");
+  start_anew(settings);
+  std::atomic<std::size_t> numbers{0};
+  const auto naive = naive_rate(beside, keys, std::min(2.0, settings.seconds));
+  const auto synced = fdatasync_rate(beside);
+  auto runtime = open_runtime(settings);
+  create_all(runtime, keys);
+  const auto row = summarize(
+    {append_by(runtime, keys, callers, settings.seconds, SIZE_MAX, numbers)});
+  fmt::print("{:>8} {:>8} {:>10.0f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.1f} "
+             "{:>12.0f} {:>10.0f}\n",
+             keys.size(),
+             callers,
+             row.rate,
+             row.p50 / 1e3,
+             row.p99 / 1e3,
+             row.p999 / 1e3,
+             row.cpu,
+             synced,
+             naive);
+  std::fflush(stdout);
+  runtime.shut_down().value();
+}
+
 } // namespace
 
 void append_durably(const store_settings& settings) {
-  constexpr std::array<std::size_t, 5> rows{1, 8, 64, 512, 4'096};
-  const auto beside
-    = is_file(settings) ? file_of(settings) : fs::path("build/bench");
-  fmt::print("\ndurable appends, {}, durability {}, 10,000 sessions, {} s per "
-             "row, folding included\n"
-             "{:>8} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}\n",
+  constexpr std::array<std::size_t, 3> all_sessions{64, 1'000, 10'000};
+  constexpr std::array<std::size_t, 5> all_callers{1, 8, 64, 512, 4'096};
+  fmt::print("\ndurable appends, {}, durability {}, {} s per row, folding "
+             "included\n"
+             "{:>8} {:>8} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}\n",
              settings.store,
              to_string(settings.durability),
              settings.seconds,
+             "sessions",
              "callers",
              "appends/s",
              "p50 ms",
@@ -219,32 +248,11 @@ void append_durably(const store_settings& settings) {
              "CPU us",
              "fdatasync/s",
              "naive/s");
-  for (const auto callers : rows) {
-    if (settings.callers != 0 && settings.callers != callers)
-      continue;
-    start_anew(settings);
-    const auto keys = make_keys(10'000);
-    std::atomic<std::size_t> numbers{0};
-    const auto naive
-      = naive_rate(beside, keys, std::min(2.0, settings.seconds));
-    const auto synced = fdatasync_rate(beside);
-    auto runtime = open_runtime(settings);
-    create_all(runtime, keys);
-    const auto row = summarize(
-      {append_by(runtime, keys, callers, settings.seconds, SIZE_MAX, numbers)});
-    fmt::print("{:>8} {:>10.0f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.1f} {:>12.0f} "
-               "{:>10.0f}\n",
-               callers,
-               row.rate,
-               row.p50 / 1e3,
-               row.p99 / 1e3,
-               row.p999 / 1e3,
-               row.cpu,
-               synced,
-               naive);
-    std::fflush(stdout);
-    runtime.shut_down().value();
-  }
+  for (const auto sessions : all_sessions)
+    for (const auto callers : all_callers)
+      if ((settings.sessions == 0 || settings.sessions == sessions)
+          && (settings.callers == 0 || settings.callers == callers))
+        append_durably(settings, make_keys(sessions), callers);
   start_anew(settings);
 }
 

@@ -16,7 +16,8 @@ struct store_settings {
   std::string store = "sqlite:build/bench.db";
   troupe::durability durability = troupe::durability::durable;
   double seconds = 60;            ///< Of one row of durable appends.
-  std::size_t callers = 0;        ///< The row to take; 0: all.
+  std::size_t callers = 0;        ///< The rows to take; 0: all.
+  std::size_t sessions = 0;       ///< The same.
   std::size_t events = 1'000'000; ///< In the store that is read.
 };
 

@@ -26,8 +26,13 @@ void log_tail::reset(std::int64_t folded) {
   folded_ = folded;
 }
 
-void log_tail::add(log_row added) {
+void log_tail::add(std::span<log_row> added) {
   const std::lock_guard guard(mutex_);
+  for (auto& row : added)
+    add_row(std::move(row));
+}
+
+void log_tail::add_row(log_row added) {
   const auto number = added.number;
   assert(number >= first_ + static_cast<std::int64_t>(rows_.size()));
   // Rows that another process has removed meanwhile leave an empty place.

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -67,8 +68,8 @@ public:
   /// Starts anew behind the row `folded`.
   void reset(std::int64_t folded);
 
-  /// Adds the next row. Row numbers only grow.
-  void add(log_row added);
+  /// Takes the next rows. Row numbers only grow.
+  void add(std::span<log_row> added);
 
   /// The rows up to `number` are known, also those that are not here.
   void reach(std::int64_t number);
@@ -138,6 +139,7 @@ private:
     return rows_[static_cast<std::size_t>(number - first_)];
   }
 
+  void add_row(log_row added);
   void pop_front();
 
   mutable std::mutex mutex_;

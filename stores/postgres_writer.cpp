@@ -361,18 +361,8 @@ result<void> postgres_writer::copy(postgres_connection& connection,
 result<void> postgres_writer::append_row(const planned_row& row) {
   const auto& change = *row.change;
   const bool is_event = change.kind == change_kind::append;
-  event_.id.clear();
-  event_.body.clear();
-  event_.delta.clear();
-  event_.microseconds = 0;
-  if (change.said) {
-    auto encoded = is_event
-                     ? encode(*change.said, event_)
-                     : encode(change.said->actions.state_delta, event_.delta);
-    if (!encoded)
-      return encoded;
-    event_.microseconds = change.said->timestamp.time_since_epoch().count();
-  }
+  if (auto encoded = encode(change, event_); !encoded)
+    return encoded;
   append_int16(buffer_, copied_columns);
   append_number(buffer_, row.id);
   append_number(buffer_, writer_);

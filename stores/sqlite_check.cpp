@@ -184,9 +184,14 @@ private:
                      const replayed_scope& replayed) {
     std::map<std::int64_t, std::int64_t> found;
     auto entries = prepare(
-      "SELECT number,log FROM entries WHERE scope=?1 AND id_hash IS NOT NULL");
+      "SELECT number,log FROM entries WHERE scope=?1 AND id_hash IS NOT NULL"
+      " UNION ALL SELECT number,log FROM fresh_entries WHERE scope=?1"
+      " AND id_hash IS NOT NULL");
     for (auto rows = entries.rows(read.id); rows.next();)
-      found.emplace(rows.integer(0), rows.integer(1));
+      if (!found.emplace(rows.integer(0), rows.integer(1)).second)
+        find(fmt::format("{}: its event {} is listed twice",
+                         to_string(owner),
+                         rows.integer(0)));
     for (const auto& change : read.pending)
       if (change.id_hash)
         found.emplace(change.revision, change.row);

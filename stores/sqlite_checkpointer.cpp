@@ -6,9 +6,9 @@ namespace troupe {
 
 namespace {
 
-// 16 MiB in pages of 4 KiB: more keeps what is hot from being moved twice, less
+// 32 MiB in pages of 4 KiB: more keeps what is hot from being moved twice, less
 // keeps reading fast.
-constexpr int frames_due = 4'096;
+constexpr int frames_due = 8'192;
 
 // What the writer moves by itself: some milliseconds.
 constexpr int frames_left_max = 512;

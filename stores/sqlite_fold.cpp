@@ -19,6 +19,10 @@ constexpr std::int64_t visits_per_row = 4;
 // Smaller slices would write the same pages over and over.
 constexpr std::int64_t slice_visits_min = 256;
 
+// The small table of entries is large enough then to be worth moving, and small
+// enough for a batch to write few of its pages.
+constexpr std::int64_t batches_per_settling = 16;
+
 } // namespace
 
 sqlite_fold::sqlite_fold(const sqlite_database& database,
@@ -26,18 +30,18 @@ sqlite_fold::sqlite_fold(const sqlite_database& database,
                          std::int64_t batch_rows)
   : tail_(tail),
     batch_rows_(batch_rows),
+    entries_(database, batches_per_settling * batch_rows),
     raise_revision_(
       database.prepare("UPDATE scopes SET revision=?2, updated=max(updated,?3)"
-                       " WHERE id=?1 AND revision<?2")),
-    find_scope_(database.prepare("SELECT 1 FROM scopes WHERE id=?1")),
+                       " WHERE id=?1")),
+    find_revision_(database.prepare("SELECT revision FROM scopes WHERE id=?1")),
     set_(database.prepare("INSERT OR REPLACE INTO state VALUES(?1,?2,?3)")),
     erase_(database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
-    add_entry_(
-      database.prepare("INSERT OR REPLACE INTO entries VALUES(?1,?2,?3,?4)")),
     raise_folded_(database.prepare(
       "UPDATE meta SET value=?1 WHERE name='folded' AND value<?1")) {}
 
 std::int64_t sqlite_fold::work(std::int64_t rows, std::int64_t folded) {
+  entries_.settle(rows, folded);
   if (until_ <= folded)
     due_.clear(); // Another process has done it.
   if (due_.empty()) {
@@ -88,18 +92,31 @@ void sqlite_fold::fold_next(std::int64_t folded) {
   } else {
     behind_ = run_.back().row;
   }
+  // A removed scope still needs its entries: they are what finds its rows.
+  const bool is_there = skip_written(id);
   if (run_.empty())
     return;
-  auto newest = run_.front().microseconds;
-  for (const auto& change : run_)
-    newest = std::max(newest, change.microseconds);
-  const bool raised
-    = raise_revision_.run(id, run_.back().revision, newest) != 0;
-  if (raised)
+  if (is_there) {
+    auto newest = run_.front().microseconds;
+    for (const auto& change : run_)
+      newest = std::max(newest, change.microseconds);
+    raise_revision_.run(id, run_.back().revision, newest);
     write_state(id, where);
-  // A removed scope still needs its entries: they are what finds its rows.
-  if (raised || !find_scope_.rows(id).next())
-    write_entries(id, where);
+  }
+  write_entries(id, where);
+}
+
+// Takes what the scope's revision covers out of the run. Whether there is such
+// a scope.
+bool sqlite_fold::skip_written(std::int64_t scope_id) {
+  auto rows = find_revision_.rows(scope_id);
+  if (!rows.next())
+    return false;
+  const auto written = rows.integer(0);
+  std::erase_if(run_, [written](const pending_change& change) {
+    return change.revision <= written;
+  });
+  return true;
 }
 
 void sqlite_fold::write_state(std::int64_t scope_id, scope where) {
@@ -126,11 +143,13 @@ void sqlite_fold::write_state(std::int64_t scope_id, scope where) {
   }
 }
 
+// Of a user, the rows that no session leads to.
 void sqlite_fold::write_entries(std::int64_t scope_id, scope where) {
-  for (const auto& change : run_)
-    if (where == scope::session
-        || (where == scope::user && !change.has_session))
-      add_entry_.run(scope_id, change.revision, change.row, change.id_hash);
+  if (where == scope::app)
+    return;
+  if (where == scope::user)
+    std::erase_if(run_, &pending_change::has_session);
+  entries_.add(scope_id, run_);
 }
 
 std::int64_t sqlite_fold::finish_batch() {

@@ -8,6 +8,7 @@
 
 #include "troupe/stores/log_tail.hpp"
 #include "troupe/stores/sqlite_database.hpp"
+#include "troupe/stores/sqlite_entries.hpp"
 
 #include <vector>
 
@@ -19,9 +20,8 @@ namespace troupe {
 /// slice. A slice takes a run of log rows of one scope, writes what they come
 /// to, and sets the scope's revision to that of the last of them, in one
 /// transaction. So it always holds that a scope's tables are what its rows up
-/// to its revision come to. A slice is skipped when the scope is already at or
-/// beyond its end; when the scope is inside its run, what is written again is
-/// overwritten by the rest of the run, or is the same. Nobody depends on who
+/// to its revision come to. A slice takes up only what is beyond the scope's
+/// revision: the rest another process has written. Nobody depends on who
 /// folded: `folded` is raised to a row only by a transaction that knows every
 /// row up to it, after it has visited all of their scopes, and never lowered.
 class sqlite_fold {
@@ -43,6 +43,7 @@ private:
   void fold_next(std::int64_t folded);
   void write_state(std::int64_t scope_id, scope where);
   void write_entries(std::int64_t scope_id, scope where);
+  bool skip_written(std::int64_t scope_id);
   std::int64_t finish_batch();
 
   log_tail& tail_; // The store's, which outlives this.
@@ -55,11 +56,11 @@ private:
   std::vector<pending_change> run_;
   std::vector<const operation*> operations_;
   std::string text_;
+  sqlite_entries entries_;
   sqlite_statement raise_revision_;
-  sqlite_statement find_scope_;
+  sqlite_statement find_revision_;
   sqlite_statement set_;
   sqlite_statement erase_;
-  sqlite_statement add_entry_;
   sqlite_statement raise_folded_;
 };
 

@@ -13,9 +13,12 @@ sqlite_purge::sqlite_purge(const sqlite_database& database)
     next_(database.prepare("SELECT scope FROM purges WHERE log<=?1 LIMIT 1")),
     done_(database.prepare("DELETE FROM purges WHERE scope=?1")),
     entries_(database.prepare(
-      "SELECT number,log FROM entries WHERE scope=?1 LIMIT ?2")),
+      "SELECT number,log FROM entries WHERE scope=?1 UNION ALL"
+      " SELECT number,log FROM fresh_entries WHERE scope=?1 LIMIT ?2")),
     erase_entry_(
       database.prepare("DELETE FROM entries WHERE scope=?1 AND number=?2")),
+    erase_fresh_entry_(database.prepare(
+      "DELETE FROM fresh_entries WHERE scope=?1 AND number=?2")),
     add_entry_(
       database.prepare("INSERT OR REPLACE INTO entries VALUES(?1,?2,?3,NULL)")),
     find_state_(
@@ -70,6 +73,7 @@ bool sqlite_purge::clear_entries(std::int64_t scope_id, std::int64_t& left) {
   for (const auto& [number, log] : entries) {
     clear_row(scope_id, log);
     erase_entry_.run(scope_id, number);
+    erase_fresh_entry_.run(scope_id, number);
   }
   left -= std::ssize(entries);
   return left > 0;

@@ -19,7 +19,7 @@ public:
 
   /// Clears up to about `rows` rows away, inside a write transaction. Nothing
   /// of an owner is touched before all of its log is folded: only then
-  /// `entries` lists its rows.
+  /// the entries list its rows.
   void work(std::int64_t rows, std::int64_t folded);
 
 private:
@@ -32,6 +32,7 @@ private:
   sqlite_statement done_;
   sqlite_statement entries_;
   sqlite_statement erase_entry_;
+  sqlite_statement erase_fresh_entry_;
   sqlite_statement add_entry_;
   sqlite_statement find_state_;
   sqlite_statement erase_state_;

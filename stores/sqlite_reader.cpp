@@ -37,10 +37,15 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
     keys_(database_.prepare("SELECT key,value FROM state WHERE scope=?1")),
     newest_entries_(database_.prepare(
       "SELECT number,log,id_hash FROM entries WHERE scope=?1"
+      " AND id_hash IS NOT NULL UNION ALL"
+      " SELECT number,log,id_hash FROM fresh_entries WHERE scope=?1"
       " AND id_hash IS NOT NULL ORDER BY number DESC LIMIT ?2")),
     entries_between_(database_.prepare(
-      "SELECT log FROM entries WHERE scope=?1 AND number BETWEEN ?2 AND ?3"
-      " AND id_hash IS NOT NULL ORDER BY number")),
+      "SELECT number,log FROM entries WHERE scope=?1"
+      " AND number BETWEEN ?2 AND ?3 AND id_hash IS NOT NULL UNION ALL"
+      " SELECT number,log FROM fresh_entries WHERE scope=?1"
+      " AND number BETWEEN ?2 AND ?3 AND id_hash IS NOT NULL"
+      " ORDER BY number")),
     event_(
       database_.prepare("SELECT event,time,body,delta FROM log WHERE id=?1")),
     app_sessions_(database_.prepare(
@@ -204,7 +209,7 @@ std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,
   const auto from = bounded(first);
   const auto to = bounded(last);
   for (auto rows = entries_between_.rows(found->id, from, to); rows.next();)
-    loaded.push_back(read_event(rows.integer(0)));
+    loaded.push_back(read_event(rows.integer(1)));
   for (const auto& change : found->pending)
     if (change.id_hash && change.revision >= from && change.revision <= to)
       loaded.push_back(read_event(change.row));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -55,6 +56,13 @@ CREATE TABLE entries(
   id_hash INTEGER,
   PRIMARY KEY(scope, number)
 ) WITHOUT ROWID;
+CREATE TABLE fresh_entries(
+  scope INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  log INTEGER NOT NULL,
+  id_hash INTEGER,
+  PRIMARY KEY(scope, number)
+) WITHOUT ROWID;
 CREATE TABLE removals(
   log INTEGER PRIMARY KEY,
   app TEXT NOT NULL,
@@ -66,7 +74,22 @@ CREATE TABLE purges(
   log INTEGER NOT NULL
 );
 INSERT INTO meta VALUES('folded', 0);
+INSERT INTO meta VALUES('settled', 0);
 )sql";
+
+// What brings a file of version `index + 1` to the next one.
+constexpr std::array<std::string_view, sqlite_schema_version - 1> steps = {
+  R"sql(
+CREATE TABLE fresh_entries(
+  scope INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  log INTEGER NOT NULL,
+  id_hash INTEGER,
+  PRIMARY KEY(scope, number)
+) WITHOUT ROWID;
+INSERT INTO meta SELECT 'settled', value FROM meta WHERE name='folded';
+)sql",
+};
 
 error damaged(const sqlite_settings& settings, std::string_view why) {
   return {errc::corrupt,
@@ -91,6 +114,11 @@ sqlite_contents inspect(const sqlite_database& database,
   return sqlite_contents::ours;
 }
 
+void set_version(const sqlite_database& database) {
+  database.execute(
+    fmt::format("PRAGMA user_version={}", sqlite_schema_version));
+}
+
 void make_tables(const sqlite_database& database,
                  const sqlite_settings& settings) {
   // Others may be making it too; the last look is inside the transaction.
@@ -100,15 +128,23 @@ void make_tables(const sqlite_database& database,
   database.execute(std::string(tables));
   database.execute(
     fmt::format("PRAGMA application_id={}", sqlite_application_id));
-  database.execute(
-    fmt::format("PRAGMA user_version={}", sqlite_schema_version));
+  set_version(database);
   writing.commit();
 }
 
-// Brings a file of an older version up to this one, a step per version. There
-// is no older version yet.
-void migrate(const sqlite_database&, const sqlite_settings& settings) {
-  throw damaged(settings, "its layout has no version");
+// Brings a file of an older version up to this one, whole or not at all.
+void migrate(const sqlite_database& database, const sqlite_settings& settings) {
+  sqlite_transaction writing(database, sqlite_transaction::kind::write);
+  // Another process may have done it by now, or be of a newer version itself.
+  inspect(database, settings);
+  const auto version = database.number("PRAGMA user_version");
+  if (version < 1)
+    throw damaged(settings, "its layout has no version");
+  for (auto next = static_cast<std::size_t>(version - 1); next < steps.size();
+       ++next)
+    database.execute(std::string(steps[next]));
+  set_version(database);
+  writing.commit();
 }
 
 // SQLite does not wait when several processes turn a new file to a

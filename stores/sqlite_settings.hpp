@@ -23,7 +23,7 @@ struct sqlite_settings {
   std::chrono::milliseconds patience{30'000};
   /// How many log rows wait until they are folded. More share more pages, but
   /// have to be read again when a killed process is followed by the next.
-  std::int64_t fold_rows = 16'384;
+  std::int64_t fold_rows = 32'768;
 };
 
 namespace detail {

@@ -101,7 +101,7 @@ void sqlite_writer::read_foreign() {
     if (!is_first)
       shared_.foreign.note(row);
     if (row.number > folded_)
-      tail.add(std::move(row));
+      tail.add({&row, 1});
   }
   // What is folded already is not added, but numbers go on behind it.
   tail.reach(newest);
@@ -154,8 +154,7 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
   folded_ = fold_.work(rows, folded_);
   purge_.work(purge_rows, folded_);
   writing.commit();
-  for (auto& row : written_)
-    shared_.tail.add(std::move(row));
+  shared_.tail.add(written_);
   shared_.tail.mark_folded(folded_);
   shared_.tail.trim(static_cast<std::size_t>(4 * rows + 64));
   return {};
@@ -165,18 +164,8 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
 void sqlite_writer::encode_all(std::span<const store_change> changes) {
   if (texts_.size() < changes.size())
     texts_.resize(changes.size());
-  for (std::size_t index = 0; index < changes.size(); ++index) {
-    const auto& change = changes[index];
-    if (!change.said)
-      continue;
-    auto& text = texts_[index];
-    if (change.kind == change_kind::append) {
-      encode(*change.said, text).value();
-    } else {
-      encode(change.said->actions.state_delta, text.delta).value();
-      text.microseconds = change.said->timestamp.time_since_epoch().count();
-    }
-  }
+  for (std::size_t index = 0; index < changes.size(); ++index)
+    encode(changes[index], texts_[index]).value();
 }
 
 // Looks whether the change builds on what is stored, and writes it unless one

@@ -220,6 +220,19 @@ result<void> encode(const event& said, stored_event& target) {
   return written ? encode(said.actions.state_delta, target.delta) : written;
 }
 
+result<void> encode(const store_change& change, stored_event& target) {
+  if (change.said && change.kind == change_kind::append)
+    return encode(*change.said, target);
+  target.id.clear();
+  target.body.clear();
+  target.delta.clear();
+  target.microseconds = 0;
+  if (!change.said)
+    return {};
+  target.microseconds = change.said->timestamp.time_since_epoch().count();
+  return encode(change.said->actions.state_delta, target.delta);
+}
+
 result<delta> decode_delta(std::string_view text) {
   delta made;
   if (text.empty())

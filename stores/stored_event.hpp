@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "troupe/core/event.hpp"
+#include "troupe/stores/store.hpp"
 
 #include <cstdint>
 #include <string>
@@ -40,6 +40,9 @@ result<void> encode(const event& said, stored_event& target);
 
 /// Fills the delta alone, as for a change without an event.
 result<void> encode(const delta& changed, std::string& target);
+
+/// Fills what a change has to be kept of; all is empty for a removal.
+result<void> encode(const store_change& change, stored_event& target);
 
 /// Appends the JSON text of one value. Fails with `errc::invalid_argument` on
 /// text that is not UTF-8.

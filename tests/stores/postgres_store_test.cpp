@@ -1,7 +1,7 @@
 #include "troupe/stores/postgres_store.hpp"
 
-#include "conformance.hpp"
 #include "../outcome.hpp"
+#include "conformance.hpp"
 #include "postgres_server.hpp"
 #include <fmt/format.h>
 #include <libpq-fe.h>

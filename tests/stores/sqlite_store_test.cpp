@@ -185,6 +185,20 @@ struct in_folder {
     sqlite3_close(database);
   }
 
+  std::int64_t number(const std::string& sql) const {
+    sqlite3* database = nullptr;
+    BOOST_REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+    sqlite3_stmt* statement = nullptr;
+    BOOST_REQUIRE(
+      sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr)
+      == SQLITE_OK);
+    BOOST_REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
+    const auto found = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return found;
+  }
+
   // A session with `count` events, closed.
   void fill(int count) const {
     const auto made
@@ -226,7 +240,7 @@ BOOST_AUTO_TEST_CASE(four_processes_lose_no_update) {
   std::array<pid_t, processes> children{};
   for (int process = 0; process < processes; ++process)
     children[static_cast<std::size_t>(process)] = in_process([&, process] {
-      const auto mine = open(50);
+      const auto mine = open(5);
       // Two share a session, all share the user and the app.
       const session_key key{"press", "ann", "s" + std::to_string(process / 2)};
       counter counting(*mine, key);
@@ -250,6 +264,41 @@ BOOST_AUTO_TEST_CASE(four_processes_lose_no_update) {
     BOOST_TEST(session.id_hashes.size() == 2 * rounds);
   }
   BOOST_TEST(read->check({}).value().empty());
+}
+
+BOOST_AUTO_TEST_CASE(entries_that_have_moved_are_found_with_the_fresh_ones) {
+  const session_key bob{"press", "bob", "s2"};
+  std::string expected;
+  {
+    const auto made = open(5);
+    for (const auto& key : {ann, bob})
+      counter(*made, key).create();
+    for (int number = 1; number <= 150; ++number) {
+      for (const auto& key : {ann, bob})
+        counter(*made, key).add("e" + std::to_string(number));
+      expected += "e" + std::to_string(number) + " ";
+    }
+    made->close().value();
+  }
+  BOOST_TEST(number("SELECT count(*) FROM entries") > 0);
+  BOOST_TEST(number("SELECT count(*) FROM fresh_entries") > 0);
+  const auto read = open();
+  BOOST_TEST(ids_of(read->load_events(ann, 1, 150).value()) == expected);
+  BOOST_TEST(
+    ids_of(read->load_session(bob, {.events_max = 150}).value().value().events)
+    == expected);
+  BOOST_TEST(read->check({}).value().empty());
+  // Its rows are found, wherever they are listed.
+  store_change gone;
+  gone.kind = change_kind::remove;
+  gone.owner = {ann.app, ann.user, ann.id};
+  BOOST_TEST(read->commit(std::array{gone}).value().moved.empty());
+  read->close().value();
+  BOOST_TEST(number("SELECT count(*) FROM log WHERE event IS NOT NULL") == 150);
+  BOOST_TEST(number("SELECT count(*) FROM entries WHERE id_hash IS NOT NULL")
+               + number("SELECT count(*) FROM fresh_entries"
+                        " WHERE id_hash IS NOT NULL")
+             == 150);
 }
 
 // The child tells each acknowledged event through a pipe, whose bytes survive
@@ -491,8 +540,23 @@ BOOST_AUTO_TEST_CASE(another_programs_database_is_refused_and_left_alone) {
 
 BOOST_AUTO_TEST_CASE(a_newer_layout_is_refused) {
   fill(1);
-  execute("PRAGMA user_version=2");
+  execute("PRAGMA user_version=3");
   BOOST_TEST(refusal() == "corrupt");
+}
+
+BOOST_AUTO_TEST_CASE(a_layout_without_fresh_entries_is_brought_forward) {
+  fill(100);
+  const auto before
+    = ids_of(open()->load_session(ann, {}).value().value().events);
+  execute("INSERT OR REPLACE INTO entries SELECT * FROM fresh_entries");
+  execute("DROP TABLE fresh_entries");
+  execute("DELETE FROM meta WHERE name='settled'");
+  execute("PRAGMA user_version=1");
+  const auto opened = open();
+  BOOST_TEST(ids_of(opened->load_session(ann, {}).value().value().events)
+             == before);
+  BOOST_TEST(opened->check({}).value().empty());
+  BOOST_TEST(number("PRAGMA user_version") == 2);
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_table_is_refused) {

@@ -1,0 +1,98 @@
+#include "troupe/stores/sqlite_entries.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+// A run as long as this fills much of a page of its own.
+constexpr std::size_t long_run = 64;
+
+// Entries that are moved per row that is committed: a pass is over long before
+// the next is due.
+constexpr std::int64_t moves_per_row = 4;
+
+// Smaller slices would write the same pages over and over.
+constexpr std::int64_t slice_entries_max = 1'024;
+
+} // namespace
+
+sqlite_entries::sqlite_entries(const sqlite_database& database,
+                               std::int64_t settle_rows)
+  : settle_rows_(settle_rows),
+    slice_entries_(std::min(settle_rows, slice_entries_max)),
+    add_(
+      database.prepare("INSERT OR REPLACE INTO entries VALUES(?1,?2,?3,?4)")),
+    add_fresh_(database.prepare(
+      "INSERT OR REPLACE INTO fresh_entries VALUES(?1,?2,?3,?4)")),
+    find_settled_(
+      database.prepare("SELECT value FROM meta WHERE name='settled'")),
+    raise_settled_(database.prepare(
+      "UPDATE meta SET value=?1 WHERE name='settled' AND value<?1")),
+    find_slice_(database.prepare(
+      "SELECT max(scope),count(*) FROM (SELECT scope FROM fresh_entries"
+      " WHERE scope>?1 ORDER BY scope,number LIMIT ?2)")),
+    copy_slice_(database.prepare(
+      "INSERT OR REPLACE INTO entries SELECT scope,number,log,id_hash"
+      " FROM fresh_entries WHERE scope>?1 AND scope<=?2"
+      " ORDER BY scope,number")),
+    erase_slice_(database.prepare(
+      "DELETE FROM fresh_entries WHERE scope>?1 AND scope<=?2")) {}
+
+void sqlite_entries::add(std::int64_t scope_id,
+                         std::span<const pending_change> rows) {
+  auto& target = rows.size() < long_run ? add_fresh_ : add_;
+  for (const auto& change : rows)
+    target.run(scope_id, change.revision, change.row, change.id_hash);
+}
+
+void sqlite_entries::settle(std::int64_t rows, std::int64_t folded) {
+  if (until_ == 0) {
+    if (settled_ && folded - *settled_ < settle_rows_)
+      return;
+    start_pass(folded);
+    if (until_ == 0)
+      return;
+  }
+  credit_ += rows * moves_per_row;
+  if (credit_ < slice_entries_)
+    return;
+  while (credit_ > 0 && until_ != 0)
+    move_slice();
+}
+
+// Unless another process has been through since.
+void sqlite_entries::start_pass(std::int64_t folded) {
+  auto found = find_settled_.rows();
+  if (!found.next())
+    throw error(errc::corrupt, "the table meta has lost its row 'settled'");
+  settled_ = found.integer(0);
+  if (folded - *settled_ < settle_rows_)
+    return;
+  until_ = folded;
+  behind_ = 0;
+  credit_ = 0;
+}
+
+void sqlite_entries::move_slice() {
+  std::int64_t last = 0;
+  {
+    auto slice = find_slice_.rows(behind_, slice_entries_);
+    if (slice.next() && !slice.is_null(0)) {
+      last = slice.integer(0);
+      credit_ -= slice.integer(1);
+    }
+  }
+  if (last == 0) {
+    raise_settled_.run(until_);
+    settled_ = until_;
+    until_ = 0;
+    return;
+  }
+  copy_slice_.run(behind_, last);
+  erase_slice_.run(behind_, last);
+  behind_ = last;
+}
+
+} // namespace troupe
