@@ -20,12 +20,14 @@ void trial::apply(const store_change& change) {
     if (owners_.erase(owner) == 0)
       moved_.insert(owner);
     changed_.insert(owner);
+    removed_.insert(owner);
     return;
   case change_kind::remove_user:
     std::erase_if(owners_, [this, &owner](const auto& kept) {
       if (user_of(kept.first) != owner)
         return false;
       changed_.insert(kept.first);
+      removed_.insert(kept.first);
       return true;
     });
     return;
@@ -75,17 +77,33 @@ store_model::commit(const std::vector<store_change>& changes, std::size_t by) {
   trial tried(owners_);
   for (const auto& change : changes)
     tried.apply(change);
-  if (!tried.moved().empty())
-    return {tried.moved().begin(), tried.moved().end()};
+  auto moved = tried.moved();
+  for (const auto& gone : removed_[by])
+    if (std::ranges::any_of(changes, [&gone](const store_change& change) {
+          return gone.session.empty()
+                   ? user_of(change.owner) == gone
+                       && (change.user_revision
+                           || change.kind == change_kind::remove_user)
+                   : change.owner == gone;
+        }))
+      moved.insert(gone);
+  if (!moved.empty()) {
+    for (const auto& told : moved)
+      removed_[by].erase(told);
+    return {moved.begin(), moved.end()};
+  }
   owners_ = std::move(tried.owners());
   for (std::size_t other = 0; other < store_count; ++other)
-    if (other != by)
+    if (other != by) {
       untold_[other].insert(tried.changed().begin(), tried.changed().end());
+      removed_[other].insert(tried.removed().begin(), tried.removed().end());
+    }
   return {};
 }
 
 json store_model::changed_elsewhere(std::size_t by) {
   auto told = json::object();
+  removed_[by].clear();
   for (const auto& owner : std::exchange(untold_[by], {})) {
     const auto found = owners_.find(owner);
     told[to_string(owner)]

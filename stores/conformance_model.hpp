@@ -47,6 +47,7 @@ public:
 private:
   kept_owners owners_;
   std::set<owner_name> untold_[store_count];
+  std::set<owner_name> removed_[store_count]; // Of those.
 };
 
 /// The state that changes are tried out on, one after the other.
@@ -61,6 +62,8 @@ public:
 
   const std::set<owner_name>& changed() const { return changed_; }
 
+  const std::set<owner_name>& removed() const { return removed_; }
+
   const std::set<owner_name>& moved() const { return moved_; }
 
 private:
@@ -70,6 +73,7 @@ private:
 
   store_model::kept_owners owners_;
   std::set<owner_name> changed_;
+  std::set<owner_name> removed_;
   std::set<owner_name> moved_;
 };
 

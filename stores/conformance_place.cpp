@@ -126,6 +126,33 @@ void the_second_of_two_writers_is_moved(run& on) {
   second->close().value();
 }
 
+// At the same revisions as before.
+void what_others_have_made_again_has_moved_once(run& on) {
+  const auto second = on.open();
+  change_maker make;
+  on.commit({make.create(key), make.append(key, {{"n", 1}, {"user:n", 1}})});
+  auto old = make;
+  second->changed_elsewhere().value();
+  on.commit(make.remove_user(key.app, key.user));
+  change_maker again;
+  on.commit({again.create(key), again.append(key, {{"n", 2}, {"user:n", 2}})});
+  const auto late = std::vector{old.append(key, {{"n", 3}, {"user:n", 3}})};
+  on.expect_same("what was removed in between",
+                 shown(second->commit(late).value().moved),
+                 shown({user, owner_of(key)}));
+  on.expect_same("what moves by what is known",
+                 shown(second->commit(late).value().moved),
+                 json::array());
+  on.commit(again.remove(key));
+  on.commit(again.create(key));
+  second->changed_elsewhere().value();
+  on.expect_same(
+    "what was told of before",
+    shown(second->commit(std::vector{again.append(key)}).value().moved),
+    json::array());
+  second->close().value();
+}
+
 // What a store tells, by owner; the later word counts.
 json told_by(store& asked) {
   auto told = json::object();
@@ -264,6 +291,7 @@ std::vector<conformance_check> place_checks() {
     TROUPE_CHECK(what_was_committed_is_there_when_opened_again, lasting),
     TROUPE_CHECK(a_store_sees_what_another_has_committed, shared),
     TROUPE_CHECK(the_second_of_two_writers_is_moved, shared),
+    TROUPE_CHECK(what_others_have_made_again_has_moved_once, shared),
     TROUPE_CHECK(a_store_tells_what_others_have_changed, shared, told),
     TROUPE_CHECK(a_store_tells_what_others_have_removed, shared, told),
   };

@@ -11,6 +11,7 @@ void foreign_changes::note(const log_row& row) {
 }
 
 void foreign_changes::note_removal(owner_name removed) {
+  removals_.note(removed);
   noted_.names.insert(std::move(removed));
 }
 
@@ -21,6 +22,7 @@ void foreign_changes::keep_name(std::int64_t scope_id,
 }
 
 foreign_changes::summary foreign_changes::take() {
+  removals_.clear();
   return std::exchange(noted_, {});
 }
 

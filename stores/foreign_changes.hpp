@@ -3,6 +3,7 @@
 #pragma once
 
 #include "troupe/stores/log_tail.hpp"
+#include "troupe/stores/untold_removals.hpp"
 
 #include <set>
 #include <unordered_set>
@@ -26,8 +27,11 @@ public:
   /// Everything since the last call.
   summary take();
 
+  untold_removals& removals() noexcept { return removals_; }
+
 private:
   summary noted_;
+  untold_removals removals_;
 };
 
 } // namespace troupe

@@ -1,5 +1,7 @@
 #include "troupe/stores/memory_store.hpp"
 
+#include "troupe/stores/untold_removals.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +71,9 @@ void apply(stored_scope& target,
 // seen as the changes before have left it.
 class revision_check {
 public:
-  explicit revision_check(const kept_owners& kept) : kept_(kept) {}
+  revision_check(const kept_owners& kept, std::vector<owner_name> moved)
+    : kept_(kept),
+      moved_(std::move(moved)) {}
 
   void visit(const store_change& change) {
     const auto& owner = change.owner;
@@ -141,8 +145,14 @@ public:
 
   mutable std::shared_mutex mutex;
   kept_owners owners;
+
   /// What each store that is open here has not been told yet.
-  std::map<const store*, std::set<owner_name>> untold;
+  struct untold_changes {
+    std::set<owner_name> owners;
+    untold_removals removals;
+  };
+
+  std::map<const store*, untold_changes> untold;
 
 private:
   void write(const owner_name& owner,
@@ -247,24 +257,29 @@ public:
   result<commit_outcome>
   commit(std::span<const store_change> changes) override {
     const std::unique_lock guard(place_->mutex);
-    revision_check check(place_->owners);
+    auto& removals = place_->untold[this].removals;
+    revision_check check(place_->owners, removals.touched_by(changes));
     for (const auto& change : changes)
       check.visit(change);
     commit_outcome outcome{std::move(check).moved()};
+    removals.tell(outcome.moved);
     if (!outcome.moved.empty())
       return outcome;
     for (const auto& change : changes)
       for (const auto& owner : place_->apply(change))
         for (auto& [other, untold] : place_->untold)
-          if (other != this)
-            untold.insert(owner);
+          if (other != this) {
+            untold.owners.insert(owner);
+            if (!change.said)
+              untold.removals.note(owner);
+          }
     return outcome;
   }
 
   result<std::vector<moved_owner>> changed_elsewhere() override {
     const std::unique_lock guard(place_->mutex);
     std::vector<moved_owner> changed;
-    for (const auto& owner : std::exchange(place_->untold[this], {})) {
+    for (const auto& owner : std::exchange(place_->untold[this], {}).owners) {
       const auto found = place_->owners.find(owner);
       changed.push_back({owner,
                          found == place_->owners.end()

@@ -16,9 +16,11 @@ owner_name user_of(const owner_name& owner) {
 
 postgres_plan::postgres_plan(std::span<const store_change> changes,
                              postgres_known known,
-                             std::int64_t last_id)
+                             std::int64_t last_id,
+                             std::vector<owner_name> moved)
   : known_(std::move(known)),
-    last_id_(last_id) {
+    last_id_(last_id),
+    moved_(std::move(moved)) {
   for (const auto& change : changes) {
     switch (change.kind) {
     case change_kind::create:

@@ -53,10 +53,12 @@ struct planned_step {
 class postgres_plan {
 public:
   /// All that `changes` touch must be in `known`, and for each user that is
-  /// removed its sessions. `last_id` is the log's last. Views the changes.
+  /// removed its sessions. `last_id` is the log's last; `moved` have moved
+  /// whatever their revision. Views the changes.
   postgres_plan(std::span<const store_change> changes,
                 postgres_known known,
-                std::int64_t last_id);
+                std::int64_t last_id,
+                std::vector<owner_name> moved = {});
 
   const std::vector<owner_name>& moved() const noexcept { return moved_; }
 

@@ -218,11 +218,13 @@ postgres_writer::commit_locked(postgres_connection& connection,
   auto known = look_up(connection, changes, attempted);
   if (!known)
     return known.error();
-  const postgres_plan plan(changes, *std::move(known), last_id);
+  const postgres_plan plan(
+    changes, *std::move(known), last_id, removals_.touched_by(changes));
   if (!plan.moved().empty()) {
     connection.queue(roll_back);
     if (auto answers = connection.run(attempted, postgres_deadline); !answers)
       return answers.error();
+    removals_.tell(plan.moved());
     return commit_outcome{plan.moved()};
   }
   if (auto written = write(connection, plan, attempted); !written)
@@ -416,6 +418,7 @@ result<void> postgres_writer::catch_up(postgres_connection& connection,
     if (rows.is_null(i, 4)) {
       heads_.erase(owner);
       untold_[owner] = std::nullopt;
+      removals_.note(owner);
       continue;
     }
     const auto revision = static_cast<std::uint64_t>(rows.number(i, 4));
@@ -470,6 +473,7 @@ result<std::vector<moved_owner>> postgres_writer::changed_elsewhere() {
   std::vector<moved_owner> moved;
   for (const auto& [owner, revision] : std::exchange(untold_, {}))
     moved.push_back({owner, revision});
+  removals_.clear();
   return moved;
 }
 

@@ -7,6 +7,7 @@
 #include "troupe/stores/postgres_plan.hpp"
 #include "troupe/stores/postgres_pool.hpp"
 #include "troupe/stores/stored_event.hpp"
+#include "troupe/stores/untold_removals.hpp"
 
 #include <map>
 #include <optional>
@@ -64,6 +65,7 @@ private:
   std::int64_t seen_ = 0;
   /// Found out by commits, for the next `changed_elsewhere`.
   std::map<owner_name, std::optional<std::uint64_t>> untold_;
+  untold_removals removals_;
   // Kept for their memory.
   std::string buffer_;
   stored_event event_;

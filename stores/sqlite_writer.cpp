@@ -138,16 +138,17 @@ std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
 commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
   encode_all(changes);
   scopes_.shrink();
-  moved_.clear();
   written_.clear();
   sqlite_transaction writing(database_, sqlite_transaction::kind::write);
   catch_up();
   newest_ = shared_.tail.last();
+  moved_ = shared_.foreign.removals().touched_by(changes);
   for (std::size_t index = 0; index < changes.size(); ++index)
     judge(changes[index], texts_[index]);
   if (!moved_.empty()) {
     // It holds what the refused changes would have made.
     scopes_.forget_all();
+    shared_.foreign.removals().tell(moved_);
     return {std::move(moved_)};
   }
   const auto rows = std::ssize(written_);

@@ -71,7 +71,9 @@ struct store_change {
 struct commit_outcome {
   /// Empty: everything is written, and durable as far as the store promises.
   /// Otherwise nothing is written: these owners' scopes are at other revisions
-  /// than the changes build on, because another process has changed them.
+  /// than the changes build on, because another process has changed them. Or
+  /// one has removed them, which neither a commit nor `changed_elsewhere` has
+  /// told of before: what is there now is something else of that name.
   std::vector<owner_name> moved;
 };
 
@@ -159,8 +161,8 @@ public:
     = 0;
 
   /// The owners that others have changed since the last call, as far as known
-  /// without much ado; a store that nobody else can reach has none. `commit`
-  /// does not depend on it.
+  /// without much ado; a store that nobody else can reach has none. No commit
+  /// depends on it.
   virtual result<std::vector<moved_owner>> changed_elsewhere() = 0;
 
   /// The scope of an app or a user, or nothing if there is no such owner: it

@@ -335,6 +335,34 @@ BOOST_AUTO_TEST_CASE(a_session_created_or_deleted_elsewhere_is_so_here) {
   BOOST_TEST(other.state(here) == json({{"anew", true}}));
 }
 
+// The same revision by another history: what was decided on the old one is
+// decided again.
+BOOST_AUTO_TEST_CASE(a_session_made_again_elsewhere_is_another_one) {
+  const staged_place place;
+  stage one(place.options());
+  runtime_options beside;
+  beside.custom_store = make_memory_store(place.place);
+  stage other(std::move(beside));
+  one.open();
+  BOOST_TEST(one.append(here, change({{"n", 5}, {"user:n", 5}, {"old", true}}))
+             == "ok");
+  const auto seen = place.script->arrived.count();
+  place.script->hold();
+  answers<event_ptr> appended;
+  one.sessions().append_event(here, counting(), {}, appended.next());
+  // It has looked at what others have done by now.
+  place.script->arrived.await(seen + 1);
+  BOOST_TEST(other.sessions().remove_user("press", "ann").value());
+  other.open();
+  BOOST_TEST(other.append(here, change({{"n", 1}, {"user:n", 1}})) == "ok");
+  place.script->release();
+  BOOST_TEST(code_of(appended.await()[0]) == "ok");
+  BOOST_TEST(one.state(here) == json({{"n", 2}, {"user:n", 2}, {"app:n", 1}}));
+  BOOST_TEST(one.user_state() == json({{"n", 2}}));
+  BOOST_TEST(other.fetch(here).revision() == 2U);
+  BOOST_TEST(place.damage().empty());
+}
+
 BOOST_AUTO_TEST_CASE(what_stands_behind_a_removal_elsewhere_is_answered) {
   const staged_place place;
   stage one(place.options());

@@ -1,0 +1,31 @@
+#include "troupe/stores/untold_removals.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+std::vector<owner_name>
+untold_removals::touched_by(std::span<const store_change> changes) const {
+  std::vector<owner_name> touched;
+  if (names_.empty())
+    return touched;
+  const auto touch = [&](const owner_name& owner) {
+    if (names_.contains(owner)
+        && std::ranges::find(touched, owner) == touched.end())
+      touched.push_back(owner);
+  };
+  for (const auto& [kind, owner, said, session, user, app] : changes) {
+    if (session || !said)
+      touch(owner);
+    if (user)
+      touch({owner.app, owner.user});
+  }
+  return touched;
+}
+
+void untold_removals::tell(std::span<const owner_name> moved) {
+  for (const auto& owner : moved)
+    names_.erase(owner);
+}
+
+} // namespace troupe
