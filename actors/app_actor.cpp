@@ -36,6 +36,10 @@ bool app_actor::is_for_now(const letter& received) const noexcept {
 }
 
 void app_actor::handle(letter_ptr received) {
+  // It leaves behind the last letter at hand alone.
+  leaving_ = false;
+  if (received->kind != letter_kind::retire)
+    quiet_looks_ = 0;
   if (received->kind == letter_kind::user_climb)
     return judge(
       *judged_.emplace_back(take_as<user_climb>(std::move(received))));
@@ -120,6 +124,8 @@ void app_actor::judge(user_climb& next) {
 }
 
 void app_actor::settle() {
+  if (std::exchange(leaving_, false) && is_idle() && shared().apps.leave(*this))
+    return quit();
   if (judged_.empty())
     return;
   state_.install();
@@ -250,8 +256,24 @@ void app_actor::unpark(std::unique_ptr<letter_list> parked) {
 // -- leaving memory
 // ------------------------------------------------------------
 
+bool app_actor::is_idle() const noexcept {
+  return live() && users_.empty() && judged_.empty() && !is_loading();
+}
+
+// An app has no parent that could hold back what is sent to it meanwhile, so it
+// leaves when there is nobody to send anything.
+bool app_actor::is_unknown_elsewhere() const noexcept {
+  // The directory, the scheduler while this runs, and the store's queue.
+  const std::size_t own = live()->actor ? 3 : 2;
+  return ctrl()->strong_refs == own && !has_letters();
+}
+
 void app_actor::receive(const retire& wished) {
   switch (wished.at) {
+  case retire::step::suggested:
+    ++quiet_looks_;
+    leaving_ = wished.at_once || quiet_looks_ > retirement::looks_per_age;
+    return;
   case retire::step::asked: {
     const auto found = users_.find(wished.child);
     if (found == users_.end())

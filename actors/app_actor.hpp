@@ -25,6 +25,12 @@ public:
 
   caf::behavior make_behavior() override;
 
+  const std::string& app_name() const noexcept { return name_; }
+
+  /// Whether nobody else has a reference to it, and nothing has come in; to be
+  /// asked on its own thread, while nobody can get one.
+  bool is_unknown_elsewhere() const noexcept;
+
 protected:
   void handle(letter_ptr received) override;
   bool is_for_now(const letter& received) const noexcept override;
@@ -61,6 +67,7 @@ private:
   void receive_removed(std::unique_ptr<remove_user> removed);
   void receive(const retire& wished);
   void unpark(std::unique_ptr<letter_list> parked);
+  bool is_idle() const noexcept;
 
   void judge(user_climb& next);
 
@@ -69,6 +76,9 @@ private:
   std::unordered_map<std::string, child> users_;
   // Judged since the last answers went down.
   std::vector<std::unique_ptr<user_climb>> judged_;
+  // Suggestions to leave since the last other letter.
+  std::size_t quiet_looks_ = 0;
+  bool leaving_ = false;
 };
 
 } // namespace troupe::actors

@@ -34,9 +34,36 @@ caf::strong_actor_ptr app_directory::open(const std::shared_ptr<setup>& shared,
   if (closed_ || shared->closing)
     return nullptr;
   auto& known = apps_[app];
-  if (!known)
+  if (!known) {
     known = spawn_actor<app_actor>(shared->system, shared, app);
+    if (shared->store)
+      shared->retirement.note_apps(apps_.size());
+  }
   return known;
+}
+
+bool app_directory::leave(const app_actor& app) {
+  const std::lock_guard guard(mutex_);
+  if (!app.is_unknown_elsewhere())
+    return false;
+  apps_.erase(app.app_name());
+  return true;
+}
+
+// Told under the lock: who took references along would keep the apps.
+void app_directory::suggest_leaving(bool at_once) const {
+  const std::lock_guard guard(mutex_);
+  for (const auto& [name, app] : apps_) {
+    auto suggested
+      = std::make_unique<retire>(retire::step::suggested, std::string());
+    suggested->at_once = at_once;
+    as_inbox(app).tell(std::move(suggested));
+  }
+}
+
+std::size_t app_directory::size() const {
+  const std::lock_guard guard(mutex_);
+  return apps_.size();
 }
 
 std::vector<caf::strong_actor_ptr> app_directory::close() {

@@ -23,6 +23,7 @@
 
 namespace troupe::actors {
 
+class app_actor;
 class session_actor;
 struct setup;
 
@@ -36,6 +37,17 @@ public:
   /// The same, made when missing; null once closed.
   caf::strong_actor_ptr open(const std::shared_ptr<setup>& shared,
                              const std::string& app);
+
+  /// Takes an app out that wants to leave memory, unless it could still be sent
+  /// something: whoever does holds a reference, which only this directory
+  /// gives.
+  bool leave(const app_actor& app);
+
+  /// Suggests to all apps that they leave memory: those that are idle, or those
+  /// that have been so for long.
+  void suggest_leaving(bool at_once) const;
+
+  std::size_t size() const;
 
   /// Gives all of them away, and makes no more.
   std::vector<caf::strong_actor_ptr> close();

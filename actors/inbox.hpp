@@ -125,6 +125,11 @@ public:
       expected, nullptr, std::memory_order_acq_rel);
   }
 
+  /// Whether nothing has arrived since the actor, which is awake, last took.
+  bool empty() const noexcept {
+    return head_.load(std::memory_order_acquire) == awake_mark();
+  }
+
   /// Refuses everything from here on, and gives what is left.
   letter_list close() noexcept { return take_all(closed_mark()); }
 

@@ -62,6 +62,9 @@ protected:
   /// Called at the very end, behind all that was left behind.
   virtual void part() {}
 
+  /// Whether letters have come in behind those at hand.
+  bool has_letters() const noexcept { return !inbox_.empty(); }
+
   setup& shared() const noexcept { return *shared_; }
 
   const std::shared_ptr<setup>& share() const noexcept { return shared_; }

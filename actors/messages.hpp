@@ -471,6 +471,8 @@ struct retire : letter {
 
   const step at;
   const std::string child;
+  /// Suggested since there are too many, and not for age.
+  bool at_once = false;
   /// Of one that is gone: what it did not handle any more, for the one that
   /// takes its place.
   letter_list left;

@@ -23,6 +23,7 @@ void retirement::look_again_later() {
                                     if (!kept || kept->closing)
                                       return;
                                     kept->retirement.look_after_age();
+                                    kept->apps.suggest_leaving(false);
                                     kept->retirement.look_again_later();
                                   });
 }
@@ -40,12 +41,23 @@ void retirement::look_after_age() {
   suggest(oldest);
 }
 
-void retirement::note_entry() {
+// Some more than the limit, so that a look over all is worth it.
+bool retirement::is_too_many(std::size_t count) const {
   const auto most = shared_.options.live_sessions_max;
-  // Some more than that, so that a look over all is worth it.
-  if (shared_.directory.size() <= most + most / 8 || counting_.exchange(true))
-    return;
-  shared_.store->read([this](store&) { look_after_number(); });
+  return count > most + most / 8;
+}
+
+void retirement::note_entry() {
+  if (is_too_many(shared_.directory.size()) && !counting_.exchange(true))
+    shared_.store->read([this](store&) { look_after_number(); });
+}
+
+void retirement::note_apps(std::size_t count) {
+  if (is_too_many(count) && !counting_apps_.exchange(true))
+    shared_.store->read([this](store&) {
+      counting_apps_ = false;
+      shared_.apps.suggest_leaving(true);
+    });
 }
 
 void retirement::look_after_number() {

@@ -1,6 +1,7 @@
 // Keeps memory to what is in use: suggests to sessions that were not used for
-// long, or the longest when there are too many, that they leave it. Over a
-// store alone, which brings them back on demand.
+// long, or the longest when there are too many, that they leave it; users
+// follow their sessions, and apps of which nothing is in use. Over a store
+// alone, which brings them back on demand.
 
 #pragma once
 
@@ -28,9 +29,14 @@ public:
   /// A session has come into memory; looks after their number.
   void note_entry();
 
-private:
-  // An idle session leaves between one and one and a quarter of its age.
+  /// An app has, beside so many; looks after their number.
+  void note_apps(std::size_t count);
+
+  /// An idle owner leaves between one and one and a quarter of its age.
   static constexpr std::size_t looks_per_age = 4;
+
+private:
+  bool is_too_many(std::size_t count) const;
 
   void look_again_later();
   void look_after_age();
@@ -40,6 +46,7 @@ private:
 
   setup& shared_;
   std::atomic<bool> counting_{false};
+  std::atomic<bool> counting_apps_{false};
   std::mutex mutex_;
   std::deque<std::uint64_t> looks_; // The clock at the last looks after age.
 };

@@ -75,6 +75,7 @@ public:
   }
 
   tally arrived; ///< Commits that have come as far as the store.
+  tally scope_loads;
   tally session_loads;
   tally event_loads;
 
@@ -115,6 +116,7 @@ public:
 
   result<std::optional<stored_scope>>
   load_scope(const owner_name& owner) override {
+    script_->scope_loads.add();
     if (script_->loads_fail())
       return broken();
     return within_->load_scope(owner);

@@ -1,8 +1,8 @@
 // Owners over a store: what is acknowledged is durable, failures lose and
-// double nothing, others may write to the same place, and memory holds what is
-// in use.
+// double nothing, and others may write to the same place.
 
 #include "../random.hpp"
+#include "counting.hpp"
 #include "play.hpp"
 #include "staged_store.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -23,31 +23,6 @@ using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
 using step = store_script::step;
-
-namespace {
-
-const session_key here{"press", "ann", "s"};
-
-event counting(const std::string& id = {}) {
-  return operate({operation_on("n", "add", 1),
-                  operation_on("user:n", "add", 1),
-                  operation_on("app:n", "add", 1)},
-                 json::object(),
-                 id);
-}
-
-json counted(int n) {
-  return {{"n", n}, {"user:n", n}, {"app:n", n}};
-}
-
-std::vector<std::string> ids_of(const event_slice& events) {
-  std::vector<std::string> all;
-  for (const auto& said : events)
-    all.push_back(said.id);
-  return all;
-}
-
-} // namespace
 
 BOOST_AUTO_TEST_SUITE(stored)
 
@@ -430,186 +405,6 @@ BOOST_AUTO_TEST_CASE(four_runtimes_on_one_place_lose_nothing) {
                == static_cast<std::uint64_t>(runtimes) * 2 * each);
   }
   BOOST_TEST(place.damage().empty());
-}
-
-// -- memory
-// --------------------------------------------------------------------
-
-BOOST_AUTO_TEST_CASE(long_sessions_keep_their_newest_events_in_memory) {
-  const staged_place place;
-  auto options = place.options();
-  options.events_kept = 10;
-  options.remembered_ids = 300;
-  stage on(std::move(options));
-  on.open();
-  std::vector<std::string> ids;
-  for (int number = 0; number < 400; ++number) {
-    ids.push_back("e" + std::to_string(number));
-    BOOST_TEST_REQUIRE(on.append(here, change({{"a", number}}, ids.back()))
-                       == "ok");
-  }
-  const auto recent = on.sessions().get(here, {.num_recent_events = 5}).value();
-  BOOST_TEST(recent.events().size() == 5U);
-  BOOST_TEST(recent.revision() == 400U);
-  BOOST_TEST(place.script->event_loads.count() == 0U);
-  BOOST_TEST(ids_of(on.events(here)) == ids);
-  BOOST_TEST(place.script->event_loads.count() == 1U);
-  // An old event is still known by its id.
-  stage again(place.options());
-  BOOST_TEST(again.append(here, change({{"a", 150}}, "e150")) == "ok");
-  BOOST_TEST(again.append(here, change({{"a", 0}}, "e151")) == "conflict");
-  BOOST_TEST(again.append(here, change({{"a", 7}}, "e400")) == "ok");
-  BOOST_TEST(again.fetch(here).revision() == 401U);
-}
-
-BOOST_AUTO_TEST_CASE(a_run_sees_the_whole_history) {
-  const staged_place place;
-  {
-    stage on(place.options());
-    on.open();
-    for (int number = 0; number < 300; ++number)
-      BOOST_TEST_REQUIRE(on.append(here, counting()) == "ok");
-  }
-  auto options = place.options();
-  options.events_kept = 4;
-  stage on(std::move(options));
-  std::size_t seen = 0;
-  const auto count
-    = custom("count", [&seen](invocation_context& ctx) -> agent_run {
-        seen = ctx.events().size();
-        ctx.state().set("seen", seen);
-        co_await ctx.emit(text("done"));
-      });
-  auto run = on.runtime.run(count, here, "Go!");
-  BOOST_TEST(code_of(run.wait()) == "ok");
-  BOOST_TEST(seen == 301U);
-  BOOST_TEST(on.fetch(here).revision() == 302U);
-  BOOST_TEST(on.state(here)["seen"] == 301);
-}
-
-BOOST_AUTO_TEST_CASE(a_run_keeps_its_history_when_its_session_loads_again) {
-  const staged_place place;
-  auto options = place.options();
-  options.events_kept = 4;
-  stage on(std::move(options));
-  on.open();
-  for (int number = 0; number < 200; ++number)
-    BOOST_TEST_REQUIRE(on.append(here, counting()) == "ok");
-  std::vector<std::size_t> seen;
-  const auto count = custom("count", [&](invocation_context& ctx) -> agent_run {
-    seen.push_back(ctx.events().size());
-    co_await ctx.emit(text("one"));
-    // Fails for another caller, and makes the session load again.
-    place.script->next_commits({step::fail});
-    const auto lost
-      = co_await on.sessions().append_event_async(here, counting());
-    seen.push_back(lost ? 1 : 0);
-    co_await ctx.emit(text("two"));
-    seen.push_back(ctx.events().size());
-  });
-  BOOST_TEST(code_of(on.runtime.run(count, here, "Go!").wait()) == "ok");
-  BOOST_TEST(seen == std::vector<std::size_t>({201, 0, 203}),
-             boost::test_tools::per_element());
-}
-
-BOOST_AUTO_TEST_CASE(sessions_leave_memory_when_there_are_too_many) {
-  const staged_place place;
-  auto options = place.options();
-  options.live_sessions_max = 10;
-  stage on(std::move(options));
-  for (int number = 0; number < 100; ++number) {
-    const auto key = on.open("s" + std::to_string(number));
-    BOOST_TEST_REQUIRE(on.append(key, counting()) == "ok");
-  }
-  const auto before = place.script->session_loads.count();
-  for (int round = 0; round < 2; ++round)
-    for (int number = 0; number < 100; ++number)
-      BOOST_TEST_REQUIRE(
-        on.append({"press", "ann", "s" + std::to_string(number)}, counting())
-        == "ok");
-  // Each round had to bring back most of them.
-  BOOST_TEST(place.script->session_loads.count() - before > 100U);
-  BOOST_TEST(on.app_state() == json({{"n", 300}}));
-}
-
-BOOST_DATA_TEST_CASE(calls_keep_their_order_while_sessions_come_and_go,
-                     data::xrange(10),
-                     seed) {
-  const staged_place place;
-  constexpr std::size_t sessions = 6;
-  {
-    stage first(place.options());
-    for (std::size_t index = 0; index < sessions; ++index)
-      first.open("s" + std::to_string(index));
-  }
-  auto options = place.options();
-  options.live_sessions_max = 1;
-  stage on(std::move(options));
-  on_threads(3, [&](std::size_t thread) {
-    random_source random(static_cast<std::uint64_t>(seed) * 3 + thread);
-    answers<event_ptr> appended;
-    for (int number = 0; number < 200; ++number) {
-      const auto id = "s" + std::to_string(random.below(sessions));
-      auto said = random.one_in(2) ? counting() : change({{"last", number}});
-      said.id = std::to_string(thread) + "-" + std::to_string(number);
-      on.sessions().append_event(
-        {"press", "ann", id}, std::move(said), {}, appended.next());
-      // So that sessions have time to leave now and then.
-      if (random.one_in(20))
-        appended.await();
-    }
-    for (const auto& each : appended.await())
-      each.value();
-  });
-  for (std::size_t index = 0; index < sessions; ++index) {
-    std::map<char, int> newest;
-    for (const auto& id :
-         ids_of(on.events({"press", "ann", "s" + std::to_string(index)}))) {
-      const int number = std::stoi(id.substr(2));
-      BOOST_TEST(newest.emplace(id[0], -1).first->second < number);
-      newest[id[0]] = number;
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(idle_sessions_leave_memory_after_a_while) {
-  const staged_place place;
-  auto time = std::make_shared<simulated_environment>(1);
-  auto options = place.options();
-  options.environment = time;
-  options.session_idle_max = 4min;
-  stage on(std::move(options));
-  on.open();
-  on.open("t");
-  const auto loads = [&place] { return place.script->session_loads.count(); };
-  auto before = loads();
-  for (int minute = 0; minute < 10; ++minute) {
-    time->advance(1min);
-    BOOST_TEST_REQUIRE(on.append(here, counting()) == "ok");
-  }
-  // The one in use stayed.
-  BOOST_TEST(loads() == before);
-  BOOST_TEST(on.fetch({"press", "ann", "t"}).revision() == 0U);
-  BOOST_TEST(loads() == before + 1);
-}
-
-BOOST_AUTO_TEST_CASE(asking_for_what_is_not_there_leaves_nothing_behind) {
-  const staged_place place;
-  stage on(place.options());
-  for (int number = 0; number < 50; ++number) {
-    const session_key unknown{
-      "press", "u" + std::to_string(number), std::to_string(number)};
-    BOOST_TEST(code_of(on.sessions().get(unknown)) == "not_found");
-    BOOST_TEST(on.append(unknown, counting()) == "not_found");
-    BOOST_TEST(!on.sessions().remove(unknown).value());
-    BOOST_TEST(!on.sessions().remove_user("press", unknown.user).value());
-    BOOST_TEST(on.user_state(unknown.user) == json::object());
-    const auto idle
-      = custom("idle", [](invocation_context&) -> agent_run { co_return; });
-    BOOST_TEST(code_of(on.runtime.run(idle, unknown, "Go!").wait())
-               == "not_found");
-  }
-  BOOST_TEST(on.rows().empty());
 }
 
 // -- removing, listing
