@@ -49,9 +49,11 @@ owner_actor::owner_actor(caf::actor_config& config,
                          std::shared_ptr<setup> shared,
                          owner_name name)
   : inbox_actor(config, std::move(shared)),
-    live_(this->shared().store
-            ? std::make_shared<live_owner>(live_owner{std::move(name), {}})
-            : nullptr) {}
+    at_store_(this->shared().store ? std::make_unique<store_part>() : nullptr) {
+  if (at_store_)
+    at_store_->live
+      = std::make_shared<live_owner>(live_owner{std::move(name), {}});
+}
 
 // -- loading
 // -------------------------------------------------------------------
@@ -61,49 +63,51 @@ void owner_actor::receive(letter_ptr received) {
   case letter_kind::load:
     return finish_load(take_as<load>(std::move(received)));
   case letter_kind::reload:
-    stale_ = true;
+    at_store_->is_stale = true;
     return;
   default:
     if (is_waiting() && !is_for_now(*received))
-      parked_.push_back(std::move(received));
+      at_store_->parked.push_back(std::move(received));
     else
       handle(std::move(received));
   }
 }
 
 void owner_actor::start_load() {
-  if (!live_->actor)
-    live_->actor = caf::actor_cast<caf::strong_actor_ptr>(this);
-  loading_ = true;
+  auto& owned = *at_store_->live;
+  if (!owned.actor)
+    owned.actor = caf::actor_cast<caf::strong_actor_ptr>(this);
+  at_store_->is_loading = true;
   // Behind everything that this owner has decided: what is told stale from
   // here on is so again.
-  stale_ = false;
-  loaded_ = false;
+  at_store_->is_stale = false;
+  at_store_->is_loaded = false;
   auto wanted = std::make_unique<load>();
-  wanted->owner = live_;
+  wanted->owner = at_store_->live;
   wanted->options = what_to_load();
   shared().store->push(std::move(wanted));
 }
 
 void owner_actor::finish_load(std::unique_ptr<load> loaded) {
-  loading_ = false;
+  at_store_->is_loading = false;
   if (!loaded->scope || !loaded->session) {
     const auto why
       = loaded->scope ? loaded->session.error() : loaded->scope.error();
     refuse_waiting(why);
-    for (auto waiting = std::exchange(parked_, letter_list());
+    for (auto waiting = std::exchange(at_store_->parked, letter_list());
          !waiting.empty();)
       refuse(waiting.pop_front(), why);
     return;
   }
-  loaded_ = true;
-  generation_ = loaded->generation;
+  at_store_->is_loaded = true;
+  at_store_->generation = loaded->generation;
   install(*loaded);
   handle_parked();
 }
 
 void owner_actor::handle_parked() {
-  for (auto waiting = std::exchange(parked_, letter_list()); !waiting.empty();)
+  for (auto waiting = std::exchange(at_store_->parked, letter_list());
+       !waiting.empty();)
     receive(waiting.pop_front());
 }
 
@@ -114,7 +118,8 @@ void owner_actor::refuse(letter_ptr received, const error& why) {
 void owner_actor::rest() {
   settle();
   // Loaded on demand: when a load has failed, the next letter tries again.
-  if (is_waiting() && !loading_ && (stale_ || !parked_.empty()) && can_load())
+  if (is_waiting() && !at_store_->is_loading
+      && (at_store_->is_stale || !at_store_->parked.empty()) && can_load())
     start_load();
   send_answers();
 }
@@ -130,7 +135,7 @@ void owner_actor::confirm(std::unique_ptr<call> held,
                           live_owners owners,
                           std::array<std::uint64_t, 3> generations,
                           owner_actor& app) {
-  if (!live_)
+  if (!at_store_)
     return answer(std::move(held));
   auto waiting = std::make_unique<struct confirm>();
   waiting->owners = std::move(owners);
@@ -142,13 +147,15 @@ void owner_actor::confirm(std::unique_ptr<call> held,
 
 void owner_actor::let_go() {
   release();
-  const auto why = closed_reason();
-  while (!parked_.empty())
-    parked_.pop_front()->fail(why);
-  if (live_ && live_->actor) {
-    auto left = std::make_unique<struct leave>();
-    left->owner = live_;
-    shared().store->push(std::move(left));
+  if (at_store_) {
+    const auto why = closed_reason();
+    while (!at_store_->parked.empty())
+      at_store_->parked.pop_front()->fail(why);
+    if (at_store_->live->actor) {
+      auto left = std::make_unique<struct leave>();
+      left->owner = at_store_->live;
+      shared().store->push(std::move(left));
+    }
   }
   send_answers();
 }

@@ -19,7 +19,10 @@ public:
               owner_name name);
 
   /// What the store's queue knows of this owner; null without a store.
-  const std::shared_ptr<live_owner>& live() const noexcept { return live_; }
+  const std::shared_ptr<live_owner>& live() const noexcept {
+    static const std::shared_ptr<live_owner> none;
+    return at_store_ ? at_store_->live : none;
+  }
 
 protected:
   // -- letters
@@ -48,7 +51,9 @@ protected:
 
   /// Whether the owner has to wait until it is loaded, or loaded again, before
   /// it decides anything. Never without a store.
-  bool is_waiting() const noexcept { return live_ && (!loaded_ || stale_); }
+  bool is_waiting() const noexcept {
+    return at_store_ && (!at_store_->is_loaded || at_store_->is_stale);
+  }
 
   /// Whether nothing is under way that was decided on what is in memory.
   virtual bool can_load() const noexcept = 0;
@@ -63,13 +68,17 @@ protected:
 
   /// What goes down: the keys, and what they are based on.
   root root_of(const scope_state& state) const {
-    return {state.keys(), generation_};
+    return {state.keys(), generation()};
   }
 
-  std::uint64_t generation() const noexcept { return generation_; }
+  std::uint64_t generation() const noexcept {
+    return at_store_ ? at_store_->generation : 0;
+  }
 
   /// Whether letters wait for a load, or a load is under way.
-  bool is_loading() const noexcept { return loading_ || !parked_.empty(); }
+  bool is_loading() const noexcept {
+    return at_store_ && (at_store_->is_loading || !at_store_->parked.empty());
+  }
 
   // -- answers
   // -----------------------------------------------------------------
@@ -108,15 +117,21 @@ private:
   void handle_parked();
   void send_answers();
 
-  letter_list answered_;
+  // What an owner over a store has besides: without one it would cost each
+  // session memory.
+  struct store_part {
+    std::shared_ptr<live_owner> live;
+    bool is_loaded = false;
+    bool is_loading = false;
+    // What was loaded is out of date.
+    bool is_stale = false;
+    std::uint64_t generation = 0;
+    // What waits for a load.
+    letter_list parked;
+  };
 
-  const std::shared_ptr<live_owner> live_;
-  bool loaded_ = false;
-  bool loading_ = false;
-  // What was loaded is out of date.
-  bool stale_ = false;
-  std::uint64_t generation_ = 0;
-  letter_list parked_;
+  letter_list answered_;
+  const std::unique_ptr<store_part> at_store_;
 };
 
 /// Takes a letter as what its kind says it is.

@@ -36,6 +36,10 @@ session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept {
   return static_cast<session_actor&>(*actor->get());
 }
 
+user_actor& session_actor::parent() const noexcept {
+  return static_cast<user_actor&>(*kept_user_->get());
+}
+
 session_actor::session_actor(caf::actor_config& config,
                              std::shared_ptr<setup> shared,
                              user_actor& user,
@@ -43,7 +47,6 @@ session_actor::session_actor(caf::actor_config& config,
                              std::string id)
   : owner_actor(config, shared, name_of(*shared, *names, id)),
     kept_user_(caf::actor_cast<caf::strong_actor_ptr>(&user)),
-    user_(user),
     names_(std::move(names)),
     id_(std::move(id)),
     stored_(shared->store ? std::make_unique<store_side>() : nullptr) {}
@@ -71,7 +74,7 @@ void session_actor::leave(std::size_t bytes) noexcept {
 }
 
 void session_actor::ask_app(letter_ptr wanted) {
-  user_.ask_app(std::move(wanted));
+  parent().ask_app(std::move(wanted));
 }
 
 caf::behavior session_actor::make_behavior() {
@@ -203,7 +206,7 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
   if (!created_) {
     wanted->outcome = unknown_session(wanted->key);
     return confirm(
-      std::move(wanted), owners(false, false), {generation()}, user_.app());
+      std::move(wanted), owners(false, false), {generation()}, parent().app());
   }
   const auto count
     = std::min<std::uint64_t>(wanted->options.num_recent_events.value_or(
@@ -227,7 +230,7 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
   confirm(std::move(wanted),
           owners(true, true),
           {generation(), seen_user_.generation, seen_app_.generation},
-          user_.app());
+          parent().app());
 }
 
 void session_actor::receive(std::unique_ptr<list> wanted) {
@@ -303,7 +306,7 @@ void session_actor::start_batch() {
     up->decided = std::make_unique<struct commit>();
     stored_->reserved = up->decided.get();
   }
-  user_.tell(std::move(up));
+  parent().tell(std::move(up));
 }
 
 result<void> session_actor::check_existence(const append& next) const {
@@ -558,7 +561,7 @@ bool session_actor::start_remove() {
   }
   if (!created_) {
     removal->outcome = false;
-    user_.tell(std::move(removal));
+    parent().tell(std::move(removal));
     return true;
   }
   stored_->removing = true;
@@ -582,7 +585,7 @@ void session_actor::finish_remove(std::unique_ptr<remove> removal) {
   cancel_runs();
   removal->outcome = true;
   removal->gone = true;
-  user_.tell(std::move(removal));
+  parent().tell(std::move(removal));
 }
 
 void session_actor::cancel_runs() {

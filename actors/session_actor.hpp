@@ -128,6 +128,7 @@ private:
 
   // The owners above send their roots in order, so what comes later is newer.
   void see(root user, root app);
+  user_actor& parent() const noexcept;
   state_snapshot snapshot() const;
 
   // Who sits at this session's runs; most sessions have none.
@@ -163,7 +164,6 @@ private:
 
   // Both let go of each other at the end of the user.
   const caf::strong_actor_ptr kept_user_;
-  user_actor& user_;
   const std::shared_ptr<const user_names> names_;
   const std::string id_;
 
@@ -184,7 +184,7 @@ private:
   bool climbing_ = false;
   // Until the creation is committed, look-ups wait.
   bool created_ = false;
-  std::size_t creations_ = 0;
+  std::uint32_t creations_ = 0;
   letter_list early_;
 
   std::unique_ptr<run_desk> desk_;

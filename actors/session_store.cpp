@@ -28,8 +28,9 @@ bool is_refused(const append& letter) {
 live_owners session_actor::owners(bool user, bool app) const {
   if (!stored_)
     return {};
-  return {
-    live(), user ? user_.live() : nullptr, app ? user_.app().live() : nullptr};
+  return {live(),
+          user ? parent().live() : nullptr,
+          app ? parent().app().live() : nullptr};
 }
 
 store_change session_actor::change_of(const append& decided,
@@ -77,8 +78,8 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   if (shows)
     decided.view = look();
   if (shows || creates) {
-    decided.seen_user = user_.live();
-    decided.seen_app = user_.app().live();
+    decided.seen_user = parent().live();
+    decided.seen_app = parent().app().live();
     decided.view.user_generation = seen_user_.generation;
     decided.view.app_generation = seen_app_.generation;
   }
@@ -119,7 +120,7 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
         finish_remove(std::move(removal));
       } else {
         removal->outcome = answered->why;
-        user_.tell(std::move(removal));
+        parent().tell(std::move(removal));
       }
       continue;
     }
@@ -237,7 +238,7 @@ void session_actor::refuse(letter_ptr received, const error& why) {
     if (removal->for_user_removal)
       return finish_remove(std::move(removal));
     removal->outcome = why;
-    return user_.tell(std::move(removal));
+    return parent().tell(std::move(removal));
   }
   default:
     break;
@@ -337,16 +338,17 @@ void session_actor::receive(const retire& wished) {
   switch (wished.at) {
   case retire::step::suggested:
     if (is_idle() && !std::exchange(stored_->asked_to_retire, true))
-      user_.tell(std::make_unique<retire>(retire::step::asked, id_));
+      parent().tell(std::make_unique<retire>(retire::step::asked, id_));
     return;
   case retire::step::granted:
     stored_->asked_to_retire = false;
     if (!is_idle()) {
-      user_.tell(std::make_unique<retire>(retire::step::stayed, id_));
+      parent().tell(std::make_unique<retire>(retire::step::stayed, id_));
       return;
     }
     shared().directory.remove(*this);
-    stored_->successor = caf::actor_cast<caf::strong_actor_ptr>(&user_.app());
+    stored_->successor
+      = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
     return quit();
   case retire::step::kept:
     stored_->asked_to_retire = false;
@@ -368,7 +370,7 @@ void session_actor::part() {
     return;
   auto gone = std::make_unique<retire>(retire::step::gone, id_);
   gone->left = std::exchange(stored_->left, letter_list());
-  user_.tell(std::move(gone));
+  parent().tell(std::move(gone));
 }
 
 // What was told to a session that has left goes to the one that takes its
