@@ -229,8 +229,12 @@ BOOST_FIXTURE_TEST_CASE(a_failing_model_ends_the_run, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_missing_template_key_is_named, folder) {
-  const auto done = run_program(
-    {"run", agent("teller", "instruction: '{topic}'\n"), "--input", "a"});
+  const auto done = run_program({"run",
+                                 "--store",
+                                 "memory:",
+                                 agent("teller", "instruction: '{topic}'\n"),
+                                 "--input",
+                                 "a"});
   BOOST_TEST(done.code == 1);
   BOOST_TEST(reason(done).starts_with("error: template_error: "), done.errors);
   BOOST_TEST(contains(reason(done), "topic"));
