@@ -14,19 +14,6 @@ const owner_name session = owner_of(key);
 const owner_name user{"press", "ann"};
 const owner_name app{"press"};
 
-json scope_of(run& on, const owner_name& owner) {
-  return shown(on.kept().load_scope(owner).value());
-}
-
-json session_of(run& on, const session_key& of) {
-  return shown(
-    on.kept().load_session(of, {.events_max = all, .ids_max = all}).value());
-}
-
-json made_scope(const json& keys, std::uint64_t revision) {
-  return {{"keys", keys}, {"revision", revision}};
-}
-
 void an_empty_place_holds_nothing(run& on) {
   on.expect_same("app", scope_of(on, app), nullptr);
   on.expect_same("user", scope_of(on, user), nullptr);

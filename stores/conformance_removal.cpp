@@ -11,19 +11,6 @@ const session_key other{"press", "ann", "s2"};
 const owner_name user{"press", "ann"};
 const owner_name app{"press"};
 
-json scope_of(run& on, const owner_name& owner) {
-  return shown(on.kept().load_scope(owner).value());
-}
-
-json session_of(run& on, const session_key& of) {
-  return shown(
-    on.kept().load_session(of, {.events_max = all, .ids_max = all}).value());
-}
-
-json made_scope(const json& keys, std::uint64_t revision) {
-  return {{"keys", keys}, {"revision", revision}};
-}
-
 void what_a_removed_session_did_to_user_and_app_stays(run& on) {
   change_maker make;
   on.commit({make.create(key, {{"user:created", 1}}),

@@ -210,6 +210,10 @@ json shown(const std::vector<owner_name>& owners) {
   return list;
 }
 
+json made_scope(const json& keys, std::uint64_t revision) {
+  return {{"keys", keys}, {"revision", revision}};
+}
+
 json ids_of(const std::vector<event_ptr>& events) {
   auto list = json::array();
   for (const auto& said : events)
@@ -294,6 +298,15 @@ bool run::is_well() {
 
 std::vector<std::string> run::failures() && {
   return std::move(failures_);
+}
+
+json scope_of(run& on, const owner_name& owner) {
+  return shown(on.kept().load_scope(owner).value());
+}
+
+json session_of(run& on, const session_key& key) {
+  return shown(
+    on.kept().load_session(key, {.events_max = all, .ids_max = all}).value());
 }
 
 conformance_check make_check(std::string name,

@@ -73,6 +73,9 @@ row_query query_of(std::string app, std::size_t limit = 100);
 /// The ids of `events`.
 json ids_of(const std::vector<event_ptr>& events);
 
+/// A scope as `shown`.
+json made_scope(const json& keys, std::uint64_t revision);
+
 // -- one run of a check ----
 
 class run {
@@ -118,6 +121,12 @@ private:
   std::mutex mutex_;
   std::vector<std::string> failures_;
 };
+
+/// A scope of the first store, whole.
+json scope_of(run& on, const owner_name& owner);
+
+/// A session of it, with all of its events.
+json session_of(run& on, const session_key& key);
 
 /// A check that runs `body` on a place of its own.
 conformance_check make_check(std::string name,

@@ -1,6 +1,7 @@
 #include "troupe/stores/postgres_folder.hpp"
 
 #include "troupe/core/value.hpp"
+#include "troupe/stores/postgres_transaction.hpp"
 #include "troupe/stores/stored_event.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +21,8 @@ namespace troupe {
 
 namespace {
 
+namespace transaction = postgres_transaction;
+
 using namespace std::chrono_literals;
 
 constexpr std::string_view folding = "fold the store's log into its state";
@@ -32,12 +35,6 @@ constexpr std::size_t rows_max = 131'072;
 // Rows of one transaction.
 constexpr std::int64_t rows_at_once = 65'536;
 
-constexpr postgres_statement begin
-  = {"begin", "BEGIN ISOLATION LEVEL READ COMMITTED"};
-constexpr postgres_statement commit = {"commit", "COMMIT"};
-constexpr postgres_statement roll_back = {"roll_back", "ROLLBACK"};
-constexpr postgres_statement take_lock
-  = {"take_lock", "SELECT pg_advisory_xact_lock($1::bigint)"};
 // Nothing is lost with it that the log does not have.
 constexpr postgres_statement need_no_sync
   = {"need_no_sync", "SELECT set_config('synchronous_commit', 'off', true)"};
@@ -209,13 +206,13 @@ result<void> queue_fold(postgres_connection& connection,
 result<bool> fold_some(postgres_connection& connection,
                        std::int64_t lock,
                        std::optional<std::int64_t>& goal) {
-  connection.queue(begin);
+  connection.queue(transaction::begin);
   connection.queue(
     allow_long,
     postgres_parameters().add(
       std::int64_t{std::chrono::milliseconds(postgres_long_deadline).count()}));
   connection.queue(need_no_sync);
-  connection.queue(take_lock, postgres_parameters().add(lock));
+  connection.queue(transaction::take_lock, postgres_parameters().add(lock));
   connection.queue(find_bounds, postgres_parameters().add(rows_at_once));
   auto answers = connection.run(folding, postgres_long_deadline);
   if (!answers)
@@ -226,7 +223,7 @@ result<bool> fold_some(postgres_connection& connection,
   if (!goal)
     goal = bounds.number(0, 2);
   if (first >= last) {
-    connection.queue(roll_back);
+    connection.queue(transaction::roll_back);
   } else {
     connection.queue(read_log, postgres_parameters().add(first).add(last));
     answers = connection.run(folding, postgres_long_deadline);
@@ -236,7 +233,7 @@ result<bool> fold_some(postgres_connection& connection,
       return queued.error();
     connection.queue(forget_removals, postgres_parameters().add(last));
     connection.queue(move_on, postgres_parameters().add(last));
-    connection.queue(commit);
+    connection.queue(transaction::commit);
   }
   answers = connection.run(folding, postgres_long_deadline);
   if (!answers)

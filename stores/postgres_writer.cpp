@@ -2,6 +2,7 @@
 
 #include "troupe/stores/postgres_event.hpp"
 #include "troupe/stores/postgres_removal.hpp"
+#include "troupe/stores/postgres_transaction.hpp"
 
 #include <fmt/format.h>
 
@@ -13,19 +14,14 @@ namespace troupe {
 
 namespace {
 
+namespace transaction = postgres_transaction;
+
 using postgres_binary::append_int16;
 using postgres_binary::append_int32;
 using postgres_binary::append_int64;
 
 // What the server reads while the next part is made.
 constexpr std::size_t copied_at_once = std::size_t{32} * 1024;
-
-constexpr postgres_statement begin
-  = {"begin", "BEGIN ISOLATION LEVEL READ COMMITTED"};
-constexpr postgres_statement commit_all = {"commit", "COMMIT"};
-constexpr postgres_statement roll_back = {"roll_back", "ROLLBACK"};
-constexpr postgres_statement take_lock
-  = {"take_lock", "SELECT pg_advisory_xact_lock($1::bigint)"};
 
 // The newest row of the log is never deleted, so this never goes back.
 constexpr postgres_statement find_last
@@ -195,8 +191,8 @@ postgres_writer::commit(std::span<const store_change> changes) {
 
 result<std::int64_t> postgres_writer::lock(postgres_connection& connection,
                                            std::string_view attempted) {
-  connection.queue(begin);
-  connection.queue(take_lock,
+  connection.queue(transaction::begin);
+  connection.queue(transaction::take_lock,
                    postgres_parameters().add(pool_.setup().commit_lock));
   connection.queue(find_last);
   auto answers = connection.run(attempted, postgres_deadline);
@@ -221,7 +217,7 @@ postgres_writer::commit_locked(postgres_connection& connection,
   const postgres_plan plan(
     changes, *std::move(known), last_id, removals_.touched_by(changes));
   if (!plan.moved().empty()) {
-    connection.queue(roll_back);
+    connection.queue(transaction::roll_back);
     if (auto answers = connection.run(attempted, postgres_deadline); !answers)
       return answers.error();
     removals_.tell(plan.moved());
@@ -314,7 +310,7 @@ result<void> postgres_writer::write(postgres_connection& connection,
         return copied;
     }
     if (!step.removals.empty())
-      connection.queue(take_lock,
+      connection.queue(transaction::take_lock,
                        postgres_parameters().add(pool_.setup().fold_lock));
     for (const auto& removal : step.removals)
       if (auto removed
@@ -324,7 +320,7 @@ result<void> postgres_writer::write(postgres_connection& connection,
   }
   if (is_committed)
     return {};
-  connection.queue(commit_all);
+  connection.queue(transaction::commit);
   if (auto answers = connection.run(attempted, postgres_deadline); !answers)
     return answers.error();
   return {};
