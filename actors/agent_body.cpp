@@ -1,5 +1,7 @@
 #include "troupe/actors/agent_body.hpp"
 
+#include "troupe/actors/callbacks.hpp"
+#include "troupe/actors/llm_body.hpp"
 #include "troupe/agents/llm_turn.hpp"
 
 #include <fmt/format.h>
@@ -74,69 +76,6 @@ void check_stack(const lane_actor& lane,
                             depth_max));
 }
 
-std::vector<tool_declaration> declare(const std::vector<tool>& tools) {
-  std::vector<tool_declaration> declared;
-  declared.reserve(tools.size());
-  for (const auto& known : tools)
-    declared.push_back({known.name(), known.description(), known.parameters()});
-  return declared;
-}
-
-std::vector<tool_call> calls_of(const event& said,
-                                const std::vector<tool>& tools) {
-  std::vector<tool_call> calls;
-  for (const auto& element : said.content.parts) {
-    const auto* wanted = element.call();
-    if (wanted == nullptr)
-      continue;
-    auto& added = calls.emplace_back();
-    added.call = *wanted;
-    const auto found = std::ranges::find(tools, wanted->name, &tool::name);
-    if (found != tools.end()) {
-      added.which = &*found;
-      continue;
-    }
-    std::vector<std::string> names;
-    for (const auto& known : tools)
-      names.push_back(known.name());
-    added.outcome
-      = error(errc::not_found,
-              fmt::format("there is no tool '{}'; the tools are: {}",
-                          wanted->name,
-                          fmt::join(names, ", ")));
-  }
-  return calls;
-}
-
-task<> run_llm(invocation_context& context, const llm_options& options) {
-  for (;;) {
-    context.renew();
-    auto instruction = resolve_instruction(options.instruction, context);
-    if (!instruction)
-      throw instruction.error();
-    model_request request;
-    request.agent = options.name;
-    request.system_instruction = std::move(*instruction);
-    request.contents = visible_contents(context.events(),
-                                        options.name,
-                                        context.branch(),
-                                        options.include_contents);
-    request.tools = declare(options.tools);
-    auto response = co_await context.ask(options.model, std::move(request));
-    auto said = make_response_event(
-      options, std::move(response), *context.lane().facts().environment);
-    const auto stored = co_await context.emit(std::move(said));
-    auto calls = calls_of(*stored, options.tools);
-    if (calls.empty())
-      co_return;
-    auto answered = co_await context.call(std::move(calls));
-    const auto told
-      = co_await context.emit(make_tool_event(std::move(answered)));
-    if (is_final(*told))
-      co_return;
-  }
-}
-
 task<> run_sequence(invocation_context& context, const agent& which) {
   for (const auto& next : which.sub_agents())
     co_await context.run(next);
@@ -179,14 +118,35 @@ run_body(lane_actor& lane, invocation_context& context, const agent& which) {
   const auto& kind = which.kind();
   if (const auto* llm = std::get_if<llm_options>(&kind))
     co_await run_llm(context, *llm);
-  else if (std::holds_alternative<agent::sequence>(kind))
+  else if (std::holds_alternative<sequential_options>(kind))
     co_await run_sequence(context, which);
   else if (const auto* lanes = std::get_if<parallel_options>(&kind))
     co_await run_lanes(lane, context, which, *lanes);
   else if (const auto* loop = std::get_if<loop_options>(&kind))
     co_await run_loop(lane, context, which, *loop);
   else
-    co_await std::get<agent::custom>(kind).run(context);
+    co_await std::get<custom_options>(kind).run(context);
+}
+
+// Says what a callback says in the agent's place, or what it only wrote.
+// Whether one has answered.
+task<bool> call_back(invocation_context& context,
+                     const agent& which,
+                     const std::vector<agent_callback>& callbacks,
+                     std::string_view place) {
+  auto answer = co_await first_answer(
+    callbacks, place, context, static_cast<callback_context&>(context));
+  if (!answer) {
+    co_await context.emit_leftovers();
+    co_return false;
+  }
+  model_response response(std::move(*answer));
+  const auto* options = std::get_if<llm_options>(&which.kind());
+  auto said = make_response_event(options != nullptr ? *options : llm_options(),
+                                  std::move(response),
+                                  *context.lane().facts().environment);
+  co_await context.emit(std::move(said));
+  co_return true;
 }
 
 // Tells the observer of the run that an agent starts and, however it ends, that
@@ -221,9 +181,15 @@ task<bool> run_agent(lane_actor& lane,
                      std::string branch) {
   check_stack(lane, caller, which);
   const announcement announced(lane.shared_run()->options, which.name());
-  invocation_context context(lane, which.name(), std::move(branch), caller);
-  co_await run_body(lane, context, which);
-  co_await context.emit_leftovers();
+  invocation_context context(
+    lane, which, which.name(), std::move(branch), caller);
+  const bool is_answered
+    = co_await call_back(context, which, which.before_agent(), "before_agent");
+  if (!is_answered) {
+    co_await run_body(lane, context, which);
+    co_await context.emit_leftovers();
+    co_await call_back(context, which, which.after_agent(), "after_agent");
+  }
   co_return context.has_escalated();
 }
 

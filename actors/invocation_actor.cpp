@@ -2,12 +2,22 @@
 
 #include "troupe/actors/append_letter.hpp"
 #include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/tool_job.hpp"
 
 #include <fmt/format.h>
 
 namespace troupe::actors {
 
 namespace {
+
+std::vector<std::string> tools_left_behind(const run_shared& run) {
+  std::vector<std::string> names;
+  const std::lock_guard guard(run.mutex);
+  for (const auto& each : run.abandoned)
+    if (each->is_running())
+      names.push_back(each->which().name());
+  return names;
+}
 
 delta share_of(const delta& whole, scope where) {
   auto owned = whole;
@@ -79,14 +89,12 @@ void invocation_actor::finish(result<bool> outcome) {
 
 void invocation_actor::end(result<void> outcome) {
   leave_session();
-  {
-    const std::lock_guard guard(run_->mutex);
-    if (!run_->abandoned.empty() && !outcome)
+  if (!outcome)
+    if (const auto left = tools_left_behind(*run_); !left.empty())
       outcome = error(outcome.error().code(),
                       fmt::format("{} (abandoned tools that did not stop: {})",
                                   outcome.error().message(),
-                                  fmt::join(run_->abandoned, ", ")));
-  }
+                                  fmt::join(left, ", ")));
   run_->shared->runs.leave(0);
   run_->control->end(std::move(outcome));
   quit();

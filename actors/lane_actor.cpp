@@ -297,21 +297,16 @@ void lane_actor::call(tool_turn& request) {
   const auto staged = std::make_shared<staged_deltas>();
   const auto newest = view().state;
   for (auto& each : request.calls) {
-    auto job = std::make_shared<tool_job>();
-    tools_.push_back(job);
-    job->finished = each.which == nullptr;
-    if (job->finished)
+    auto& job = tools_.emplace_back();
+    if (each.which == nullptr)
       continue;
-    job->run = run_;
-    job->staged = staged;
-    job->which = *each.which;
-    job->call = each.call;
-    job->context = std::make_unique<tool_context>(
-      run_->facts,
-      request.agent,
-      state(newest, run_->facts.limits, staged),
-      each.call.id,
-      stop());
+    job = std::make_shared<tool_job>(run_,
+                                     *request.owner,
+                                     *each.which,
+                                     each.call,
+                                     staged,
+                                     state(newest, run_->facts.limits, staged),
+                                     stop());
     ++tools_left_;
   }
   if (tools_left_ == 0) {
@@ -319,25 +314,70 @@ void lane_actor::call(tool_turn& request) {
     waits_ = false;
     return post(request.waiting);
   }
-  for (std::size_t index = 0; index < tools_.size(); ++index) {
-    if (tools_[index]->finished)
-      continue;
-    auto arrive = std::make_shared<wait_answer>(*this, *wait, nullptr);
-    run_->shared->tools.post([arrive, index, job = tools_[index]] {
-      job->work();
-      arrive->with_lane([&](lane_actor& lane) {
-        (*arrive)([&lane, index, job] { lane.receive_tool(index, *job); });
-      });
-    });
-  }
+  // Kept here: the first may be through before the last is on its way.
+  const auto started = tools_;
+  for (std::size_t index = 0; index < started.size(); ++index)
+    if (started[index])
+      start_tool(index, *started[index], *wait);
 }
 
-void lane_actor::receive_tool(std::size_t index, tool_job& finished) {
+void lane_actor::start_tool(std::size_t index,
+                            tool_job& job,
+                            std::uint64_t wait) {
+  auto arrive = std::make_shared<wait_answer>(*this, wait, nullptr);
+  job.on_end = [arrive, index](const std::shared_ptr<tool_job>& ended) {
+    arrive->with_lane([&](lane_actor& lane) {
+      (*arrive)([&lane, index, ended] { lane.receive_tool(index, *ended); });
+    });
+  };
+  if (const auto& timeout = job.which().options().timeout)
+    job.on_begin
+      = [this_one = std::make_shared<wait_answer>(*this, wait, nullptr),
+         index,
+         time = *timeout,
+         environment
+         = run_->shared->environment](const std::shared_ptr<tool_job>& begun) {
+          environment->call_after(
+            time, [this_one, index, late = std::weak_ptr(begun)] {
+              const auto held = late.lock();
+              if (held && held->is_running())
+                this_one->with_lane([&](lane_actor& lane) {
+                  (*this_one)([&lane, index] { lane.give_up_tool(index); });
+                });
+            });
+        };
+  job.start();
+}
+
+void lane_actor::receive_tool(std::size_t index, tool_job& ended) {
+  if (!tools_[index])
+    return; // It was given up just before.
   auto& answered = turn_->calls[index];
-  finished.finished = true;
-  answered.outcome = std::move(finished.outcome);
-  answered.recorded = std::move(finished.recorded);
-  answered.actions = std::move(finished.actions);
+  answered.outcome = std::move(ended.outcome);
+  answered.recorded = std::move(ended.recorded);
+  answered.actions = std::move(ended.actions);
+  finish_tool(index);
+}
+
+// Its time is up.
+void lane_actor::give_up_tool(std::size_t index) {
+  const auto job = tools_[index];
+  if (!job || job->abandon() == tool_job::phase::returned)
+    return;
+  run_->add_abandoned(job);
+  turn_->calls[index].outcome
+    = error(errc::deadline_exceeded,
+            fmt::format("tool '{}' gave no answer within {} ms",
+                        job->which().name(),
+                        job->which()
+                          .options()
+                          .timeout.value_or(std::chrono::milliseconds(0))
+                          .count()));
+  finish_tool(index);
+}
+
+void lane_actor::finish_tool(std::size_t index) {
+  tools_[index] = nullptr;
   if (--tools_left_ > 0)
     return;
   turn_ = nullptr;
@@ -347,19 +387,19 @@ void lane_actor::receive_tool(std::size_t index, tool_job& finished) {
 
 void lane_actor::abandon_tools() {
   for (std::size_t index = 0; index < tools_.size(); ++index) {
-    if (tools_[index]->finished)
+    const auto& job = tools_[index];
+    if (!job)
       continue;
-    const auto& name = turn_->calls[index].call.name;
-    const auto was = tools_[index]->abandon();
+    const auto was = job->abandon();
     turn_->calls[index].outcome
       = error(errc::cancelled,
               fmt::format("tool '{}' did not {}",
-                          name,
+                          job->which().name(),
                           was == tool_job::phase::waiting
                             ? "start"
                             : "stop in time and was abandoned"));
     if (was == tool_job::phase::running)
-      run_->add_abandoned(name);
+      run_->add_abandoned(job);
   }
   turn_ = nullptr;
   tools_.clear();

@@ -21,7 +21,7 @@
 namespace troupe::actors {
 
 class invocation_actor;
-struct tool_job;
+class tool_job;
 
 /// A fan-out: one lane per sub-agent of `which`, and what came of each.
 struct fan_out {
@@ -109,7 +109,10 @@ private:
   void end_wait();
   void receive(answer& arrived);
   void receive(lane_ended& ended);
-  void receive_tool(std::size_t index, tool_job& finished);
+  void start_tool(std::size_t index, tool_job& job, std::uint64_t wait);
+  void receive_tool(std::size_t index, tool_job& ended);
+  void give_up_tool(std::size_t index);
+  void finish_tool(std::size_t index);
   void abandon_tools();
   void fill_lanes();
   void go_on_with_lanes();
@@ -132,7 +135,7 @@ private:
 
   // The turn or the fan-out that the coroutine waits for.
   tool_turn* turn_ = nullptr;
-  std::vector<std::shared_ptr<tool_job>> tools_;
+  std::vector<std::shared_ptr<tool_job>> tools_; // Null once it has ended.
   std::size_t tools_left_ = 0;
 
   fan_out* lanes_ = nullptr;

@@ -15,6 +15,8 @@
 
 namespace troupe::actors {
 
+class tool_job;
+
 struct run_shared {
   run_facts facts;
   run_options options;
@@ -44,15 +46,15 @@ struct run_shared {
     temp = keys;
   }
 
-  /// Tools that ignored their stop token and were left behind.
-  void add_abandoned(const std::string& tool) {
+  /// A tool that ignores its stop token was left behind.
+  void add_abandoned(std::shared_ptr<const tool_job> left) {
     const std::lock_guard guard(mutex);
-    abandoned.push_back(tool);
+    abandoned.push_back(std::move(left));
   }
 
   mutable std::mutex mutex;
   state_map temp;
-  std::vector<std::string> abandoned;
+  std::vector<std::shared_ptr<const tool_job>> abandoned;
 };
 
 /// The run whose code this thread is running, or null.

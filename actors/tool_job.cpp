@@ -8,37 +8,142 @@
 
 namespace troupe::actors {
 
+namespace {
+
+const llm_options* callbacks_of(const agent& owner) {
+  return std::get_if<llm_options>(&owner.kind());
+}
+
+} // namespace
+
+tool_job::tool_job(std::shared_ptr<run_shared> run,
+                   agent owner,
+                   tool which,
+                   function_call call,
+                   std::shared_ptr<staged_deltas> staged,
+                   state seen,
+                   const std::stop_token& stop)
+  : run_(std::move(run)),
+    owner_(std::move(owner)),
+    which_(std::move(which)),
+    call_(std::move(call)),
+    staged_(std::move(staged)),
+    follow_(stop, [this] { stop_.request_stop(); }),
+    context_(
+      run_->facts, owner_.name(), std::move(seen), call_.id, stop_.get_token()),
+    args_(call_.args.data()) {}
+
+void tool_job::start() {
+  auto begin = [self = shared_from_this()] {
+    self->run_->shared->tools.post([self] { self->work(); });
+  };
+  if (which_.entrance())
+    which_.entrance()->enter(std::move(begin));
+  else
+    begin();
+}
+
+// On a thread of the pool. A coroutine only starts here.
 void tool_job::work() {
   auto expected = phase::waiting;
-  if (!where_.compare_exchange_strong(expected, phase::running))
+  if (!where_.compare_exchange_strong(expected, phase::running)) {
+    if (which_.entrance())
+      which_.entrance()->leave();
     return;
-  perform();
-  if (where_.exchange(phase::returned) == phase::abandoned)
-    run->shared->tools.take_back();
+  }
+  has_begun_ = true;
+  if (on_begin)
+    on_begin(shared_from_this());
+  const run_scope here(run_.get());
+  troupe::start(
+    perform(),
+    [self = shared_from_this()](const std::exception_ptr&) { self->end(); });
+}
+
+void tool_job::end() {
+  if (which_.entrance())
+    which_.entrance()->leave();
+  if (where_.exchange(phase::returned) != phase::abandoned)
+    return on_end(shared_from_this());
+  if (which_.options().run)
+    run_->shared->tools.take_back();
 }
 
 tool_job::phase tool_job::abandon() {
-  const auto was = where_.exchange(phase::abandoned);
-  if (was == phase::running)
-    run->shared->tools.give_up();
+  stop_.request_stop();
+  auto was = where_.load();
+  while (was != phase::returned
+         && !where_.compare_exchange_weak(was, phase::abandoned)) {
+  }
+  // Only a plain function holds a thread.
+  if (was == phase::running && which_.options().run)
+    run_->shared->tools.give_up();
   return was;
 }
 
-void tool_job::perform() {
-  if (context->stop().stop_requested())
-    return;
-  const run_scope here(run.get());
+// -- the tool and its callbacks
+// ------------------------------------------------
+
+task<> tool_job::perform() {
+  if (stop_.stop_requested())
+    co_return;
+  const auto* callbacks = callbacks_of(owner_);
   try {
-    outcome = which->function()(call.args.data(), *context);
-    if (auto fits = check_json(*outcome, "the result"); !fits)
-      throw fits.error();
-    recorded = context->state().take();
-    actions = std::move(context->actions());
-    staged->add(recorded);
+    outcome = co_await produce(callbacks);
   } catch (...) {
     outcome = current_failure(errc::tool_failed,
-                              fmt::format("tool '{}' failed", call.name));
+                              fmt::format("tool '{}' failed", call_.name));
   }
+  try {
+    if (!outcome)
+      if (auto instead = recover(callbacks, outcome.error()))
+        outcome = std::move(*instead);
+    if (outcome && callbacks != nullptr)
+      for (const auto& each : callbacks->after_tool)
+        if (auto instead = each(which_, args_, context_, *outcome)) {
+          outcome = std::move(*instead);
+          break;
+        }
+    if (outcome)
+      if (auto fits = check_json(*outcome, "the result"); !fits)
+        outcome = error(fits.error().code(),
+                        fmt::format("tool '{}' failed: {}",
+                                    call_.name,
+                                    fits.error().message()));
+  } catch (...) {
+    outcome
+      = current_failure(errc::callback_failed,
+                        fmt::format("a callback around tool '{}'", call_.name));
+  }
+  if (!outcome)
+    co_return;
+  recorded = context_.state().take();
+  actions = std::move(context_.actions());
+  staged_->add(recorded);
+}
+
+task<json> tool_job::produce(const llm_options* callbacks) {
+  if (callbacks != nullptr)
+    for (const auto& each : callbacks->before_tool)
+      if (auto instead = each(which_, args_, context_))
+        co_return std::move(*instead);
+  if (auto fits = which_.check(args_); !fits)
+    throw error(
+      errc::invalid_argument,
+      fmt::format("the arguments do not fit: {}", fits.error().message()));
+  const auto& options = which_.options();
+  if (options.run)
+    co_return options.run(args_, context_);
+  co_return co_await options.coroutine(args_, context_);
+}
+
+std::optional<json> tool_job::recover(const llm_options* callbacks,
+                                      const error& failure) {
+  if (callbacks != nullptr)
+    for (const auto& each : callbacks->on_tool_error)
+      if (auto instead = each(which_, args_, context_, failure))
+        return instead;
+  return std::nullopt;
 }
 
 } // namespace troupe::actors

@@ -1,46 +1,87 @@
-// A tool on its way through the pool.
+// A call of a tool on its way: through the tool's entrance, onto a thread of
+// the pool, with the callbacks around it.
 //
-// Shared by the lane that waits for it and the thread that runs it, which may
-// outlive the run.
+// Shared by the lane that waits for it and what runs it, which may outlive the
+// run.
 
 #pragma once
 
 #include "troupe/actors/run_shared.hpp"
+#include "troupe/agents/agent.hpp"
 #include "troupe/agents/tool.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/state.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 namespace troupe::actors {
 
-struct tool_job {
+class tool_job : public std::enable_shared_from_this<tool_job> {
+public:
   enum class phase : std::uint8_t { waiting, running, returned, abandoned };
 
-  std::shared_ptr<run_shared> run;
-  std::shared_ptr<staged_deltas> staged;
-  std::optional<tool> which;
-  function_call call;
-  std::unique_ptr<tool_context> context;
-  bool finished = false; ///< The lane's to know.
+  /// `owner` is the agent whose tool it is; `stop` is its lane's.
+  tool_job(std::shared_ptr<run_shared> run,
+           agent owner,
+           tool which,
+           function_call call,
+           std::shared_ptr<staged_deltas> staged,
+           state seen,
+           const std::stop_token& stop);
 
+  using handler = std::function<void(const std::shared_ptr<tool_job>&)>;
+
+  /// Called on any thread, before `start`: when the tool begins to run, and
+  /// when it has returned, unless it was abandoned before.
+  handler on_begin;
+  handler on_end;
+
+  /// Runs the tool once there is room for it.
+  void start();
+
+  /// Stops waiting for it: it is asked to stop, and not run if it has not
+  /// begun. Returns what it was doing.
+  phase abandon();
+
+  bool is_running() const noexcept {
+    return where_ != phase::returned && has_begun_;
+  }
+
+  const tool& which() const noexcept { return which_; }
+
+  // Valid once it has returned.
   result<json> outcome = error(errc::cancelled, "the tool did not start");
   delta recorded;
   event_actions actions;
 
-  /// Runs the tool, unless the lane has stopped waiting for it to start.
-  void work();
-
-  /// What it was doing; gives its thread up if it was running.
-  phase abandon();
+  bool finished = false; ///< The lane's to know.
 
 private:
-  void perform();
+  void work();
+  void end();
+  task<> perform();
+  /// The result of the tool or of a callback in its place.
+  task<json> produce(const llm_options* callbacks);
+  std::optional<json> recover(const llm_options* callbacks,
+                              const error& failure);
+
+  const std::shared_ptr<run_shared> run_;
+  const agent owner_;
+  const tool which_;
+  const function_call call_;
+  const std::shared_ptr<staged_deltas> staged_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> follow_;
+  tool_context context_;
+  json args_; // As the callbacks leave them.
 
   std::atomic<phase> where_{phase::waiting};
+  std::atomic<bool> has_begun_{false};
 };
 
 } // namespace troupe::actors

@@ -9,8 +9,6 @@
 namespace troupe {
 
 struct agent::description_data {
-  std::string name;
-  std::string description;
   body kind;
   std::vector<agent> sub_agents;
 };
@@ -19,6 +17,12 @@ namespace {
 
 [[noreturn]] void refuse(std::string why) {
   throw error(errc::invalid_argument, std::move(why));
+}
+
+const std::string& name_of(const agent::body& kind) noexcept {
+  return std::visit(
+    [](const auto& options) -> const std::string& { return options.name; },
+    kind);
 }
 
 void check_llm(const std::string& name, const llm_options& options) {
@@ -47,10 +51,8 @@ void collect_names(const agent& below, std::set<std::string_view>& names) {
 
 } // namespace
 
-agent make_agent(std::string name,
-                 std::string description,
-                 agent::body kind,
-                 std::vector<agent> sub_agents) {
+agent make_agent(agent::body kind, std::vector<agent> sub_agents) {
+  const auto name = name_of(kind);
   if (!is_identifier(name))
     refuse(fmt::format("agent name '{}' is not an identifier", name));
   if (name == "user")
@@ -65,25 +67,26 @@ agent make_agent(std::string name,
   if (const auto* options = std::get_if<parallel_options>(&kind);
       options != nullptr && options->lanes_max == std::size_t{0})
     refuse(fmt::format("parallel '{}': lanes_max is 0", name));
-  if (const auto* options = std::get_if<agent::custom>(&kind);
+  if (const auto* options = std::get_if<custom_options>(&kind);
       options != nullptr && !options->run)
     refuse(fmt::format("custom agent '{}' has no function", name));
   std::set<std::string_view> names{name};
   for (const auto& below : sub_agents)
     collect_names(below, names);
   return agent(std::make_shared<const agent::description_data>(
-    agent::description_data{std::move(name),
-                            std::move(description),
-                            std::move(kind),
-                            std::move(sub_agents)}));
+    agent::description_data{std::move(kind), std::move(sub_agents)}));
 }
 
 const std::string& agent::name() const noexcept {
-  return data_->name;
+  return name_of(data_->kind);
 }
 
 const std::string& agent::description() const noexcept {
-  return data_->description;
+  return std::visit(
+    [](const auto& options) -> const std::string& {
+      return options.description;
+    },
+    data_->kind);
 }
 
 const std::vector<agent>& agent::sub_agents() const noexcept {
@@ -92,6 +95,22 @@ const std::vector<agent>& agent::sub_agents() const noexcept {
 
 const agent::body& agent::kind() const noexcept {
   return data_->kind;
+}
+
+const std::vector<agent_callback>& agent::before_agent() const noexcept {
+  return std::visit(
+    [](const auto& options) -> const std::vector<agent_callback>& {
+      return options.before_agent;
+    },
+    data_->kind);
+}
+
+const std::vector<agent_callback>& agent::after_agent() const noexcept {
+  return std::visit(
+    [](const auto& options) -> const std::vector<agent_callback>& {
+      return options.after_agent;
+    },
+    data_->kind);
 }
 
 agent agent::with_model(const model_ptr& replacement) const {
@@ -104,45 +123,40 @@ agent agent::with_model(const model_ptr& replacement) const {
 }
 
 agent llm(llm_options options) {
-  auto name = options.name;
-  auto description = options.description;
-  return make_agent(
-    std::move(name), std::move(description), std::move(options), {});
+  return make_agent(std::move(options), {});
 }
 
 agent sequential(std::string name, std::vector<agent> sub_agents) {
-  return make_agent(
-    std::move(name), {}, agent::sequence(), std::move(sub_agents));
+  return sequential(sequential_options{.name = std::move(name)},
+                    std::move(sub_agents));
+}
+
+agent sequential(sequential_options options, std::vector<agent> sub_agents) {
+  return make_agent(std::move(options), std::move(sub_agents));
 }
 
 agent parallel(std::string name, std::vector<agent> sub_agents) {
-  return parallel(parallel_options{std::move(name), {}, {}},
+  return parallel(parallel_options{.name = std::move(name)},
                   std::move(sub_agents));
 }
 
 agent parallel(parallel_options options, std::vector<agent> sub_agents) {
-  auto name = options.name;
-  auto description = options.description;
-  return make_agent(std::move(name),
-                    std::move(description),
-                    std::move(options),
-                    std::move(sub_agents));
+  return make_agent(std::move(options), std::move(sub_agents));
 }
 
 agent loop(loop_options options, std::vector<agent> sub_agents) {
-  auto name = options.name;
-  auto description = options.description;
-  return make_agent(std::move(name),
-                    std::move(description),
-                    std::move(options),
-                    std::move(sub_agents));
+  return make_agent(std::move(options), std::move(sub_agents));
 }
 
 agent custom(std::string name,
              agent_function run,
              std::vector<agent> sub_agents) {
-  return make_agent(
-    std::move(name), {}, agent::custom{std::move(run)}, std::move(sub_agents));
+  return custom(custom_options{.name = std::move(name), .run = std::move(run)},
+                std::move(sub_agents));
+}
+
+agent custom(custom_options options, std::vector<agent> sub_agents) {
+  return make_agent(std::move(options), std::move(sub_agents));
 }
 
 } // namespace troupe

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "troupe/agents/callback.hpp"
 #include "troupe/agents/tool.hpp"
 #include "troupe/contexts/instruction_template.hpp"
 #include "troupe/contexts/invocation_context.hpp"
@@ -62,8 +63,11 @@ enum class include_contents : std::uint8_t {
         ///< agent.
 };
 
+// What every kind of agent has: `name` is an identifier, unique in the whole
+// tree, not `user`; `before_agent` and `after_agent` are called in order until
+// one answers.
+
 struct llm_options {
-  /// An identifier, unique in the whole tree, not `user`.
   std::string name = {};
   std::string description = {};
   model_ptr model = {};
@@ -73,6 +77,22 @@ struct llm_options {
   /// none.
   std::string output_key = {};
   enum include_contents include_contents = include_contents::all;
+  std::vector<agent_callback> before_agent = {};
+  std::vector<agent_callback> after_agent = {};
+  /// Each list in order until one answers.
+  std::vector<before_model_callback> before_model = {};
+  std::vector<after_model_callback> after_model = {};
+  std::vector<model_error_callback> on_model_error = {};
+  std::vector<before_tool_callback> before_tool = {};
+  std::vector<after_tool_callback> after_tool = {};
+  std::vector<tool_error_callback> on_tool_error = {};
+};
+
+struct sequential_options {
+  std::string name = {};
+  std::string description = {};
+  std::vector<agent_callback> before_agent = {};
+  std::vector<agent_callback> after_agent = {};
 };
 
 struct loop_options {
@@ -80,6 +100,8 @@ struct loop_options {
   std::string description = {};
   /// Unset: until a sub-agent escalates. 0 is refused.
   std::optional<std::uint64_t> max_iterations = {};
+  std::vector<agent_callback> before_agent = {};
+  std::vector<agent_callback> after_agent = {};
 };
 
 struct parallel_options {
@@ -87,18 +109,25 @@ struct parallel_options {
   std::string description = {};
   /// Lanes that run at the same time; unset: all.
   std::optional<std::size_t> lanes_max = {};
+  std::vector<agent_callback> before_agent = {};
+  std::vector<agent_callback> after_agent = {};
+};
+
+struct custom_options {
+  std::string name = {};
+  std::string description = {};
+  agent_function run = {};
+  std::vector<agent_callback> before_agent = {};
+  std::vector<agent_callback> after_agent = {};
 };
 
 class agent {
 public:
-  struct sequence {};
-
-  struct custom {
-    agent_function run;
-  };
-
-  using body = std::
-    variant<llm_options, sequence, parallel_options, loop_options, custom>;
+  using body = std::variant<llm_options,
+                            sequential_options,
+                            parallel_options,
+                            loop_options,
+                            custom_options>;
 
   const std::string& name() const noexcept;
   const std::string& description() const noexcept;
@@ -108,6 +137,9 @@ public:
 
   const body& kind() const noexcept;
 
+  const std::vector<agent_callback>& before_agent() const noexcept;
+  const std::vector<agent_callback>& after_agent() const noexcept;
+
   /// The agent with another model in every LLM below it, itself included.
   agent with_model(const model_ptr& replacement) const;
 
@@ -115,7 +147,7 @@ public:
   friend bool operator==(const agent&, const agent&) = default;
 
 private:
-  friend agent make_agent(std::string, std::string, body, std::vector<agent>);
+  friend agent make_agent(body, std::vector<agent>);
 
   struct description_data;
 
@@ -129,10 +161,7 @@ private:
 /// `errc::invalid_argument` on a name that is no identifier or is `user`, on a
 /// name that comes twice in the tree, on a bad `output_key`, and on what the
 /// options exclude.
-agent make_agent(std::string name,
-                 std::string description,
-                 agent::body kind,
-                 std::vector<agent> sub_agents);
+agent make_agent(agent::body kind, std::vector<agent> sub_agents);
 
 /// Asks a model, runs the tools that it calls, and asks again until it has
 /// answered.
@@ -141,6 +170,7 @@ agent llm(llm_options options);
 /// Runs its sub-agents in order, in the same invocation. Does not stop when one
 /// escalates.
 agent sequential(std::string name, std::vector<agent> sub_agents);
+agent sequential(sequential_options options, std::vector<agent> sub_agents);
 
 /// Runs its sub-agents at the same time, each on a lane and a branch of its
 /// own. If one fails, the others are cancelled and awaited, and one error names
@@ -157,5 +187,6 @@ agent loop(loop_options options, std::vector<agent> sub_agents);
 agent custom(std::string name,
              agent_function run,
              std::vector<agent> sub_agents = {});
+agent custom(custom_options options, std::vector<agent> sub_agents = {});
 
 } // namespace troupe

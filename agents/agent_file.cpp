@@ -282,34 +282,35 @@ private:
       auto options = read_llm(fields, inherited);
       if (!options)
         return options.error();
-      options->name = *name;
-      options->description = description->value_or("");
       below = options->model;
       body = std::move(*options);
       break;
     }
     case agent_class::sequential:
-      body = agent::sequence();
+      body = sequential_options();
       break;
     case agent_class::parallel:
-      body = parallel_options{*name, {}, {}};
+      body = parallel_options();
       break;
     case agent_class::loop: {
       auto iterations = fields.count("max_iterations");
       if (!iterations)
         return iterations.error();
-      body = loop_options{*name, {}, *iterations};
+      body = loop_options{.max_iterations = *iterations};
       break;
     }
     }
+    std::visit(
+      [&](auto& options) {
+        options.name = std::move(*name);
+        options.description = description->value_or("");
+      },
+      body);
     auto sub_agents = read_sub_agents(file, fields, below);
     if (!sub_agents)
       return sub_agents.error();
     try {
-      return make_agent(std::move(*name),
-                        description->value_or(""),
-                        std::move(body),
-                        std::move(*sub_agents));
+      return make_agent(std::move(body), std::move(*sub_agents));
     } catch (const error& failure) {
       return fail_at(fields.at(), failure.message());
     }

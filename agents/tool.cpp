@@ -6,19 +6,82 @@
 
 namespace troupe {
 
-tool::tool(tool_options options) {
+struct tool::description_data {
+  tool_options options;
+  json_schema schema;
+  std::shared_ptr<turnstile> entrance;
+};
+
+namespace {
+
+void check_options(const tool_options& options) {
+  const auto refuse = [&options](std::string_view why) {
+    throw error(errc::invalid_argument,
+                fmt::format("tool '{}' {}", options.name, why));
+  };
   if (!is_identifier(options.name))
-    throw error(
-      errc::invalid_argument,
-      fmt::format("tool name '{}' is not an identifier", options.name));
-  if (!options.run)
+    refuse("has a name that is not an identifier");
+  if (!options.run && !options.coroutine)
+    refuse("has no function");
+  if (options.run && options.coroutine)
+    refuse("has a function and a coroutine; it can only be one of them");
+  if (options.timeout && options.timeout->count() <= 0)
+    refuse("has no time: its timeout is not above 0");
+  if (options.calls_max == std::size_t{0})
+    refuse("could never be called: its calls_max is 0");
+}
+
+json_schema schema_from(const tool_options& options) {
+  const auto& text = options.parameters;
+  if (!text.is_object() || text.value("type", json("object")) != "object")
     throw error(errc::invalid_argument,
-                fmt::format("tool '{}' has no function", options.name));
-  if (!options.parameters.is_object())
-    throw error(errc::invalid_argument,
-                fmt::format("the parameters of tool '{}' are no schema object",
+                fmt::format("the parameters of tool '{}' are no schema of an "
+                            "object",
                             options.name));
-  options_ = std::make_shared<const tool_options>(std::move(options));
+  try {
+    return json_schema(text);
+  } catch (const error& failure) {
+    throw error(failure.code(),
+                fmt::format("the parameters of tool '{}': {}",
+                            options.name,
+                            failure.message()));
+  }
+}
+
+} // namespace
+
+tool::tool(tool_options options) {
+  check_options(options);
+  auto schema = schema_from(options);
+  auto entrance = options.calls_max
+                    ? std::make_shared<turnstile>(*options.calls_max)
+                    : nullptr;
+  data_ = std::make_shared<const description_data>(description_data{
+    std::move(options), std::move(schema), std::move(entrance)});
+}
+
+const std::string& tool::name() const noexcept {
+  return data_->options.name;
+}
+
+const std::string& tool::description() const noexcept {
+  return data_->options.description;
+}
+
+const json& tool::parameters() const noexcept {
+  return data_->options.parameters;
+}
+
+const tool_options& tool::options() const noexcept {
+  return data_->options;
+}
+
+result<void> tool::check(const json& args) const {
+  return data_->schema.check(args);
+}
+
+const std::shared_ptr<turnstile>& tool::entrance() const noexcept {
+  return data_->entrance;
 }
 
 tool_registry make_registry(const std::vector<tool>& tools) {

@@ -1,14 +1,21 @@
-// A tool: what the model is told about it, and the function that runs when the
-// model calls it.
+// A tool: what the model is told about it, and what runs when the model calls
+// it.
 
 #pragma once
 
+#include "troupe/agents/json_schema.hpp"
+#include "troupe/agents/turnstile.hpp"
+#include "troupe/contexts/task.hpp"
 #include "troupe/contexts/tool_context.hpp"
 #include "troupe/core/json.hpp"
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,38 +23,66 @@ namespace troupe {
 
 /// Runs on a thread of its own pool, never on the runtime's scheduler, so it
 /// may block. Gets the arguments, an object, and gives any JSON; an object goes
-/// to the model as it is, anything else as `{"result": …}`. What it throws
-/// becomes an error result for the model, and what it recorded is discarded.
+/// to the model as it is, anything else as `{"result": …}`.
 using tool_function
   = std::function<json(const json& args, tool_context& context)>;
+
+/// The same as a coroutine, for what waits without holding a thread. It must
+/// not block: it starts on the thread of its run, and goes on where what it
+/// awaited ended. Arguments and context live as long as it does.
+using tool_coroutine
+  = std::function<task<json>(const json& args, tool_context& context)>;
+
+/// What becomes of a tool that failed: it threw, ran out of time, or was called
+/// in a way that its schema does not allow. What it recorded is discarded in
+/// any case.
+enum class tool_failure : std::uint8_t {
+  tell_model, ///< The model gets `{"error": …}` and goes on.
+  end_run,    ///< The agent ends with the error.
+};
 
 struct tool_options {
   /// An identifier; how the model names the tool.
   std::string name = {};
   std::string description = {};
-  /// JSON Schema of the arguments, an object schema.
+  /// JSON Schema of the arguments, an object schema. Arguments that do not fit
+  /// never reach the tool.
   json parameters = {{"type", "object"}, {"properties", json::object()}};
+  /// One of the two.
   tool_function run = {};
+  tool_coroutine coroutine = {};
+  /// For one call; then it is asked to stop, and the model is told. Unset:
+  /// none.
+  std::optional<std::chrono::milliseconds> timeout = {};
+  /// Calls at the same time, over all runs; others wait in order. Unset: as
+  /// many as there are.
+  std::optional<std::size_t> calls_max = {};
+  tool_failure on_failure = tool_failure::tell_model;
 };
 
 /// An immutable value; copies share the function.
 class tool {
 public:
-  /// Throws `errc::invalid_argument` on a bad name or a missing function.
+  /// Throws `errc::invalid_argument` on a bad name, a schema that is none or is
+  /// not of an object, a missing function, and a limit or a time of 0.
   explicit tool(tool_options options);
 
-  const std::string& name() const noexcept { return options_->name; }
+  const std::string& name() const noexcept;
+  const std::string& description() const noexcept;
+  const json& parameters() const noexcept;
+  const tool_options& options() const noexcept;
 
-  const std::string& description() const noexcept {
-    return options_->description;
-  }
+  /// Fails with `errc::invalid_argument` on arguments that do not fit, and says
+  /// where.
+  result<void> check(const json& args) const;
 
-  const json& parameters() const noexcept { return options_->parameters; }
-
-  const tool_function& function() const noexcept { return options_->run; }
+  /// Where its calls wait for each other; null without a limit.
+  const std::shared_ptr<turnstile>& entrance() const noexcept;
 
 private:
-  std::shared_ptr<const tool_options> options_;
+  struct description_data;
+
+  std::shared_ptr<const description_data> data_;
 };
 
 /// Tools by name, as agent files refer to them.

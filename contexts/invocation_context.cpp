@@ -39,6 +39,7 @@ void join(event_actions& into, event_actions from) {
 } // namespace
 
 invocation_context::invocation_context(lane_host& lane,
+                                       const agent& which,
                                        std::string agent_name,
                                        std::string branch,
                                        const invocation_context* caller)
@@ -46,6 +47,7 @@ invocation_context::invocation_context(lane_host& lane,
                      std::move(agent_name),
                      troupe::state({}, lane.facts().limits)),
     lane_(lane),
+    which_(&which),
     branch_(std::move(branch)),
     caller_(caller) {
   renew();
@@ -98,7 +100,7 @@ task<model_response> invocation_context::ask(model_ptr asked,
 task<std::vector<tool_call>>
 invocation_context::call(std::vector<tool_call> calls) {
   tool_turn turn;
-  turn.agent = agent_name_;
+  turn.owner = which_;
   turn.calls = std::move(calls);
   auto answered = co_await tool_await(lane_, std::move(turn));
   renew();

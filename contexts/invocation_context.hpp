@@ -45,7 +45,9 @@ private:
 
 class invocation_context : public callback_context {
 public:
+  /// `which` is the agent that runs; it outlives its context.
   invocation_context(lane_host& lane,
+                     const agent& which,
                      std::string agent_name,
                      std::string branch,
                      const invocation_context* caller);
@@ -109,6 +111,7 @@ public:
 private:
   // The actor that runs this; it outlives every context of its run.
   lane_host& lane_;
+  const agent* which_;
   std::string branch_;
   const invocation_context* caller_;
   event_slice events_;

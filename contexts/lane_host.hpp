@@ -75,7 +75,8 @@ struct tool_call {
 struct tool_turn {
   tool_turn() = default;
 
-  std::string agent;
+  /// Whose tools they are; lives as long as the request.
+  const agent* owner = nullptr;
   std::vector<tool_call> calls;
   std::coroutine_handle<> waiting;
 };

@@ -221,7 +221,7 @@ sub_agents:
   name: endless
 )");
   BOOST_REQUIRE(loaded);
-  BOOST_CHECK(std::holds_alternative<agent::sequence>(loaded->kind()));
+  BOOST_CHECK(std::holds_alternative<sequential_options>(loaded->kind()));
   BOOST_REQUIRE(loaded->sub_agents().size() == 3U);
   const auto& lanes = loaded->sub_agents()[0];
   BOOST_CHECK(std::holds_alternative<parallel_options>(lanes.kind()));

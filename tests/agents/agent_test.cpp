@@ -141,7 +141,8 @@ BOOST_AUTO_TEST_CASE(what_can_never_run_is_refused) {
              })
              == "invalid_argument");
   BOOST_TEST(code_thrown_by([] {
-               parallel(parallel_options{"p", {}, 0}, {leaf("a")});
+               parallel(parallel_options{.name = "p", .lanes_max = 0},
+                        {leaf("a")});
              })
              == "invalid_argument");
   BOOST_TEST(code_thrown_by([] { custom("c", nullptr); })

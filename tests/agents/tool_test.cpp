@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_tool_is_what_it_was_made_from) {
              == R"({"properties":{},"type":"object"})");
   const run_facts facts;
   tool_context context(facts, "writer", state(), "c1", {});
-  BOOST_TEST(to_text(copy.function()({{"text", "owl"}}, context)) == "3");
+  BOOST_TEST(to_text(copy.options().run({{"text", "owl"}}, context)) == "3");
   BOOST_TEST(context.function_call_id() == "c1");
 }
 

@@ -1,0 +1,131 @@
+#include "troupe/actors/llm_body.hpp"
+
+#include "troupe/actors/callbacks.hpp"
+#include "troupe/agents/llm_turn.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+std::vector<tool_declaration> declare(const std::vector<tool>& tools) {
+  std::vector<tool_declaration> declared;
+  declared.reserve(tools.size());
+  for (const auto& known : tools)
+    declared.push_back({known.name(), known.description(), known.parameters()});
+  return declared;
+}
+
+std::vector<tool_call> calls_of(const event& said,
+                                const std::vector<tool>& tools) {
+  std::vector<tool_call> calls;
+  for (const auto& element : said.content.parts) {
+    const auto* wanted = element.call();
+    if (wanted == nullptr)
+      continue;
+    auto& added = calls.emplace_back();
+    added.call = *wanted;
+    const auto found = std::ranges::find(tools, wanted->name, &tool::name);
+    if (found != tools.end()) {
+      added.which = &*found;
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const auto& known : tools)
+      names.push_back(known.name());
+    added.outcome
+      = error(errc::not_found,
+              fmt::format("there is no tool '{}'; the tools are: {}",
+                          wanted->name,
+                          fmt::join(names, ", ")));
+  }
+  return calls;
+}
+
+// Whether the run ends, whatever callbacks say: no model has failed.
+bool ends_run(const error& failure) {
+  return failure.code() == errc::cancelled
+         || failure.code() == errc::limit_exceeded;
+}
+
+model_request make_request(const invocation_context& context,
+                           const llm_options& options) {
+  auto instruction = resolve_instruction(options.instruction, context);
+  if (!instruction)
+    throw instruction.error();
+  model_request request;
+  request.agent = options.name;
+  request.system_instruction = std::move(*instruction);
+  request.contents = visible_contents(
+    context.events(), options.name, context.branch(), options.include_contents);
+  request.tools = declare(options.tools);
+  return request;
+}
+
+// The model's answer, or that of a callback in its place.
+task<model_response> ask(invocation_context& context,
+                         const llm_options& options,
+                         model_request request) {
+  callback_context& seen = context;
+  auto answer = co_await first_answer(
+    options.before_model, "before_model", context, seen, request);
+  std::optional<error> failure;
+  if (!answer) {
+    // Those who handle its failure want to see it.
+    auto sent = options.on_model_error.empty() ? std::move(request) : request;
+    try {
+      answer = co_await context.ask(options.model, std::move(sent));
+    } catch (const error& thrown) {
+      failure = thrown;
+    }
+  }
+  if (failure) {
+    if (ends_run(*failure))
+      throw *failure;
+    const auto& asked = request;
+    const auto& why = *failure;
+    answer = co_await first_answer(
+      options.on_model_error, "on_model_error", context, seen, asked, why);
+    if (!answer)
+      throw *failure;
+  }
+  answer->partial = false;
+  auto instead = co_await first_answer(
+    options.after_model, "after_model", context, seen, *answer);
+  co_return instead ? std::move(*instead) : std::move(*answer);
+}
+
+// A tool that failed and is not to be told to the model ends the agent.
+void check_failures(const std::vector<tool_call>& answered) {
+  for (const auto& done : answered)
+    if (!done.outcome && done.which != nullptr
+        && done.which->options().on_failure == tool_failure::end_run)
+      throw done.outcome.error();
+}
+
+} // namespace
+
+task<> run_llm(invocation_context& context, const llm_options& options) {
+  for (;;) {
+    context.renew();
+    auto response
+      = co_await ask(context, options, make_request(context, options));
+    auto said = make_response_event(
+      options, std::move(response), *context.lane().facts().environment);
+    const auto stored = co_await context.emit(std::move(said));
+    auto calls = calls_of(*stored, options.tools);
+    if (calls.empty())
+      co_return;
+    auto answered = co_await context.call(std::move(calls));
+    check_failures(answered);
+    const auto told
+      = co_await context.emit(make_tool_event(std::move(answered)));
+    if (is_final(*told))
+      co_return;
+  }
+}
+
+} // namespace troupe::actors

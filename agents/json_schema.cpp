@@ -1,0 +1,130 @@
+#include "troupe/agents/json_schema.hpp"
+
+// Otherwise it ends the process on a schema that is none.
+#define VALIJSON_USE_EXCEPTIONS 1
+
+#include <fmt/format.h>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+namespace {
+
+using adapter = valijson::adapters::NlohmannJsonAdapter;
+
+// Patterns are matched by std::regex, which takes stack for each character.
+constexpr std::size_t matched_bytes_max = 4'096;
+
+// Violations that one message names.
+constexpr std::size_t told_max = 8;
+
+bool has_patterns(const json& schema) {
+  if (schema.is_object()
+      && (schema.contains("pattern") || schema.contains("patternProperties")))
+    return true;
+  return schema.is_structured()
+         && std::ranges::any_of(
+           schema, [](const json& element) { return has_patterns(element); });
+}
+
+bool has_long_text(const json& data) {
+  if (data.is_string())
+    return data.get_ref<const std::string&>().size() > matched_bytes_max;
+  if (data.is_object())
+    for (const auto& [name, element] : data.items())
+      if (name.size() > matched_bytes_max)
+        return true;
+  return data.is_structured()
+         && std::ranges::any_of(
+           data, [](const json& element) { return has_long_text(element); });
+}
+
+// That something inside of an element failed, which is told with its place.
+bool is_consequence(std::string_view description) {
+  return description.starts_with("Failed to validate against schema associated")
+         || description.starts_with("Failed to validate item #");
+}
+
+// The parts of a path come as `<root>`, `["name"]` and `[0]`.
+std::string pointer_to(const std::vector<std::string>& path) {
+  std::string pointer;
+  for (std::string_view part : path) {
+    if (part == "<root>")
+      continue;
+    if (part.starts_with('[') && part.ends_with(']'))
+      part = part.substr(1, part.size() - 2);
+    if (part.size() > 1 && part.starts_with('"') && part.ends_with('"'))
+      part = part.substr(1, part.size() - 2);
+    pointer += '/';
+    pointer += part;
+  }
+  return pointer.empty() ? "/" : pointer;
+}
+
+} // namespace
+
+struct json_schema::compiled {
+  json text;
+  valijson::Schema schema;
+  bool has_patterns = false;
+};
+
+json_schema::json_schema(json text) {
+  auto made = std::make_shared<compiled>();
+  made->text = std::move(text);
+  made->has_patterns = troupe::has_patterns(made->text);
+  try {
+    valijson::SchemaParser().populateSchema(adapter(made->text), made->schema);
+  } catch (const std::exception& failure) {
+    throw error(errc::invalid_argument,
+                fmt::format("not a JSON Schema: {}", failure.what()));
+  }
+  compiled_ = std::move(made);
+}
+
+const json& json_schema::text() const noexcept {
+  return compiled_->text;
+}
+
+result<void> json_schema::check(const json& data) const {
+  if (compiled_->has_patterns && has_long_text(data))
+    return error(errc::invalid_argument,
+                 fmt::format("text of more than {} bytes is not matched "
+                             "against a pattern",
+                             matched_bytes_max));
+  valijson::ValidationResults found;
+  valijson::Validator validator;
+  try {
+    if (validator.validate(compiled_->schema, adapter(data), &found))
+      return {};
+  } catch (const std::exception& failure) {
+    return error(errc::invalid_argument, failure.what());
+  }
+  std::string reasons;
+  std::size_t told = 0;
+  for (const auto& violation : found) {
+    if (is_consequence(violation.description))
+      continue;
+    if (told++ == told_max) {
+      reasons += "; …";
+      break;
+    }
+    reasons += fmt::format("{}{}: {}",
+                           reasons.empty() ? "" : "; ",
+                           pointer_to(violation.context),
+                           violation.description);
+  }
+  return error(errc::invalid_argument,
+               reasons.empty() ? "it does not fit its schema"
+                               : std::move(reasons));
+}
+
+} // namespace troupe
