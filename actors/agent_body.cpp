@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace troupe::actors {
 
@@ -113,12 +114,15 @@ task<> run_lanes(lane_actor& lane,
     context.mark_escalated();
 }
 
-task<>
+// Gives the agent that goes on in the place of this one, if any.
+task<std::optional<agent>>
 run_body(lane_actor& lane, invocation_context& context, const agent& which) {
   const auto& kind = which.kind();
-  if (const auto* llm = std::get_if<llm_options>(&kind))
-    co_await run_llm(context, *llm);
-  else if (std::holds_alternative<sequential_options>(kind))
+  if (const auto* llm = std::get_if<llm_options>(&kind)) {
+    auto next = co_await run_llm(context, *llm, *lane.shared_run());
+    co_return next;
+  }
+  if (std::holds_alternative<sequential_options>(kind))
     co_await run_sequence(context, which);
   else if (const auto* lanes = std::get_if<parallel_options>(&kind))
     co_await run_lanes(lane, context, which, *lanes);
@@ -126,6 +130,7 @@ run_body(lane_actor& lane, invocation_context& context, const agent& which) {
     co_await run_loop(lane, context, which, *loop);
   else
     co_await std::get<custom_options>(kind).run(context);
+  co_return std::nullopt;
 }
 
 // Says what a callback says in the agent's place, or what it only wrote.
@@ -145,7 +150,9 @@ task<bool> call_back(invocation_context& context,
   auto said = make_response_event(options != nullptr ? *options : llm_options(),
                                   std::move(response),
                                   *context.lane().facts().environment);
-  co_await context.emit(std::move(said));
+  if (!said)
+    throw said.error();
+  co_await context.emit(std::move(*said));
   co_return true;
 }
 
@@ -173,24 +180,52 @@ private:
   const std::string& name_;
 };
 
-} // namespace
+// What came of one agent, without those that went on in its place.
+struct agent_end {
+  agent_end(bool escalated_, std::optional<agent> next_)
+    : escalated(escalated_),
+      next(std::move(next_)) {}
 
-task<bool> run_agent(lane_actor& lane,
-                     const invocation_context* caller,
-                     const agent& which,
-                     std::string branch) {
+  bool escalated;
+  std::optional<agent> next;
+};
+
+task<agent_end> run_one(lane_actor& lane,
+                        const invocation_context* caller,
+                        const agent& which,
+                        std::string branch) {
   check_stack(lane, caller, which);
   const announcement announced(lane.shared_run()->options, which.name());
   invocation_context context(
     lane, which, which.name(), std::move(branch), caller);
+  std::optional<agent> next;
   const bool is_answered
     = co_await call_back(context, which, which.before_agent(), "before_agent");
   if (!is_answered) {
-    co_await run_body(lane, context, which);
+    next = co_await run_body(lane, context, which);
     co_await context.emit_leftovers();
     co_await call_back(context, which, which.after_agent(), "after_agent");
   }
-  co_return context.has_escalated();
+  co_return agent_end(context.has_escalated(), std::move(next));
+}
+
+} // namespace
+
+// Who hands over is done: the next agent has the same caller, and the stack
+// does not grow however often they hand over.
+task<bool> run_agent(lane_actor& lane,
+                     const invocation_context* caller,
+                     const agent& which,
+                     std::string branch) {
+  auto current = which;
+  bool escalated = false;
+  for (;;) {
+    auto end = co_await run_one(lane, caller, current, branch);
+    escalated = escalated || end.escalated;
+    if (!end.next)
+      co_return escalated;
+    current = std::move(*end.next);
+  }
 }
 
 task<bool> lane_actor::run(invocation_context& caller, const agent& which) {

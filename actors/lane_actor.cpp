@@ -82,7 +82,13 @@ void lane_actor::receive(letter_ptr received) {
 // -- the coroutine -----------------------------------------------------------
 
 task<bool> lane_actor::body() {
-  return run_agent(*this, caller_, which_, branch_);
+  // A conversation that was handed over goes on where it was.
+  const bool is_root = parent_ == nullptr;
+  return run_agent(*this,
+                   caller_,
+                   is_root && run_->tree ? run_->tree->next_turn(view().events)
+                                         : which_,
+                   branch_);
 }
 
 void lane_actor::start_body() {

@@ -52,16 +52,30 @@ bool ends_run(const error& failure) {
 }
 
 model_request make_request(const invocation_context& context,
-                           const llm_options& options) {
-  auto instruction = resolve_instruction(options.instruction, context);
-  if (!instruction)
-    throw instruction.error();
+                           const llm_options& options,
+                           const run_shared& run,
+                           const std::vector<tool>& tools,
+                           const transfer_desk* desk) {
   model_request request;
   request.agent = options.name;
+  request.contents = visible_contents(context.events(),
+                                      options.name,
+                                      context.branch(),
+                                      options.include_contents);
+  auto instruction
+    = assemble_instruction(std::get_if<llm_options>(&run.root->kind()),
+                           options,
+                           desk != nullptr ? desk->hint : std::string_view(),
+                           context,
+                           request.contents);
+  if (!instruction)
+    throw instruction.error();
   request.system_instruction = std::move(*instruction);
-  request.contents = visible_contents(
-    context.events(), options.name, context.branch(), options.include_contents);
-  request.tools = declare(options.tools);
+  request.tools = declare(tools);
+  if (options.output_schema)
+    request.response_schema = options.output_schema->text();
+  if (!options.generation_config.empty())
+    request.generation_config = options.generation_config;
   return request;
 }
 
@@ -106,25 +120,55 @@ void check_failures(const std::vector<tool_call>& answered) {
       throw done.outcome.error();
 }
 
+// Whom the actions of a tool's event hand over to, if anybody.
+std::optional<agent> successor(const event& told,
+                               const transfer_desk* desk,
+                               const invocation_context& context) {
+  const auto& name = told.actions.transfer_to_agent;
+  if (name.empty())
+    return std::nullopt;
+  if (desk != nullptr)
+    if (const auto found
+        = std::ranges::find(desk->targets, name, &agent::name);
+        found != desk->targets.end())
+      return *found;
+  throw error(errc::invalid_argument,
+              fmt::format("agent '{}' cannot hand over to '{}'",
+                          context.agent_name(),
+                          name));
+}
+
 } // namespace
 
-task<> run_llm(invocation_context& context, const llm_options& options) {
+task<std::optional<agent>> run_llm(invocation_context& context,
+                                   const llm_options& options,
+                                   const run_shared& run) {
+  const auto* desk
+    = run.tree != nullptr ? run.tree->desk(options.name) : nullptr;
+  auto tools = options.tools;
+  if (desk != nullptr)
+    tools.push_back(desk->hand_over);
   for (;;) {
     context.renew();
-    auto response
-      = co_await ask(context, options, make_request(context, options));
+    auto response = co_await ask(
+      context, options, make_request(context, options, run, tools, desk));
     auto said = make_response_event(
       options, std::move(response), *context.lane().facts().environment);
-    const auto stored = co_await context.emit(std::move(said));
-    auto calls = calls_of(*stored, options.tools);
+    if (!said)
+      throw said.error();
+    const auto stored = co_await context.emit(std::move(*said));
+    auto calls = calls_of(*stored, tools);
     if (calls.empty())
-      co_return;
+      co_return std::nullopt;
     auto answered = co_await context.call(std::move(calls));
     check_failures(answered);
     const auto told
       = co_await context.emit(make_tool_event(std::move(answered)));
+    auto next = successor(*told, desk, context);
+    if (next)
+      co_return next;
     if (is_final(*told))
-      co_return;
+      co_return std::nullopt;
   }
 }
 

@@ -5,11 +5,13 @@
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/agents/agent_tree.hpp"
 #include "troupe/contexts/run_options.hpp"
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,10 @@ struct run_shared {
   /// The sessions of the runs that wait for this one, and its own.
   std::vector<session_key> sessions;
   std::atomic<std::size_t> model_calls{0};
+  /// The run's agents, if one of them may hand over to another.
+  std::shared_ptr<const agent_tree> tree;
+  /// The global instruction is its.
+  std::optional<agent> root;
 
   /// Set when the run gets its turn, before anything of it runs.
   std::shared_ptr<session_view> view;

@@ -1,9 +1,11 @@
 #include "troupe/agents/agent.hpp"
 
+#include "troupe/agents/agent_tree.hpp"
 #include "troupe/agents/name.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace troupe {
@@ -11,6 +13,7 @@ namespace troupe {
 struct agent::description_data {
   body kind;
   std::vector<agent> sub_agents;
+  bool transfers = false;
 };
 
 namespace {
@@ -25,6 +28,21 @@ const std::string& name_of(const agent::body& kind) noexcept {
     kind);
 }
 
+void check_generation(const std::string& name, const json& config) {
+  if (!config.is_object())
+    refuse(fmt::format("generation_config of agent '{}' is no object", name));
+  for (const auto* taken : {"tools",
+                            "systemInstruction",
+                            "system_instruction",
+                            "responseSchema",
+                            "response_schema"})
+    if (config.contains(taken))
+      refuse(fmt::format("generation_config of agent '{}' sets '{}', which the "
+                         "agent has a field for",
+                         name,
+                         taken));
+}
+
 void check_llm(const std::string& name, const llm_options& options) {
   if (!options.model)
     refuse(fmt::format("agent '{}' has no model", name));
@@ -32,7 +50,8 @@ void check_llm(const std::string& name, const llm_options& options) {
     if (auto key = check_key(options.output_key); !key)
       refuse(fmt::format(
         "output_key of agent '{}': {}", name, key.error().message()));
-  std::set<std::string_view> tools;
+  check_generation(name, options.generation_config);
+  std::set<std::string_view> tools{transfer_tool_name};
   for (const auto& known : options.tools)
     if (!tools.insert(known.name()).second)
       refuse(
@@ -73,8 +92,12 @@ agent make_agent(agent::body kind, std::vector<agent> sub_agents) {
   std::set<std::string_view> names{name};
   for (const auto& below : sub_agents)
     collect_names(below, names);
+  const bool transfers
+    = (std::holds_alternative<llm_options>(kind) && !sub_agents.empty())
+      || std::ranges::any_of(sub_agents, &agent::transfers);
   return agent(std::make_shared<const agent::description_data>(
-    agent::description_data{std::move(kind), std::move(sub_agents)}));
+    agent::description_data{
+      std::move(kind), std::move(sub_agents), transfers}));
 }
 
 const std::string& agent::name() const noexcept {
@@ -95,6 +118,10 @@ const std::vector<agent>& agent::sub_agents() const noexcept {
 
 const agent::body& agent::kind() const noexcept {
   return data_->kind;
+}
+
+bool agent::transfers() const noexcept {
+  return data_->transfers;
 }
 
 const std::vector<agent_callback>& agent::before_agent() const noexcept {
@@ -122,8 +149,8 @@ agent agent::with_model(const model_ptr& replacement) const {
   return agent(std::make_shared<const description_data>(std::move(copy)));
 }
 
-agent llm(llm_options options) {
-  return make_agent(std::move(options), {});
+agent llm(llm_options options, std::vector<agent> sub_agents) {
+  return make_agent(std::move(options), std::move(sub_agents));
 }
 
 agent sequential(std::string name, std::vector<agent> sub_agents) {

@@ -71,11 +71,31 @@ struct llm_options {
   std::string name = {};
   std::string description = {};
   model_ptr model = {};
+  /// Resolved for each model call.
   troupe::instruction instruction = {};
+  /// Of the root: stands before the instructions of all agents below it, with
+  /// the state that those see.
+  troupe::instruction global_instruction = {};
+  /// Never changed, so that a vendor can keep it: no placeholders. With it,
+  /// `instruction` goes into the conversation instead of the system
+  /// instruction.
+  std::string static_instruction = {};
   std::vector<tool> tools = {};
-  /// State key, any scope, that receives the text of the final response; empty:
-  /// none.
+  /// State key, any scope, that receives the text of the final response, or its
+  /// value with an `output_schema`; empty: none.
   std::string output_key = {};
+  /// What the final response has to be: its text is read as JSON, and what does
+  /// not fit is `errc::model_failed`. An empty text passes.
+  std::optional<json_schema> output_schema = {};
+  /// Of the arguments, when the agent is a tool of another one.
+  std::optional<json_schema> input_schema = {};
+  /// Wire fields of the vendor's generation config (`temperature`,
+  /// `maxOutputTokens`, …), an object; tools, instruction and response schema
+  /// have fields of their own.
+  json generation_config = json::object();
+  /// Whether the model may hand over to the agent above, and to those beside.
+  bool disallow_transfer_to_parent = false;
+  bool disallow_transfer_to_peers = false;
   enum include_contents include_contents = include_contents::all;
   std::vector<agent_callback> before_agent = {};
   std::vector<agent_callback> after_agent = {};
@@ -137,6 +157,10 @@ public:
 
   const body& kind() const noexcept;
 
+  /// Whether an LLM agent in the tree has sub-agents, which it may hand over
+  /// to.
+  bool transfers() const noexcept;
+
   const std::vector<agent_callback>& before_agent() const noexcept;
   const std::vector<agent_callback>& after_agent() const noexcept;
 
@@ -164,8 +188,9 @@ private:
 agent make_agent(agent::body kind, std::vector<agent> sub_agents);
 
 /// Asks a model, runs the tools that it calls, and asks again until it has
-/// answered.
-agent llm(llm_options options);
+/// answered. The model may hand over to the sub-agents, which then answer in
+/// its place, and they to it and to each other.
+agent llm(llm_options options, std::vector<agent> sub_agents = {});
 
 /// Runs its sub-agents in order, in the same invocation. Does not stop when one
 /// escalates.

@@ -1,8 +1,12 @@
 #include "troupe/agents/llm_turn.hpp"
 
+#include "troupe/agents/agent_tree.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 namespace troupe {
 
@@ -58,6 +62,16 @@ bool is_visible(const event& said, std::string_view branch) {
          && is_visible_on(said.branch, branch);
 }
 
+// Whether the event only hands over.
+bool is_transfer(const event& said) {
+  return std::ranges::all_of(said.content.parts, [](const part& element) {
+    return (element.call() != nullptr
+            && element.call()->name == transfer_tool_name)
+           || (element.response() != nullptr
+               && element.response()->name == transfer_tool_name);
+  });
+}
+
 // The index at which the current turn starts: the latest event of the user or
 // of another agent.
 std::size_t turn_start(const event_slice& events,
@@ -65,7 +79,8 @@ std::size_t turn_start(const event_slice& events,
                        std::string_view branch) {
   for (auto index = events.size(); index > 0; --index)
     if (const auto& said = *events[index - 1];
-        is_visible(said, branch) && said.author != agent_name)
+        is_visible(said, branch) && said.author != agent_name
+        && !is_transfer(said))
       return index - 1;
   return 0;
 }
@@ -125,6 +140,40 @@ json as_response(const result<json>& outcome) {
   return outcome->is_object() ? *outcome : json{{"result", *outcome}};
 }
 
+// Behind the last responses of tools, or before what the user said last.
+void insert_instruction(std::string text, std::vector<shared_content>& contents) {
+  auto place = contents.end();
+  while (place != contents.begin() && (*std::prev(place))->role == "user"
+         && !has_responses(**std::prev(place)))
+    --place;
+  contents.insert(place,
+                  std::make_shared<const content>(
+                    content("user", {part(std::move(text))})));
+}
+
+// What an agent's final text comes to: itself, or the value that it says.
+// Nothing for a blank text where a value is expected.
+result<std::optional<json>> read_output(const llm_options& options,
+                                        std::string text) {
+  if (!options.output_schema)
+    return std::optional<json>(std::move(text));
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    return std::optional<json>();
+  const auto misfit = [&options](std::string_view why) {
+    return error(errc::model_failed,
+                 fmt::format("the answer of agent '{}' does not fit its "
+                             "output_schema: {}",
+                             options.name,
+                             why));
+  };
+  auto parsed = json::parse(text, nullptr, false);
+  if (parsed.is_discarded())
+    return misfit("it is not JSON");
+  if (auto fits = options.output_schema->check(parsed); !fits)
+    return misfit(fits.error().message());
+  return std::optional<json>(std::move(parsed));
+}
+
 } // namespace
 
 bool is_visible_on(std::string_view branch, std::string_view viewer) noexcept {
@@ -175,9 +224,41 @@ result<std::string> resolve_instruction(const instruction& source,
   }
 }
 
-event make_response_event(const llm_options& options,
-                          model_response response,
-                          environment& environment) {
+result<std::string>
+assemble_instruction(const llm_options* root,
+                     const llm_options& options,
+                     std::string_view hint,
+                     const readonly_context& context,
+                     std::vector<std::shared_ptr<const content>>& contents) {
+  std::string whole;
+  const auto add = [&whole](std::string_view part) {
+    if (part.empty())
+      return;
+    if (!whole.empty())
+      whole += "\n\n";
+    whole += part;
+  };
+  if (root != nullptr) {
+    auto global = resolve_instruction(root->global_instruction, context);
+    if (!global)
+      return global;
+    add(*global);
+  }
+  add(options.static_instruction);
+  auto own = resolve_instruction(options.instruction, context);
+  if (!own)
+    return own;
+  if (options.static_instruction.empty())
+    add(*own);
+  else if (!own->empty())
+    insert_instruction(std::move(*own), contents);
+  add(hint);
+  return whole;
+}
+
+result<event> make_response_event(const llm_options& options,
+                                  model_response response,
+                                  environment& environment) {
   event said(std::move(response.said));
   said.partial = response.partial;
   said.extra = std::move(response.extra);
@@ -193,11 +274,17 @@ event make_response_event(const llm_options& options,
     = std::ranges::any_of(said.content.parts, [](const part& element) {
         return element.text() != nullptr && !element.thought;
       });
-  if (!options.output_key.empty() && has_text && is_final(said))
-    // The key was checked when the agent was made; text always fits a set.
-    said.actions.state_delta
-      .record(options.output_key, operation_kind::set, json(said.text()))
-      .value();
+  if (!has_text || !is_final(said))
+    return said;
+  auto output = read_output(options, said.text());
+  if (!output)
+    return output.error();
+  // The key was checked when the agent was made.
+  if (!options.output_key.empty() && *output)
+    if (auto recorded = said.actions.state_delta.record(
+          options.output_key, operation_kind::set, std::move(**output));
+        !recorded)
+      return recorded.error();
   return said;
 }
 

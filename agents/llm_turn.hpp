@@ -27,11 +27,23 @@ visible_contents(const event_slice& events,
 result<std::string> resolve_instruction(const instruction& source,
                                         const readonly_context& context);
 
+/// The system instruction, and what goes into `contents` instead of it, from
+/// the global instruction of `root` (null: of another kind) and the agent's
+/// own. `hint` comes last. Fails as `resolve_instruction`.
+result<std::string>
+assemble_instruction(const llm_options* root,
+                     const llm_options& options,
+                     std::string_view hint,
+                     const readonly_context& context,
+                     std::vector<std::shared_ptr<const content>>& contents);
+
 /// The event of a model's answer. Calls without an id get one from
-/// `environment`; a final answer with text puts that text under `output_key`.
-event make_response_event(const llm_options& options,
-                          model_response response,
-                          environment& environment);
+/// `environment`; a final answer with text puts that text, or its value, under
+/// `output_key`. Fails with `errc::model_failed` if it does not fit the
+/// `output_schema`.
+result<event> make_response_event(const llm_options& options,
+                                  model_response response,
+                                  environment& environment);
 
 /// The one event that answers the calls of a turn, in call order, with their
 /// deltas and actions merged in that order.

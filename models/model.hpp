@@ -33,6 +33,10 @@ struct model_request {
   /// The conversation so far, oldest first; shared with the session's events.
   std::vector<std::shared_ptr<const content>> contents;
   std::vector<tool_declaration> tools;
+  /// JSON Schema that the answer's text has to fit as JSON, or null.
+  value response_schema;
+  /// Wire fields of the vendor's generation config, an object or null.
+  value generation_config;
   /// Where simulated latency and the like get their time from.
   std::shared_ptr<troupe::environment> environment;
   /// Asks the model to give up; it may then answer with anything or not at all.

@@ -193,6 +193,9 @@ run runtime::run(const agent& root,
   started->options = std::move(options);
   started->shared = backend_->share();
   started->control = control;
+  started->root = root;
+  if (root.transfers())
+    started->tree = std::make_shared<const agent_tree>(root);
   auto ready
     = said ? prepare(*started, *backend_, session) : result<void>(said.error());
   if (ready && !shared.runs.enter(0))

@@ -371,7 +371,7 @@ struct asked_writer {
   event answers(std::vector<part> parts, bool partial = false) {
     model_response response(content("model", std::move(parts)));
     response.partial = partial;
-    return make_response_event(options, std::move(response), time);
+    return make_response_event(options, std::move(response), time).value();
   }
 
   /// What the event puts into state.
@@ -430,7 +430,7 @@ BOOST_FIXTURE_TEST_CASE(calls_without_an_id_get_one, asked_writer) {
 BOOST_FIXTURE_TEST_CASE(an_answer_keeps_its_wire_fields, asked_writer) {
   model_response response(content("", {"cut off"}));
   response.extra = json{{"finishReason", "MAX_TOKENS"}};
-  const auto said = make_response_event(options, response, time);
+  const auto said = make_response_event(options, response, time).value();
   BOOST_TEST(said.field("finishReason") == "MAX_TOKENS");
   BOOST_TEST(said.content.role == "model");
   BOOST_TEST(!said.partial);

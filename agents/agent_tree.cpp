@@ -1,0 +1,144 @@
+#include "troupe/agents/agent_tree.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+
+namespace troupe {
+
+namespace {
+
+const llm_options* llm_of(const agent* which) {
+  return which == nullptr ? nullptr
+                          : std::get_if<llm_options>(&which->kind());
+}
+
+tool make_hand_over(const std::vector<agent>& targets) {
+  auto names = json::array();
+  for (const auto& target : targets)
+    names.push_back(target.name());
+  auto properties = json::object();
+  properties["agent_name"] = {{"type", "string"},
+                              {"enum", std::move(names)},
+                              {"description", "Who goes on"}};
+  json parameters{{"type", "object"},
+                  {"properties", std::move(properties)},
+                  {"required", json::array({"agent_name"})}};
+  return tool(
+    {.name = std::string(transfer_tool_name),
+     .description = "Hands the conversation over to another agent, which then "
+                    "answers in your place.",
+     .parameters = std::move(parameters),
+     .run = [](const json& args, tool_context& context) -> json {
+       context.actions().transfer_to_agent
+         = args.at("agent_name").get<std::string>();
+       return nullptr;
+     }});
+}
+
+std::string make_hint(const std::vector<agent>& targets) {
+  auto hint = fmt::format("When another agent is better suited to answer, call "
+                          "`{}` and say nothing else. The other agents:",
+                          transfer_tool_name);
+  for (const auto& target : targets)
+    hint += target.description().empty()
+              ? fmt::format("\n- {}", target.name())
+              : fmt::format("\n- {}: {}", target.name(), target.description());
+  return hint;
+}
+
+// The author of the call that an answer by the user is for, or empty.
+std::string_view asker(const event_slice& events) {
+  if (events.empty() || events.back().author != "user")
+    return {};
+  for (const auto& element : events.back().content.parts) {
+    const auto* answer = element.response();
+    if (answer == nullptr)
+      continue;
+    for (auto index = events.size() - 1; index > 0; --index)
+      for (const auto& said : events[index - 1]->content.parts)
+        if (said.call() != nullptr && said.call()->id == answer->id)
+          return events[index - 1]->author;
+  }
+  return {};
+}
+
+} // namespace
+
+agent_tree::agent_tree(agent root) : root_(std::move(root)) {
+  enter(root_, nullptr);
+  for (auto& [name, known] : places_)
+    known.desk = make_desk(known);
+}
+
+void agent_tree::enter(const agent& which, const agent* above) {
+  places_.try_emplace(which.name(), place{&which, above, nullptr});
+  for (const auto& below : which.sub_agents())
+    enter(below, &which);
+}
+
+std::unique_ptr<const transfer_desk>
+agent_tree::make_desk(const place& from) const {
+  const auto* options = llm_of(from.which);
+  if (options == nullptr)
+    return nullptr;
+  auto targets = from.which->sub_agents();
+  if (llm_of(from.above) != nullptr) {
+    if (!options->disallow_transfer_to_parent)
+      targets.push_back(*from.above);
+    if (!options->disallow_transfer_to_peers)
+      std::ranges::copy_if(
+        from.above->sub_agents(),
+        std::back_inserter(targets),
+        [&from](const agent& peer) { return peer.name() != from.which->name(); });
+  }
+  if (targets.empty())
+    return nullptr;
+  auto hand_over = make_hand_over(targets);
+  auto hint = make_hint(targets);
+  return std::make_unique<const transfer_desk>(
+    transfer_desk{std::move(targets), std::move(hand_over), std::move(hint)});
+}
+
+const agent* agent_tree::find(std::string_view name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? nullptr : found->second.which;
+}
+
+const agent* agent_tree::parent(std::string_view name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? nullptr : found->second.above;
+}
+
+const transfer_desk* agent_tree::desk(std::string_view name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? nullptr : found->second.desk.get();
+}
+
+// It and all above it are LLM agents that may hand over to their parents.
+bool agent_tree::may_keep_turn(std::string_view name) const {
+  for (const auto* next = find(name); next != nullptr;
+       next = parent(next->name())) {
+    const auto* options = llm_of(next);
+    if (options == nullptr || options->disallow_transfer_to_parent)
+      return false;
+  }
+  return true;
+}
+
+const agent& agent_tree::next_turn(const event_slice& events) const {
+  if (llm_of(&root_) == nullptr)
+    return root_;
+  if (const auto* asked = find(asker(events)))
+    return *asked;
+  for (auto index = events.size(); index > 0; --index) {
+    const auto& author = events[index - 1]->author;
+    const auto* known = find(author);
+    if (known != nullptr && (known == &root_ || may_keep_turn(author)))
+      return *known;
+  }
+  return root_;
+}
+
+} // namespace troupe

@@ -1,0 +1,169 @@
+// What an LLM agent tells its model, and what it makes of the answer.
+
+#include "play.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <string>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const json_schema point(json::parse(R"({
+  "type": "object",
+  "properties": {"x": {"type": "integer"}},
+  "required": ["x"]
+})"));
+
+model_ptr answering(const std::string& said) {
+  return scripted({{"*", {{.text = said}}}});
+}
+
+/// A model that keeps the requests and answers "ok".
+struct listening {
+  std::shared_ptr<std::vector<model_request>> heard
+    = std::make_shared<std::vector<model_request>>();
+
+  model_ptr model() const {
+    return std::make_shared<made_model>(
+      [kept = heard](model_request request, const model_reply& reply) {
+        kept->push_back(std::move(request));
+        reply(model_response(content("model", {part("ok")})));
+      });
+  }
+
+  const model_request& last() const { return heard->back(); }
+
+  std::vector<std::string> said() const {
+    std::vector<std::string> texts;
+    for (const auto& each : last().contents)
+      texts.push_back(each->text());
+    return texts;
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(llm_agents)
+
+// -- instructions ------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(the_global_instruction_of_the_root_comes_first) {
+  play on;
+  const listening ear;
+  const auto below = llm({.name = "below",
+                          .model = ear.model(),
+                          .instruction = "own {k}",
+                          .global_instruction = "not the root's"});
+  const auto root
+    = llm({.name = "root",
+           .model = scripted({{"root",
+                               {calling("transfer_to_agent",
+                                        {{"agent_name", "below"}})}}}),
+           .global_instruction = "be kind, {k}"},
+          {below});
+  BOOST_TEST(on.append(on.key, {{"k", "Ann"}}) == "ok");
+  on.perform(root);
+  BOOST_TEST(
+    ear.last().system_instruction.starts_with("be kind, Ann\n\nown Ann\n\n"),
+    ear.last().system_instruction);
+}
+
+BOOST_AUTO_TEST_CASE(
+  with_a_static_instruction_the_other_goes_into_the_conversation) {
+  play on;
+  const listening ear;
+  const auto a = llm({.name = "a",
+                      .model = ear.model(),
+                      .instruction = "own {k?}",
+                      .static_instruction = "always {k}"});
+  on.perform(a);
+  BOOST_TEST(ear.last().system_instruction == "always {k}");
+  BOOST_TEST(ear.said() == std::vector<std::string>({"own ", "go"}),
+             boost::test_tools::per_element());
+  on.perform(a);
+  // Before what the user said last.
+  BOOST_TEST(ear.said() == std::vector<std::string>({"go", "ok", "own ", "go"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(generation_config_and_schema_reach_the_model) {
+  play on;
+  const listening ear;
+  const auto config = json::parse(R"({"temperature": 0.5})");
+  on.perform(llm({.name = "a",
+                  .model = ear.model(),
+                  .generation_config = config}));
+  BOOST_TEST(ear.last().generation_config.data() == config);
+  BOOST_TEST(ear.last().response_schema.is_null());
+  on.perform(llm({.name = "a", .model = ear.model(), .output_schema = point}));
+  BOOST_TEST(ear.last().response_schema.data() == point.text());
+}
+
+BOOST_AUTO_TEST_CASE(what_has_a_field_of_its_own_is_refused_as_generation) {
+  for (const auto* taken : {"tools", "systemInstruction", "response_schema"}) {
+    auto config = json::object();
+    config[taken] = "x";
+    BOOST_TEST(code_thrown_by([&] {
+                 llm({.name = "a", .model = echo(), .generation_config = config});
+               })
+               == "invalid_argument");
+  }
+}
+
+// -- answers -----------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(an_answer_that_fits_its_schema_is_stored_as_its_value) {
+  play on;
+  BOOST_TEST(on.perform(llm({.name = "a",
+                             .model = answering(R"({"x": 5})"),
+                             .output_key = "user:point",
+                             .output_schema = point}))
+             == R"(a={"x": 5} | ok)");
+  BOOST_TEST(on.state_now()["user:point"] == json({{"x", 5}}));
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_does_not_fit_fails_and_is_not_stored) {
+  play on;
+  for (const auto* said : {"five", R"({"x": "5"})", "[]"}) {
+    BOOST_TEST(on.perform(llm({.name = "a",
+                               .model = answering(said),
+                               .output_key = "point",
+                               .output_schema = point}))
+               == "| model_failed");
+    BOOST_TEST(play::last_reason().find("output_schema") != std::string::npos);
+  }
+  BOOST_TEST(on.state_now() == json::object());
+  for (const auto& said : on.events(on.key))
+    BOOST_TEST(said.author == "user");
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_answer_passes_its_schema_and_stores_nothing) {
+  play on;
+  BOOST_TEST(on.perform(llm({.name = "a",
+                             .model = answering(" \n"),
+                             .output_key = "point",
+                             .output_schema = point}))
+             == "a= \n | ok");
+  BOOST_TEST(!on.state_now().contains("point"));
+}
+
+BOOST_AUTO_TEST_CASE(a_turn_starts_behind_hand_overs) {
+  play on;
+  const listening ear;
+  const auto below = llm({.name = "below",
+                          .model = ear.model(),
+                          .include_contents = include_contents::none});
+  const auto root
+    = llm({.name = "root",
+           .model = scripted({{"root",
+                               {calling("transfer_to_agent",
+                                        {{"agent_name", "below"}})}}})},
+          {below});
+  on.perform(root);
+  BOOST_TEST(ear.last().contents.front()->text() == "go");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
