@@ -1,6 +1,7 @@
 #include "troupe/actors/agent_body.hpp"
 
 #include "troupe/actors/callbacks.hpp"
+#include "troupe/actors/fan_out.hpp"
 #include "troupe/actors/llm_body.hpp"
 #include "troupe/agents/llm_turn.hpp"
 
@@ -17,9 +18,9 @@ namespace {
 // ended.
 class lanes_await {
 public:
-  lanes_await(lane_actor& lane, fan_out request)
+  lanes_await(lane_actor& lane, fan_out_request& request)
     : lane_(lane),
-      request_(std::move(request)) {}
+      request_(request) {}
 
   bool await_ready() const noexcept { return false; }
 
@@ -28,11 +29,11 @@ public:
     lane_.start_lanes(request_);
   }
 
-  result<bool> await_resume() { return std::move(request_.outcome); }
+  void await_resume() const noexcept {}
 
 private:
   lane_actor& lane_;
-  fan_out request_;
+  fan_out_request& request_; // In the coroutine that waits.
 };
 
 // Lets the lane hear what was sent to it, and other actors have their turn.
@@ -98,20 +99,116 @@ task<> run_loop(lane_actor& lane,
     }
 }
 
+// Of a parallel agent or a map.
+template <class Options>
+fan_out_request make_fan_out(const lane_actor& lane,
+                             const invocation_context& context,
+                             const Options& options) {
+  fan_out_request request;
+  request.caller = &context;
+  request.lanes_max = std::min(options.lanes_max.value_or(SIZE_MAX),
+                               lane.shared_run()->options.lanes_max);
+  request.on_failure = options.on_failure;
+  request.quorum = options.quorum;
+  request.timeout = options.lane_timeout;
+  return request;
+}
+
+std::string branch_below(const invocation_context& context,
+                         std::string_view lane) {
+  const auto& branch = context.branch();
+  return fmt::format(
+    "{}{}{}.{}", branch, branch.empty() ? "" : ".", context.agent_name(), lane);
+}
+
+// Failures that did not end the fan-out are told in the session.
+task<> tell_failures(invocation_context& context,
+                     const fan_out_request& request,
+                     const std::vector<std::string>& branches) {
+  for (std::size_t index = 0; index < request.failed.size(); ++index) {
+    const auto& failure = request.failed[index];
+    if (!failure)
+      continue;
+    event told;
+    told.author = request.lanes[index].which.name();
+    told.branch = branches[index];
+    auto fields = json::object();
+    fields["errorCode"] = std::string(to_string(failure->code()));
+    fields["errorMessage"] = failure->message();
+    told.extra = std::move(fields);
+    co_await context.emit(std::move(told));
+  }
+}
+
+task<> await_lanes(lane_actor& lane,
+                   invocation_context& context,
+                   fan_out_request& request) {
+  std::vector<std::string> branches;
+  for (const auto& each : request.lanes)
+    branches.push_back(each.branch);
+  co_await lanes_await(lane, request);
+  context.renew();
+  if (!request.outcome)
+    throw request.outcome.error();
+  if (*request.outcome)
+    context.mark_escalated();
+  co_await tell_failures(context, request, branches);
+}
+
 task<> run_lanes(lane_actor& lane,
                  invocation_context& context,
                  const agent& which,
                  const parallel_options& options) {
-  fan_out request;
-  request.which = &which;
-  request.caller = &context;
-  request.lanes_max = std::min(options.lanes_max.value_or(SIZE_MAX),
-                               lane.shared_run()->options.lanes_max);
-  auto outcome = co_await lanes_await(lane, std::move(request));
-  if (!outcome)
-    throw outcome.error();
-  if (*outcome)
-    context.mark_escalated();
+  auto request = make_fan_out(lane, context, options);
+  for (const auto& sub : which.sub_agents())
+    request.lanes.push_back(
+      {sub,
+       branch_below(context, sub.name()),
+       options.isolate_temp
+         ? std::make_shared<temp_space>(scope_state(lane.temp()->read()))
+         : nullptr});
+  co_await await_lanes(lane, context, request);
+}
+
+// What the lane of one element starts with.
+std::shared_ptr<temp_space>
+temp_for(const lane_actor& lane, const json& item, std::size_t index) {
+  auto keys = lane.temp()->read();
+  keys.set("item", value(item));
+  keys.set("index", value(json(index)));
+  keys.erase("result");
+  return std::make_shared<temp_space>(scope_state(std::move(keys)));
+}
+
+json items_of(const invocation_context& context, const map_options& options) {
+  const auto found = context.state().find(options.items_key);
+  if (!found || found->is_null())
+    return json::array();
+  if (!found->data().is_array())
+    throw error(errc::type_error,
+                fmt::format("'{}' of map '{}' is no list",
+                            options.items_key,
+                            options.name));
+  return found->data();
+}
+
+task<> run_map(lane_actor& lane,
+               invocation_context& context,
+               const agent& which,
+               const map_options& options) {
+  const auto items = items_of(context, options);
+  auto request = make_fan_out(lane, context, options);
+  for (std::size_t index = 0; index < items.size(); ++index)
+    request.lanes.push_back({which.sub_agents().front(),
+                             branch_below(context, std::to_string(index)),
+                             temp_for(lane, items[index], index)});
+  co_await await_lanes(lane, context, request);
+  if (options.output_key.empty())
+    co_return;
+  auto results = json::array();
+  for (const auto& each : request.results)
+    results.push_back(each.data());
+  context.state().set(options.output_key, std::move(results));
 }
 
 // Gives the agent that goes on in the place of this one, if any.
@@ -126,6 +223,8 @@ run_body(lane_actor& lane, invocation_context& context, const agent& which) {
     co_await run_sequence(context, which);
   else if (const auto* lanes = std::get_if<parallel_options>(&kind))
     co_await run_lanes(lane, context, which, *lanes);
+  else if (const auto* map = std::get_if<map_options>(&kind))
+    co_await run_map(lane, context, which, *map);
   else if (const auto* loop = std::get_if<loop_options>(&kind))
     co_await run_loop(lane, context, which, *loop);
   else

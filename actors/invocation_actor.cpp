@@ -2,6 +2,7 @@
 
 #include "troupe/actors/append_letter.hpp"
 #include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/temp_space.hpp"
 #include "troupe/actors/tool_job.hpp"
 
 #include <fmt/format.h>
@@ -34,10 +35,12 @@ invocation_actor::invocation_actor(caf::actor_config& config,
                                    std::shared_ptr<run_shared> run,
                                    agent which,
                                    scope_state temp)
-  : lane_actor(config, run, std::move(which), run->control->stop, *this),
-    temp_(std::move(temp)) {
-  run_->publish_temp(temp_.keys());
-}
+  : lane_actor(config,
+               run,
+               std::move(which),
+               run->control->stop,
+               std::make_shared<temp_space>(std::move(temp)),
+               *this) {}
 
 void invocation_actor::receive(letter_ptr received) {
   switch (received->kind) {
@@ -127,7 +130,7 @@ void invocation_actor::send(lane_actor& from, emit_request& request) {
   }
   if (said.actions.state_delta.share(scope::temp).empty())
     return send_on(from, request);
-  if (temp_under_way_ != nullptr)
+  if (from.temp()->under_way != nullptr)
     return wait_for_temp(from, request);
   send_with_temp(from, request);
 }
@@ -136,14 +139,15 @@ void invocation_actor::wait_for_temp(lane_actor& from, emit_request& request) {
   auto waiting = std::make_unique<actors::emit>();
   waiting->from = &from;
   waiting->request = &request;
-  temp_queue_.push_back(std::move(waiting));
+  from.temp()->waiting.push_back(std::move(waiting));
 }
 
 bool invocation_actor::judge_temp(lane_actor& from, emit_request& request) {
-  temp_delta_ = share_of(request.said.actions.state_delta, scope::temp);
+  auto& temp = *from.temp();
+  temp.share = share_of(request.said.actions.state_delta, scope::temp);
   std::vector<resolution> resolved;
-  auto judged = temp_.judge(
-    temp_delta_.share(scope::temp), resolved, true, run_->facts.limits);
+  auto judged = temp.state.judge(
+    temp.share.share(scope::temp), resolved, true, run_->facts.limits);
   if (!judged)
     answer(from, request, judged.error());
   return judged.has_value();
@@ -153,20 +157,19 @@ void invocation_actor::send_with_temp(lane_actor& from, emit_request& request) {
   if (!judge_temp(from, request))
     return;
   if (request.temp_only) {
-    temp_.install();
-    run_->publish_temp(temp_.keys());
+    from.temp()->install();
     return answer(from, request, event_ptr());
   }
-  temp_under_way_ = &request;
+  from.temp()->under_way = &request;
   send_on(from, request);
 }
 
 void invocation_actor::send_on(lane_actor& from, emit_request& request) {
   auto letter = make_append(std::move(request.said), {}, *run_->shared);
   if (!letter) {
-    if (temp_under_way_ == &request) {
-      temp_under_way_ = nullptr;
-      temp_.drop_last();
+    if (auto& temp = *from.temp(); temp.under_way == &request) {
+      temp.under_way = nullptr;
+      temp.state.drop_last();
     }
     return answer(from, request, letter.error());
   }
@@ -187,22 +190,24 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   const bool again
     = answered->joined && answered->outcome
       && (*answered->outcome)->invocation_id == run_->facts.invocation_id;
-  if (temp_under_way_ == &request) {
-    temp_under_way_ = nullptr;
+  auto& lane = *answered->lane;
+  // The lane may be gone before the last of its keys are through.
+  const auto temp = lane.temp();
+  if (temp->under_way == &request) {
+    temp->under_way = nullptr;
     // The `temp:` keys of a retry were installed with the event itself.
-    if (answered->outcome && !again) {
-      temp_.install();
-      run_->publish_temp(temp_.keys());
-    } else {
-      temp_.drop_last();
-    }
+    if (answered->outcome && !again)
+      temp->install();
+    else
+      temp->state.drop_last();
   }
   if (answered->outcome && !again)
     run_->control->deliver(*answered->outcome);
-  auto& lane = *answered->lane;
+  if (answered->outcome)
+    lane.hear(*answered->outcome);
   request.outcome = std::move(answered->outcome);
-  while (temp_under_way_ == nullptr && !temp_queue_.empty()) {
-    const auto next = take_as<actors::emit>(temp_queue_.pop_front());
+  while (temp->under_way == nullptr && !temp->waiting.empty()) {
+    const auto next = take_as<actors::emit>(temp->waiting.pop_front());
     send(*next->from, *next->request);
   }
   if (&lane == this)

@@ -40,11 +40,6 @@ private:
   void end(result<void> outcome);
 
   bool started_ = false;
-  scope_state temp_;
-  delta
-    temp_delta_; // Of the event under way that carries `temp:`; one at a time.
-  emit_request* temp_under_way_ = nullptr;
-  letter_list temp_queue_; // Letters of kind emit.
 };
 
 } // namespace troupe::actors

@@ -2,10 +2,12 @@
 
 #include "troupe/actors/agent_body.hpp"
 #include "troupe/actors/caf_door.hpp"
+#include "troupe/actors/fan_out.hpp"
 #include "troupe/actors/invocation_actor.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
+#include "troupe/actors/temp_space.hpp"
 #include "troupe/actors/tool_job.hpp"
 #include "troupe/actors/user_failure.hpp"
 #include "troupe/actors/wait_answer.hpp"
@@ -15,23 +17,17 @@
 
 namespace troupe::actors {
 
-namespace {
-
-// Lanes that are started before those at hand get their turn: short ones end
-// before the last ones take memory.
-constexpr int lanes_per_turn = 64;
-
-} // namespace
-
 lane_actor::lane_actor(caf::actor_config& config,
                        std::shared_ptr<run_shared> run,
                        agent which,
                        std::stop_source stop,
+                       std::shared_ptr<temp_space> temp,
                        invocation_actor& self)
   : inbox_actor(config, run->shared),
     run_(std::move(run)),
     which_(std::move(which)),
     root_(&self),
+    temp_(std::move(temp)),
     stop_(std::move(stop)) {}
 
 lane_actor::lane_actor(caf::actor_config& config,
@@ -41,7 +37,8 @@ lane_actor::lane_actor(caf::actor_config& config,
                        std::size_t index,
                        agent which,
                        const invocation_context* caller,
-                       std::string branch)
+                       std::string branch,
+                       std::shared_ptr<temp_space> temp)
   : inbox_actor(config, run->shared),
     run_(std::move(run)),
     which_(std::move(which)),
@@ -49,7 +46,16 @@ lane_actor::lane_actor(caf::actor_config& config,
     parent_(&parent),
     index_(index),
     caller_(caller),
-    branch_(std::move(branch)) {}
+    branch_(std::move(branch)),
+    temp_(std::move(temp)) {}
+
+lane_actor::~lane_actor() = default;
+
+step_view lane_actor::view() const {
+  auto newest = run_->view->read();
+  newest.state.temp = temp_->read();
+  return newest;
+}
 
 caf::behavior lane_actor::make_behavior() {
   return closed_door();
@@ -68,8 +74,12 @@ void lane_actor::receive(letter_ptr received) {
   case letter_kind::answer:
     return receive(static_cast<answer&>(*received));
   case letter_kind::more_lanes:
-    more_lanes_ = false;
-    return lanes_ ? go_on_with_lanes() : void();
+    if (!lanes_)
+      return;
+    lanes_->more_under_way = false;
+    return go_on_with_lanes();
+  case letter_kind::lane_timer:
+    return receive(static_cast<lane_timer&>(*received));
   case letter_kind::lane_ended:
     return receive(static_cast<lane_ended&>(*received));
   case letter_kind::cancel:
@@ -117,6 +127,8 @@ void lane_actor::start_body() {
 void lane_actor::finish(result<bool> outcome) {
   auto ended = std::make_unique<lane_ended>();
   ended->index = index_;
+  if (outcome)
+    ended->result_value = lane_result();
   ended->outcome = std::move(outcome);
   parent_->tell(std::move(ended));
   quit();
@@ -164,9 +176,8 @@ void lane_actor::cancel_lane(const error& reason) {
     return;
   cancelled_ = reason;
   stop_.request_stop();
-  for (const auto& lane : running_)
-    if (lane)
-      as_inbox(lane).tell(std::make_unique<struct cancel>(reason));
+  if (lanes_)
+    lanes_->cancel(reason);
   if (turn_ != nullptr) {
     auto grace = std::make_shared<wait_answer>(*this, wait_, nullptr);
     run_->shared->environment->call_after(run_->options.grace, [grace] {
@@ -414,99 +425,79 @@ void lane_actor::abandon_tools() {
 
 // -- lanes -------------------------------------------------------------------
 
-void lane_actor::start_lanes(fan_out& request) {
-  const auto count = request.which->sub_agents().size();
-  if (cancelled_ || count == 0) {
+void lane_actor::start_lanes(fan_out_request& request) {
+  if (cancelled_ || request.lanes.empty()) {
     if (cancelled_)
       request.outcome = *cancelled_;
     return post(request.waiting);
   }
-  lanes_ = &request;
-  running_.assign(count, nullptr);
-  failed_.assign(count, std::nullopt);
-  next_lane_ = 0;
-  lanes_left_ = 0;
-  lanes_failed_ = false;
-  fill_lanes();
+  ++fan_out_count_;
+  fan_out_request_ = &request;
+  lanes_ = std::make_unique<fan_out>(*this, request);
+  lanes_->start_more();
 }
 
-void lane_actor::fill_lanes() {
-  const auto& subs = lanes_->which->sub_agents();
-  const auto& parent_branch = lanes_->caller->branch();
-  for (int started = 0;
-       next_lane_ < subs.size() && lanes_left_ < lanes_->lanes_max
-       && !lanes_failed_ && !cancelled_ && !more_lanes_;
-       ++started) {
-    if (started == lanes_per_turn) {
-      more_lanes_ = true;
-      return tell(std::make_unique<struct signal>(letter_kind::more_lanes));
-    }
-    const auto index = next_lane_++;
-    auto branch = fmt::format("{}{}{}.{}",
-                              parent_branch,
-                              parent_branch.empty() ? "" : ".",
-                              lanes_->which->name(),
-                              subs[index].name());
-    running_[index] = spawn_actor<lane_actor>(home_system(),
-                                              run_,
-                                              *root_,
-                                              *this,
-                                              index,
-                                              subs[index],
-                                              lanes_->caller,
-                                              std::move(branch));
-    ++lanes_left_;
-    as_inbox(running_[index])
-      .tell(std::make_unique<struct signal>(letter_kind::begin));
-  }
+caf::strong_actor_ptr
+lane_actor::spawn_below(std::size_t index,
+                        const agent& which,
+                        const invocation_context* caller,
+                        std::string branch,
+                        std::shared_ptr<temp_space> temp) {
+  return spawn_actor<lane_actor>(home_system(),
+                                 run_,
+                                 *root_,
+                                 *this,
+                                 index,
+                                 which,
+                                 caller,
+                                 std::move(branch),
+                                 temp ? std::move(temp) : temp_);
+}
+
+void lane_actor::call_after(std::chrono::nanoseconds delay,
+                            std::function<void()> due) {
+  auto later = std::make_shared<wait_answer>(*this, 0, nullptr);
+  run_->shared->environment->call_after(
+    delay, [later, due = std::move(due), count = fan_out_count_] {
+      later->with_lane([&](lane_actor& lane) {
+        auto told = std::make_unique<lane_timer>();
+        told->fan_out = count;
+        told->due = due;
+        lane.tell(std::move(told));
+      });
+    });
+}
+
+void lane_actor::receive(lane_timer& arrived) {
+  if (lanes_ && arrived.fan_out == fan_out_count_)
+    arrived.due();
 }
 
 void lane_actor::receive(lane_ended& ended) {
-  running_[ended.index] = nullptr;
-  --lanes_left_;
-  if (!ended.outcome) {
-    // A lane that was told to end has not failed.
-    const bool told = (lanes_failed_ || cancelled_)
-                      && ended.outcome.error().code() == errc::cancelled;
-    if (!told)
-      failed_[ended.index] = ended.outcome.error();
-    if (!std::exchange(lanes_failed_, true))
-      for (const auto& lane : running_)
-        if (lane)
-          as_inbox(lane).tell(std::make_unique<struct cancel>(
-            error(errc::cancelled,
-                  fmt::format("another lane of '{}' failed",
-                              lanes_->which->name()))));
-  } else if (*ended.outcome) {
-    lanes_->outcome = true;
-  }
+  lanes_->receive(ended);
   go_on_with_lanes();
 }
 
 void lane_actor::go_on_with_lanes() {
-  fill_lanes();
-  if (lanes_left_ == 0 && !more_lanes_)
-    finish_lanes();
+  lanes_->start_more();
+  if (!lanes_->is_over())
+    return;
+  lanes_->finish();
+  lanes_ = nullptr;
+  go_on(std::exchange(fan_out_request_, nullptr)->waiting);
 }
 
-void lane_actor::finish_lanes() {
-  auto& request = *std::exchange(lanes_, nullptr);
-  running_.clear();
-  std::optional<errc> code;
-  std::string reasons;
-  for (std::size_t index = 0; index < failed_.size(); ++index)
-    if (const auto& failure = failed_[index]) {
-      reasons += fmt::format("{}lane '{}': {}",
-                             code ? "; " : "",
-                             request.which->sub_agents()[index].name(),
-                             code ? to_string(*failure) : failure->message());
-      code = code.value_or(failure->code());
-    }
-  if (code)
-    request.outcome = error(*code, std::move(reasons));
-  else if (cancelled_)
-    request.outcome = *cancelled_;
-  go_on(request.waiting);
+// What the lane has left under `temp:result`, or else said last.
+value lane_actor::lane_result() const {
+  const auto keys = temp_->read();
+  if (const auto* left = keys.find("result"))
+    return *left;
+  return last_said_ ? value(json(last_said_->text())) : value();
+}
+
+void lane_actor::hear(const event_ptr& committed) {
+  if (committed && !committed->content.parts.empty())
+    last_said_ = committed;
 }
 
 } // namespace troupe::actors

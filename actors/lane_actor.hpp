@@ -11,6 +11,7 @@
 #include "troupe/agents/agent.hpp"
 #include "troupe/contexts/lane_host.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,22 +21,16 @@
 
 namespace troupe::actors {
 
+class fan_out;
+struct fan_out_request;
 class invocation_actor;
+class temp_space;
 class tool_job;
-
-/// A fan-out: one lane per sub-agent of `which`, and what came of each.
-struct fan_out {
-  const agent* which = nullptr;
-  const invocation_context* caller = nullptr;
-  std::size_t lanes_max = 0;
-  /// Whether an event below escalated.
-  result<bool> outcome = false;
-  std::coroutine_handle<> waiting;
-};
 
 class lane_actor : public inbox_actor, public lane_host {
 public:
-  /// A lane below `parent`, which ends after it; `branch` is the lane's own.
+  /// A lane below `parent`, which ends after it; `branch` and `temp` are the
+  /// lane's own.
   lane_actor(caf::actor_config& config,
              std::shared_ptr<run_shared> run,
              invocation_actor& root,
@@ -43,7 +38,10 @@ public:
              std::size_t index,
              agent which,
              const invocation_context* caller,
-             std::string branch);
+             std::string branch,
+             std::shared_ptr<temp_space> temp);
+
+  ~lane_actor() override;
 
   caf::behavior make_behavior() override;
 
@@ -53,7 +51,7 @@ public:
 
   const run_facts& facts() const noexcept final { return run_->facts; }
 
-  step_view view() const final { return run_->read(); }
+  step_view view() const final;
 
   std::stop_token stop() const final { return stop_.get_token(); }
 
@@ -65,7 +63,26 @@ public:
   task<bool> run(invocation_context& caller, const agent& which) final;
 
   /// Starts the lanes of a fan-out; answers like the members above.
-  void start_lanes(fan_out& request);
+  void start_lanes(fan_out_request& request);
+
+  // -- for the fan-out -------------------------------------------------------
+
+  /// A lane below this one; without `temp` it shares this one's.
+  caf::strong_actor_ptr spawn_below(std::size_t index,
+                                    const agent& which,
+                                    const invocation_context* caller,
+                                    std::string branch,
+                                    std::shared_ptr<temp_space> temp);
+
+  /// Calls `due` on this lane after some time, if the fan-out is still there.
+  void call_after(std::chrono::nanoseconds delay, std::function<void()> due);
+
+  // -- for the invocation ----------------------------------------------------
+
+  const std::shared_ptr<temp_space>& temp() const noexcept { return temp_; }
+
+  /// An event of this lane was committed, while the lane waits.
+  void hear(const event_ptr& committed);
 
   const std::shared_ptr<run_shared>& shared_run() const noexcept {
     return run_;
@@ -80,6 +97,7 @@ protected:
              std::shared_ptr<run_shared> run,
              agent which,
              std::stop_source stop,
+             std::shared_ptr<temp_space> temp,
              invocation_actor& self);
 
   void receive(letter_ptr received) override;
@@ -109,14 +127,14 @@ private:
   void end_wait();
   void receive(answer& arrived);
   void receive(lane_ended& ended);
+  void receive(lane_timer& arrived);
   void start_tool(std::size_t index, tool_job& job, std::uint64_t wait);
   void receive_tool(std::size_t index, tool_job& ended);
   void give_up_tool(std::size_t index);
   void finish_tool(std::size_t index);
   void abandon_tools();
-  void fill_lanes();
   void go_on_with_lanes();
-  void finish_lanes();
+  value lane_result() const;
 
   const agent which_;
   invocation_actor* const root_;       // Outlives its lanes.
@@ -125,6 +143,7 @@ private:
   const invocation_context* const caller_
     = nullptr; // In the parent's coroutine, which waits.
   const std::string branch_;
+  const std::shared_ptr<temp_space> temp_;
 
   std::stop_source stop_;
   std::uint64_t wait_ = 0;
@@ -138,13 +157,11 @@ private:
   std::vector<std::shared_ptr<tool_job>> tools_; // Null once it has ended.
   std::size_t tools_left_ = 0;
 
-  fan_out* lanes_ = nullptr;
-  std::vector<caf::strong_actor_ptr> running_;
-  std::vector<std::optional<error>> failed_;
-  std::size_t next_lane_ = 0;
-  std::size_t lanes_left_ = 0;
-  bool lanes_failed_ = false;
-  bool more_lanes_ = false; // A letter that says so is under way.
+  fan_out_request* fan_out_request_ = nullptr;
+  std::unique_ptr<fan_out> lanes_;
+  std::uint64_t fan_out_count_ = 0;
+  // The last event of the lane that said something.
+  event_ptr last_said_;
 };
 
 } // namespace troupe::actors

@@ -58,10 +58,8 @@ model_request make_request(const invocation_context& context,
                            const transfer_desk* desk) {
   model_request request;
   request.agent = options.name;
-  request.contents = visible_contents(context.events(),
-                                      options.name,
-                                      context.branch(),
-                                      options.include_contents);
+  request.contents = visible_contents(
+    context.events(), options.name, context.branch(), options.include_contents);
   auto instruction
     = assemble_instruction(std::get_if<llm_options>(&run.root->kind()),
                            options,
@@ -128,8 +126,7 @@ std::optional<agent> successor(const event& told,
   if (name.empty())
     return std::nullopt;
   if (desk != nullptr)
-    if (const auto found
-        = std::ranges::find(desk->targets, name, &agent::name);
+    if (const auto found = std::ranges::find(desk->targets, name, &agent::name);
         found != desk->targets.end())
       return *found;
   throw error(errc::invalid_argument,

@@ -74,6 +74,7 @@ enum class letter_kind : std::uint8_t {
   answer,      // model, tool or timer → lane
   lane_ended,  // lane → parent lane
   more_lanes,  // a lane that starts many, to itself
+  lane_timer,  // timer → lane, for its fan-out
 };
 
 // -- what letters are made of
@@ -574,6 +575,18 @@ struct lane_ended : letter {
 
   std::size_t index = 0;
   result<bool> outcome = false;
+  /// What the lane came to, if it has ended well.
+  value result_value;
+};
+
+struct lane_timer : letter {
+  lane_timer() : letter(letter_kind::lane_timer) {}
+
+  void fail(const error&) override {}
+
+  /// Which fan-out of the lane it is for.
+  std::uint64_t fan_out = 0;
+  std::function<void()> due;
 };
 
 // -- the door for CAF users

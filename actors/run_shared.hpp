@@ -40,18 +40,6 @@ struct run_shared {
   /// Set when the run gets its turn, before anything of it runs.
   std::shared_ptr<session_view> view;
 
-  step_view read() const {
-    auto newest = view->read();
-    const std::lock_guard guard(mutex);
-    newest.state.temp = temp;
-    return newest;
-  }
-
-  void publish_temp(const state_map& keys) {
-    const std::lock_guard guard(mutex);
-    temp = keys;
-  }
-
   /// A tool that ignores its stop token was left behind.
   void add_abandoned(std::shared_ptr<const tool_job> left) {
     const std::lock_guard guard(mutex);
@@ -59,7 +47,6 @@ struct run_shared {
   }
 
   mutable std::mutex mutex;
-  state_map temp;
   std::vector<std::shared_ptr<const tool_job>> abandoned;
 };
 

@@ -58,6 +58,41 @@ void check_llm(const std::string& name, const llm_options& options) {
         fmt::format("agent '{}' has two tools named '{}'", name, known.name()));
 }
 
+// Of a parallel agent or a map.
+template <class Options>
+void check_lanes(const std::string& name,
+                 const Options& options,
+                 std::size_t count) {
+  if (options.lanes_max == std::size_t{0})
+    refuse(fmt::format("'{}': lanes_max is 0", name));
+  if (options.lane_timeout && options.lane_timeout->count() <= 0)
+    refuse(fmt::format("'{}': lane_timeout is not above 0", name));
+  if (options.on_failure == lane_failures::quorum
+      && (options.quorum == 0 || options.quorum > count))
+    refuse(
+      fmt::format("'{}': a quorum of {} cannot be reached by {} lanes",
+                  name,
+                  options.quorum,
+                  count == SIZE_MAX ? "any number of" : std::to_string(count)));
+  if (options.on_failure != lane_failures::quorum && options.quorum != 0)
+    refuse(
+      fmt::format("'{}' has a quorum, but on_failure is not quorum", name));
+}
+
+void check_map(const std::string& name,
+               const map_options& options,
+               std::size_t sub_agents) {
+  if (sub_agents != 1)
+    refuse(fmt::format("map '{}' needs one agent", name));
+  if (auto key = check_key(options.items_key); !key)
+    refuse(
+      fmt::format("items_key of map '{}': {}", name, key.error().message()));
+  if (!options.output_key.empty())
+    if (auto key = check_key(options.output_key); !key)
+      refuse(
+        fmt::format("output_key of map '{}': {}", name, key.error().message()));
+}
+
 // The same description may be used once in a tree: its name would come twice.
 void collect_names(const agent& below, std::set<std::string_view>& names) {
   if (!names.insert(below.name()).second)
@@ -83,9 +118,12 @@ agent make_agent(agent::body kind, std::vector<agent> sub_agents) {
     refuse(fmt::format("loop '{}': max_iterations is 0; leave it out for an "
                        "endless loop",
                        name));
-  if (const auto* options = std::get_if<parallel_options>(&kind);
-      options != nullptr && options->lanes_max == std::size_t{0})
-    refuse(fmt::format("parallel '{}': lanes_max is 0", name));
+  if (const auto* options = std::get_if<parallel_options>(&kind))
+    check_lanes(name, *options, sub_agents.size());
+  if (const auto* options = std::get_if<map_options>(&kind)) {
+    check_lanes(name, *options, SIZE_MAX);
+    check_map(name, *options, sub_agents.size());
+  }
   if (const auto* options = std::get_if<custom_options>(&kind);
       options != nullptr && !options->run)
     refuse(fmt::format("custom agent '{}' has no function", name));
@@ -95,8 +133,8 @@ agent make_agent(agent::body kind, std::vector<agent> sub_agents) {
   const bool transfers
     = (std::holds_alternative<llm_options>(kind) && !sub_agents.empty())
       || std::ranges::any_of(sub_agents, &agent::transfers);
-  return agent(std::make_shared<const agent::description_data>(
-    agent::description_data{
+  return agent(
+    std::make_shared<const agent::description_data>(agent::description_data{
       std::move(kind), std::move(sub_agents), transfers}));
 }
 
@@ -153,22 +191,16 @@ agent llm(llm_options options, std::vector<agent> sub_agents) {
   return make_agent(std::move(options), std::move(sub_agents));
 }
 
-agent sequential(std::string name, std::vector<agent> sub_agents) {
-  return sequential(sequential_options{.name = std::move(name)},
-                    std::move(sub_agents));
-}
-
 agent sequential(sequential_options options, std::vector<agent> sub_agents) {
   return make_agent(std::move(options), std::move(sub_agents));
 }
 
-agent parallel(std::string name, std::vector<agent> sub_agents) {
-  return parallel(parallel_options{.name = std::move(name)},
-                  std::move(sub_agents));
-}
-
 agent parallel(parallel_options options, std::vector<agent> sub_agents) {
   return make_agent(std::move(options), std::move(sub_agents));
+}
+
+agent map(map_options options, agent which) {
+  return make_agent(std::move(options), {std::move(which)});
 }
 
 agent loop(loop_options options, std::vector<agent> sub_agents) {

@@ -12,10 +12,15 @@
 #include "troupe/contexts/invocation_context.hpp"
 #include "troupe/models/model.hpp"
 
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -124,11 +129,53 @@ struct loop_options {
   std::vector<agent_callback> after_agent = {};
 };
 
+/// What a failed lane comes to. With the last two it leaves an event by its
+/// agent with `errorCode` and `errorMessage`.
+enum class lane_failures : std::uint8_t {
+  fail_fast, ///< The other lanes are cancelled and awaited; one error names
+             ///< every failed lane.
+  collect,   ///< The others go on, and the agent ends well.
+  quorum,    ///< It ends well as soon as `quorum` lanes have, and fails as soon
+             ///< as that cannot be; the rest is then cancelled and awaited.
+};
+
 struct parallel_options {
   std::string name = {};
   std::string description = {};
   /// Lanes that run at the same time; unset: all.
   std::optional<std::size_t> lanes_max = {};
+  lane_failures on_failure = lane_failures::fail_fast;
+  /// With `lane_failures::quorum`: from 1 to the number of lanes.
+  std::size_t quorum = 0;
+  /// Of one lane, from its start; then it is cancelled and has failed with
+  /// `errc::deadline_exceeded`. Unset: none.
+  std::optional<std::chrono::milliseconds> lane_timeout = {};
+  /// Each lane has its own copy of `temp:`, which is dropped when it ends.
+  bool isolate_temp = false;
+  std::vector<agent_callback> before_agent = {};
+  std::vector<agent_callback> after_agent = {};
+};
+
+/// One agent over a list that is known when it runs, an element per lane. A
+/// lane has its own copy of `temp:`, with the element under `temp:item` and its
+/// place under `temp:index`. Its result is what the agent leaves under
+/// `temp:result`, else the text that it said last.
+struct map_options {
+  std::string name = {};
+  std::string description = {};
+  /// State key, any scope, of the list; a missing one is empty, and what is no
+  /// list is `errc::type_error`.
+  std::string items_key = {};
+  /// State key, any scope, that receives the list of results in the order of
+  /// the elements, null where a lane has none; empty: none.
+  std::string output_key = {};
+  /// As in `parallel_options`.
+  std::optional<std::size_t> lanes_max = {};
+  lane_failures on_failure = lane_failures::fail_fast;
+  /// With `lane_failures::quorum`: above 0; more than there are elements cannot
+  /// be reached.
+  std::size_t quorum = 0;
+  std::optional<std::chrono::milliseconds> lane_timeout = {};
   std::vector<agent_callback> before_agent = {};
   std::vector<agent_callback> after_agent = {};
 };
@@ -146,6 +193,7 @@ public:
   using body = std::variant<llm_options,
                             sequential_options,
                             parallel_options,
+                            map_options,
                             loop_options,
                             custom_options>;
 
@@ -194,14 +242,30 @@ agent llm(llm_options options, std::vector<agent> sub_agents = {});
 
 /// Runs its sub-agents in order, in the same invocation. Does not stop when one
 /// escalates.
-agent sequential(std::string name, std::vector<agent> sub_agents);
 agent sequential(sequential_options options, std::vector<agent> sub_agents);
 
+// A template, since g++ would take `{.name = …}` for a string, too.
+template <std::convertible_to<std::string> Name>
+agent sequential(Name&& name, std::vector<agent> sub_agents) {
+  return sequential(
+    sequential_options{.name = std::string(std::forward<Name>(name))},
+    std::move(sub_agents));
+}
+
 /// Runs its sub-agents at the same time, each on a lane and a branch of its
-/// own. If one fails, the others are cancelled and awaited, and one error names
-/// every failed lane.
-agent parallel(std::string name, std::vector<agent> sub_agents);
+/// own.
 agent parallel(parallel_options options, std::vector<agent> sub_agents);
+
+template <std::convertible_to<std::string> Name>
+agent parallel(Name&& name, std::vector<agent> sub_agents) {
+  return parallel(
+    parallel_options{.name = std::string(std::forward<Name>(name))},
+    std::move(sub_agents));
+}
+
+/// Runs `which` for each element of a list at the same time, on lanes and
+/// branches of their own.
+agent map(map_options options, agent which);
 
 /// Runs its sub-agents in order, again and again, until one escalates (which
 /// also ends all enclosing loops) or `max_iterations` is reached.

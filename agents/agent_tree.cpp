@@ -10,8 +10,7 @@ namespace troupe {
 namespace {
 
 const llm_options* llm_of(const agent* which) {
-  return which == nullptr ? nullptr
-                          : std::get_if<llm_options>(&which->kind());
+  return which == nullptr ? nullptr : std::get_if<llm_options>(&which->kind());
 }
 
 tool make_hand_over(const std::vector<agent>& targets) {
@@ -25,16 +24,16 @@ tool make_hand_over(const std::vector<agent>& targets) {
   json parameters{{"type", "object"},
                   {"properties", std::move(properties)},
                   {"required", json::array({"agent_name"})}};
-  return tool(
-    {.name = std::string(transfer_tool_name),
-     .description = "Hands the conversation over to another agent, which then "
-                    "answers in your place.",
-     .parameters = std::move(parameters),
-     .run = [](const json& args, tool_context& context) -> json {
-       context.actions().transfer_to_agent
-         = args.at("agent_name").get<std::string>();
-       return nullptr;
-     }});
+  return tool({.name = std::string(transfer_tool_name),
+               .description
+               = "Hands the conversation over to another agent, which then "
+                 "answers in your place.",
+               .parameters = std::move(parameters),
+               .run = [](const json& args, tool_context& context) -> json {
+                 context.actions().transfer_to_agent
+                   = args.at("agent_name").get<std::string>();
+                 return nullptr;
+               }});
 }
 
 std::string make_hint(const std::vector<agent>& targets) {
@@ -88,10 +87,11 @@ agent_tree::make_desk(const place& from) const {
     if (!options->disallow_transfer_to_parent)
       targets.push_back(*from.above);
     if (!options->disallow_transfer_to_peers)
-      std::ranges::copy_if(
-        from.above->sub_agents(),
-        std::back_inserter(targets),
-        [&from](const agent& peer) { return peer.name() != from.which->name(); });
+      std::ranges::copy_if(from.above->sub_agents(),
+                           std::back_inserter(targets),
+                           [&from](const agent& peer) {
+                             return peer.name() != from.which->name();
+                           });
   }
   if (targets.empty())
     return nullptr;

@@ -78,9 +78,9 @@ std::size_t turn_start(const event_slice& events,
                        std::string_view agent_name,
                        std::string_view branch) {
   for (auto index = events.size(); index > 0; --index)
-    if (const auto& said = *events[index - 1];
-        is_visible(said, branch) && said.author != agent_name
-        && !is_transfer(said))
+    if (const auto& said = *events[index - 1]; is_visible(said, branch)
+                                               && said.author != agent_name
+                                               && !is_transfer(said))
       return index - 1;
   return 0;
 }
@@ -141,14 +141,15 @@ json as_response(const result<json>& outcome) {
 }
 
 // Behind the last responses of tools, or before what the user said last.
-void insert_instruction(std::string text, std::vector<shared_content>& contents) {
+void insert_instruction(std::string text,
+                        std::vector<shared_content>& contents) {
   auto place = contents.end();
   while (place != contents.begin() && (*std::prev(place))->role == "user"
          && !has_responses(**std::prev(place)))
     --place;
-  contents.insert(place,
-                  std::make_shared<const content>(
-                    content("user", {part(std::move(text))})));
+  contents.insert(
+    place,
+    std::make_shared<const content>(content("user", {part(std::move(text))})));
 }
 
 // What an agent's final text comes to: itself, or the value that it says.

@@ -31,9 +31,10 @@ agent talker(const std::string& name, std::vector<agent> below = {}) {
 agent family(llm_options a = {}, llm_options a1 = {}) {
   a.name = "a";
   a1.name = "a1";
-  return talker("root",
-                {talker_of(std::move(a), {talker_of(std::move(a1)), talker("a2")}),
-                 talker("b")});
+  return talker(
+    "root",
+    {talker_of(std::move(a), {talker_of(std::move(a1)), talker("a2")}),
+     talker("b")});
 }
 
 std::string targets(const agent& root, std::string_view of) {
@@ -91,9 +92,8 @@ BOOST_AUTO_TEST_CASE(only_llm_agents_hand_over) {
 }
 
 BOOST_AUTO_TEST_CASE(the_hand_over_names_its_targets) {
-  const agent_tree tree(talker("root",
-                               {talker_of({.name = "sales",
-                                        .description = "sells things"})}));
+  const agent_tree tree(talker(
+    "root", {talker_of({.name = "sales", .description = "sells things"})}));
   const auto& desk = *tree.desk("root");
   BOOST_TEST(desk.hint.find("sales: sells things") != std::string::npos);
   BOOST_TEST(code_of(desk.hand_over.check({{"agent_name", "sales"}})) == "ok");
@@ -108,7 +108,8 @@ BOOST_AUTO_TEST_CASE(the_last_agent_that_spoke_goes_on) {
   BOOST_TEST(turn(family(), {"user", "b", "stranger", "user"}) == "b");
 }
 
-BOOST_AUTO_TEST_CASE(who_cannot_hand_over_to_its_parent_does_not_keep_the_turn) {
+BOOST_AUTO_TEST_CASE(
+  who_cannot_hand_over_to_its_parent_does_not_keep_the_turn) {
   const auto closed = family({.disallow_transfer_to_parent = true});
   // Nor do those below it.
   BOOST_TEST(turn(closed, {"user", "b", "a", "user"}) == "b");
@@ -137,10 +138,9 @@ BOOST_AUTO_TEST_CASE(the_name_of_the_hand_over_is_taken) {
   tool_options options;
   options.name = std::string(transfer_tool_name);
   options.run = [](const json&, tool_context&) -> json { return 1; };
-  BOOST_TEST(code_thrown_by([&] {
-               talker_of({.name = "a", .tools = {tool(options)}});
-             })
-             == "invalid_argument");
+  BOOST_TEST(
+    code_thrown_by([&] { talker_of({.name = "a", .tools = {tool(options)}}); })
+    == "invalid_argument");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -57,13 +57,12 @@ BOOST_AUTO_TEST_CASE(the_global_instruction_of_the_root_comes_first) {
                           .model = ear.model(),
                           .instruction = "own {k}",
                           .global_instruction = "not the root's"});
-  const auto root
-    = llm({.name = "root",
-           .model = scripted({{"root",
-                               {calling("transfer_to_agent",
-                                        {{"agent_name", "below"}})}}}),
-           .global_instruction = "be kind, {k}"},
-          {below});
+  const auto root = llm(
+    {.name = "root",
+     .model = scripted(
+       {{"root", {calling("transfer_to_agent", {{"agent_name", "below"}})}}}),
+     .global_instruction = "be kind, {k}"},
+    {below});
   BOOST_TEST(on.append(on.key, {{"k", "Ann"}}) == "ok");
   on.perform(root);
   BOOST_TEST(
@@ -93,9 +92,8 @@ BOOST_AUTO_TEST_CASE(generation_config_and_schema_reach_the_model) {
   play on;
   const listening ear;
   const auto config = json::parse(R"({"temperature": 0.5})");
-  on.perform(llm({.name = "a",
-                  .model = ear.model(),
-                  .generation_config = config}));
+  on.perform(
+    llm({.name = "a", .model = ear.model(), .generation_config = config}));
   BOOST_TEST(ear.last().generation_config.data() == config);
   BOOST_TEST(ear.last().response_schema.is_null());
   on.perform(llm({.name = "a", .model = ear.model(), .output_schema = point}));
@@ -107,7 +105,8 @@ BOOST_AUTO_TEST_CASE(what_has_a_field_of_its_own_is_refused_as_generation) {
     auto config = json::object();
     config[taken] = "x";
     BOOST_TEST(code_thrown_by([&] {
-                 llm({.name = "a", .model = echo(), .generation_config = config});
+                 llm(
+                   {.name = "a", .model = echo(), .generation_config = config});
                })
                == "invalid_argument");
   }
@@ -156,12 +155,11 @@ BOOST_AUTO_TEST_CASE(a_turn_starts_behind_hand_overs) {
   const auto below = llm({.name = "below",
                           .model = ear.model(),
                           .include_contents = include_contents::none});
-  const auto root
-    = llm({.name = "root",
-           .model = scripted({{"root",
-                               {calling("transfer_to_agent",
-                                        {{"agent_name", "below"}})}}})},
-          {below});
+  const auto root = llm(
+    {.name = "root",
+     .model = scripted(
+       {{"root", {calling("transfer_to_agent", {{"agent_name", "below"}})}}})},
+    {below});
   on.perform(root);
   BOOST_TEST(ear.last().contents.front()->text() == "go");
 }

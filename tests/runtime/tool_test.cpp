@@ -174,18 +174,20 @@ BOOST_AUTO_TEST_CASE(a_tool_that_takes_too_long_is_told_to_the_model) {
   const auto time = std::make_shared<watched_environment>(1);
   play on(stage::in(time));
   const auto release = std::make_shared<std::latch>(1);
+  const auto started = std::make_shared<tally>();
   const auto stopped = std::make_shared<tally>();
   const tool slow({.name = "slow",
                    .run = [=](const json&, tool_context& context) -> json {
                      context.state().set("ghost", 1);
                      const std::stop_callback told(context.stop(),
                                                    [&] { stopped->add(); });
-                     release->wait();
+                     started->add();
+                       release->wait();
                      return "late";
                    },
                    .timeout = 50ms});
   auto run = on.runtime.run(calls({calling("slow")}, {slow}), on.key, "go");
-  time->timers.await(1);
+  started->await(1);
   time->advance(50ms);
   BOOST_TEST(play::show(std::move(run)) == "a= a= a=done | ok");
   const auto told = responses(on, on.key)[0].value("error", "");

@@ -43,16 +43,14 @@ BOOST_AUTO_TEST_CASE(agents_hand_over_to_peers_and_back_to_their_parent) {
                                {"b", {over_to("root")}}});
   const auto root
     = talker("root", model, {talker("a", model), talker("b", model)});
-  BOOST_TEST(on.perform(root)
-             == "root= root= a= a= b= b= root=end | ok");
+  BOOST_TEST(on.perform(root) == "root= root= a= a= b= b= root=end | ok");
 }
 
 BOOST_AUTO_TEST_CASE(hand_overs_do_not_deepen_the_stack) {
   play on;
   std::vector<scripted_reply> to_a(100, over_to("a"));
   to_a.push_back({.text = "end"});
-  const auto model
-    = scripted({{"root", to_a}, {"a", {over_to("root")}}});
+  const auto model = scripted({{"root", to_a}, {"a", {over_to("root")}}});
   const auto root = talker("root", model, {talker("a", model)});
   const auto line = on.perform(root, {.agent_depth_max = 2});
   BOOST_TEST(line.ends_with("root=end | ok"), line);
@@ -89,10 +87,8 @@ BOOST_AUTO_TEST_CASE(an_own_tool_cannot_hand_over_to_a_forbidden_agent) {
 BOOST_AUTO_TEST_CASE(a_workflow_below_takes_over) {
   play on;
   const auto model = scripted({{"root", {over_to("steps")}}});
-  const auto root
-    = talker("root",
-             model,
-             {sequential("steps", {says("one", "1"), says("two", "2")})});
+  const auto root = talker(
+    "root", model, {sequential("steps", {says("one", "1"), says("two", "2")})});
   BOOST_TEST(on.perform(root) == "root= root= one=1 two=2 | ok");
   // It cannot hand over, so the root goes on.
   BOOST_TEST(on.perform(root) == "root= root= one=1 two=2 | ok");
@@ -112,13 +108,12 @@ BOOST_AUTO_TEST_CASE(callbacks_of_who_hands_over_come_before_the_next_agent) {
   play on;
   const auto model
     = scripted({{"root", {over_to("a")}}, {"a", {{.text = "mine"}}}});
-  const auto root
-    = llm({.name = "root",
-           .model = model,
-           .after_agent = {[](callback_context&) {
-             return std::optional(content("model", {part("bye")}));
-           }}},
-          {talker("a", model)});
+  const auto root = llm(
+    {.name = "root", .model = model, .after_agent = {[](callback_context&) {
+                                       return std::optional(
+                                         content("model", {part("bye")}));
+                                     }}},
+    {talker("a", model)});
   BOOST_TEST(on.perform(root) == "root= root= root=bye a=mine | ok");
 }
 
