@@ -238,6 +238,7 @@ private:
     scope_story own(title);
     auto keys = json::object({{"born", number}});
     std::map<sender, std::vector<job_name>> order;
+    std::size_t place = 0;
     for (const auto& said : fetched.events()) {
       job_name name;
       try {
@@ -249,8 +250,14 @@ private:
       const auto wanted = job_of(work_, name);
       if (!read_.sent.contains(name) || wanted.session != number)
         found_.add("{}: {} was never sent there", title, said.id);
-      if (!there_.insert(name).second)
-        found_.add("{}: {} is there twice", title, said.id);
+      ++place;
+      if (const auto [known, is_new] = there_.emplace(name, place); !is_new)
+        found_.add("{}: {} is there twice, as number {} and {} of {}",
+                   title,
+                   said.id,
+                   known->second,
+                   place,
+                   fetched.events().size());
       if (!read_.failed.contains(name))
         order[{name.run, name.thread, number}].push_back(name);
       read_event(title, wanted, said, own);
@@ -318,7 +325,7 @@ private:
   const work_plan& work_;
   const books& read_;
   findings found_;
-  std::set<job_name> there_;
+  std::map<job_name, std::size_t> there_; // To its number in its session.
   std::map<sender, std::vector<job_name>> queues_;
   std::map<std::string, scope_story> users_;
   scope_story app_{"app"};
