@@ -216,7 +216,7 @@ task<std::optional<agent>>
 run_body(lane_actor& lane, invocation_context& context, const agent& which) {
   const auto& kind = which.kind();
   if (const auto* llm = std::get_if<llm_options>(&kind)) {
-    auto next = co_await run_llm(context, *llm, *lane.shared_run());
+    auto next = co_await run_llm(context, *llm, lane.root_agent(), lane.tree());
     co_return next;
   }
   if (std::holds_alternative<sequential_options>(kind))

@@ -1,6 +1,7 @@
 #include "troupe/actors/invocation_actor.hpp"
 
 #include "troupe/actors/append_letter.hpp"
+#include "troupe/actors/nested_session.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/temp_space.hpp"
 #include "troupe/actors/tool_job.hpp"
@@ -125,7 +126,8 @@ void invocation_actor::send(lane_actor& from, emit_request& request) {
   if (said.partial) {
     said.actions.state_delta.drop(scope::temp);
     auto piece = std::make_shared<const event>(std::move(said));
-    run_->control->deliver(piece);
+    if (!from.nested())
+      run_->control->deliver(piece);
     return answer(from, request, std::move(piece));
   }
   if (said.actions.state_delta.share(scope::temp).empty())
@@ -165,6 +167,8 @@ void invocation_actor::send_with_temp(lane_actor& from, emit_request& request) {
 }
 
 void invocation_actor::send_on(lane_actor& from, emit_request& request) {
+  if (from.nested())
+    return keep_nested(from, request);
   auto letter = make_append(std::move(request.said), {}, *run_->shared);
   if (!letter) {
     if (auto& temp = *from.temp(); temp.under_way == &request) {
@@ -177,6 +181,22 @@ void invocation_actor::send_on(lane_actor& from, emit_request& request) {
   (*letter)->request = &request;
   (*letter)->lane = &from;
   as_inbox(run_->session).tell(std::move(*letter));
+}
+
+// An event of an agent that is a tool: its session is decided here.
+void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
+  auto kept = from.nested()->append(std::move(request.said));
+  auto& temp = *from.temp();
+  if (temp.under_way == &request) {
+    temp.under_way = nullptr;
+    if (kept)
+      temp.install();
+    else
+      temp.state.drop_last();
+  }
+  if (kept)
+    from.hear(*kept);
+  answer(from, request, std::move(kept));
 }
 
 void invocation_actor::receive(std::unique_ptr<append> answered) {

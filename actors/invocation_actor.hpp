@@ -34,6 +34,7 @@ private:
   void wait_for_temp(lane_actor& from, emit_request& request);
   bool judge_temp(lane_actor& from, emit_request& request);
   void send_on(lane_actor& from, emit_request& request);
+  void keep_nested(lane_actor& from, emit_request& request);
   void
   answer(lane_actor& from, emit_request& request, result<event_ptr> outcome);
   void leave_session();

@@ -4,6 +4,7 @@
 #include "troupe/actors/caf_door.hpp"
 #include "troupe/actors/fan_out.hpp"
 #include "troupe/actors/invocation_actor.hpp"
+#include "troupe/actors/nested_session.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
@@ -16,6 +17,65 @@
 #include <fmt/format.h>
 
 namespace troupe::actors {
+
+namespace {
+
+// The start of an agent as a tool, which may come too late.
+class agent_start {
+public:
+  explicit agent_start(std::shared_ptr<tool_job> called)
+    : called_(std::move(called)) {}
+
+  agent_start(const agent_start&) = delete;
+  agent_start& operator=(const agent_start&) = delete;
+
+  ~agent_start() {
+    if (called_)
+      called_->agent_ended(error(errc::cancelled, "the tool did not start"),
+                           {});
+  }
+
+  std::shared_ptr<tool_job> take() { return std::exchange(called_, nullptr); }
+
+private:
+  std::shared_ptr<tool_job> called_;
+};
+
+// What the caller says to an agent that it uses as a tool.
+event request_of(const json& args) {
+  const bool is_text = args.size() == 1 && args.contains("request")
+                       && args.at("request").is_string();
+  return event(content(
+    "user",
+    {part(is_text ? args.at("request").get<std::string>() : to_text(args))}));
+}
+
+// The parts of what it said last, a line each, or the value that its schema
+// asks for.
+result<json> answer_of(const nested_session& nested) {
+  const auto& last = nested.last_said();
+  std::string text;
+  bool is_first = true;
+  if (last)
+    for (const auto& element : last->content.parts)
+      if (const auto* words = element.text();
+          words != nullptr && !element.thought) {
+        text += is_first ? "" : "\n";
+        text += *words;
+        is_first = false;
+      }
+  const auto* options = std::get_if<llm_options>(&nested.root().kind());
+  if (options == nullptr || !options->output_schema)
+    return json(std::move(text));
+  auto parsed = json::parse(text, nullptr, false);
+  if (parsed.is_discarded())
+    return error(errc::model_failed,
+                 fmt::format("the answer of agent '{}' is not JSON",
+                             nested.root().name()));
+  return parsed;
+}
+
+} // namespace
 
 lane_actor::lane_actor(caf::actor_config& config,
                        std::shared_ptr<run_shared> run,
@@ -38,7 +98,8 @@ lane_actor::lane_actor(caf::actor_config& config,
                        agent which,
                        const invocation_context* caller,
                        std::string branch,
-                       std::shared_ptr<temp_space> temp)
+                       std::shared_ptr<temp_space> temp,
+                       std::shared_ptr<nested_session> nested)
   : inbox_actor(config, run->shared),
     run_(std::move(run)),
     which_(std::move(which)),
@@ -47,12 +108,21 @@ lane_actor::lane_actor(caf::actor_config& config,
     index_(index),
     caller_(caller),
     branch_(std::move(branch)),
-    temp_(std::move(temp)) {}
+    temp_(std::move(temp)),
+    nested_(std::move(nested)) {}
 
 lane_actor::~lane_actor() = default;
 
+const agent& lane_actor::root_agent() const noexcept {
+  return nested_ ? nested_->root() : *run_->root;
+}
+
+const agent_tree* lane_actor::tree() const noexcept {
+  return nested_ ? nested_->tree() : run_->tree.get();
+}
+
 step_view lane_actor::view() const {
-  auto newest = run_->view->read();
+  auto newest = nested_ ? nested_->read() : run_->view->read();
   newest.state.temp = temp_->read();
   return newest;
 }
@@ -178,6 +248,8 @@ void lane_actor::cancel_lane(const error& reason) {
   stop_.request_stop();
   if (lanes_)
     lanes_->cancel(reason);
+  for (const auto& [index, call] : agents_)
+    as_inbox(call.lane).tell(std::make_unique<struct cancel>(reason));
   if (turn_ != nullptr) {
     auto grace = std::make_shared<wait_answer>(*this, wait_, nullptr);
     run_->shared->environment->call_after(run_->options.grace, [grace] {
@@ -275,9 +347,16 @@ void lane_actor::ask(model_call& request) {
   try {
     request.asked->generate(
       request.request,
-      [finish_with, who, piece, following = std::weak_ptr(run_->control)](
-        result<model_response> response) {
+      [finish_with,
+       who,
+       piece,
+       is_nested = nested_ != nullptr,
+       following
+       = std::weak_ptr(run_->control)](result<model_response> response) {
         if (response && response->partial) {
+          // Nobody follows an agent that is a tool.
+          if (is_nested)
+            return;
           auto said = std::make_shared<event>(piece);
           said->content = std::move(response->said);
           said->extra = std::move(response->extra);
@@ -347,6 +426,16 @@ void lane_actor::start_tool(std::size_t index,
       (*arrive)([&lane, index, ended] { lane.receive_tool(index, *ended); });
     });
   };
+  if (job.which().options().as_agent)
+    job.on_agent = [arrive, index](const std::shared_ptr<tool_job>& called) {
+      // However it ends, the call is answered: by the agent, or by what is
+      // dropped with a lane that does not wait any more.
+      auto start = std::make_shared<agent_start>(called);
+      arrive->with_lane([&](lane_actor& lane) {
+        (*arrive)(
+          [&lane, index, start] { lane.start_agent(index, start->take()); });
+      });
+    };
   if (const auto& timeout = job.which().options().timeout)
     job.on_begin
       = [this_one = std::make_shared<wait_answer>(*this, wait, nullptr),
@@ -376,20 +465,30 @@ void lane_actor::receive_tool(std::size_t index, tool_job& ended) {
   finish_tool(index);
 }
 
+error lane_actor::too_late(const tool& which) {
+  return {
+    errc::deadline_exceeded,
+    fmt::format(
+      "tool '{}' gave no answer within {} ms",
+      which.name(),
+      which.options().timeout.value_or(std::chrono::milliseconds(0)).count())};
+}
+
 // Its time is up.
 void lane_actor::give_up_tool(std::size_t index) {
+  // An agent ends by itself, and is awaited.
+  if (const auto found = agents_.find(index); found != agents_.end()) {
+    found->second.timed_out = true;
+    as_inbox(found->second.lane)
+      .tell(std::make_unique<struct cancel>(
+        error(errc::cancelled, "its time is up")));
+    return;
+  }
   const auto job = tools_[index];
   if (!job || job->abandon() == tool_job::phase::returned)
     return;
   run_->add_abandoned(job);
-  turn_->calls[index].outcome
-    = error(errc::deadline_exceeded,
-            fmt::format("tool '{}' gave no answer within {} ms",
-                        job->which().name(),
-                        job->which()
-                          .options()
-                          .timeout.value_or(std::chrono::milliseconds(0))
-                          .count()));
+  turn_->calls[index].outcome = too_late(job->which());
   finish_tool(index);
 }
 
@@ -404,8 +503,9 @@ void lane_actor::finish_tool(std::size_t index) {
 
 void lane_actor::abandon_tools() {
   for (std::size_t index = 0; index < tools_.size(); ++index) {
-    const auto& job = tools_[index];
-    if (!job)
+    const auto job = tools_[index];
+    // An agent ends by itself, and is awaited.
+    if (!job || agents_.contains(index))
       continue;
     const auto was = job->abandon();
     turn_->calls[index].outcome
@@ -417,10 +517,51 @@ void lane_actor::abandon_tools() {
                             : "stop in time and was abandoned"));
     if (was == tool_job::phase::running)
       run_->add_abandoned(job);
+    tools_[index] = nullptr;
+    --tools_left_;
   }
+  if (tools_left_ > 0)
+    return;
   turn_ = nullptr;
   tools_.clear();
   end_wait();
+}
+
+// -- agents as tools ---------------------------------------------------------
+
+void lane_actor::start_agent(std::size_t index,
+                             const std::shared_ptr<tool_job>& job) {
+  if (cancelled_)
+    return job->agent_ended(*cancelled_, {});
+  const auto& which = *job->which().options().as_agent;
+  auto& call = agents_[index];
+  call.job = job;
+  call.session = std::make_shared<nested_session>(
+    which, view().state, request_of(job->args()), run_->facts);
+  call.lane
+    = spawn_actor<lane_actor>(home_system(),
+                              run_,
+                              *root_,
+                              *this,
+                              index,
+                              which,
+                              turn_->caller,
+                              std::string(),
+                              std::make_shared<temp_space>(scope_state()),
+                              call.session);
+  as_inbox(call.lane).tell(std::make_unique<struct signal>(letter_kind::begin));
+}
+
+void lane_actor::end_agent(lane_ended& ended) {
+  const auto call = std::move(agents_.extract(ended.index).mapped());
+  if (call.timed_out)
+    return call.job->agent_ended(too_late(call.job->which()), {});
+  if (!ended.outcome)
+    return call.job->agent_ended(ended.outcome.error(), {});
+  auto said = answer_of(*call.session);
+  if (!said)
+    return call.job->agent_ended(said.error(), {});
+  call.job->agent_ended(std::move(said), call.session->take_changes());
 }
 
 // -- lanes -------------------------------------------------------------------
@@ -451,7 +592,8 @@ lane_actor::spawn_below(std::size_t index,
                                  which,
                                  caller,
                                  std::move(branch),
-                                 temp ? std::move(temp) : temp_);
+                                 temp ? std::move(temp) : temp_,
+                                 nested_);
 }
 
 void lane_actor::call_after(std::chrono::nanoseconds delay,
@@ -474,6 +616,8 @@ void lane_actor::receive(lane_timer& arrived) {
 }
 
 void lane_actor::receive(lane_ended& ended) {
+  if (!lanes_)
+    return end_agent(ended);
   lanes_->receive(ended);
   go_on_with_lanes();
 }

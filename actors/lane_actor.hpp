@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ namespace troupe::actors {
 class fan_out;
 struct fan_out_request;
 class invocation_actor;
+class nested_session;
 class temp_space;
 class tool_job;
 
@@ -39,7 +41,8 @@ public:
              agent which,
              const invocation_context* caller,
              std::string branch,
-             std::shared_ptr<temp_space> temp);
+             std::shared_ptr<temp_space> temp,
+             std::shared_ptr<nested_session> nested);
 
   ~lane_actor() override;
 
@@ -81,12 +84,22 @@ public:
 
   const std::shared_ptr<temp_space>& temp() const noexcept { return temp_; }
 
+  /// What the lane works on instead of the run's session; null: that.
+  const std::shared_ptr<nested_session>& nested() const noexcept {
+    return nested_;
+  }
+
   /// An event of this lane was committed, while the lane waits.
   void hear(const event_ptr& committed);
 
   const std::shared_ptr<run_shared>& shared_run() const noexcept {
     return run_;
   }
+
+  /// The agents that the lane's belong to: the root, and their tree if one of
+  /// them may hand over, or null.
+  const agent& root_agent() const noexcept;
+  const agent_tree* tree() const noexcept;
 
   /// Why the lane is to end, if it is.
   const std::optional<error>& cancelled() const noexcept { return cancelled_; }
@@ -128,9 +141,21 @@ private:
   void receive(answer& arrived);
   void receive(lane_ended& ended);
   void receive(lane_timer& arrived);
+
+  // A tool that is an agent, at work.
+  struct agent_call {
+    std::shared_ptr<tool_job> job;
+    caf::strong_actor_ptr lane;
+    std::shared_ptr<nested_session> session;
+    bool timed_out = false;
+  };
+
   void start_tool(std::size_t index, tool_job& job, std::uint64_t wait);
+  void start_agent(std::size_t index, const std::shared_ptr<tool_job>& job);
+  void end_agent(lane_ended& ended);
   void receive_tool(std::size_t index, tool_job& ended);
   void give_up_tool(std::size_t index);
+  static error too_late(const tool& which);
   void finish_tool(std::size_t index);
   void abandon_tools();
   void go_on_with_lanes();
@@ -144,6 +169,7 @@ private:
     = nullptr; // In the parent's coroutine, which waits.
   const std::string branch_;
   const std::shared_ptr<temp_space> temp_;
+  const std::shared_ptr<nested_session> nested_;
 
   std::stop_source stop_;
   std::uint64_t wait_ = 0;
@@ -156,6 +182,8 @@ private:
   tool_turn* turn_ = nullptr;
   std::vector<std::shared_ptr<tool_job>> tools_; // Null once it has ended.
   std::size_t tools_left_ = 0;
+  // The lanes of tools that are agents, by the place of their calls.
+  std::map<std::size_t, agent_call> agents_;
 
   fan_out_request* fan_out_request_ = nullptr;
   std::unique_ptr<fan_out> lanes_;

@@ -53,7 +53,7 @@ bool ends_run(const error& failure) {
 
 model_request make_request(const invocation_context& context,
                            const llm_options& options,
-                           const run_shared& run,
+                           const agent& root,
                            const std::vector<tool>& tools,
                            const transfer_desk* desk) {
   model_request request;
@@ -61,7 +61,7 @@ model_request make_request(const invocation_context& context,
   request.contents = visible_contents(
     context.events(), options.name, context.branch(), options.include_contents);
   auto instruction
-    = assemble_instruction(std::get_if<llm_options>(&run.root->kind()),
+    = assemble_instruction(std::get_if<llm_options>(&root.kind()),
                            options,
                            desk != nullptr ? desk->hint : std::string_view(),
                            context,
@@ -139,16 +139,16 @@ std::optional<agent> successor(const event& told,
 
 task<std::optional<agent>> run_llm(invocation_context& context,
                                    const llm_options& options,
-                                   const run_shared& run) {
-  const auto* desk
-    = run.tree != nullptr ? run.tree->desk(options.name) : nullptr;
+                                   const agent& root,
+                                   const agent_tree* tree) {
+  const auto* desk = tree != nullptr ? tree->desk(options.name) : nullptr;
   auto tools = options.tools;
   if (desk != nullptr)
     tools.push_back(desk->hand_over);
   for (;;) {
     context.renew();
     auto response = co_await ask(
-      context, options, make_request(context, options, run, tools, desk));
+      context, options, make_request(context, options, root, tools, desk));
     auto said = make_response_event(
       options, std::move(response), *context.lane().facts().environment);
     if (!said)

@@ -3,17 +3,18 @@
 
 #pragma once
 
-#include "troupe/actors/run_shared.hpp"
-#include "troupe/agents/agent.hpp"
+#include "troupe/agents/agent_tree.hpp"
 
 #include <optional>
 
 namespace troupe::actors {
 
-/// `options` are those of the agent that runs in `context`. Gives the agent
-/// that goes on in its place, if the model has handed over.
+/// `options` are those of the agent that runs in `context`, `root` is the one
+/// at the top, and `tree` the tree of both if one of it may hand over, or null.
+/// Gives the agent that goes on in its place, if the model has handed over.
 task<std::optional<agent>> run_llm(invocation_context& context,
                                    const llm_options& options,
-                                   const run_shared& run);
+                                   const agent& root,
+                                   const agent_tree* tree);
 
 } // namespace troupe::actors

@@ -16,6 +16,23 @@ const llm_options* callbacks_of(const agent& owner) {
 
 } // namespace
 
+class tool_job::agent_await {
+public:
+  explicit agent_await(tool_job& job) : job_(job) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) {
+    job_.waiting_ = waiting;
+    job_.on_agent(job_.shared_from_this());
+  }
+
+  void await_resume() const noexcept {}
+
+private:
+  tool_job& job_;
+};
+
 tool_job::tool_job(std::shared_ptr<run_shared> run,
                    agent owner,
                    tool which,
@@ -117,7 +134,9 @@ task<> tool_job::perform() {
   }
   if (!outcome)
     co_return;
-  recorded = context_.state().take();
+  context_.actions().skip_summarization |= which_.options().skip_summarization;
+  recorded = std::move(changed_);
+  recorded.merge(context_.state().take());
   actions = std::move(context_.actions());
   staged_->add(recorded);
 }
@@ -134,7 +153,20 @@ task<json> tool_job::produce(const llm_options* callbacks) {
   const auto& options = which_.options();
   if (options.run)
     co_return options.run(args_, context_);
-  co_return co_await options.coroutine(args_, context_);
+  if (options.coroutine)
+    co_return co_await options.coroutine(args_, context_);
+  co_await agent_await(*this);
+  if (!said_)
+    throw said_.error();
+  co_return std::move(*said_);
+}
+
+void tool_job::agent_ended(result<json> said, delta changed) {
+  said_ = std::move(said);
+  changed_ = std::move(changed);
+  // Callbacks may follow, which may block.
+  run_->shared->tools.post(
+    [self = shared_from_this()] { self->waiting_.resume(); });
 }
 
 std::optional<json> tool_job::recover(const llm_options* callbacks,

@@ -36,13 +36,23 @@ public:
 
   using handler = std::function<void(const std::shared_ptr<tool_job>&)>;
 
-  /// Called on any thread, before `start`: when the tool begins to run, and
-  /// when it has returned, unless it was abandoned before.
+  /// Set before `start`, called on any thread: when the tool begins to run,
+  /// when it has returned, unless it was abandoned before, and when the tool is
+  /// an agent and is to run: then `agent_ended` has to follow.
   handler on_begin;
   handler on_end;
+  handler on_agent;
 
   /// Runs the tool once there is room for it.
   void start();
+
+  /// What the agent said, and what it did to state.
+  void agent_ended(result<json> said, delta changed);
+
+  /// The arguments as the callbacks have left them; for `on_agent`.
+  const json& args() const noexcept { return args_; }
+
+  const agent& owner() const noexcept { return owner_; }
 
   /// Stops waiting for it: it is asked to stop, and not run if it has not
   /// begun. Returns what it was doing.
@@ -79,6 +89,12 @@ private:
   std::stop_callback<std::function<void()>> follow_;
   tool_context context_;
   json args_; // As the callbacks leave them.
+
+  // Of an agent as a tool.
+  class agent_await;
+  std::coroutine_handle<> waiting_;
+  result<json> said_ = json();
+  delta changed_;
 
   std::atomic<phase> where_{phase::waiting};
   std::atomic<bool> has_begun_{false};

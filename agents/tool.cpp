@@ -21,10 +21,12 @@ void check_options(const tool_options& options) {
   };
   if (!is_identifier(options.name))
     refuse("has a name that is not an identifier");
-  if (!options.run && !options.coroutine)
+  const int bodies = (options.run ? 1 : 0) + (options.coroutine ? 1 : 0)
+                     + (options.as_agent ? 1 : 0);
+  if (bodies == 0)
     refuse("has no function");
-  if (options.run && options.coroutine)
-    refuse("has a function and a coroutine; it can only be one of them");
+  if (bodies > 1)
+    refuse("is more than one of a function, a coroutine and an agent");
   if (options.timeout && options.timeout->count() <= 0)
     refuse("has no time: its timeout is not above 0");
   if (options.calls_max == std::size_t{0})

@@ -21,6 +21,8 @@
 
 namespace troupe {
 
+class agent;
+
 /// Runs on a thread of its own pool, never on the runtime's scheduler, so it
 /// may block. Gets the arguments, an object, and gives any JSON; an object goes
 /// to the model as it is, anything else as `{"result": …}`.
@@ -48,9 +50,10 @@ struct tool_options {
   /// JSON Schema of the arguments, an object schema. Arguments that do not fit
   /// never reach the tool.
   json parameters = {{"type", "object"}, {"properties", json::object()}};
-  /// One of the two.
+  /// One of the three; an agent comes from `agent_tool`.
   tool_function run = {};
   tool_coroutine coroutine = {};
+  std::shared_ptr<const agent> as_agent = {};
   /// For one call; then it is asked to stop, and the model is told. Unset:
   /// none.
   std::optional<std::chrono::milliseconds> timeout = {};
@@ -58,6 +61,8 @@ struct tool_options {
   /// many as there are.
   std::optional<std::size_t> calls_max = {};
   tool_failure on_failure = tool_failure::tell_model;
+  /// The result is the answer: the model is not asked again.
+  bool skip_summarization = false;
 };
 
 /// An immutable value; copies share the function.

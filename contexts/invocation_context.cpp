@@ -101,6 +101,7 @@ task<std::vector<tool_call>>
 invocation_context::call(std::vector<tool_call> calls) {
   tool_turn turn;
   turn.owner = which_;
+  turn.caller = this;
   turn.calls = std::move(calls);
   auto answered = co_await tool_await(lane_, std::move(turn));
   renew();

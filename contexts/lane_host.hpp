@@ -77,6 +77,8 @@ struct tool_turn {
 
   /// Whose tools they are; lives as long as the request.
   const agent* owner = nullptr;
+  /// Where they are called; the same.
+  const invocation_context* caller = nullptr;
   std::vector<tool_call> calls;
   std::coroutine_handle<> waiting;
 };

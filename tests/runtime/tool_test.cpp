@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_tool_that_takes_too_long_is_told_to_the_model) {
                      const std::stop_callback told(context.stop(),
                                                    [&] { stopped->add(); });
                      started->add();
-                       release->wait();
+                     release->wait();
                      return "late";
                    },
                    .timeout = 50ms});
