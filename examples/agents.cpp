@@ -1,0 +1,241 @@
+// The concepts of docs/agents.md, one function each: what the page shows is
+// here, runs, and says what it should.
+
+#include "troupe/agents/agent_tool.hpp"
+#include "troupe/agents/function_tool.hpp"
+#include "troupe/models/scripted_model.hpp"
+#include "troupe/runtime/runtime.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+troupe::model_ptr model_saying(troupe::script replies) {
+  return std::make_shared<troupe::scripted_model>(std::move(replies));
+}
+
+troupe::scripted_reply calling(const std::string& tool, troupe::json args) {
+  troupe::scripted_reply reply;
+  reply.function_calls = {{"", tool, std::move(args)}};
+  return reply;
+}
+
+// -- the agents --------------------------------------------------------------
+
+troupe::agent make_writer(const troupe::model_ptr& model) {
+  return troupe::llm({.name = "writer",
+                      .model = model,
+                      .instruction = "Write about {topic} for {user:name?}.",
+                      .output_key = "draft"});
+}
+
+troupe::agent make_judge(const troupe::model_ptr& model) {
+  const troupe::json_schema verdict(troupe::json::parse(R"({
+    "type": "object",
+    "properties": {"stars": {"type": "integer", "minimum": 1, "maximum": 5}},
+    "required": ["stars"]
+  })"));
+  return troupe::llm({.name = "judge",
+                      .model = model,
+                      .instruction = "How good is this? {draft}",
+                      .output_key = "verdict",
+                      .output_schema = verdict});
+}
+
+struct forecast_query {
+  std::string city;
+  std::optional<int> days;
+
+  static constexpr auto parameters = std::tuple(
+    troupe::parameter("city", &forecast_query::city, "Name of the city"),
+    troupe::parameter("days", &forecast_query::days, "How far ahead"));
+};
+
+troupe::tool make_forecast() {
+  return troupe::function_tool(
+    {.name = "forecast",
+     .description = "Tells the weather.",
+     .timeout = 5s,
+     .calls_max = 8},
+    [](const forecast_query& query, troupe::tool_context& context) {
+      context.state().add("app:forecasts", 1);
+      return query.city + ": sun for " + std::to_string(query.days.value_or(1))
+             + " days";
+    });
+}
+
+troupe::agent make_guarded(const troupe::model_ptr& model) {
+  return troupe::llm(
+    {.name = "guarded",
+     .model = model,
+     .before_model
+     = {[](troupe::callback_context& context, troupe::model_request& request)
+          -> std::optional<troupe::model_response> {
+         context.state().add("user:questions", 1);
+         const auto& asked = request.contents.back()->text();
+         if (asked.find("secret") == std::string::npos)
+           return std::nullopt;
+         return troupe::model_response(
+           troupe::content("model", {troupe::part("I cannot tell.")}));
+       }}});
+}
+
+troupe::agent make_planner(const troupe::model_ptr& model,
+                           const troupe::agent& weather) {
+  return troupe::llm({.name = "planner",
+                      .model = model,
+                      .tools = {troupe::agent_tool(weather)}});
+}
+
+troupe::agent make_front_desk(const troupe::model_ptr& model) {
+  const auto billing = troupe::llm(
+    {.name = "billing", .description = "knows about invoices", .model = model});
+  const auto support = troupe::llm(
+    {.name = "support", .description = "repairs things", .model = model});
+  return troupe::llm({.name = "front_desk", .model = model},
+                     {billing, support});
+}
+
+troupe::agent make_survey(std::vector<troupe::agent> sources) {
+  return troupe::parallel({.name = "survey",
+                           .on_failure = troupe::lane_failures::quorum,
+                           .quorum = 2,
+                           .lane_timeout = 30s},
+                          std::move(sources));
+}
+
+troupe::agent make_translations(const troupe::model_ptr& model) {
+  const auto translator = troupe::llm(
+    {.name = "translator", .model = model, .instruction = "Say {temp:item}."});
+  return troupe::map({.name = "translations",
+                      .items_key = "words",
+                      .output_key = "translated",
+                      .lanes_max = 16},
+                     translator);
+}
+
+troupe::agent_run improve(troupe::invocation_context& context) {
+  const auto rounds = context.state().get<int>("rounds", 0) + 1;
+  context.state().set("rounds", rounds);
+  context.actions().escalate = rounds == 3;
+  co_await context.emit(troupe::text("round {}", rounds));
+}
+
+troupe::agent make_improvements() {
+  return troupe::loop({.name = "improvements", .max_iterations = 10},
+                      {troupe::custom("improve", improve)});
+}
+
+// -- trying them -------------------------------------------------------------
+
+class trial {
+public:
+  // Runs an agent on a session of its own, and compares what was said, in any
+  // order: lanes run at the same time.
+  void expect(const troupe::agent& which,
+              std::vector<std::string> said,
+              const troupe::json& state = troupe::json::object(),
+              const std::string& message = "Go!") {
+    const auto session
+      = runtime_.sessions()
+          .create({.app = "tour", .user = "ann", .state = state})
+          .value();
+    std::vector<std::string> heard;
+    for (const auto& event : runtime_.run(which, session.key(), message))
+      if (!event.text().empty()) {
+        heard.push_back(event.author + ": " + event.text());
+        std::cout << heard.back() << '\n';
+      }
+    state_ = runtime_.sessions().get(session.key()).value().state().all();
+    std::ranges::sort(heard);
+    std::ranges::sort(said);
+    check(heard == said, said.front());
+  }
+
+  void expect_state(const std::string& key, const troupe::json& value) const {
+    check(state_.value(key, troupe::json()) == value, key);
+  }
+
+private:
+  static void check(bool holds, const std::string& what) {
+    if (holds)
+      return;
+    std::fprintf(stderr, "should have been: %s\n", what.c_str());
+    std::exit(1);
+  }
+
+  troupe::runtime runtime_ = troupe::runtime::open().value();
+  troupe::json state_;
+};
+
+troupe::agent says(const std::string& name, const std::string& words) {
+  return troupe::custom(
+    name, [words](troupe::invocation_context& context) -> troupe::agent_run {
+      co_await context.emit(troupe::text("{}", words));
+    });
+}
+
+} // namespace
+
+int main() {
+  trial on;
+  on.expect(
+    make_writer(model_saying({{"writer", {{.text = "${instruction}"}}}})),
+    {"writer: Write about owls for ."},
+    {{"topic", "owls"}});
+  on.expect_state("draft", "Write about owls for .");
+
+  on.expect(
+    make_judge(model_saying({{"judge", {{.text = R"({"stars": 4})"}}}})),
+    {R"(judge: {"stars": 4})"},
+    {{"draft", "Owls hunt."}});
+  on.expect_state("verdict", {{"stars", 4}});
+
+  const auto weather
+    = troupe::llm({.name = "weather",
+                   .description = "Knows the weather.",
+                   .model = model_saying(
+                     {{"weather",
+                       {calling("forecast", {{"city", "Rome"}, {"days", 2}}),
+                        {.text = "It will be fine."}}}}),
+                   .tools = {make_forecast()}});
+  on.expect(weather, {"weather: It will be fine."});
+  on.expect_state("app:forecasts", 1);
+
+  on.expect(make_guarded(model_saying({{"guarded", {{.text = "Sure."}}}})),
+            {"guarded: I cannot tell."},
+            troupe::json::object(),
+            "What is the secret?");
+  on.expect_state("user:questions", 1);
+
+  on.expect(
+    make_planner(model_saying({{"planner",
+                                {calling("weather", {{"request", "Rome?"}}),
+                                 {.text = "Take a hat."}}}}),
+                 weather),
+    {"planner: Take a hat."});
+
+  on.expect(make_front_desk(model_saying(
+              {{"front_desk",
+                {calling("transfer_to_agent", {{"agent_name", "billing"}})}},
+               {"billing", {{.text = "Here is your invoice."}}}})),
+            {"billing: Here is your invoice."});
+
+  on.expect(make_survey({says("first", "yes"), says("second", "yes")}),
+            {"first: yes", "second: yes"});
+  on.expect(make_translations(
+              model_saying({{"translator", {{.text = "${instruction}"}}}})),
+            {"translator: Say owl."},
+            {{"words", {"owl"}}});
+  on.expect_state("translated", troupe::json::array({"Say owl."}));
+  on.expect(make_improvements(),
+            {"improve: round 1", "improve: round 2", "improve: round 3"});
+}
