@@ -1,7 +1,8 @@
 #include "troupe/agents/agent_file.hpp"
 
+#include "troupe/agents/agent_class.hpp"
+#include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/name.hpp"
-#include "troupe/agents/yaml_tree.hpp"
 #include "troupe/models/scripted_model.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -33,21 +33,6 @@ constexpr std::size_t script_bytes_max = std::size_t{16} << 20U;
 // An agent written inline takes two levels, its own and that of the list that
 // it stands in.
 constexpr std::size_t yaml_depth_max = 2 * agent_file_depth_max + 8;
-
-// -- places and errors --------------------------------------------------------
-
-struct place {
-  const fs::path* file;
-  int line;
-};
-
-std::string to_string(const place& at) {
-  return fmt::format("{}:{}", at.file->string(), at.line);
-}
-
-error fail_at(const place& at, std::string_view why) {
-  return {errc::invalid_argument, fmt::format("{}: {}", to_string(at), why)};
-}
 
 result<std::string> read_file(const fs::path& file, std::size_t bytes_max) {
   std::error_code unused;
@@ -93,124 +78,6 @@ result<yaml_node_ptr> parse_file(const fs::path& file,
                    "expected an agent, a mapping with 'name'; it is empty");
   return std::move(*root);
 }
-
-// -- fields -------------------------------------------------------------------
-
-enum class agent_class : std::uint8_t { llm, sequential, parallel, loop };
-
-struct class_name {
-  std::string_view name;
-  agent_class kind;
-};
-
-constexpr std::array class_names{
-  class_name{"LlmAgent", agent_class::llm},
-  class_name{"SequentialAgent", agent_class::sequential},
-  class_name{"ParallelAgent", agent_class::parallel},
-  class_name{"LoopAgent", agent_class::loop},
-};
-
-struct field_rule {
-  std::string_view name;
-  std::optional<agent_class> only; // Unset: fits every class.
-};
-
-constexpr std::array field_rules{
-  field_rule{"agent_class", std::nullopt},
-  field_rule{"name", std::nullopt},
-  field_rule{"description", std::nullopt},
-  field_rule{"sub_agents", std::nullopt},
-  field_rule{"model", agent_class::llm},
-  field_rule{"instruction", agent_class::llm},
-  field_rule{"output_key", agent_class::llm},
-  field_rule{"include_contents", agent_class::llm},
-  field_rule{"tools", agent_class::llm},
-  field_rule{"max_iterations", agent_class::loop},
-};
-
-std::string_view to_string(agent_class kind) {
-  return std::ranges::find(class_names, kind, &class_name::kind)->name;
-}
-
-// `"a, b, c"` of the names in a range.
-template <class Range, class Name>
-std::string list_names(const Range& range, Name name) {
-  std::string listed;
-  for (const auto& element : range)
-    listed += fmt::format("{}{}", listed.empty() ? "" : ", ", name(element));
-  return listed;
-}
-
-// The fields of one agent, or of one small mapping, in one file.
-class field_reader {
-public:
-  field_reader(const fs::path& file, const yaml_node& node)
-    : file_(&file),
-      node_(&node) {}
-
-  place at() const { return {file_, node_->line}; }
-
-  // The place of a field, or of the whole where it is left out.
-  place at(std::string_view name) const {
-    const auto* found = node_->find(name);
-    return {file_, found != nullptr ? found->line : node_->line};
-  }
-
-  // The field, or null if it is left out or null.
-  const yaml_node* find(std::string_view name) const {
-    const auto* found = node_->find(name);
-    return found == nullptr || found->value->kind == yaml_node::form::null
-             ? nullptr
-             : found->value.get();
-  }
-
-  result<std::optional<std::string>> text(std::string_view name) const {
-    const auto* found = find(name);
-    if (found == nullptr)
-      return std::optional<std::string>();
-    if (found->kind != yaml_node::form::scalar)
-      return expected(name, "text", *found);
-    return std::optional(found->text);
-  }
-
-  result<std::optional<std::uint64_t>> count(std::string_view name) const {
-    const auto* found = find(name);
-    if (found == nullptr)
-      return std::optional<std::uint64_t>();
-    std::uint64_t read = 0;
-    const auto* const last = found->text.data() + found->text.size();
-    const auto [end, failed] = std::from_chars(found->text.data(), last, read);
-    if (found->kind != yaml_node::form::scalar || found->quoted || end != last
-        || failed != std::errc() || read == 0)
-      return fail_at(at(name),
-                     fmt::format("'{}' must be a whole number of at least 1; "
-                                 "leave it out for no limit",
-                                 name));
-    return std::optional(read);
-  }
-
-  result<std::vector<yaml_node_ptr>> list(std::string_view name) const {
-    const auto* found = find(name);
-    if (found == nullptr)
-      return std::vector<yaml_node_ptr>();
-    if (found->kind != yaml_node::form::list)
-      return expected(name, "a list", *found);
-    return found->items;
-  }
-
-private:
-  error expected(std::string_view name,
-                 std::string_view what,
-                 const yaml_node& found) const {
-    return fail_at(
-      at(name),
-      fmt::format(
-        "'{}' must be {}, not {}", name, what, to_string(found.kind)));
-  }
-
-  const fs::path* file_;
-  const yaml_node* node_;
-};
 
 // -- the tree of agents -------------------------------------------------------
 
@@ -266,97 +133,241 @@ private:
     auto kind = read_class(fields);
     if (!kind)
       return kind.error();
-    if (auto checked = check_fields(file, node, *kind); !checked)
+    if (auto checked = check_fields(fields, *kind); !checked)
       return checked.error();
     auto name = read_name(fields);
     if (!name)
       return name.error();
-    auto description = fields.text("description");
-    if (!description)
-      return description.error();
-
-    auto below = inherited;
-    agent::body body;
-    switch (*kind) {
-    case agent_class::llm: {
-      auto options = read_llm(fields, inherited);
-      if (!options)
-        return options.error();
-      below = options->model;
-      body = std::move(*options);
-      break;
-    }
-    case agent_class::sequential:
-      body = sequential_options();
-      break;
-    case agent_class::parallel:
-      body = parallel_options();
-      break;
-    case agent_class::loop: {
-      auto iterations = fields.count("max_iterations");
-      if (!iterations)
-        return iterations.error();
-      body = loop_options{.max_iterations = *iterations};
-      break;
-    }
-    }
-    std::visit(
-      [&](auto& options) {
-        options.name = std::move(*name);
-        options.description = description->value_or("");
-      },
-      body);
+    auto body = read_body(fields, *kind, inherited);
+    if (!body)
+      return body.error();
+    if (auto filled = fill_common(fields, std::move(*name), *body); !filled)
+      return filled.error();
+    const auto* llm = std::get_if<llm_options>(&*body);
+    const auto below = llm != nullptr ? llm->model : inherited;
     auto sub_agents = read_sub_agents(file, fields, below);
     if (!sub_agents)
       return sub_agents.error();
     try {
-      return make_agent(std::move(body), std::move(*sub_agents));
+      return make_agent(std::move(*body), std::move(*sub_agents));
     } catch (const error& failure) {
       return fail_at(fields.at(), failure.message());
     }
   }
 
-  static result<agent_class> read_class(const field_reader& fields) {
-    auto named = fields.text("agent_class");
-    if (!named)
-      return named.error();
-    if (!*named)
-      return agent_class::llm;
-    const auto known
-      = std::ranges::find(class_names, **named, &class_name::name);
-    if (known == class_names.end())
-      return fail_at(fields.at("agent_class"),
-                     fmt::format("unknown agent_class '{}'; expected one of {}",
-                                 **named,
-                                 list_names(class_names, [](const auto& row) {
-                                   return row.name;
-                                 })));
-    return known->kind;
+  result<agent::body> read_body(const field_reader& fields,
+                                agent_class kind,
+                                const model_ptr& inherited) {
+    switch (kind) {
+    case agent_class::llm: {
+      auto options = read_llm(fields, inherited);
+      if (!options)
+        return options.error();
+      return agent::body(std::move(*options));
+    }
+    case agent_class::sequential:
+      return agent::body(sequential_options());
+    case agent_class::parallel: {
+      parallel_options options;
+      if (auto read = read_lanes(fields, options); !read)
+        return read.error();
+      if (auto read = set(options.isolate_temp, fields.flag("isolate_temp"));
+          !read)
+        return read.error();
+      return agent::body(std::move(options));
+    }
+    case agent_class::map: {
+      map_options options;
+      if (auto read = read_lanes(fields, options); !read)
+        return read.error();
+      for (const auto& [field, target] :
+           {std::pair("items_key", &options.items_key),
+            std::pair("output_key", &options.output_key)})
+        if (auto read = read_key(fields, field, *target); !read)
+          return read.error();
+      if (options.items_key.empty())
+        return fail_at(fields.at(), "a MapAgent needs a field 'items_key'");
+      return agent::body(std::move(options));
+    }
+    case agent_class::loop: {
+      loop_options options;
+      if (auto read
+          = set(options.max_iterations, fields.count("max_iterations"));
+          !read)
+        return read.error();
+      return agent::body(std::move(options));
+    }
+    }
+    return error(errc::internal, "a class of agents that nobody knows");
   }
 
-  static result<void>
-  check_fields(const fs::path& file, const yaml_node& node, agent_class kind) {
-    const auto fits = [kind](const field_rule& rule) {
-      return !rule.only || *rule.only == kind;
-    };
-    for (const auto& [name, line, column, unused] : node.fields) {
-      const auto known
-        = std::ranges::find(field_rules, name, &field_rule::name);
-      if (known != field_rules.end() && fits(*known))
-        continue;
-      std::vector<field_rule> fitting;
-      std::ranges::copy_if(field_rules, std::back_inserter(fitting), fits);
-      return fail_at(
-        {&file, line},
-        fmt::format(
-          "{} '{}'; {} has {}",
-          known == field_rules.end() ? "unknown field"
-                                     : "this class has no field",
-          name,
-          to_string(kind),
-          list_names(fitting, [](const auto& rule) { return rule.name; })));
-    }
+  // What every kind of agent has.
+  result<void> fill_common(const field_reader& fields,
+                           std::string name,
+                           agent::body& body) const {
+    auto description = fields.text("description");
+    if (!description)
+      return description.error();
+    auto before = read_callbacks(
+      fields, "before_agent_callbacks", options_.callbacks.agent);
+    if (!before)
+      return before.error();
+    auto after = read_callbacks(
+      fields, "after_agent_callbacks", options_.callbacks.agent);
+    if (!after)
+      return after.error();
+    std::visit(
+      [&](auto& options) {
+        options.name = std::move(name);
+        options.description = description->value_or("");
+        options.before_agent = std::move(*before);
+        options.after_agent = std::move(*after);
+      },
+      body);
     return {};
+  }
+
+  // Takes what was read, if it was.
+  template <class Target, class Read>
+  static result<void> set(Target& target, result<Read> read) {
+    if (!read)
+      return read.error();
+    target = std::move(*read);
+    return {};
+  }
+
+  static result<void> set_text(std::string& target,
+                               result<std::optional<std::string>> read) {
+    if (!read)
+      return read.error();
+    target = read->value_or("");
+    return {};
+  }
+
+  // A state key, or nothing.
+  static result<void> read_key(const field_reader& fields,
+                               std::string_view name,
+                               std::string& target) {
+    if (auto read = set_text(target, fields.text(name)); !read)
+      return read;
+    if (!target.empty())
+      if (auto checked = check_key(target); !checked)
+        return fail_at(fields.at(name),
+                       fmt::format("{}: {}", name, checked.error().message()));
+    return {};
+  }
+
+  // Of a parallel agent or a map.
+  template <class Options>
+  static result<void> read_lanes(const field_reader& fields, Options& options) {
+    if (auto read = set(options.lanes_max, fields.count("lanes_max")); !read)
+      return read;
+    if (auto read = set(options.lane_timeout, fields.seconds("lane_timeout"));
+        !read)
+      return read;
+    constexpr std::array<std::string_view, 3> policies{
+      "fail_fast", "collect", "quorum"};
+    auto policy = fields.choice("on_failure", policies);
+    if (!policy)
+      return policy.error();
+    options.on_failure = static_cast<lane_failures>(policy->value_or(0));
+    auto quorum = fields.count("quorum");
+    if (!quorum)
+      return quorum.error();
+    options.quorum = static_cast<std::size_t>(quorum->value_or(0));
+    return {};
+  }
+
+  // A JSON Schema, or nothing.
+  static result<std::optional<json_schema>>
+  read_schema(const field_reader& fields, std::string_view name) {
+    auto text = fields.object(name);
+    if (!text)
+      return text.error();
+    if (!*text)
+      return std::optional<json_schema>();
+    try {
+      return std::optional(json_schema(std::move(**text)));
+    } catch (const error& failure) {
+      return fail_at(fields.at(name),
+                     fmt::format("{}: {}", name, failure.message()));
+    }
+  }
+
+  // Callbacks by name: `[name, {name: name}, …]`.
+  template <class Callback>
+  static result<std::vector<Callback>>
+  read_callbacks(const field_reader& fields,
+                 std::string_view name,
+                 const std::map<std::string, Callback, std::less<>>& known) {
+    auto items = fields.list(name);
+    if (!items)
+      return items.error();
+    std::vector<Callback> callbacks;
+    for (const auto& item : *items) {
+      auto called = read_item_name(fields.file(), *item, "callback");
+      if (!called)
+        return called.error();
+      const auto found = known.find(*called);
+      if (found == known.end())
+        return fail_at(
+          {&fields.file(), item->line},
+          fmt::format("unknown callback '{}' in {}; known ones: {}",
+                      *called,
+                      name,
+                      known.empty() ? "none"
+                                    : list_names(known, [](const auto& row) {
+                                        return row.first;
+                                      })));
+      callbacks.push_back(found->second);
+    }
+    return callbacks;
+  }
+
+  template <class Callback>
+  static result<void>
+  fill_callbacks(const field_reader& fields,
+                 std::string_view name,
+                 const std::map<std::string, Callback, std::less<>>& known,
+                 std::vector<Callback>& target) {
+    return set(target, read_callbacks(fields, name, known));
+  }
+
+  result<void> read_llm_callbacks(const field_reader& fields,
+                                  llm_options& options) const {
+    const auto& known = options_.callbacks;
+    if (auto read = fill_callbacks(fields,
+                                   "before_model_callbacks",
+                                   known.before_model,
+                                   options.before_model);
+        !read)
+      return read;
+    if (auto read = fill_callbacks(fields,
+                                   "after_model_callbacks",
+                                   known.after_model,
+                                   options.after_model);
+        !read)
+      return read;
+    if (auto read = fill_callbacks(fields,
+                                   "on_model_error_callbacks",
+                                   known.on_model_error,
+                                   options.on_model_error);
+        !read)
+      return read;
+    if (auto read = fill_callbacks(fields,
+                                   "before_tool_callbacks",
+                                   known.before_tool,
+                                   options.before_tool);
+        !read)
+      return read;
+    if (auto read = fill_callbacks(
+          fields, "after_tool_callbacks", known.after_tool, options.after_tool);
+        !read)
+      return read;
+    return fill_callbacks(fields,
+                          "on_tool_error_callbacks",
+                          known.on_tool_error,
+                          options.on_tool_error);
   }
 
   result<std::string> read_name(const field_reader& fields) {
@@ -389,86 +400,148 @@ private:
   result<llm_options> read_llm(const field_reader& fields,
                                const model_ptr& inherited) {
     llm_options options;
-    auto instruction = fields.text("instruction");
-    if (!instruction)
-      return instruction.error();
-    options.instruction = instruction->value_or("");
+    std::string instruction;
+    std::string global;
+    for (const auto& [field, target] :
+         {std::pair("instruction", &instruction),
+          std::pair("global_instruction", &global),
+          std::pair("static_instruction", &options.static_instruction)})
+      if (auto read = set_text(*target, fields.text(field)); !read)
+        return read.error();
+    options.instruction = std::move(instruction);
+    options.global_instruction = std::move(global);
+    if (auto read = read_key(fields, "output_key", options.output_key); !read)
+      return read.error();
 
-    auto output_key = fields.text("output_key");
-    if (!output_key)
-      return output_key.error();
-    if (*output_key)
-      if (auto checked = check_key(**output_key); !checked)
-        return fail_at(
-          fields.at("output_key"),
-          fmt::format("output_key: {}", checked.error().message()));
-    options.output_key = output_key->value_or("");
+    constexpr std::array<std::string_view, 2> contents{"default", "none"};
+    auto which = fields.choice("include_contents", contents);
+    if (!which)
+      return which.error();
+    options.include_contents
+      = static_cast<enum include_contents>(which->value_or(0));
 
-    auto contents = fields.text("include_contents");
-    if (!contents)
-      return contents.error();
-    const auto which = contents->value_or("default");
-    if (which != "default" && which != "none")
-      return fail_at(fields.at("include_contents"),
-                     fmt::format("unknown include_contents '{}'; expected "
-                                 "default or none",
-                                 which));
-    if (which == "none")
-      options.include_contents = include_contents::none;
+    auto config = fields.object("generate_content_config");
+    if (!config)
+      return config.error();
+    options.generation_config = config->value_or(json::object());
+    if (auto read
+        = set(options.output_schema, read_schema(fields, "output_schema"));
+        !read)
+      return read.error();
+    if (auto read
+        = set(options.input_schema, read_schema(fields, "input_schema"));
+        !read)
+      return read.error();
+    if (auto read = set(options.disallow_transfer_to_parent,
+                        fields.flag("disallow_transfer_to_parent"));
+        !read)
+      return read.error();
+    if (auto read = set(options.disallow_transfer_to_peers,
+                        fields.flag("disallow_transfer_to_peers"));
+        !read)
+      return read.error();
+    if (auto read = read_llm_callbacks(fields, options); !read)
+      return read.error();
 
-    auto tools = read_tools(fields);
-    if (!tools)
-      return tools.error();
-    options.tools = std::move(*tools);
-
-    auto model = read_model(fields, inherited);
-    if (!model)
-      return model.error();
-    options.model = std::move(*model);
+    if (auto read = set(options.model, read_model(fields, inherited)); !read)
+      return read.error();
+    if (auto read = set(options.tools, read_tools(fields, options.model));
+        !read)
+      return read.error();
     return options;
   }
 
-  result<std::vector<tool>> read_tools(const field_reader& fields) const {
+  result<std::vector<tool>> read_tools(const field_reader& fields,
+                                       const model_ptr& model) {
     auto items = fields.list("tools");
     if (!items)
       return items.error();
     std::vector<tool> tools;
     std::set<std::string> names;
     for (const auto& item : *items) {
-      const place at{fields.at().file, item->line};
-      auto name = read_tool_name(*at.file, *item);
-      if (!name)
-        return name.error();
-      const auto known = options_.tools.find(*name);
-      if (known == options_.tools.end())
-        return fail_at(
-          at,
-          fmt::format("unknown tool '{}'; known tools: {}",
-                      *name,
-                      options_.tools.empty()
-                        ? "none"
-                        : list_names(options_.tools, [](const auto& row) {
-                            return row.first;
-                          })));
-      if (!names.insert(*name).second)
-        return fail_at(at, fmt::format("the tool '{}' comes twice", *name));
-      tools.push_back(known->second);
+      const file_place at{&fields.file(), item->line};
+      auto made = read_tool(fields.file(), *item, model);
+      if (!made)
+        return made.error();
+      if (!names.insert(made->name()).second)
+        return fail_at(at,
+                       fmt::format("the tool '{}' comes twice", made->name()));
+      tools.push_back(std::move(*made));
     }
     return tools;
   }
 
-  static result<std::string> read_tool_name(const fs::path& file,
-                                            const yaml_node& item) {
+  // A tool by name, or an agent: `{name: AgentTool, args: {agent: …}}`.
+  result<tool> read_tool(const fs::path& file,
+                         const yaml_node& item,
+                         const model_ptr& model) {
+    const auto* args = item.find("args");
+    if (args != nullptr)
+      return read_agent_tool(file, item, *args->value, model);
+    auto name = read_item_name(file, item, "tool");
+    if (!name)
+      return name.error();
+    const auto known = options_.tools.find(*name);
+    if (known == options_.tools.end())
+      return fail_at(
+        {&file, item.line},
+        fmt::format("unknown tool '{}'; known tools: {}",
+                    *name,
+                    options_.tools.empty()
+                      ? "none"
+                      : list_names(options_.tools,
+                                   [](const auto& row) { return row.first; })));
+    return known->second;
+  }
+
+  result<tool> read_agent_tool(const fs::path& file,
+                               const yaml_node& item,
+                               const yaml_node& args,
+                               const model_ptr& model) {
+    const field_reader outer(file, item);
+    auto name = outer.text("name");
+    if (!name)
+      return name.error();
+    if (*name != "AgentTool")
+      return fail_at(outer.at("args"),
+                     "only AgentTool has args; a tool of the program is named "
+                     "alone");
+    const field_reader fields(file, args);
+    if (args.kind != yaml_node::form::map || fields.find("agent") == nullptr)
+      return fail_at(fields.at(),
+                     "expected {agent: {config_path: …} or an agent}");
+    for (const auto& [field, line, column, unused] : args.fields)
+      if (field != "agent" && field != "skip_summarization")
+        return fail_at({&file, line},
+                       fmt::format("unknown field '{}'; AgentTool has agent "
+                                   "and skip_summarization",
+                                   field));
+    auto skips = fields.flag("skip_summarization");
+    if (!skips)
+      return skips.error();
+    // A tree of its own, which may share names with this one.
+    auto outside = std::exchange(names_, {});
+    auto which = read_below(file, *fields.find("agent"), model);
+    names_ = std::move(outside);
+    if (!which)
+      return which.error();
+    return agent_tool(std::move(*which), {.skip_summarization = *skips});
+  }
+
+  static result<std::string> read_item_name(const fs::path& file,
+                                            const yaml_node& item,
+                                            std::string_view what) {
     if (item.kind == yaml_node::form::scalar)
       return item.text;
     const auto* name = item.find("name");
     if (name == nullptr || name->value->kind != yaml_node::form::scalar)
-      return fail_at({&file, item.line}, "expected a tool's name or {name: …}");
+      return fail_at({&file, item.line},
+                     fmt::format("expected a {}'s name or {{name: …}}", what));
     for (const auto& [field, line, column, unused] : item.fields)
       if (field != "name")
         return fail_at(
           {&file, line},
-          fmt::format("unknown field '{}'; a tool has name", field));
+          fmt::format("unknown field '{}'; a {} has name", field, what));
     return name->value->text;
   }
 
@@ -511,11 +584,7 @@ private:
       return items.error();
     std::vector<agent> made;
     for (const auto& item : *items) {
-      const auto* path = item->kind == yaml_node::form::map
-                           ? item->find("config_path")
-                           : nullptr;
-      auto below = path != nullptr ? follow(file, *item, *path, inherited)
-                                   : make(file, *item, inherited);
+      auto below = read_below(file, *item, inherited);
       if (!below)
         return below.error();
       made.push_back(std::move(*below));
@@ -523,12 +592,22 @@ private:
     return made;
   }
 
+  // An agent, written here or in a file of its own.
+  result<agent> read_below(const fs::path& file,
+                           const yaml_node& item,
+                           const model_ptr& inherited) {
+    const auto* path
+      = item.kind == yaml_node::form::map ? item.find("config_path") : nullptr;
+    return path != nullptr ? follow(file, item, *path, inherited)
+                           : make(file, item, inherited);
+  }
+
   // The agent in the file that a `config_path` names.
   result<agent> follow(const fs::path& file,
                        const yaml_node& item,
                        const yaml_node::field& path,
                        const model_ptr& inherited) {
-    const place at{&file, path.line};
+    const file_place at{&file, path.line};
     if (path.value->kind != yaml_node::form::scalar || path.value->text.empty())
       return fail_at(at, "'config_path' must be the path of an agent file");
     for (const auto& [field, line, column, unused] : item.fields)

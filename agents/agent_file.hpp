@@ -12,6 +12,9 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 
 namespace troupe {
@@ -21,26 +24,37 @@ namespace troupe {
 inline constexpr std::size_t agent_file_depth_max = 64;
 inline constexpr std::size_t agent_file_agents_max = 10'000;
 
+/// Callbacks by name, as agent files refer to them.
+struct callback_registry {
+  template <class Callback>
+  using by_name = std::map<std::string, Callback, std::less<>>;
+
+  by_name<agent_callback> agent; ///< Before and after.
+  by_name<before_model_callback> before_model;
+  by_name<after_model_callback> after_model;
+  by_name<model_error_callback> on_model_error;
+  by_name<before_tool_callback> before_tool;
+  by_name<after_tool_callback> after_tool;
+  by_name<tool_error_callback> on_tool_error;
+};
+
 struct agent_file_options {
   /// What `tools` may name.
   tool_registry tools;
+  /// What the fields of callbacks may name.
+  callback_registry callbacks = {};
   /// Replaces the model of every agent; models that the files name are then not
   /// opened, and may be missing.
-  model_ptr model;
+  model_ptr model = {};
 };
 
 /// Reads an agent and everything below it. A folder stands for the
 /// `root_agent.yaml` in it.
 ///
-/// A file holds `{"agent_class": "LlmAgent" | "SequentialAgent" |
-/// "ParallelAgent" | "LoopAgent", "name": string, "description": string,
-/// "model": string, "instruction": string, "output_key": string,
-/// "include_contents": "default" | "none", "max_iterations": number,
-/// "sub_agents": [{"config_path": string} | agent, …], "tools": [string |
-/// {"name": string}, …]}`; a field that is null counts as left out. Relative
-/// paths start at the file that names them. An LLM agent without a model uses
-/// that of the nearest LLM agent above it. One script used by several agents of
-/// the tree is one model.
+/// A file holds a mapping of the fields that docs/agent_files.md lists; a field
+/// that is null counts as left out. Relative paths start at the file that names
+/// them. An LLM agent without a model uses that of the nearest LLM agent above
+/// it. One script used by several agents of the tree is one model.
 ///
 /// Fails with `errc::not_found` if `file` does not exist, and otherwise with
 /// `errc::invalid_argument` and a reason that starts with `FILE:LINE: `. Rules

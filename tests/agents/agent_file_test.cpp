@@ -2,6 +2,7 @@
 
 #include "troupe/models/scripted_model.hpp"
 
+#include "agent_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -19,62 +20,7 @@ namespace troupe {
 
 namespace {
 
-namespace fs = std::filesystem;
 namespace data = boost::unit_test::data;
-
-tool make_tool(std::string name) {
-  tool_options options;
-  options.name = std::move(name);
-  options.run = [](const json&, tool_context&) { return json(); };
-  return tool(std::move(options));
-}
-
-// A folder of its own for each case.
-struct folder {
-  folder() {
-    auto pattern = (fs::temp_directory_path() / "agent_file.XXXXXX").string();
-    BOOST_REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-    options.tools = make_registry({make_tool("count"), make_tool("measure")});
-    write("replies.json", R"({"*": ["ok"]})");
-  }
-
-  ~folder() { fs::remove_all(path); }
-
-  folder(const folder&) = delete;
-  folder& operator=(const folder&) = delete;
-
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((path / name).parent_path());
-    std::ofstream(path / name, std::ios::binary) << text;
-  }
-
-  result<agent> load(const std::string& text,
-                     const std::string& name = "root_agent.yaml") const {
-    write(name, text);
-    return load_agent_file(path / name, options);
-  }
-
-  // The reason without the folder in it.
-  std::string failure(const std::string& text,
-                      const std::string& name = "root_agent.yaml") const {
-    const auto loaded = load(text, name);
-    BOOST_REQUIRE(!loaded);
-    BOOST_TEST(to_string(loaded.error().code()) == "invalid_argument");
-    return without_folder(loaded.error().message());
-  }
-
-  std::string without_folder(std::string reason) const {
-    const auto shown = path.string() + "/";
-    for (auto at = reason.find(shown); at != std::string::npos;
-         at = reason.find(shown))
-      reason.erase(at, shown.size());
-    return reason;
-  }
-
-  fs::path path;
-  agent_file_options options;
-};
 
 const llm_options& llm_of(const agent& described) {
   return std::get<llm_options>(described.kind());
@@ -110,7 +56,7 @@ const std::vector<refusal> refusals{
   {"name: [a]\n", "root_agent.yaml:1: ", "'name' must be text, not a list"},
   {"name: a\nagent_class: Agent\n",
    "root_agent.yaml:2: ",
-   "one of LlmAgent, SequentialAgent, ParallelAgent, LoopAgent"},
+   "one of LlmAgent, SequentialAgent, ParallelAgent, MapAgent, LoopAgent"},
   {"name: a\nmodel: scripted:replies.json\nmax_iterations: 3\n",
    "root_agent.yaml:3: ",
    "no field 'max_iterations'; LlmAgent has"},
@@ -139,7 +85,7 @@ const std::vector<refusal> refusals{
    "output_key"},
   {"name: a\nmodel: scripted:replies.json\ninclude_contents: some\n",
    "root_agent.yaml:3: ",
-   "default or none"},
+   "one of default, none"},
   {"name: a\nmodel: scripted:replies.json\ntools:\n  - count\n  - guess\n",
    "root_agent.yaml:5: ",
    "unknown tool 'guess'; known tools: count, measure"},
@@ -148,7 +94,7 @@ const std::vector<refusal> refusals{
    "'count' comes twice"},
   {"name: a\nmodel: scripted:replies.json\ntools:\n- name: count\n  args: 1\n",
    "root_agent.yaml:5: ",
-   "unknown field 'args'"},
+   "only AgentTool has args"},
   {"name: a\nmodel: scripted:replies.json\ntools: count\n",
    "root_agent.yaml:3: ",
    "'tools' must be a list, not a single value"},

@@ -1,0 +1,204 @@
+// What the fields of agent files beyond the simplest come to.
+
+#include "agent_folder.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <ostream>
+#include <string>
+
+namespace troupe {
+
+namespace {
+
+namespace data = boost::unit_test::data;
+using namespace std::chrono_literals;
+
+const std::string head = "name: a\nmodel: scripted:replies.json\n";
+
+struct with_callbacks : folder {
+  with_callbacks() {
+    auto& known = options.callbacks;
+    known.agent.emplace("greet", [](callback_context&) {});
+    known.before_model.emplace("look",
+                               [](callback_context&, model_request&) {});
+    known.after_tool.emplace(
+      "log", [](const tool&, const json&, tool_context&, const json&) {
+        return std::optional<json>();
+      });
+  }
+};
+
+struct refused {
+  std::string text;
+  std::string reason; ///< Behind the folder: `root_agent.yaml:LINE: …`.
+};
+
+std::ostream& operator<<(std::ostream& out, const refused& each) {
+  return out << each.text;
+}
+
+const refused all_refused[] = {
+  {"output_schema: {type: 5}\n", ":3: output_schema: not a JSON Schema"},
+  {"output_schema: text\n", ":3: 'output_schema' must be a mapping"},
+  {"disallow_transfer_to_peers: \"true\"\n",
+   ":3: 'disallow_transfer_to_peers'"},
+  {"generate_content_config: {tools: []}\n", "sets 'tools'"},
+  {"before_agent_callbacks: [wave]\n",
+   ":3: unknown callback 'wave' in before_agent_callbacks; known ones: greet"},
+  {"before_model_callbacks: [greet]\n", "known ones: look"},
+  {"on_tool_error_callbacks: [x]\n", "known ones: none"},
+  {"before_tool_callbacks: log\n",
+   ":3: 'before_tool_callbacks' must be a list"},
+  {"after_agent_callbacks: [{name: greet, x: 1}]\n", "a callback has name"},
+  {"lanes_max: 2\n", ":3: this class has no field 'lanes_max'; LlmAgent has"},
+  {"tools: [{name: count, args: {}}]\n", "only AgentTool has args"},
+  {"tools: [{name: AgentTool, args: {}}]\n", ":3: expected {agent:"},
+  {"tools: [{name: AgentTool, args: {agent: {name: b}, x: 1}}]\n",
+   "unknown field 'x'; AgentTool has"},
+  {"tools: [{name: AgentTool, args: {agent: {nam: b}}}]\n",
+   "unknown field 'nam'"},
+};
+
+const refused lanes_refused[] = {
+  {"on_failure: sometimes\n",
+   ":3: unknown on_failure 'sometimes'; expected one of fail_fast, collect, "
+   "quorum"},
+  {"on_failure: quorum\nquorum: 2\n", "cannot be reached by 1 lanes"},
+  {"quorum: 1\n", "on_failure is not quorum"},
+  {"lane_timeout: 0\n", ":3: 'lane_timeout' must be seconds"},
+  {"lane_timeout: soon\n", ":3: 'lane_timeout' must be seconds"},
+  {"isolate_temp: maybe\n", ":3: 'isolate_temp' must be true or false"},
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(agent_file_fields)
+
+BOOST_FIXTURE_TEST_CASE(an_llm_agent_may_say_everything, with_callbacks) {
+  const auto loaded = load(head + R"(instruction: own
+global_instruction: all
+static_instruction: always
+generate_content_config:
+  temperature: 0.5
+  stopSequences: ["1", two, true]
+output_schema:
+  type: object
+  required: [x]
+input_schema: {type: object}
+disallow_transfer_to_parent: true
+disallow_transfer_to_peers: false
+before_agent_callbacks: [greet, name: greet]
+before_model_callbacks:
+- look
+after_tool_callbacks: [log]
+sub_agents:
+- name: below
+)");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto& read = std::get<llm_options>(loaded->kind());
+  BOOST_TEST(std::get<std::string>(read.global_instruction.source()) == "all");
+  BOOST_TEST(read.static_instruction == "always");
+  BOOST_TEST(read.generation_config
+             == json::parse(
+               R"({"temperature": 0.5, "stopSequences": ["1", "two", true]})"));
+  BOOST_TEST(read.output_schema->text()
+             == json::parse(R"({"type": "object", "required": ["x"]})"));
+  BOOST_TEST(read.input_schema.has_value());
+  BOOST_TEST(read.disallow_transfer_to_parent);
+  BOOST_TEST(!read.disallow_transfer_to_peers);
+  BOOST_TEST(read.before_agent.size() == 2U);
+  BOOST_TEST(read.before_model.size() == 1U);
+  BOOST_TEST(read.after_tool.size() == 1U);
+  BOOST_TEST(loaded->transfers());
+}
+
+BOOST_FIXTURE_TEST_CASE(lanes_may_be_limited, folder) {
+  const auto loaded = load(R"(agent_class: ParallelAgent
+name: p
+lanes_max: 4
+on_failure: quorum
+quorum: 1
+lane_timeout: 0.25
+isolate_temp: true
+sub_agents:
+- name: a
+  model: scripted:replies.json
+)");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto& read = std::get<parallel_options>(loaded->kind());
+  BOOST_TEST(read.lanes_max.value() == 4U);
+  BOOST_CHECK(read.on_failure == lane_failures::quorum);
+  BOOST_TEST(read.quorum == 1U);
+  BOOST_CHECK(read.lane_timeout == 250ms);
+  BOOST_TEST(read.isolate_temp);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_map_names_its_list, folder) {
+  const std::string sub = "sub_agents:\n- name: a\n  model: "
+                          "scripted:replies.json\n";
+  const auto loaded
+    = load("agent_class: MapAgent\nname: m\nitems_key: list\noutput_key: "
+           "user:done\non_failure: collect\n"
+           + sub);
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto& read = std::get<map_options>(loaded->kind());
+  BOOST_TEST(read.items_key == "list");
+  BOOST_TEST(read.output_key == "user:done");
+  BOOST_CHECK(read.on_failure == lane_failures::collect);
+  BOOST_TEST(failure("agent_class: MapAgent\nname: m\n" + sub)
+               .find("needs a field 'items_key'")
+             != std::string::npos);
+  BOOST_TEST(failure("agent_class: MapAgent\nname: m\nitems_key: l\n")
+               .find("needs one agent")
+             != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_tool_may_be_an_agent, folder) {
+  write("helper.yaml", "name: helper\ndescription: Helps.\n");
+  const auto loaded = load(head + R"(tools:
+- count
+- name: AgentTool
+  args:
+    agent: {config_path: helper.yaml}
+    skip_summarization: true
+- name: AgentTool
+  args:
+    agent:
+      name: inline
+      sub_agents:
+      - name: a
+)");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto& tools = std::get<llm_options>(loaded->kind()).tools;
+  BOOST_TEST_REQUIRE(tools.size() == 3U);
+  BOOST_TEST(tools[1].name() == "helper");
+  BOOST_TEST(tools[1].description() == "Helps.");
+  BOOST_TEST(tools[1].options().skip_summarization);
+  // With the model of the agent that has it, and names of its own.
+  const auto& inside = *tools[2].options().as_agent;
+  BOOST_TEST(std::get<llm_options>(inside.kind()).model->name()
+             == "scripted:replies.json");
+}
+
+BOOST_DATA_TEST_CASE_F(with_callbacks,
+                       what_an_llm_agent_cannot_be_is_refused,
+                       data::make(all_refused)) {
+  const auto why = failure(head + sample.text);
+  BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       what_lanes_cannot_be_is_refused,
+                       data::make(lanes_refused)) {
+  const auto why
+    = failure("agent_class: ParallelAgent\nname: p\n" + sample.text
+              + "sub_agents:\n- name: a\n  model: scripted:replies.json\n");
+  BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace troupe
