@@ -257,7 +257,8 @@ void app_actor::unpark(std::unique_ptr<letter_list> parked) {
 // ------------------------------------------------------------
 
 bool app_actor::is_idle() const noexcept {
-  return live() && users_.empty() && judged_.empty() && !is_loading();
+  return live() && users_.empty() && judged_.empty() && !is_loading()
+         && !is_stale();
 }
 
 // An app has no parent that could hold back what is sent to it meanwhile, so it

@@ -55,6 +55,9 @@ protected:
     return at_store_ && (!at_store_->is_loaded || at_store_->is_stale);
   }
 
+  /// Whether what is in memory has been found out of date.
+  bool is_stale() const noexcept { return at_store_ && at_store_->is_stale; }
+
   /// Whether nothing is under way that was decided on what is in memory.
   virtual bool can_load() const noexcept = 0;
 

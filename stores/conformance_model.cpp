@@ -81,9 +81,7 @@ store_model::commit(const std::vector<store_change>& changes, std::size_t by) {
   for (const auto& gone : removed_[by])
     if (std::ranges::any_of(changes, [&gone](const store_change& change) {
           return gone.session.empty()
-                   ? user_of(change.owner) == gone
-                       && (change.user_revision
-                           || change.kind == change_kind::remove_user)
+                   ? user_of(change.owner) == gone && change.user_revision
                    : change.owner == gone;
         }))
       moved.insert(gone);

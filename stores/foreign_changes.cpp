@@ -21,9 +21,9 @@ void foreign_changes::keep_name(std::int64_t scope_id,
     noted_.names.insert(removed);
 }
 
-foreign_changes::summary foreign_changes::take() {
+void foreign_changes::forget() {
   removals_.clear();
-  return std::exchange(noted_, {});
+  noted_ = {};
 }
 
 } // namespace troupe

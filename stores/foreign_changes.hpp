@@ -24,8 +24,11 @@ public:
     std::set<owner_name> names; ///< Of those who were removed.
   };
 
-  /// Everything since the last call.
-  summary take();
+  /// Everything since the last `forget`.
+  const summary& noted() const noexcept { return noted_; }
+
+  /// Somebody has been told.
+  void forget();
 
   untold_removals& removals() noexcept { return removals_; }
 

@@ -74,12 +74,13 @@ WHERE s.id = n.id)"};
 constexpr postgres_statement move_on
   = {"move_on", "UPDATE folded SET id = $1::bigint"};
 
-// Rows of removals hold names: they go when every process that is not stuck
-// has seen them. Never the newest row, by which the log goes on.
+// Rows of removals hold names: they go when every process has seen them, also
+// one that was at rest for long. Never the newest row, by which the log goes
+// on.
 constexpr postgres_statement forget_removals = {"forget_removals", R"(
 DELETE FROM log WHERE kind >= 3 AND id <= $1::bigint
   AND id < (SELECT max(id) FROM log)
-  AND time < (extract(epoch FROM clock_timestamp()) - 3600) * 1000000)"};
+  AND time < (extract(epoch FROM clock_timestamp()) - 2592000) * 1000000)"};
 
 // -- what a range of the log comes to ----
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <utility>
 
@@ -206,6 +207,7 @@ postgres_writer::commit_locked(postgres_connection& connection,
                                std::span<const store_change> changes,
                                std::int64_t last_id,
                                std::string_view attempted) {
+  forget_after_a_rest();
   if (last_id != seen_) {
     if (auto caught = catch_up(connection, attempted); !caught)
       return caught.error();
@@ -221,6 +223,8 @@ postgres_writer::commit_locked(postgres_connection& connection,
     if (auto answers = connection.run(attempted, postgres_deadline); !answers)
       return answers.error();
     removals_.tell(plan.moved());
+    for (const auto& owner : plan.moved())
+      heads_.erase(owner);
     return commit_outcome{plan.moved()};
   }
   if (auto written = write(connection, plan, attempted); !written)
@@ -235,6 +239,16 @@ postgres_writer::commit_locked(postgres_connection& connection,
       told->second = found ? std::optional(found->revision) : std::nullopt;
   }
   return commit_outcome{};
+}
+
+// What removes a scope is kept in the log for thirty days; after a rest nothing
+// that is known of scopes is taken for granted.
+void postgres_writer::forget_after_a_rest() {
+  constexpr std::chrono::minutes rest{30};
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_at_ > rest)
+    heads_.clear();
+  looked_at_ = now;
 }
 
 result<postgres_known>

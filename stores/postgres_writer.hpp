@@ -9,6 +9,7 @@
 #include "troupe/stores/stored_event.hpp"
 #include "troupe/stores/untold_removals.hpp"
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <span>
@@ -43,6 +44,7 @@ private:
                         std::string_view attempted);
   result<void> find_made_again(postgres_connection& connection,
                                std::string_view attempted);
+  void forget_after_a_rest();
   result<postgres_known> look_up(postgres_connection& connection,
                                  std::span<const store_change> changes,
                                  std::string_view attempted);
@@ -66,6 +68,8 @@ private:
   /// Found out by commits, for the next `changed_elsewhere`.
   std::map<owner_name, std::optional<std::uint64_t>> untold_;
   untold_removals removals_;
+  std::chrono::steady_clock::time_point looked_at_
+    = std::chrono::steady_clock::now();
   // Kept for their memory.
   std::string buffer_;
   stored_event event_;

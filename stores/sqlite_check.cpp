@@ -183,10 +183,11 @@ private:
                      const read_scope& read,
                      const replayed_scope& replayed) {
     std::map<std::int64_t, std::int64_t> found;
-    auto entries = prepare(
-      "SELECT number,log FROM entries WHERE scope=?1 AND id_hash IS NOT NULL"
-      " UNION ALL SELECT number,log FROM fresh_entries WHERE scope=?1"
-      " AND id_hash IS NOT NULL");
+    auto entries
+      = prepare("SELECT number,log FROM settled_entries WHERE scope=?1 AND "
+                "id_hash IS NOT NULL"
+                " UNION ALL SELECT number,log FROM fresh_entries WHERE scope=?1"
+                " AND id_hash IS NOT NULL");
     for (auto rows = entries.rows(read.id); rows.next();)
       if (!found.emplace(rows.integer(0), rows.integer(1)).second)
         find(fmt::format("{}: its event {} is listed twice",

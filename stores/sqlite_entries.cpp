@@ -16,14 +16,17 @@ constexpr std::int64_t moves_per_row = 4;
 // Smaller slices would write the same pages over and over.
 constexpr std::int64_t slice_entries_max = 1'024;
 
+// Entries that are moved when the file is closed.
+constexpr std::int64_t moves_at_end = 16'384;
+
 } // namespace
 
 sqlite_entries::sqlite_entries(const sqlite_database& database,
                                std::int64_t settle_rows)
   : settle_rows_(settle_rows),
     slice_entries_(std::min(settle_rows, slice_entries_max)),
-    add_(
-      database.prepare("INSERT OR REPLACE INTO entries VALUES(?1,?2,?3,?4)")),
+    add_(database.prepare(
+      "INSERT OR REPLACE INTO settled_entries VALUES(?1,?2,?3,?4)")),
     add_fresh_(database.prepare(
       "INSERT OR REPLACE INTO fresh_entries VALUES(?1,?2,?3,?4)")),
     find_settled_(
@@ -31,14 +34,15 @@ sqlite_entries::sqlite_entries(const sqlite_database& database,
     raise_settled_(database.prepare(
       "UPDATE meta SET value=?1 WHERE name='settled' AND value<?1")),
     find_slice_(database.prepare(
-      "SELECT max(scope),count(*) FROM (SELECT scope FROM fresh_entries"
-      " WHERE scope>?1 ORDER BY scope,number LIMIT ?2)")),
+      "SELECT scope,number FROM fresh_entries WHERE (scope,number)>(?1,?2)"
+      " ORDER BY scope,number LIMIT ?3")),
     copy_slice_(database.prepare(
-      "INSERT OR REPLACE INTO entries SELECT scope,number,log,id_hash"
-      " FROM fresh_entries WHERE scope>?1 AND scope<=?2"
-      " ORDER BY scope,number")),
-    erase_slice_(database.prepare(
-      "DELETE FROM fresh_entries WHERE scope>?1 AND scope<=?2")) {}
+      "INSERT OR REPLACE INTO settled_entries SELECT scope,number,log,id_hash"
+      " FROM fresh_entries WHERE (scope,number)>(?1,?2)"
+      " AND (scope,number)<=(?3,?4) ORDER BY scope,number")),
+    erase_slice_(
+      database.prepare("DELETE FROM fresh_entries WHERE (scope,number)>(?1,?2)"
+                       " AND (scope,number)<=(?3,?4)")) {}
 
 void sqlite_entries::add(std::int64_t scope_id,
                          std::span<const pending_change> rows) {
@@ -71,28 +75,40 @@ void sqlite_entries::start_pass(std::int64_t folded) {
   if (folded - *settled_ < settle_rows_)
     return;
   until_ = folded;
-  behind_ = 0;
+  behind_scope_ = 0;
+  behind_number_ = 0;
   credit_ = 0;
 }
 
+void sqlite_entries::settle_at_end(std::int64_t folded) {
+  if (until_ == 0)
+    start_pass(folded);
+  credit_ = moves_at_end;
+  while (credit_ > 0 && until_ != 0)
+    move_slice();
+}
+
 void sqlite_entries::move_slice() {
-  std::int64_t last = 0;
-  {
-    auto slice = find_slice_.rows(behind_, slice_entries_);
-    if (slice.next() && !slice.is_null(0)) {
-      last = slice.integer(0);
-      credit_ -= slice.integer(1);
-    }
+  auto scope = behind_scope_;
+  auto number = behind_number_;
+  std::int64_t count = 0;
+  for (auto slice = find_slice_.rows(scope, number, slice_entries_);
+       slice.next();
+       ++count) {
+    scope = slice.integer(0);
+    number = slice.integer(1);
   }
-  if (last == 0) {
+  if (count == 0) {
     raise_settled_.run(until_);
     settled_ = until_;
     until_ = 0;
     return;
   }
-  copy_slice_.run(behind_, last);
-  erase_slice_.run(behind_, last);
-  behind_ = last;
+  copy_slice_.run(behind_scope_, behind_number_, scope, number);
+  erase_slice_.run(behind_scope_, behind_number_, scope, number);
+  behind_scope_ = scope;
+  behind_number_ = number;
+  credit_ -= count;
 }
 
 } // namespace troupe

@@ -1,5 +1,5 @@
-// Where the events of each session lie in the log: the tables `entries` and
-// `fresh_entries`, which are read as one.
+// Where the events of each session lie in the log: the tables
+// `settled_entries` and `fresh_entries`, which are read as one.
 //
 // A batch of changes to many sessions has a few events of each, so in one table
 // of all events it would write a page per session. It writes them to a small
@@ -30,6 +30,9 @@ public:
   /// Moves as much as suits a transaction that commits `rows`, if it is due.
   void settle(std::int64_t rows, std::int64_t folded);
 
+  /// Moves some, if it is due, when there is no other transaction to come.
+  void settle_at_end(std::int64_t folded);
+
 private:
   void start_pass(std::int64_t folded);
   void move_slice();
@@ -39,7 +42,9 @@ private:
   std::int64_t credit_ = 0;
   std::optional<std::int64_t> settled_; // As the file says.
   std::int64_t until_ = 0;              // Of the pass; 0 when there is none.
-  std::int64_t behind_ = 0;             // Scopes up to here are moved.
+  // Entries up to this scope and number are moved.
+  std::int64_t behind_scope_ = 0;
+  std::int64_t behind_number_ = 0;
   sqlite_statement add_;
   sqlite_statement add_fresh_;
   sqlite_statement find_settled_;

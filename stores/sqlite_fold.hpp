@@ -1,5 +1,5 @@
 // Moves what the log says into the tables that are looked up: `state`,
-// `entries`, and the revisions in `scopes`.
+// the entries, and the revisions in `scopes`.
 //
 // In sorted batches, because the random pages of those tables, written row by
 // row, would cost a commit several times what the log does.
@@ -34,6 +34,10 @@ public:
   /// commits `rows`. `folded` is what the file says. Returns the row up to
   /// which all is folded now, once the transaction is committed.
   std::int64_t work(std::int64_t rows, std::int64_t folded);
+
+  /// Moves some of the fresh entries, if that is due: processes that end soon
+  /// would never come to it.
+  void settle_at_end(std::int64_t folded) { entries_.settle_at_end(folded); }
 
   /// Does all of it.
   std::int64_t work_all(std::int64_t folded);

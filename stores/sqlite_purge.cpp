@@ -13,14 +13,14 @@ sqlite_purge::sqlite_purge(const sqlite_database& database)
     next_(database.prepare("SELECT scope FROM purges WHERE log<=?1 LIMIT 1")),
     done_(database.prepare("DELETE FROM purges WHERE scope=?1")),
     entries_(database.prepare(
-      "SELECT number,log FROM entries WHERE scope=?1 UNION ALL"
+      "SELECT number,log FROM settled_entries WHERE scope=?1 UNION ALL"
       " SELECT number,log FROM fresh_entries WHERE scope=?1 LIMIT ?2")),
-    erase_entry_(
-      database.prepare("DELETE FROM entries WHERE scope=?1 AND number=?2")),
+    erase_entry_(database.prepare(
+      "DELETE FROM settled_entries WHERE scope=?1 AND number=?2")),
     erase_fresh_entry_(database.prepare(
       "DELETE FROM fresh_entries WHERE scope=?1 AND number=?2")),
-    add_entry_(
-      database.prepare("INSERT OR REPLACE INTO entries VALUES(?1,?2,?3,NULL)")),
+    add_entry_(database.prepare(
+      "INSERT OR REPLACE INTO settled_entries VALUES(?1,?2,?3,NULL)")),
     find_state_(
       database.prepare("SELECT key FROM state WHERE scope=?1 LIMIT ?2")),
     erase_state_(

@@ -36,12 +36,12 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
                             " WHERE app=?1 AND user=?2 AND session=?3")),
     keys_(database_.prepare("SELECT key,value FROM state WHERE scope=?1")),
     newest_entries_(database_.prepare(
-      "SELECT number,log,id_hash FROM entries WHERE scope=?1"
+      "SELECT number,log,id_hash FROM settled_entries WHERE scope=?1"
       " AND id_hash IS NOT NULL UNION ALL"
       " SELECT number,log,id_hash FROM fresh_entries WHERE scope=?1"
       " AND id_hash IS NOT NULL ORDER BY number DESC LIMIT ?2")),
     entries_between_(database_.prepare(
-      "SELECT number,log FROM entries WHERE scope=?1"
+      "SELECT number,log FROM settled_entries WHERE scope=?1"
       " AND number BETWEEN ?2 AND ?3 AND id_hash IS NOT NULL UNION ALL"
       " SELECT number,log FROM fresh_entries WHERE scope=?1"
       " AND number BETWEEN ?2 AND ?3 AND id_hash IS NOT NULL"

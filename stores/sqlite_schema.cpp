@@ -49,7 +49,7 @@ CREATE TABLE state(
   value TEXT NOT NULL,
   PRIMARY KEY(scope, key)
 ) WITHOUT ROWID;
-CREATE TABLE entries(
+CREATE TABLE settled_entries(
   scope INTEGER NOT NULL,
   number INTEGER NOT NULL,
   log INTEGER NOT NULL,
@@ -88,6 +88,8 @@ CREATE TABLE fresh_entries(
   PRIMARY KEY(scope, number)
 ) WITHOUT ROWID;
 INSERT INTO meta SELECT 'settled', value FROM meta WHERE name='folded';
+-- So that a program of the old layout that has the file open fails.
+ALTER TABLE entries RENAME TO settled_entries;
 )sql",
 };
 
@@ -204,6 +206,13 @@ sqlite_contents inspect_sqlite_file(const sqlite_settings& settings) {
   if (fs::file_size(settings.file, failed) == 0)
     return sqlite_contents::none;
   return inspect(sqlite_database(settings, sqlite_role::reader), settings);
+}
+
+void bring_forward(const sqlite_settings& settings) {
+  if (sqlite_database(settings, sqlite_role::reader)
+        .number("PRAGMA user_version")
+      < sqlite_schema_version)
+    open_sqlite_writer(settings);
 }
 
 sqlite_database open_sqlite_writer(const sqlite_settings& settings) {

@@ -23,6 +23,9 @@ enum class sqlite_contents : std::uint8_t {
 /// of a newer version.
 sqlite_contents inspect_sqlite_file(const sqlite_settings& settings);
 
+/// Brings a file of ours that has an older layout up to this one.
+void bring_forward(const sqlite_settings& settings);
+
 /// Opens the file for writing; makes it, readable by its owner alone, and its
 /// tables, where they are missing. Throws as `inspect_sqlite_file`.
 sqlite_database open_sqlite_writer(const sqlite_settings& settings);

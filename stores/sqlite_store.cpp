@@ -206,9 +206,11 @@ private:
 
   // Whether there is a file by now, made by this process or another.
   bool is_there() {
-    if (!is_there_)
-      is_there_
-        = inspect_sqlite_file(shared_.settings) == sqlite_contents::ours;
+    if (!is_there_
+        && inspect_sqlite_file(shared_.settings) == sqlite_contents::ours) {
+      bring_forward(shared_.settings);
+      is_there_ = true;
+    }
     return is_there_;
   }
 

@@ -96,6 +96,12 @@ void sqlite_writer::read_foreign() {
   tail.trim(std::numeric_limits<std::size_t>::max());
   if (newest <= seen)
     return;
+  // Before the rows are known, in case one of the reads fails.
+  if (!is_first)
+    for (auto removed = removals_behind_.rows(seen); removed.next();)
+      shared_.foreign.note_removal({std::string(removed.text(0)),
+                                    std::string(removed.text(1)),
+                                    std::string(removed.text(2))});
   for (auto rows = log_.rows_behind(seen); rows.next();) {
     auto row = sqlite_log::row_of(rows);
     if (!is_first)
@@ -105,23 +111,18 @@ void sqlite_writer::read_foreign() {
   }
   // What is folded already is not added, but numbers go on behind it.
   tail.reach(newest);
-  if (!is_first)
-    for (auto removed = removals_behind_.rows(seen); removed.next();)
-      shared_.foreign.note_removal({std::string(removed.text(0)),
-                                    std::string(removed.text(1)),
-                                    std::string(removed.text(2))});
   scopes_.forget_all();
 }
 
 std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
   const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
   catch_up();
-  auto noted = shared_.foreign.take();
-  for (const auto id : noted.scope_ids)
+  auto names = shared_.foreign.noted().names;
+  for (const auto id : shared_.foreign.noted().scope_ids)
     if (auto name = scopes_.name_of(id))
-      noted.names.insert(std::move(*name));
+      names.insert(std::move(*name));
   std::vector<moved_owner> changed;
-  for (const auto& owner : noted.names) {
+  for (const auto& owner : names) {
     const auto* known = scopes_.find(view_of(owner));
     changed.push_back(
       {owner,
@@ -129,6 +130,7 @@ std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
          ? std::nullopt
          : std::optional(static_cast<std::uint64_t>(known->revision))});
   }
+  shared_.foreign.forget();
   return changed;
 }
 
@@ -316,6 +318,7 @@ void sqlite_writer::finish() {
     sqlite_transaction writing(database_, sqlite_transaction::kind::write);
     catch_up();
     folded_ = fold_.work_all(folded_);
+    fold_.settle_at_end(folded_);
     purge_.work(purge_rows_at_end, folded_);
     writing.commit();
   }

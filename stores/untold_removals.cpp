@@ -14,10 +14,11 @@ untold_removals::touched_by(std::span<const store_change> changes) const {
         && std::ranges::find(touched, owner) == touched.end())
       touched.push_back(owner);
   };
-  for (const auto& [kind, owner, said, session, user, app] : changes) {
-    if (session || !said)
+  for (const auto& change : changes) {
+    const auto& owner = change.owner;
+    if (change.session_revision || change.kind == change_kind::remove)
       touch(owner);
-    if (user)
+    if (change.user_revision)
       touch({owner.app, owner.user});
   }
   return touched;

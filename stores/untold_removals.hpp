@@ -16,7 +16,8 @@ class untold_removals {
 public:
   void note(owner_name removed) { names_.insert(std::move(removed)); }
 
-  /// Who of them is touched by a change.
+  /// Who of them a change builds on, or removes as a session. The removal of a
+  /// user builds on nothing.
   std::vector<owner_name>
   touched_by(std::span<const store_change> changes) const;
 

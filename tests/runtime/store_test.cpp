@@ -338,6 +338,32 @@ BOOST_AUTO_TEST_CASE(a_session_made_again_elsewhere_is_another_one) {
   BOOST_TEST(place.damage().empty());
 }
 
+// Two at once are no conflict, and nothing that is written beside it suffers.
+BOOST_AUTO_TEST_CASE(a_user_removed_elsewhere_can_be_removed_here) {
+  const staged_place place;
+  stage one(place.options());
+  runtime_options beside;
+  beside.custom_store = make_memory_store(place.place);
+  stage other(std::move(beside));
+  one.open();
+  const auto bobs = one.open("b", json::object(), "bob");
+  const auto seen = place.script->arrived.count();
+  place.script->hold();
+  answers<bool> removed;
+  answers<event_ptr> appended;
+  one.sessions().remove_user("press", "ann", removed.next());
+  place.script->arrived.await(seen + 1);
+  BOOST_TEST(other.sessions().remove_user("press", "ann").value());
+  one.sessions().append_event(bobs, counting(), {}, appended.next());
+  place.script->release();
+  BOOST_TEST(code_of(removed.await()[0]) == "ok");
+  BOOST_TEST(code_of(appended.await()[0]) == "ok");
+  BOOST_TEST(code_of(one.sessions().get(here)) == "not_found");
+  one.open();
+  BOOST_TEST(one.append(here, counting()) == "ok");
+  BOOST_TEST(one.user_state() == json({{"n", 1}}));
+}
+
 BOOST_AUTO_TEST_CASE(what_stands_behind_a_removal_elsewhere_is_answered) {
   const staged_place place;
   stage one(place.options());

@@ -279,13 +279,21 @@ BOOST_AUTO_TEST_CASE(entries_that_have_moved_are_found_with_the_fresh_ones) {
       expected += "e" + std::to_string(number) + " ";
     }
     made->close().value();
+    // Too few to be moved as well.
+    const auto again = open(5);
+    for (int number = 151; number <= 155; ++number) {
+      for (const auto& key : {ann, bob})
+        counter(*again, key).add("e" + std::to_string(number));
+      expected += "e" + std::to_string(number) + " ";
+    }
+    again->close().value();
   }
-  BOOST_TEST(number("SELECT count(*) FROM entries") > 0);
+  BOOST_TEST(number("SELECT count(*) FROM settled_entries") > 0);
   BOOST_TEST(number("SELECT count(*) FROM fresh_entries") > 0);
   const auto read = open();
-  BOOST_TEST(ids_of(read->load_events(ann, 1, 150).value()) == expected);
+  BOOST_TEST(ids_of(read->load_events(ann, 1, 155).value()) == expected);
   BOOST_TEST(
-    ids_of(read->load_session(bob, {.events_max = 150}).value().value().events)
+    ids_of(read->load_session(bob, {.events_max = 155}).value().value().events)
     == expected);
   BOOST_TEST(read->check({}).value().empty());
   // Its rows are found, wherever they are listed.
@@ -294,11 +302,12 @@ BOOST_AUTO_TEST_CASE(entries_that_have_moved_are_found_with_the_fresh_ones) {
   gone.owner = {ann.app, ann.user, ann.id};
   BOOST_TEST(read->commit(std::array{gone}).value().moved.empty());
   read->close().value();
-  BOOST_TEST(number("SELECT count(*) FROM log WHERE event IS NOT NULL") == 150);
-  BOOST_TEST(number("SELECT count(*) FROM entries WHERE id_hash IS NOT NULL")
-               + number("SELECT count(*) FROM fresh_entries"
-                        " WHERE id_hash IS NOT NULL")
-             == 150);
+  BOOST_TEST(number("SELECT count(*) FROM log WHERE event IS NOT NULL") == 155);
+  BOOST_TEST(
+    number("SELECT count(*) FROM settled_entries WHERE id_hash IS NOT NULL")
+      + number("SELECT count(*) FROM fresh_entries"
+               " WHERE id_hash IS NOT NULL")
+    == 155);
 }
 
 // The child tells each acknowledged event through a pipe, whose bytes survive
@@ -548,8 +557,9 @@ BOOST_AUTO_TEST_CASE(a_layout_without_fresh_entries_is_brought_forward) {
   fill(100);
   const auto before
     = ids_of(open()->load_session(ann, {}).value().value().events);
-  execute("INSERT OR REPLACE INTO entries SELECT * FROM fresh_entries");
+  execute("INSERT OR REPLACE INTO settled_entries SELECT * FROM fresh_entries");
   execute("DROP TABLE fresh_entries");
+  execute("ALTER TABLE settled_entries RENAME TO entries");
   execute("DELETE FROM meta WHERE name='settled'");
   execute("PRAGMA user_version=1");
   const auto opened = open();
@@ -561,7 +571,7 @@ BOOST_AUTO_TEST_CASE(a_layout_without_fresh_entries_is_brought_forward) {
 
 BOOST_AUTO_TEST_CASE(a_missing_table_is_refused) {
   fill(1);
-  execute("DROP TABLE entries");
+  execute("DROP TABLE settled_entries");
   BOOST_TEST(refusal() == "corrupt");
 }
 
