@@ -16,8 +16,8 @@ std::vector<std::string> tools_left_behind(const run_shared& run) {
   std::vector<std::string> names;
   const std::lock_guard guard(run.mutex);
   for (const auto& each : run.abandoned)
-    if (each->is_running())
-      names.push_back(each->which().name());
+    if (const auto left = each.lock(); left && left->is_running())
+      names.push_back(left->which().name());
   return names;
 }
 

@@ -40,14 +40,15 @@ struct run_shared {
   /// Set when the run gets its turn, before anything of it runs.
   std::shared_ptr<session_view> view;
 
-  /// A tool that ignores its stop token was left behind.
-  void add_abandoned(std::shared_ptr<const tool_job> left) {
+  /// A tool that ignores its stop token was left behind; as long as it runs it
+  /// keeps itself and the run.
+  void add_abandoned(const std::shared_ptr<const tool_job>& left) {
     const std::lock_guard guard(mutex);
-    abandoned.push_back(std::move(left));
+    abandoned.push_back(left);
   }
 
   mutable std::mutex mutex;
-  std::vector<std::shared_ptr<const tool_job>> abandoned;
+  std::vector<std::weak_ptr<const tool_job>> abandoned;
 };
 
 /// The run whose code this thread is running, or null.
