@@ -85,13 +85,20 @@ std::size_t turn_start(const event_slice& events,
   return 0;
 }
 
+// What a call left open comes to, because its run was cancelled or killed: a
+// model refuses a history with a call that nobody has answered.
+part closing(const function_call& open) {
+  json answer{{"error", "the run ended before the tool had answered"}};
+  return part(function_response{open.id, open.name, std::move(answer)});
+}
+
 // Moves each response behind the content that holds its call. Responses that
-// answer nothing visible are left out: a model refuses a history with a loose
-// answer in it.
+// answer nothing visible are left out, for the same reason.
 std::vector<shared_content> pair_up(std::vector<shared_content> contents) {
-  const bool ordered = std::ranges::none_of(
-    contents, [](const auto& said) { return has_responses(*said); });
-  if (ordered)
+  const bool is_plain = std::ranges::none_of(contents, [](const auto& said) {
+    return has_responses(*said) || has_calls(*said);
+  });
+  if (is_plain)
     return contents;
   std::vector<shared_content> paired;
   for (std::size_t index = 0; index < contents.size(); ++index) {
@@ -115,21 +122,18 @@ std::vector<shared_content> pair_up(std::vector<shared_content> contents) {
       const auto* call = element.call();
       if (call == nullptr)
         continue;
-      for (auto later = index + 1; later < contents.size(); ++later) {
-        const auto& parts = contents[later]->parts;
-        const auto found
-          = std::ranges::find_if(parts, [call](const part& candidate) {
-              return candidate.response() != nullptr
-                     && candidate.response()->id == call->id;
-            });
-        if (found == parts.end())
-          continue;
-        answers.parts.push_back(*found);
-        break;
-      }
+      const part* answer = nullptr;
+      for (auto later = index + 1; answer == nullptr && later < contents.size();
+           ++later)
+        for (const auto& candidate : contents[later]->parts)
+          if (candidate.response() != nullptr
+              && candidate.response()->id == call->id) {
+            answer = &candidate;
+            break;
+          }
+      answers.parts.push_back(answer != nullptr ? *answer : closing(*call));
     }
-    if (!answers.parts.empty())
-      paired.push_back(std::make_shared<const content>(std::move(answers)));
+    paired.push_back(std::make_shared<const content>(std::move(answers)));
   }
   return paired;
 }

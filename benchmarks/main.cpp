@@ -74,6 +74,8 @@ int main(int argc, char** argv) {
     bench::run_sequence(settings.rounds);
     bench::run_parallel(settings.rounds);
     bench::run_many_lanes(settings.rounds);
+    bench::run_turns(settings.rounds);
+    bench::run_many_models(settings.rounds);
     bench::get_recent(settings.rounds);
     bench::idle_sessions();
   }

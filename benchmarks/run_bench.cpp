@@ -1,6 +1,7 @@
 #include "run_bench.hpp"
 
 #include "troupe/contexts/task.hpp"
+#include "troupe/models/scripted_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include <fmt/format.h>
@@ -105,6 +106,68 @@ void run_parallel(std::size_t rounds) {
   print_runs("parallel of five agents, one event each",
              rounds,
              troupe::parallel("lanes", workers(5)));
+}
+
+// Calls a tool once, and answers once it has heard of it; takes no time.
+class instant_model : public troupe::model {
+public:
+  std::string name() const override { return "instant"; }
+
+  void generate(troupe::model_request request,
+                troupe::model_reply reply) override {
+    const auto& last = *request.contents.back();
+    const bool is_answered = last.parts.front().response() != nullptr;
+    reply(troupe::model_response(
+      troupe::content("model",
+                      {is_answered ? troupe::part("done")
+                                   : troupe::part(troupe::function_call{
+                                     "", "count", troupe::json{{"n", 1}}})})));
+  }
+};
+
+void run_turns(std::size_t rounds) {
+  const troupe::tool count(
+    {.name = "count",
+     .parameters = troupe::json::parse(
+       R"({"type": "object", "properties": {"n": {"type": "integer"}}})"),
+     .run = [](const troupe::json& args,
+               troupe::tool_context& context) -> troupe::json {
+       context.state().add("n", args.at("n"));
+       return 1;
+     }});
+  // Without the history of the runs before, which would grow.
+  print_runs("LLM agent, a tool call and an answer (2 turns)",
+             rounds,
+             troupe::llm({.name = "agent",
+                          .model = std::make_shared<instant_model>(),
+                          .tools = {count},
+                          .include_contents = troupe::include_contents::none}));
+}
+
+void run_many_models(std::size_t rounds) {
+  constexpr std::chrono::milliseconds latency{100};
+  const auto model = std::make_shared<troupe::scripted_model>(
+    troupe::script{{"*", {{.text = "done", .latency = latency}}}});
+  std::vector<troupe::agent> asking;
+  for (std::size_t index = 0; index < 10'000; ++index)
+    asking.push_back(
+      troupe::llm({.name = fmt::format("agent_{}", index), .model = model}));
+  const auto root = troupe::parallel("lanes", asking);
+  std::vector<double> times;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    auto runtime = troupe::runtime::open({.threads = 2}).value();
+    const auto session
+      = runtime.sessions().create({.app = "app", .user = "user"}).value();
+    const stopwatch watch;
+    runtime.run(root, session.key(), "go", {.model_calls_max = 20'000})
+      .wait()
+      .value();
+    times.push_back(watch.seconds() * 1e3 - 100);
+  }
+  fmt::print("{:<44} {:>7.1f} ms beyond the 100 of the model\n",
+             "10,000 agents at once, a model of 100 ms",
+             median(times));
+  std::fflush(stdout);
 }
 
 void run_many_lanes(std::size_t rounds) {

@@ -10,6 +10,8 @@ void get_recent(std::size_t rounds);
 void run_sequence(std::size_t rounds);
 void run_parallel(std::size_t rounds);
 void run_many_lanes(std::size_t rounds);
+void run_turns(std::size_t rounds);
+void run_many_models(std::size_t rounds);
 void idle_sessions();
 
 } // namespace bench

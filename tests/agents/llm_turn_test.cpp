@@ -297,13 +297,25 @@ BOOST_AUTO_TEST_CASE(loose_responses_are_left_out) {
                 "user: c1={\"result\":1}\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_call_without_a_response_stands_alone) {
+// A run that was cancelled or killed must not leave a history behind that no
+// model takes.
+BOOST_AUTO_TEST_CASE(a_call_without_a_response_is_closed_with_an_error) {
   history events;
   events.calls("writer", {"c1", "c2"});
   events.answers("writer", {"c2"}, 2);
+  events.user("again");
+  events.calls("writer", {"c3"});
+  const std::string closed
+    = "{\"error\":\"the run ended before the tool had answered\"}";
   BOOST_TEST(events.shown_to("writer")
              == "model: f(c1) f(c2)\n"
-                "user: c2={\"result\":2}\n");
+                "user: c1="
+                  + closed
+                  + " c2={\"result\":2}\n"
+                    "user: again\n"
+                    "model: f(c3)\n"
+                    "user: c3="
+                  + closed + "\n");
 }
 
 // Words of the user that came in one message with a response are still words of

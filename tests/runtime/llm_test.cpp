@@ -3,7 +3,9 @@
 #include "play.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <latch>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 using namespace troupe;
@@ -147,6 +149,31 @@ BOOST_AUTO_TEST_CASE(an_empty_answer_passes_its_schema_and_stores_nothing) {
                              .output_schema = point}))
              == "a= \n | ok");
   BOOST_TEST(!on.state_now().contains("point"));
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_call_does_not_poison_the_session) {
+  play on;
+  const auto started = std::make_shared<tally>();
+  const auto waits
+    = tool_of("waits", [started](const json&, tool_context& context) -> json {
+        started->add();
+        std::latch stopped(1);
+        const std::stop_callback told(context.stop(),
+                                      [&] { stopped.count_down(); });
+        stopped.wait();
+        return 1;
+      });
+  auto run = on.runtime.run(
+    asks("a", scripted({{"a", {calling("waits")}}}), {waits}), on.key, "go");
+  started->await(1);
+  run.cancel();
+  BOOST_TEST(play::show(std::move(run)) == "a= | cancelled");
+  const listening ear;
+  BOOST_TEST(on.perform(asks("a", ear.model())) == "a=ok | ok");
+  const auto& closing = ear.last().contents.at(2)->parts.at(0);
+  BOOST_TEST_REQUIRE(closing.response() != nullptr);
+  BOOST_TEST(closing.response()->name == "waits");
+  BOOST_TEST(closing.response()->response.data().contains("error"));
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_starts_behind_hand_overs) {

@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_runs_waiting_for_slow_models_hold_no_threads) {
     all.push_back(
       on.runtime.run(agent, on.open("s" + std::to_string(count)), "go"));
   time->timers.await(1'000);
-  BOOST_TEST(thread_count() == before);
+  BOOST_TEST(thread_count() <= before);
   time->advance(60s);
   for (auto& each : all)
     BOOST_TEST(play::show(std::move(each)) == "slow=at last | ok");
