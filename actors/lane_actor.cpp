@@ -533,6 +533,9 @@ void lane_actor::start_agent(std::size_t index,
                              const std::shared_ptr<tool_job>& job) {
   if (cancelled_)
     return job->agent_ended(*cancelled_, {});
+  // Its time was up before it came so far.
+  if (tools_[index] != job)
+    return job->agent_ended(too_late(job->which()), {});
   const auto& which = *job->which().options().as_agent;
   auto& call = agents_[index];
   call.job = job;

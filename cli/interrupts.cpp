@@ -31,7 +31,10 @@ sigset_t awaited() {
 interrupts::interrupts() : descriptor_(::eventfd(0, EFD_CLOEXEC)) {
   if (descriptor_ < 0)
     throw std::system_error(errno, std::generic_category(), "eventfd");
+  // A pipe that nobody reads and a file that may not grow are failures of the
+  // call, which say what went wrong.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const auto signals = awaited();
   // Every thread started from here on inherits the mask.
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);

@@ -11,8 +11,8 @@ namespace troupe::cli {
 
 /// Made before any other thread. Before `begin` a signal ends the process at
 /// once. From then on the first one requests a stop; the second, or ten seconds
-/// without an end, ends the process. Also ignores SIGPIPE, so that a closed
-/// pipe is an error of the write.
+/// without an end, ends the process. Also ignores SIGPIPE and SIGXFSZ, so
+/// that a closed pipe and a file that may not grow are errors of the write.
 class interrupts {
 public:
   interrupts();

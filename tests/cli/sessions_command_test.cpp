@@ -2,6 +2,7 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <filesystem>
@@ -400,6 +401,26 @@ BOOST_FIXTURE_TEST_CASE(a_closed_stdout_ends_it_quietly, stored_sessions) {
   const auto done = talk.wait();
   BOOST_TEST(done.code == 1);
   BOOST_TEST(done.errors == "");
+}
+
+// As by `ulimit -f`.
+BOOST_FIXTURE_TEST_CASE(a_file_that_may_not_grow_is_a_clear_error,
+                        stored_sessions) {
+  run("create", s1);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  auto narrow = before;
+  narrow.rlim_cur = 200'000;
+  ::setrlimit(RLIMIT_FSIZE, &narrow);
+  program talk(command("append", s1));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  talk.write(event_line("small"));
+  BOOST_REQUIRE(talk.read_until("small"));
+  talk.write(event_line(std::string(240'000, 'x')));
+  const auto done = talk.wait();
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.errors.starts_with("error: store_failed: "), done.errors);
+  BOOST_TEST(show("get", s1)["revision"] == 1);
 }
 
 BOOST_FIXTURE_TEST_CASE(four_programs_append_to_one_session_and_lose_nothing,
