@@ -49,8 +49,6 @@ void fan_out::start(std::size_t index) {
   running_[index] = owner_.spawn_below(
     index, lane.which, request_.caller, std::move(lane.branch), lane.temp);
   ++left_;
-  as_inbox(running_[index])
-    .tell(std::make_unique<struct signal>(letter_kind::begin));
   if (request_.timeout)
     owner_.call_after(*request_.timeout, [this, index] { time_out(index); });
 }

@@ -9,7 +9,7 @@
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
 #include "troupe/actors/temp_space.hpp"
-#include "troupe/actors/tool_job.hpp"
+#include "troupe/actors/tool_calls.hpp"
 #include "troupe/actors/user_failure.hpp"
 #include "troupe/actors/wait_answer.hpp"
 
@@ -17,65 +17,6 @@
 #include <fmt/format.h>
 
 namespace troupe::actors {
-
-namespace {
-
-// The start of an agent as a tool, which may come too late.
-class agent_start {
-public:
-  explicit agent_start(std::shared_ptr<tool_job> called)
-    : called_(std::move(called)) {}
-
-  agent_start(const agent_start&) = delete;
-  agent_start& operator=(const agent_start&) = delete;
-
-  ~agent_start() {
-    if (called_)
-      called_->agent_ended(error(errc::cancelled, "the tool did not start"),
-                           {});
-  }
-
-  std::shared_ptr<tool_job> take() { return std::exchange(called_, nullptr); }
-
-private:
-  std::shared_ptr<tool_job> called_;
-};
-
-// What the caller says to an agent that it uses as a tool.
-event request_of(const json& args) {
-  const bool is_text = args.size() == 1 && args.contains("request")
-                       && args.at("request").is_string();
-  return event(content(
-    "user",
-    {part(is_text ? args.at("request").get<std::string>() : to_text(args))}));
-}
-
-// The parts of what it said last, a line each, or the value that its schema
-// asks for.
-result<json> answer_of(const nested_session& nested) {
-  const auto& last = nested.last_said();
-  std::string text;
-  bool is_first = true;
-  if (last)
-    for (const auto& element : last->content.parts)
-      if (const auto* words = element.text();
-          words != nullptr && !element.thought) {
-        text += is_first ? "" : "\n";
-        text += *words;
-        is_first = false;
-      }
-  const auto* options = std::get_if<llm_options>(&nested.root().kind());
-  if (options == nullptr || !options->output_schema)
-    return json(std::move(text));
-  auto parsed = json::parse(text, nullptr, false);
-  if (parsed.is_discarded())
-    return error(errc::model_failed,
-                 fmt::format("the answer of agent '{}' is not JSON",
-                             nested.root().name()));
-  return parsed;
-}
-
-} // namespace
 
 lane_actor::lane_actor(caf::actor_config& config,
                        std::shared_ptr<run_shared> run,
@@ -248,13 +189,16 @@ void lane_actor::cancel_lane(const error& reason) {
   stop_.request_stop();
   if (lanes_)
     lanes_->cancel(reason);
-  for (const auto& [index, call] : agents_)
-    as_inbox(call.lane).tell(std::make_unique<struct cancel>(reason));
-  if (turn_ != nullptr) {
+  if (calls_) {
+    calls_->cancel(reason);
     auto grace = std::make_shared<wait_answer>(*this, wait_, nullptr);
     run_->shared->environment->call_after(run_->options.grace, [grace] {
-      grace->with_lane(
-        [&](lane_actor& lane) { (*grace)([&lane] { lane.abandon_tools(); }); });
+      grace->with_lane([&](lane_actor& lane) {
+        (*grace)([&lane] {
+          lane.calls_->abandon();
+          lane.go_on_with_calls();
+        });
+      });
     });
   } else if (waits_) {
     interrupt_(reason);
@@ -387,184 +331,19 @@ void lane_actor::call(tool_turn& request) {
     return;
   // From here on the turn ends when its tools have: a cancellation asks them to
   // stop and waits, within the grace period.
-  turn_ = &request;
-  tools_.clear();
-  tools_left_ = 0;
-  const auto staged = std::make_shared<staged_deltas>();
-  const auto newest = view().state;
-  for (auto& each : request.calls) {
-    auto& job = tools_.emplace_back();
-    if (each.which == nullptr)
-      continue;
-    job = std::make_shared<tool_job>(run_,
-                                     *request.owner,
-                                     *each.which,
-                                     each.call,
-                                     staged,
-                                     state(newest, run_->facts.limits, staged),
-                                     stop());
-    ++tools_left_;
-  }
-  if (tools_left_ == 0) {
-    turn_ = nullptr;
-    waits_ = false;
-    return post(request.waiting);
-  }
-  // Kept here: the first may be through before the last is on its way.
-  const auto started = tools_;
-  for (std::size_t index = 0; index < started.size(); ++index)
-    if (started[index])
-      start_tool(index, *started[index], *wait);
+  calls_ = std::make_unique<tool_calls>(*this, request, *wait);
+  if (!calls_->is_over())
+    return calls_->start();
+  calls_ = nullptr;
+  waits_ = false;
+  post(request.waiting);
 }
 
-void lane_actor::start_tool(std::size_t index,
-                            tool_job& job,
-                            std::uint64_t wait) {
-  auto arrive = std::make_shared<wait_answer>(*this, wait, nullptr);
-  job.on_end = [arrive, index](const std::shared_ptr<tool_job>& ended) {
-    arrive->with_lane([&](lane_actor& lane) {
-      (*arrive)([&lane, index, ended] { lane.receive_tool(index, *ended); });
-    });
-  };
-  if (job.which().options().as_agent)
-    job.on_agent = [arrive, index](const std::shared_ptr<tool_job>& called) {
-      // However it ends, the call is answered: by the agent, or by what is
-      // dropped with a lane that does not wait any more.
-      auto start = std::make_shared<agent_start>(called);
-      arrive->with_lane([&](lane_actor& lane) {
-        (*arrive)(
-          [&lane, index, start] { lane.start_agent(index, start->take()); });
-      });
-    };
-  if (const auto& timeout = job.which().options().timeout)
-    job.on_begin
-      = [this_one = std::make_shared<wait_answer>(*this, wait, nullptr),
-         index,
-         time = *timeout,
-         environment
-         = run_->shared->environment](const std::shared_ptr<tool_job>& begun) {
-          environment->call_after(
-            time, [this_one, index, late = std::weak_ptr(begun)] {
-              const auto held = late.lock();
-              if (held && held->is_running())
-                this_one->with_lane([&](lane_actor& lane) {
-                  (*this_one)([&lane, index] { lane.give_up_tool(index); });
-                });
-            });
-        };
-  job.start();
-}
-
-void lane_actor::receive_tool(std::size_t index, tool_job& ended) {
-  if (!tools_[index])
-    return; // It was given up just before.
-  auto& answered = turn_->calls[index];
-  answered.outcome = std::move(ended.outcome);
-  answered.recorded = std::move(ended.recorded);
-  answered.actions = std::move(ended.actions);
-  finish_tool(index);
-}
-
-error lane_actor::too_late(const tool& which) {
-  return {
-    errc::deadline_exceeded,
-    fmt::format(
-      "tool '{}' gave no answer within {} ms",
-      which.name(),
-      which.options().timeout.value_or(std::chrono::milliseconds(0)).count())};
-}
-
-// Its time is up.
-void lane_actor::give_up_tool(std::size_t index) {
-  // An agent ends by itself, and is awaited.
-  if (const auto found = agents_.find(index); found != agents_.end()) {
-    found->second.timed_out = true;
-    as_inbox(found->second.lane)
-      .tell(std::make_unique<struct cancel>(
-        error(errc::cancelled, "its time is up")));
+void lane_actor::go_on_with_calls() {
+  if (!calls_->is_over())
     return;
-  }
-  const auto job = tools_[index];
-  if (!job || job->abandon() == tool_job::phase::returned)
-    return;
-  run_->add_abandoned(job);
-  turn_->calls[index].outcome = too_late(job->which());
-  finish_tool(index);
-}
-
-void lane_actor::finish_tool(std::size_t index) {
-  tools_[index] = nullptr;
-  if (--tools_left_ > 0)
-    return;
-  turn_ = nullptr;
-  tools_.clear();
+  calls_ = nullptr;
   end_wait();
-}
-
-void lane_actor::abandon_tools() {
-  for (std::size_t index = 0; index < tools_.size(); ++index) {
-    const auto job = tools_[index];
-    // An agent ends by itself, and is awaited.
-    if (!job || agents_.contains(index))
-      continue;
-    const auto was = job->abandon();
-    turn_->calls[index].outcome
-      = error(errc::cancelled,
-              fmt::format("tool '{}' did not {}",
-                          job->which().name(),
-                          was == tool_job::phase::waiting
-                            ? "start"
-                            : "stop in time and was abandoned"));
-    if (was == tool_job::phase::running)
-      run_->add_abandoned(job);
-    tools_[index] = nullptr;
-    --tools_left_;
-  }
-  if (tools_left_ > 0)
-    return;
-  turn_ = nullptr;
-  tools_.clear();
-  end_wait();
-}
-
-// -- agents as tools ---------------------------------------------------------
-
-void lane_actor::start_agent(std::size_t index,
-                             const std::shared_ptr<tool_job>& job) {
-  if (cancelled_)
-    return job->agent_ended(*cancelled_, {});
-  // Its time was up before it came so far.
-  if (tools_[index] != job)
-    return job->agent_ended(too_late(job->which()), {});
-  const auto& which = *job->which().options().as_agent;
-  auto& call = agents_[index];
-  call.job = job;
-  call.session = std::make_shared<nested_session>(
-    which, view().state, request_of(job->args()), run_->facts);
-  call.lane
-    = spawn_actor<lane_actor>(home_system(),
-                              run_,
-                              *root_,
-                              *this,
-                              index,
-                              which,
-                              turn_->caller,
-                              std::string(),
-                              std::make_shared<temp_space>(scope_state()),
-                              call.session);
-  as_inbox(call.lane).tell(std::make_unique<struct signal>(letter_kind::begin));
-}
-
-void lane_actor::end_agent(lane_ended& ended) {
-  const auto call = std::move(agents_.extract(ended.index).mapped());
-  if (call.timed_out)
-    return call.job->agent_ended(too_late(call.job->which()), {});
-  if (!ended.outcome)
-    return call.job->agent_ended(ended.outcome.error(), {});
-  auto said = answer_of(*call.session);
-  if (!said)
-    return call.job->agent_ended(said.error(), {});
-  call.job->agent_ended(std::move(said), call.session->take_changes());
 }
 
 // -- lanes -------------------------------------------------------------------
@@ -586,17 +365,20 @@ lane_actor::spawn_below(std::size_t index,
                         const agent& which,
                         const invocation_context* caller,
                         std::string branch,
-                        std::shared_ptr<temp_space> temp) {
-  return spawn_actor<lane_actor>(home_system(),
-                                 run_,
-                                 *root_,
-                                 *this,
-                                 index,
-                                 which,
-                                 caller,
-                                 std::move(branch),
-                                 temp ? std::move(temp) : temp_,
-                                 nested_);
+                        std::shared_ptr<temp_space> temp,
+                        std::shared_ptr<nested_session> nested) {
+  auto lane = spawn_actor<lane_actor>(home_system(),
+                                      run_,
+                                      *root_,
+                                      *this,
+                                      index,
+                                      which,
+                                      caller,
+                                      std::move(branch),
+                                      temp ? std::move(temp) : temp_,
+                                      nested ? std::move(nested) : nested_);
+  as_inbox(lane).tell(std::make_unique<struct signal>(letter_kind::begin));
+  return lane;
 }
 
 void lane_actor::call_after(std::chrono::nanoseconds delay,
@@ -620,7 +402,7 @@ void lane_actor::receive(lane_timer& arrived) {
 
 void lane_actor::receive(lane_ended& ended) {
   if (!lanes_)
-    return end_agent(ended);
+    return calls_->receive(ended);
   lanes_->receive(ended);
   go_on_with_lanes();
 }

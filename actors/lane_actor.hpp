@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +26,7 @@ struct fan_out_request;
 class invocation_actor;
 class nested_session;
 class temp_space;
-class tool_job;
+class tool_calls;
 
 class lane_actor : public inbox_actor, public lane_host {
 public:
@@ -68,14 +67,18 @@ public:
   /// Starts the lanes of a fan-out; answers like the members above.
   void start_lanes(fan_out_request& request);
 
-  // -- for the fan-out -------------------------------------------------------
+  // -- for the fan-out and the calls
+  // -------------------------------------------------------
 
-  /// A lane below this one; without `temp` it shares this one's.
+  /// Starts a lane below this one; without `temp` or `nested` it shares this
+  /// one's.
   caf::strong_actor_ptr spawn_below(std::size_t index,
                                     const agent& which,
                                     const invocation_context* caller,
                                     std::string branch,
-                                    std::shared_ptr<temp_space> temp);
+                                    std::shared_ptr<temp_space> temp,
+                                    std::shared_ptr<nested_session> nested
+                                    = nullptr);
 
   /// Calls `due` on this lane after some time, if the fan-out is still there.
   void call_after(std::chrono::nanoseconds delay, std::function<void()> due);
@@ -88,6 +91,12 @@ public:
   const std::shared_ptr<nested_session>& nested() const noexcept {
     return nested_;
   }
+
+  /// The calls that the lane waits for; there are some.
+  tool_calls& calls() noexcept { return *calls_; }
+
+  /// Goes on once its calls are over.
+  void go_on_with_calls();
 
   /// An event of this lane was committed, while the lane waits.
   void hear(const event_ptr& committed);
@@ -142,22 +151,6 @@ private:
   void receive(lane_ended& ended);
   void receive(lane_timer& arrived);
 
-  // A tool that is an agent, at work.
-  struct agent_call {
-    std::shared_ptr<tool_job> job;
-    caf::strong_actor_ptr lane;
-    std::shared_ptr<nested_session> session;
-    bool timed_out = false;
-  };
-
-  void start_tool(std::size_t index, tool_job& job, std::uint64_t wait);
-  void start_agent(std::size_t index, const std::shared_ptr<tool_job>& job);
-  void end_agent(lane_ended& ended);
-  void receive_tool(std::size_t index, tool_job& ended);
-  void give_up_tool(std::size_t index);
-  static error too_late(const tool& which);
-  void finish_tool(std::size_t index);
-  void abandon_tools();
   void go_on_with_lanes();
   value lane_result() const;
 
@@ -179,12 +172,7 @@ private:
   std::optional<error> cancelled_;
 
   // The turn or the fan-out that the coroutine waits for.
-  tool_turn* turn_ = nullptr;
-  std::vector<std::shared_ptr<tool_job>> tools_; // Null once it has ended.
-  std::size_t tools_left_ = 0;
-  // The lanes of tools that are agents, by the place of their calls.
-  std::map<std::size_t, agent_call> agents_;
-
+  std::unique_ptr<tool_calls> calls_;
   fan_out_request* fan_out_request_ = nullptr;
   std::unique_ptr<fan_out> lanes_;
   std::uint64_t fan_out_count_ = 0;

@@ -324,50 +324,23 @@ private:
     return callbacks;
   }
 
-  template <class Callback>
-  static result<void>
-  fill_callbacks(const field_reader& fields,
-                 std::string_view name,
-                 const std::map<std::string, Callback, std::less<>>& known,
-                 std::vector<Callback>& target) {
-    return set(target, read_callbacks(fields, name, known));
-  }
-
   result<void> read_llm_callbacks(const field_reader& fields,
                                   llm_options& options) const {
     const auto& known = options_.callbacks;
-    if (auto read = fill_callbacks(fields,
-                                   "before_model_callbacks",
-                                   known.before_model,
-                                   options.before_model);
-        !read)
-      return read;
-    if (auto read = fill_callbacks(fields,
-                                   "after_model_callbacks",
-                                   known.after_model,
-                                   options.after_model);
-        !read)
-      return read;
-    if (auto read = fill_callbacks(fields,
-                                   "on_model_error_callbacks",
-                                   known.on_model_error,
-                                   options.on_model_error);
-        !read)
-      return read;
-    if (auto read = fill_callbacks(fields,
-                                   "before_tool_callbacks",
-                                   known.before_tool,
-                                   options.before_tool);
-        !read)
-      return read;
-    if (auto read = fill_callbacks(
-          fields, "after_tool_callbacks", known.after_tool, options.after_tool);
-        !read)
-      return read;
-    return fill_callbacks(fields,
-                          "on_tool_error_callbacks",
-                          known.on_tool_error,
-                          options.on_tool_error);
+    result<void> read;
+    const auto fill
+      = [&](std::string_view name, const auto& called, auto& target) {
+          if (read)
+            read = set(target, read_callbacks(fields, name, called));
+        };
+    fill("before_model_callbacks", known.before_model, options.before_model);
+    fill("after_model_callbacks", known.after_model, options.after_model);
+    fill(
+      "on_model_error_callbacks", known.on_model_error, options.on_model_error);
+    fill("before_tool_callbacks", known.before_tool, options.before_tool);
+    fill("after_tool_callbacks", known.after_tool, options.after_tool);
+    fill("on_tool_error_callbacks", known.on_tool_error, options.on_tool_error);
+    return read;
   }
 
   result<std::string> read_name(const field_reader& fields) {
@@ -424,30 +397,26 @@ private:
     if (!config)
       return config.error();
     options.generation_config = config->value_or(json::object());
-    if (auto read
-        = set(options.output_schema, read_schema(fields, "output_schema"));
-        !read)
+    result<void> read;
+    const auto take = [&read](auto& target, auto&& taken) {
+      if (read)
+        read = set(target, std::forward<decltype(taken)>(taken));
+    };
+    take(options.output_schema, read_schema(fields, "output_schema"));
+    take(options.input_schema, read_schema(fields, "input_schema"));
+    take(options.disallow_transfer_to_parent,
+         fields.flag("disallow_transfer_to_parent"));
+    take(options.disallow_transfer_to_peers,
+         fields.flag("disallow_transfer_to_peers"));
+    if (!read)
       return read.error();
-    if (auto read
-        = set(options.input_schema, read_schema(fields, "input_schema"));
-        !read)
-      return read.error();
-    if (auto read = set(options.disallow_transfer_to_parent,
-                        fields.flag("disallow_transfer_to_parent"));
-        !read)
-      return read.error();
-    if (auto read = set(options.disallow_transfer_to_peers,
-                        fields.flag("disallow_transfer_to_peers"));
-        !read)
-      return read.error();
-    if (auto read = read_llm_callbacks(fields, options); !read)
-      return read.error();
-
-    if (auto read = set(options.model, read_model(fields, inherited)); !read)
-      return read.error();
-    if (auto read = set(options.tools, read_tools(fields, options.model));
-        !read)
-      return read.error();
+    if (auto called = read_llm_callbacks(fields, options); !called)
+      return called.error();
+    if (auto given = set(options.model, read_model(fields, inherited)); !given)
+      return given.error();
+    if (auto given = set(options.tools, read_tools(fields, options.model));
+        !given)
+      return given.error();
     return options;
   }
 
