@@ -59,6 +59,53 @@ struct conninfo_closer {
   }
 };
 
+using conninfo = std::unique_ptr<PQconninfoOption, conninfo_closer>;
+
+// `connect_timeout` of each host that may be tried; without one, a day.
+std::chrono::seconds connect_limit(PGconn* connection) {
+  int seconds = 0;
+  std::ptrdiff_t hosts = 1;
+  const conninfo options(PQconninfo(connection));
+  for (const auto* option = options.get(); option && option->keyword;
+       ++option) {
+    const std::string_view name = option->keyword;
+    const std::string_view text = option->val ? option->val : "";
+    if (name == "connect_timeout")
+      std::from_chars(text.data(), text.data() + text.size(), seconds);
+    else if (name == "host" || name == "hostaddr")
+      hosts = std::max(hosts, std::ranges::count(text, ',') + 1);
+  }
+  return seconds > 0 ? std::chrono::seconds(std::max(seconds, 2) * hosts)
+                     : std::chrono::seconds(std::chrono::hours(24));
+}
+
+enum class connected : std::uint8_t { yes, no, too_late };
+
+// As `PQconnectdb` does; but that has its own receiver of notices until it is
+// through, which writes to stderr what a server says as it goes down.
+connected finish_connecting(PGconn* connection, std::chrono::seconds limit) {
+  const auto deadline = clock::now() + limit;
+  auto next = PGRES_POLLING_WRITING;
+  while (next != PGRES_POLLING_OK) {
+    if (next == PGRES_POLLING_FAILED)
+      return connected::no;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - clock::now());
+    if (left.count() <= 0)
+      return connected::too_late;
+    pollfd watched{
+      PQsocket(connection),
+      static_cast<short>(next == PGRES_POLLING_READING ? POLLIN : POLLOUT),
+      0};
+    const auto ready = ::poll(&watched, 1, static_cast<int>(left.count()) + 1);
+    if (ready < 0 && errno != EINTR)
+      return connected::no;
+    if (ready > 0)
+      next = PQconnectPoll(connection);
+  }
+  return connected::yes;
+}
+
 std::string one_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
     text.pop_back();
@@ -164,8 +211,7 @@ void postgres_connection::closer::operator()(
 result<std::unique_ptr<postgres_connection>>
 postgres_connection::open(const std::string& url) {
   // libpq's own words about a bad URL quote it, password and all.
-  const std::unique_ptr<PQconninfoOption, conninfo_closer> options(
-    PQconninfoParse(url.c_str(), nullptr));
+  const conninfo options(PQconninfoParse(url.c_str(), nullptr));
   if (!options)
     return error(errc::invalid_argument,
                  "the store's URL does not read as "
@@ -190,13 +236,24 @@ postgres_connection::open(const std::string& url) {
   names.push_back(nullptr);
   values.push_back(nullptr);
   std::unique_ptr<postgres_connection> opened(new postgres_connection(
-    PQconnectdbParams(names.data(), values.data(), 0), std::move(password)));
+    PQconnectStartParams(names.data(), values.data(), 0), std::move(password)));
   auto* const connection = opened->connection_.get();
-  if (PQstatus(connection) != CONNECTION_OK)
-    return opened->broken("connect to the store's database");
+  constexpr auto attempted = "connect to the store's database";
+  if (PQstatus(connection) == CONNECTION_BAD)
+    return opened->broken(attempted);
   PQsetNoticeReceiver(connection, ignore_notice, nullptr);
+  const auto limit = connect_limit(connection);
+  switch (finish_connecting(connection, limit)) {
+  case connected::yes:
+    break;
+  case connected::no:
+    return opened->broken(attempted);
+  case connected::too_late:
+    return opened->broken(attempted,
+                          fmt::format("no answer within {} s", limit.count()));
+  }
   if (PQsetnonblocking(connection, 1) != 0)
-    return opened->broken("connect to the store's database");
+    return opened->broken(attempted);
   return opened;
 }
 
