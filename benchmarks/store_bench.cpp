@@ -69,6 +69,13 @@ double fdatasync_rate(const fs::path& beside) {
   return rate;
 }
 
+// What each line is to be read with.
+std::string circumstances(const store_settings& settings) {
+  return fmt::format("; {}, fdatasync {:.0f}/s",
+                     to_string(settings.durability),
+                     is_file(settings) ? fdatasync_rate(file_of(settings)) : 0);
+}
+
 double naive_rate(const fs::path& beside,
                   const std::vector<session_key>& keys,
                   double seconds) {
@@ -214,7 +221,7 @@ void append_durably(const store_settings& settings,
   const auto row = summarize(
     {append_by(runtime, keys, callers, settings.seconds, SIZE_MAX, numbers)});
   fmt::print("{:>8} {:>8} {:>10.0f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.1f} "
-             "{:>12.0f} {:>10.0f}\n",
+             "{:>12.0f} {:>10.0f}  {}\n",
              keys.size(),
              callers,
              row.rate,
@@ -223,7 +230,8 @@ void append_durably(const store_settings& settings,
              row.p999 / 1e3,
              row.cpu,
              synced,
-             naive);
+             naive,
+             to_string(settings.durability));
   std::fflush(stdout);
   runtime.shut_down().value();
 }
@@ -233,21 +241,22 @@ void append_durably(const store_settings& settings,
 void append_durably(const store_settings& settings) {
   constexpr std::array<std::size_t, 3> all_sessions{64, 1'000, 10'000};
   constexpr std::array<std::size_t, 5> all_callers{1, 8, 64, 512, 4'096};
-  fmt::print("\ndurable appends, {}, durability {}, {} s per row, folding "
-             "included\n"
-             "{:>8} {:>8} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}\n",
-             settings.store,
-             to_string(settings.durability),
-             settings.seconds,
-             "sessions",
-             "callers",
-             "appends/s",
-             "p50 ms",
-             "p99 ms",
-             "p99.9 ms",
-             "CPU us",
-             "fdatasync/s",
-             "naive/s");
+  fmt::print(
+    "\ndurable appends, {}, durability {}, {} s per row, folding "
+    "included\n"
+    "{:>8} {:>8} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}  durability\n",
+    settings.store,
+    to_string(settings.durability),
+    settings.seconds,
+    "sessions",
+    "callers",
+    "appends/s",
+    "p50 ms",
+    "p99 ms",
+    "p99.9 ms",
+    "CPU us",
+    "fdatasync/s",
+    "naive/s");
   for (const auto sessions : all_sessions)
     for (const auto callers : all_callers)
       if ((settings.sessions == 0 || settings.sessions == sessions)
@@ -270,11 +279,11 @@ void read_stored(const store_settings& settings) {
       = median_of(5, [&] { return append_cost(runtime, probe, numbers); });
     const auto get = median_of(5, [&] { return get_cost(runtime, probe); });
     fmt::print("  {:>9} unrelated events: append {:.0f} us, get of 50 {:.1f} "
-               "us, fdatasync {:.0f}/s\n",
+               "us{}\n",
                events,
                append,
                get,
-               is_file(settings) ? fdatasync_rate(file_of(settings)) : 0);
+               circumstances(settings));
     std::fflush(stdout);
   };
   {
@@ -299,9 +308,10 @@ void read_stored(const store_settings& settings) {
       return milliseconds(watch);
     });
     fmt::print("  open and get 50 of one session, out of the page cache: "
-               "{:.1f} ms (file {} MB)\n",
+               "{:.1f} ms (file {} MB){}\n",
                opened,
-               fs::file_size(file_of(settings)) / 1'000'000);
+               fs::file_size(file_of(settings)) / 1'000'000,
+               circumstances(settings));
   }
   {
     auto runtime = open_runtime(settings);
@@ -324,9 +334,10 @@ void read_stored(const store_settings& settings) {
     const auto broad
       = median_of(5, [&] { return append_cost(runtime, wide, numbers); });
     fmt::print("  append to a session of 4 keys {:.0f} us, of 10,004 keys "
-               "{:.0f} us\n",
+               "{:.0f} us{}\n",
                narrow,
-               broad);
+               broad,
+               circumstances(settings));
   }
   {
     // Each in use for a moment: what stays is bounded by what may be live.
@@ -338,9 +349,10 @@ void read_stored(const store_settings& settings) {
     for (auto next = many.begin() + 10'000; next != many.end(); next += wave)
       create_all(runtime, {next, next + wave});
     fmt::print("  100,000 sessions made, 1,000 of them live: {} MB more than "
-               "with none\n",
+               "with none{}\n",
                (resident_bytes() - std::min(before, resident_bytes()))
-                 / 1'000'000);
+                 / 1'000'000,
+               circumstances(settings));
   }
   start_anew(settings);
 }

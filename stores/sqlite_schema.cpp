@@ -49,14 +49,7 @@ CREATE TABLE state(
   value TEXT NOT NULL,
   PRIMARY KEY(scope, key)
 ) WITHOUT ROWID;
-CREATE TABLE settled_entries(
-  scope INTEGER NOT NULL,
-  number INTEGER NOT NULL,
-  log INTEGER NOT NULL,
-  id_hash INTEGER,
-  PRIMARY KEY(scope, number)
-) WITHOUT ROWID;
-CREATE TABLE fresh_entries(
+CREATE TABLE entries(
   scope INTEGER NOT NULL,
   number INTEGER NOT NULL,
   log INTEGER NOT NULL,
@@ -74,10 +67,10 @@ CREATE TABLE purges(
   log INTEGER NOT NULL
 );
 INSERT INTO meta VALUES('folded', 0);
-INSERT INTO meta VALUES('settled', 0);
 )sql";
 
-// What brings a file of version `index + 1` to the next one.
+// What brings a file of version `index + 1` to the next one. A new file goes
+// the same way from version 1 on.
 constexpr std::array<std::string_view, sqlite_schema_version - 1> steps = {
   R"sql(
 CREATE TABLE fresh_entries(
@@ -116,7 +109,11 @@ sqlite_contents inspect(const sqlite_database& database,
   return sqlite_contents::ours;
 }
 
-void set_version(const sqlite_database& database) {
+// Takes tables of `version` to those of today.
+void take_steps(const sqlite_database& database, std::int64_t version) {
+  for (auto next = static_cast<std::size_t>(version - 1); next < steps.size();
+       ++next)
+    database.execute(std::string(steps[next]));
   database.execute(
     fmt::format("PRAGMA user_version={}", sqlite_schema_version));
 }
@@ -130,7 +127,7 @@ void make_tables(const sqlite_database& database,
   database.execute(std::string(tables));
   database.execute(
     fmt::format("PRAGMA application_id={}", sqlite_application_id));
-  set_version(database);
+  take_steps(database, 1);
   writing.commit();
 }
 
@@ -142,10 +139,7 @@ void migrate(const sqlite_database& database, const sqlite_settings& settings) {
   const auto version = database.number("PRAGMA user_version");
   if (version < 1)
     throw damaged(settings, "its layout has no version");
-  for (auto next = static_cast<std::size_t>(version - 1); next < steps.size();
-       ++next)
-    database.execute(std::string(steps[next]));
-  set_version(database);
+  take_steps(database, version);
   writing.commit();
 }
 
