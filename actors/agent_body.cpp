@@ -180,6 +180,17 @@ temp_for(const lane_actor& lane, const json& item, std::size_t index) {
   return std::make_shared<temp_space>(scope_state(std::move(keys)));
 }
 
+// What the lane of one element has left, or else said last.
+json result_of(const fan_out_request& request, std::size_t index) {
+  if (!request.succeeded[index])
+    return nullptr;
+  const auto left = request.lanes[index].temp->read();
+  if (const auto* result = left.find("result"))
+    return result->data();
+  const auto& said = request.said[index];
+  return said ? json(said->text()) : json();
+}
+
 json items_of(const invocation_context& context, const map_options& options) {
   const auto found = context.state().find(options.items_key);
   if (!found || found->is_null())
@@ -206,8 +217,8 @@ task<> run_map(lane_actor& lane,
   if (options.output_key.empty())
     co_return;
   auto results = json::array();
-  for (const auto& each : request.results)
-    results.push_back(each.data());
+  for (std::size_t index = 0; index < request.lanes.size(); ++index)
+    results.push_back(result_of(request, index));
   context.state().set(options.output_key, std::move(results));
 }
 

@@ -61,11 +61,6 @@ void app_directory::suggest_leaving(bool at_once) const {
   }
 }
 
-std::size_t app_directory::size() const {
-  const std::lock_guard guard(mutex_);
-  return apps_.size();
-}
-
 std::vector<caf::strong_actor_ptr> app_directory::close() {
   const std::lock_guard guard(mutex_);
   closed_ = true;

@@ -47,8 +47,6 @@ public:
   /// that have been so for long.
   void suggest_leaving(bool at_once) const;
 
-  std::size_t size() const;
-
   /// Gives all of them away, and makes no more.
   std::vector<caf::strong_actor_ptr> close();
 

@@ -22,7 +22,8 @@ fan_out::fan_out(lane_actor& owner, fan_out_request& request)
     running_(request.lanes.size()),
     timed_out_(request.lanes.size()) {
   request_.failed.assign(request_.lanes.size(), std::nullopt);
-  request_.results.assign(request_.lanes.size(), value());
+  request_.succeeded.assign(request_.lanes.size(), false);
+  request_.said.assign(request_.lanes.size(), nullptr);
 }
 
 // -- starting
@@ -67,7 +68,8 @@ void fan_out::receive(lane_ended& ended) {
   --left_;
   if (ended.outcome) {
     escalated_ = escalated_ || *ended.outcome;
-    request_.results[index] = std::move(ended.result_value);
+    request_.succeeded[index] = true;
+    request_.said[index] = std::move(ended.last_said);
     ++succeeded_;
     if (request_.on_failure == lane_failures::quorum
         && succeeded_ == request_.quorum)

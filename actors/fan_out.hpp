@@ -44,8 +44,9 @@ struct fan_out_request {
   result<bool> outcome = false;
   /// Why each lane failed, if it did; of a lane that was told to end, nothing.
   std::vector<std::optional<error>> failed;
-  /// What each lane that has ended well came to.
-  std::vector<value> results;
+  std::vector<bool> succeeded;
+  /// What each lane said last; null if it said nothing.
+  std::vector<event_ptr> said;
   std::coroutine_handle<> waiting;
 };
 

@@ -16,6 +16,8 @@
 #include <caf/actor_system.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 lane_actor::lane_actor(caf::actor_config& config,
@@ -138,8 +140,7 @@ void lane_actor::start_body() {
 void lane_actor::finish(result<bool> outcome) {
   auto ended = std::make_unique<lane_ended>();
   ended->index = index_;
-  if (outcome)
-    ended->result_value = lane_result();
+  ended->last_said = std::move(last_said_);
   ended->outcome = std::move(outcome);
   parent_->tell(std::move(ended));
   quit();
@@ -416,16 +417,11 @@ void lane_actor::go_on_with_lanes() {
   go_on(std::exchange(fan_out_request_, nullptr)->waiting);
 }
 
-// What the lane has left under `temp:result`, or else said last.
-value lane_actor::lane_result() const {
-  const auto keys = temp_->read();
-  if (const auto* left = keys.find("result"))
-    return *left;
-  return last_said_ ? value(json(last_said_->text())) : value();
-}
-
 void lane_actor::hear(const event_ptr& committed) {
-  if (committed && !committed->content.parts.empty())
+  const auto is_said = [](const troupe::part& element) {
+    return element.text() != nullptr && !element.thought;
+  };
+  if (committed && std::ranges::any_of(committed->content.parts, is_said))
     last_said_ = committed;
 }
 

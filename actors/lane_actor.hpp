@@ -67,8 +67,7 @@ public:
   /// Starts the lanes of a fan-out; answers like the members above.
   void start_lanes(fan_out_request& request);
 
-  // -- for the fan-out and the calls
-  // -------------------------------------------------------
+  // -- for what runs below ---------------------------------------------------
 
   /// Starts a lane below this one; without `temp` or `nested` it shares this
   /// one's.
@@ -152,7 +151,6 @@ private:
   void receive(lane_timer& arrived);
 
   void go_on_with_lanes();
-  value lane_result() const;
 
   const agent which_;
   invocation_actor* const root_;       // Outlives its lanes.

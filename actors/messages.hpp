@@ -575,8 +575,8 @@ struct lane_ended : letter {
 
   std::size_t index = 0;
   result<bool> outcome = false;
-  /// What the lane came to, if it has ended well.
-  value result_value;
+  /// The last event of the lane that said something, if any did.
+  event_ptr last_said;
 };
 
 struct lane_timer : letter {

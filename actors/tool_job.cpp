@@ -111,6 +111,9 @@ task<> tool_job::perform() {
     outcome = current_failure(errc::tool_failed,
                               fmt::format("tool '{}' failed", call_.name));
   }
+  // Nobody waits for what callbacks would make of it.
+  if (where_ == phase::abandoned)
+    co_return;
   try {
     if (!outcome)
       if (auto instead = recover(callbacks, outcome.error()))
