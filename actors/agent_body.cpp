@@ -123,15 +123,14 @@ std::string branch_below(const invocation_context& context,
 
 // Failures that did not end the fan-out are told in the session.
 task<> tell_failures(invocation_context& context,
-                     const fan_out_request& request,
-                     const std::vector<std::string>& branches) {
-  for (std::size_t index = 0; index < request.failed.size(); ++index) {
-    const auto& failure = request.failed[index];
+                     const fan_out_request& request) {
+  for (const auto& lane : request.lanes) {
+    const auto& failure = lane.failed;
     if (!failure)
       continue;
     event told;
-    told.author = request.lanes[index].which.name();
-    told.branch = branches[index];
+    told.author = lane.which.name();
+    told.branch = lane.branch;
     auto fields = json::object();
     fields["errorCode"] = std::string(to_string(failure->code()));
     fields["errorMessage"] = failure->message();
@@ -140,19 +139,66 @@ task<> tell_failures(invocation_context& context,
   }
 }
 
+// What the checkpoint of a fan-out says about a lane: where it goes on, or what
+// came of it.
+json entry_of(const fan_out_request::lane& lane, std::string_view name) {
+  json entry{{"lane", name}};
+  if (lane.paused) {
+    entry["at"] = *lane.paused;
+  } else if (lane.failed) {
+    auto failed = json::object();
+    failed["code"] = to_string(lane.failed->code());
+    failed["reason"] = lane.failed->message();
+    entry["failed"] = std::move(failed);
+  } else {
+    entry["ended"] = {{"escalated", lane.escalated}};
+  }
+  return entry;
+}
+
+// The same the other way round; `entry` outlives the lane.
+void restore(fan_out_request::lane& lane, const json& entry) {
+  if (entry.contains("at")) {
+    lane.checkpoint = &entry.at("at");
+    return;
+  }
+  lane.is_over = true;
+  if (entry.contains("failed")) {
+    const auto& failed = entry.at("failed");
+    lane.failed = error(errc_of(failed.at("code").get<std::string>()),
+                        failed.at("reason").get<std::string>());
+  } else {
+    lane.succeeded = true;
+    lane.escalated = entry.at("ended").at("escalated").get<bool>();
+  }
+}
+
+// The entries of the checkpoint that a fan-out goes on from, or null.
+const json* resumed_lanes(const invocation_context& context) {
+  const auto* from = context.resumed_from();
+  return from != nullptr && from->contains("lanes") ? &from->at("lanes")
+                                                    : nullptr;
+}
+
+agent_paused pause_at(const invocation_context& context, json lanes) {
+  auto checkpoint = json::object();
+  checkpoint["agent"] = context.agent_name();
+  checkpoint["lanes"] = std::move(lanes);
+  return {std::move(checkpoint)};
+}
+
 task<> await_lanes(lane_actor& lane,
                    invocation_context& context,
                    fan_out_request& request) {
-  std::vector<std::string> branches;
-  for (const auto& each : request.lanes)
-    branches.push_back(each.branch);
   co_await lanes_await(lane, request);
   context.renew();
-  if (!request.outcome)
-    throw request.outcome.error();
-  if (*request.outcome)
+  request.outcome.value();
+  if (request.is_paused)
+    co_return;
+  if (std::ranges::any_of(request.lanes,
+                          [](const auto& each) { return each.escalated; }))
     context.mark_escalated();
-  co_await tell_failures(context, request, branches);
+  co_await tell_failures(context, request);
 }
 
 task<> run_lanes(lane_actor& lane,
@@ -160,14 +206,29 @@ task<> run_lanes(lane_actor& lane,
                  const agent& which,
                  const parallel_options& options) {
   auto request = make_fan_out(lane, context, options);
-  for (const auto& sub : which.sub_agents())
-    request.lanes.push_back(
-      {sub,
-       branch_below(context, sub.name()),
-       options.isolate_temp
-         ? std::make_shared<temp_space>(scope_state(lane.temp()->read()))
-         : nullptr});
+  const auto* before = resumed_lanes(context);
+  for (const auto& sub : which.sub_agents()) {
+    auto& added = request.lanes.emplace_back(fan_out_request::lane{
+      .which = sub,
+      .branch = branch_below(context, sub.name()),
+      .temp = options.isolate_temp
+                ? std::make_shared<temp_space>(scope_state(lane.temp()->read()))
+                : nullptr});
+    if (before == nullptr)
+      continue;
+    const auto entry = std::ranges::find_if(*before, [&sub](const json& each) {
+      return each.at("lane") == sub.name();
+    });
+    if (entry != before->end())
+      restore(added, *entry);
+  }
   co_await await_lanes(lane, context, request);
+  if (!request.is_paused)
+    co_return;
+  auto lanes = json::array();
+  for (const auto& each : request.lanes)
+    lanes.push_back(entry_of(each, each.which.name()));
+  throw pause_at(context, std::move(lanes));
 }
 
 // What the lane of one element starts with.
@@ -181,14 +242,13 @@ temp_for(const lane_actor& lane, const json& item, std::size_t index) {
 }
 
 // What the lane of one element has left, or else said last.
-json result_of(const fan_out_request& request, std::size_t index) {
-  if (!request.succeeded[index])
+json result_of(const fan_out_request::lane& lane) {
+  if (!lane.succeeded)
     return nullptr;
-  const auto left = request.lanes[index].temp->read();
+  const auto left = lane.temp->read();
   if (const auto* result = left.find("result"))
     return result->data();
-  const auto& said = request.said[index];
-  return said ? json(said->text()) : json();
+  return lane.said ? json(lane.said->text()) : json();
 }
 
 json items_of(const invocation_context& context, const map_options& options) {
@@ -203,23 +263,54 @@ json items_of(const invocation_context& context, const map_options& options) {
   return found->data();
 }
 
+// The elements that lanes had when they paused; null for those that are over.
+json items_before(const json& lanes) {
+  auto items = json::array();
+  for (const auto& entry : lanes)
+    items.push_back(entry.value("item", json()));
+  return items;
+}
+
 task<> run_map(lane_actor& lane,
                invocation_context& context,
                const agent& which,
                const map_options& options) {
-  const auto items = items_of(context, options);
+  // The list may have changed since a pause: lanes go on with what they had.
+  const auto* before = resumed_lanes(context);
+  const auto items
+    = before == nullptr ? items_of(context, options) : items_before(*before);
   auto request = make_fan_out(lane, context, options);
-  for (std::size_t index = 0; index < items.size(); ++index)
-    request.lanes.push_back({which.sub_agents().front(),
-                             branch_below(context, std::to_string(index)),
-                             temp_for(lane, items[index], index)});
+  for (std::size_t index = 0; index < items.size(); ++index) {
+    auto& added = request.lanes.emplace_back(fan_out_request::lane{
+      .which = which.sub_agents().front(),
+      .branch = branch_below(context, std::to_string(index)),
+      .temp = temp_for(lane, items[index], index)});
+    if (before != nullptr)
+      restore(added, before->at(index));
+  }
   co_await await_lanes(lane, context, request);
-  if (options.output_key.empty())
-    co_return;
   auto results = json::array();
-  for (std::size_t index = 0; index < request.lanes.size(); ++index)
-    results.push_back(result_of(request, index));
-  context.state().set(options.output_key, std::move(results));
+  for (std::size_t index = 0; index < request.lanes.size(); ++index) {
+    const bool is_old
+      = before != nullptr && before->at(index).contains("ended");
+    results.push_back(is_old ? before->at(index).value("result", json())
+                             : result_of(request.lanes[index]));
+  }
+  if (!request.is_paused) {
+    if (!options.output_key.empty())
+      context.state().set(options.output_key, std::move(results));
+    co_return;
+  }
+  auto lanes = json::array();
+  for (std::size_t index = 0; index < request.lanes.size(); ++index) {
+    const auto& each = request.lanes[index];
+    auto& entry = lanes.emplace_back(entry_of(each, std::to_string(index)));
+    if (each.paused)
+      entry["item"] = items[index];
+    else if (each.succeeded)
+      entry["result"] = std::move(results[index]);
+  }
+  throw pause_at(context, std::move(lanes));
 }
 
 // Gives the agent that goes on in the place of this one, if any.
@@ -291,55 +382,92 @@ private:
 };
 
 // What came of one agent, without those that went on in its place.
-struct agent_end {
-  agent_end(bool escalated_, std::optional<agent> next_)
-    : escalated(escalated_),
+struct one_end : agent_end {
+  one_end(agent_end end, std::optional<agent> next_ = std::nullopt)
+    : agent_end(std::move(end)),
       next(std::move(next_)) {}
 
-  bool escalated;
+  /// Who goes on in its place.
   std::optional<agent> next;
 };
 
-task<agent_end> run_one(lane_actor& lane,
-                        const invocation_context* caller,
-                        const agent& which,
-                        std::string branch) {
+task<one_end> run_one(lane_actor& lane,
+                      const invocation_context* caller,
+                      const agent& which,
+                      std::string branch,
+                      const json* checkpoint) {
   check_stack(lane, caller, which);
   const announcement announced(lane.shared_run()->options, which.name());
   invocation_context context(
     lane, which, which.name(), std::move(branch), caller);
-  std::optional<agent> next;
-  const bool is_answered
-    = co_await call_back(context, which, which.before_agent(), "before_agent");
-  if (!is_answered) {
-    next = co_await run_body(lane, context, which);
-    co_await context.emit_leftovers();
-    co_await call_back(context, which, which.after_agent(), "after_agent");
+  if (checkpoint != nullptr) {
+    context.resume(*checkpoint);
+  } else {
+    const bool is_answered = co_await call_back(
+      context, which, which.before_agent(), "before_agent");
+    if (is_answered)
+      co_return agent_end(context.has_escalated());
   }
-  co_return agent_end(context.has_escalated(), std::move(next));
+  std::optional<agent> next;
+  std::optional<json> waits;
+  try {
+    next = co_await run_body(lane, context, which);
+  } catch (const agent_paused& paused) {
+    waits = paused.checkpoint;
+  }
+  // A body may have caught it.
+  if (!waits)
+    waits = context.checkpoint();
+  if (waits)
+    co_return agent_end(context.has_escalated(), std::move(waits));
+  co_await context.emit_leftovers();
+  co_await call_back(context, which, which.after_agent(), "after_agent");
+  co_return one_end(agent_end(context.has_escalated()), std::move(next));
+}
+
+// Whom a checkpoint is of: the agent itself, or one that it has handed over to;
+// null if the tree has no such agent any more.
+const agent*
+resumed_agent(const lane_actor& lane, const agent& which, const json& from) {
+  const auto& name = from.at("agent").get_ref<const std::string&>();
+  if (name == which.name())
+    return &which;
+  return lane.tree() != nullptr ? lane.tree()->find(name) : nullptr;
 }
 
 } // namespace
 
 // Who hands over is done: the next agent has the same caller, and the stack
 // does not grow however often they hand over.
-task<bool> run_agent(lane_actor& lane,
-                     const invocation_context* caller,
-                     const agent& which,
-                     std::string branch) {
+task<agent_end> run_agent(lane_actor& lane,
+                          const invocation_context* caller,
+                          const agent& which,
+                          std::string branch,
+                          const json* checkpoint) {
   auto current = which;
+  if (checkpoint != nullptr) {
+    const auto* resumed = resumed_agent(lane, which, *checkpoint);
+    if (resumed != nullptr)
+      current = *resumed;
+    else
+      checkpoint = nullptr; // It begins anew.
+  }
   bool escalated = false;
   for (;;) {
-    auto end = co_await run_one(lane, caller, current, branch);
-    escalated = escalated || end.escalated;
+    auto end = co_await run_one(lane, caller, current, branch, checkpoint);
+    checkpoint = nullptr;
+    end.escalated = end.escalated || escalated;
     if (!end.next)
-      co_return escalated;
+      co_return agent_end(end.escalated, std::move(end.checkpoint));
+    escalated = end.escalated;
     current = std::move(*end.next);
   }
 }
 
-task<bool> lane_actor::run(invocation_context& caller, const agent& which) {
-  return run_agent(*this, &caller, which, caller.branch());
+task<agent_end> lane_actor::run(invocation_context& caller,
+                                const agent& which,
+                                const json* checkpoint) {
+  return run_agent(*this, &caller, which, caller.branch(), checkpoint);
 }
 
 } // namespace troupe::actors

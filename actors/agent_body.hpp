@@ -8,11 +8,13 @@
 
 namespace troupe::actors {
 
-/// Runs `which` on `lane` below `caller` (null at the root) and says whether an
-/// event of it escalated. Throws `troupe::error`, or what user code threw.
-task<bool> run_agent(lane_actor& lane,
-                     const invocation_context* caller,
-                     const agent& which,
-                     std::string branch);
+/// Runs `which` on `lane` below `caller` (null at the root), from `checkpoint`
+/// if it is not null; a checkpoint of another agent is one that `which` handed
+/// over to. Throws `troupe::error`, or what user code threw.
+task<agent_end> run_agent(lane_actor& lane,
+                          const invocation_context* caller,
+                          const agent& which,
+                          std::string branch,
+                          const json* checkpoint);
 
 } // namespace troupe::actors

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 namespace {
@@ -21,9 +23,10 @@ fan_out::fan_out(lane_actor& owner, fan_out_request& request)
     request_(request),
     running_(request.lanes.size()),
     timed_out_(request.lanes.size()) {
-  request_.failed.assign(request_.lanes.size(), std::nullopt);
-  request_.succeeded.assign(request_.lanes.size(), false);
-  request_.said.assign(request_.lanes.size(), nullptr);
+  for (const auto& lane : request_.lanes) {
+    succeeded_ += lane.succeeded ? 1U : 0U;
+    failures_ += lane.failed ? 1U : 0U;
+  }
 }
 
 // -- starting
@@ -41,14 +44,20 @@ void fan_out::start_more() {
       owner_.tell(std::make_unique<struct signal>(letter_kind::more_lanes));
       return;
     }
-    start(next_++);
+    if (!request_.lanes[next_].is_over)
+      start(next_);
+    ++next_;
   }
 }
 
 void fan_out::start(std::size_t index) {
   auto& lane = request_.lanes[index];
-  running_[index] = owner_.spawn_below(
-    index, lane.which, request_.caller, std::move(lane.branch), lane.temp);
+  running_[index] = owner_.spawn_below(index,
+                                       {.which = lane.which,
+                                        .caller = request_.caller,
+                                        .branch = lane.branch,
+                                        .temp = lane.temp,
+                                        .checkpoint = lane.checkpoint});
   ++left_;
   if (request_.timeout)
     owner_.call_after(*request_.timeout, [this, index] { time_out(index); });
@@ -66,10 +75,15 @@ void fan_out::receive(lane_ended& ended) {
   const auto index = ended.index;
   running_[index] = nullptr;
   --left_;
+  auto& lane = request_.lanes[index];
+  lane.is_over = true;
   if (ended.outcome) {
-    escalated_ = escalated_ || *ended.outcome;
-    request_.succeeded[index] = true;
-    request_.said[index] = std::move(ended.last_said);
+    lane.escalated = ended.outcome->escalated;
+    lane.paused = std::move(ended.outcome->checkpoint);
+    if (lane.paused)
+      return;
+    lane.succeeded = true;
+    lane.said = std::move(ended.last_said);
     ++succeeded_;
     if (request_.on_failure == lane_failures::quorum
         && succeeded_ == request_.quorum)
@@ -85,7 +99,7 @@ void fan_out::receive(lane_ended& ended) {
       fmt::format(
         "it was not done within {} ms",
         request_.timeout.value_or(std::chrono::milliseconds(0)).count()));
-  request_.failed[index] = std::move(failure);
+  lane.failed = std::move(failure);
   ++failures_;
   const bool hopeless
     = request_.on_failure == lane_failures::fail_fast
@@ -122,18 +136,25 @@ bool fan_out::is_over() const noexcept {
 }
 
 void fan_out::finish() {
-  request_.outcome = escalated_;
-  const bool is_enough = request_.on_failure == lane_failures::collect
-                         || (request_.on_failure == lane_failures::quorum
-                             && succeeded_ >= request_.quorum);
+  const bool has_quorum = request_.on_failure == lane_failures::quorum
+                          && succeeded_ >= request_.quorum;
+  request_.is_paused
+    = !has_quorum && std::ranges::any_of(request_.lanes, [](const auto& lane) {
+        return lane.paused.has_value();
+      });
+  // Lanes that wait may still succeed, or fail.
+  const bool is_enough
+    = request_.on_failure == lane_failures::collect || has_quorum
+      || (request_.on_failure == lane_failures::quorum && request_.is_paused
+          && request_.lanes.size() - failures_ >= request_.quorum);
   if (failures_ > 0 && !is_enough) {
     std::optional<errc> code;
     std::string reasons;
-    for (std::size_t index = 0; index < request_.failed.size(); ++index)
-      if (const auto& failure = request_.failed[index]) {
+    for (const auto& lane : request_.lanes)
+      if (const auto& failure = lane.failed) {
         reasons += fmt::format("{}lane '{}': {}",
                                code ? "; " : "",
-                               request_.lanes[index].which.name(),
+                               lane.which.name(),
                                code ? to_string(*failure) : failure->message());
         code = code.value_or(failure->code());
       }

@@ -30,7 +30,20 @@ struct fan_out_request {
     agent which;
     std::string branch;
     /// Its own `temp:` keys; null: those of the lane that waits.
-    std::shared_ptr<temp_space> temp;
+    std::shared_ptr<temp_space> temp = {};
+    /// Where it goes on; null: from the start.
+    const json* checkpoint = nullptr;
+
+    // What came of it; a lane that is over before the fan-out is not run.
+    bool is_over = false;
+    bool succeeded = false;
+    bool escalated = false;
+    /// Why it failed, if it did; of one that was told to end, nothing.
+    std::optional<error> failed = {};
+    /// What it said last; null if it said nothing.
+    event_ptr said = {};
+    /// Where it waits for an answer from outside, if it does.
+    std::optional<json> paused = {};
   };
 
   const invocation_context* caller = nullptr;
@@ -40,13 +53,10 @@ struct fan_out_request {
   std::size_t quorum = 0;
   std::optional<std::chrono::milliseconds> timeout;
 
-  /// Whether an event below escalated, or why the fan-out failed.
-  result<bool> outcome = false;
-  /// Why each lane failed, if it did; of a lane that was told to end, nothing.
-  std::vector<std::optional<error>> failed;
-  std::vector<bool> succeeded;
-  /// What each lane said last; null if it said nothing.
-  std::vector<event_ptr> said;
+  /// Why the fan-out failed, if it did.
+  result<void> outcome;
+  /// It has not failed, but some of its lanes have paused, and it needs them.
+  bool is_paused = false;
   std::coroutine_handle<> waiting;
 };
 
@@ -89,7 +99,6 @@ private:
   std::size_t succeeded_ = 0;
   std::size_t failures_ = 0;
   bool ending_ = false; // The rest was told to end.
-  bool escalated_ = false;
 };
 
 } // namespace troupe::actors

@@ -1,16 +1,28 @@
 #include "troupe/actors/invocation_actor.hpp"
 
+#include "troupe/actors/agent_body.hpp"
 #include "troupe/actors/append_letter.hpp"
 #include "troupe/actors/nested_session.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/temp_space.hpp"
 #include "troupe/actors/tool_job.hpp"
+#include "troupe/agents/resumption.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace troupe::actors {
 
 namespace {
+
+using pause_await = detail::lane_await<emit_request, &lane_host::emit>;
+
+bool answers_calls(const content& message) {
+  return std::ranges::any_of(message.parts, [](const part& element) {
+    return element.response() != nullptr;
+  });
+}
 
 std::vector<std::string> tools_left_behind(const run_shared& run) {
   std::vector<std::string> names;
@@ -85,7 +97,38 @@ void invocation_actor::leave_session() {
   as_inbox(run_->app).tell(std::move(leaving));
 }
 
-void invocation_actor::finish(result<bool> outcome) {
+// A conversation that was handed over goes on where it was, and one that waits
+// for an answer from outside where it paused.
+task<agent_end> invocation_actor::body() {
+  const auto events = view().events;
+  const auto& root = root_agent();
+  const auto resumed = find_resumption(events, root.name());
+  const auto which
+    = tree() != nullptr && !resumed ? tree()->next_turn(events) : root;
+  const json* checkpoint = nullptr;
+  json last_turn;
+  if (resumed) {
+    checkpoint = &resumed->checkpoint;
+  } else if (answers_calls(run_->facts.user_content)
+             && std::holds_alternative<llm_options>(which.kind())) {
+    // No pause is on record: it looks for itself what its last turn left open.
+    last_turn["agent"] = which.name();
+    checkpoint = &last_turn;
+  }
+  auto end = co_await run_agent(*this, nullptr, which, {}, checkpoint);
+  if (end.checkpoint || resumed) {
+    emit_request request;
+    request.said = make_pause_event(root.name(), end.checkpoint, resumed);
+    const auto told = co_await pause_await(*this, std::move(request));
+    if (!told.outcome)
+      throw told.outcome.error();
+  }
+  if (end.checkpoint)
+    run_->control->wait_for(waits_of(*end.checkpoint));
+  co_return end;
+}
+
+void invocation_actor::finish(result<agent_end> outcome) {
   if (!outcome && cancelled() && outcome.error().code() == errc::cancelled)
     outcome = *cancelled();
   end(outcome ? result<void>() : result<void>(outcome.error()));

@@ -24,7 +24,8 @@ public:
 
 protected:
   void receive(letter_ptr received) override;
-  void finish(result<bool> outcome) override;
+  void finish(result<agent_end> outcome) override;
+  task<agent_end> body() override;
 
 private:
   void receive(std::unique_ptr<append> answered);

@@ -28,9 +28,8 @@ lane_actor::lane_actor(caf::actor_config& config,
                        invocation_actor& self)
   : inbox_actor(config, run->shared),
     run_(std::move(run)),
-    which_(std::move(which)),
+    start_{.which = std::move(which), .temp = std::move(temp)},
     root_(&self),
-    temp_(std::move(temp)),
     stop_(std::move(stop)) {}
 
 lane_actor::lane_actor(caf::actor_config& config,
@@ -38,35 +37,27 @@ lane_actor::lane_actor(caf::actor_config& config,
                        invocation_actor& root,
                        lane_actor& parent,
                        std::size_t index,
-                       agent which,
-                       const invocation_context* caller,
-                       std::string branch,
-                       std::shared_ptr<temp_space> temp,
-                       std::shared_ptr<nested_session> nested)
+                       lane_start start)
   : inbox_actor(config, run->shared),
     run_(std::move(run)),
-    which_(std::move(which)),
+    start_(std::move(start)),
     root_(&root),
     parent_(&parent),
-    index_(index),
-    caller_(caller),
-    branch_(std::move(branch)),
-    temp_(std::move(temp)),
-    nested_(std::move(nested)) {}
+    index_(index) {}
 
 lane_actor::~lane_actor() = default;
 
 const agent& lane_actor::root_agent() const noexcept {
-  return nested_ ? nested_->root() : *run_->root;
+  return nested() ? nested()->root() : *run_->root;
 }
 
 const agent_tree* lane_actor::tree() const noexcept {
-  return nested_ ? nested_->tree() : run_->tree.get();
+  return nested() ? nested()->tree() : run_->tree.get();
 }
 
 step_view lane_actor::view() const {
-  auto newest = nested_ ? nested_->read() : run_->view->read();
-  newest.state.temp = temp_->read();
+  auto newest = nested() ? nested()->read() : run_->view->read();
+  newest.state.temp = temp()->read();
   return newest;
 }
 
@@ -104,14 +95,9 @@ void lane_actor::receive(letter_ptr received) {
 
 // -- the coroutine -----------------------------------------------------------
 
-task<bool> lane_actor::body() {
-  // A conversation that was handed over goes on where it was.
-  const bool is_root = parent_ == nullptr;
-  return run_agent(*this,
-                   caller_,
-                   is_root && run_->tree ? run_->tree->next_turn(view().events)
-                                         : which_,
-                   branch_);
+task<agent_end> lane_actor::body() {
+  return run_agent(
+    *this, start_.caller, start_.which, start_.branch, start_.checkpoint);
 }
 
 void lane_actor::start_body() {
@@ -120,16 +106,16 @@ void lane_actor::start_body() {
   // On this lane, which waits for it.
   troupe::detail::run_detached(
     [](lane_actor& self) -> task<> {
-      result<bool> outcome = false;
+      result<agent_end> outcome = agent_end();
       if (self.cancelled_) {
         outcome = *self.cancelled_;
       } else {
         try {
           outcome = co_await self.body();
         } catch (...) {
-          outcome
-            = current_failure(errc::callback_failed,
-                              fmt::format("agent '{}'", self.which_.name()));
+          outcome = current_failure(
+            errc::callback_failed,
+            fmt::format("agent '{}'", self.start_.which.name()));
         }
       }
       self.finish(std::move(outcome));
@@ -137,7 +123,7 @@ void lane_actor::start_body() {
     [](const std::exception_ptr&) {});
 }
 
-void lane_actor::finish(result<bool> outcome) {
+void lane_actor::finish(result<agent_end> outcome) {
   auto ended = std::make_unique<lane_ended>();
   ended->index = index_;
   ended->last_said = std::move(last_said_);
@@ -295,7 +281,7 @@ void lane_actor::ask(model_call& request) {
       [finish_with,
        who,
        piece,
-       is_nested = nested_ != nullptr,
+       is_nested = nested() != nullptr,
        following
        = std::weak_ptr(run_->control)](result<model_response> response) {
         if (response && response->partial) {
@@ -361,23 +347,14 @@ void lane_actor::start_lanes(fan_out_request& request) {
   lanes_->start_more();
 }
 
-caf::strong_actor_ptr
-lane_actor::spawn_below(std::size_t index,
-                        const agent& which,
-                        const invocation_context* caller,
-                        std::string branch,
-                        std::shared_ptr<temp_space> temp,
-                        std::shared_ptr<nested_session> nested) {
-  auto lane = spawn_actor<lane_actor>(home_system(),
-                                      run_,
-                                      *root_,
-                                      *this,
-                                      index,
-                                      which,
-                                      caller,
-                                      std::move(branch),
-                                      temp ? std::move(temp) : temp_,
-                                      nested ? std::move(nested) : nested_);
+caf::strong_actor_ptr lane_actor::spawn_below(std::size_t index,
+                                              lane_start start) {
+  if (!start.temp)
+    start.temp = temp();
+  if (!start.nested)
+    start.nested = nested();
+  auto lane = spawn_actor<lane_actor>(
+    home_system(), run_, *root_, *this, index, std::move(start));
   as_inbox(lane).tell(std::make_unique<struct signal>(letter_kind::begin));
   return lane;
 }

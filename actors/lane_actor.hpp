@@ -28,20 +28,29 @@ class nested_session;
 class temp_space;
 class tool_calls;
 
+/// What a lane runs, and where.
+struct lane_start {
+  agent which;
+  /// In the coroutine of the lane above, which waits; null at the root.
+  const invocation_context* caller = nullptr;
+  std::string branch = {};
+  /// Null: those of the lane above.
+  std::shared_ptr<temp_space> temp = {};
+  /// What it works on instead of the session; null: what the lane above does.
+  std::shared_ptr<nested_session> nested = {};
+  /// Where it goes on, in the hands of who waits for it; null: from the start.
+  const json* checkpoint = nullptr;
+};
+
 class lane_actor : public inbox_actor, public lane_host {
 public:
-  /// A lane below `parent`, which ends after it; `branch` and `temp` are the
-  /// lane's own.
+  /// A lane below `parent`, which ends after it.
   lane_actor(caf::actor_config& config,
              std::shared_ptr<run_shared> run,
              invocation_actor& root,
              lane_actor& parent,
              std::size_t index,
-             agent which,
-             const invocation_context* caller,
-             std::string branch,
-             std::shared_ptr<temp_space> temp,
-             std::shared_ptr<nested_session> nested);
+             lane_start start);
 
   ~lane_actor() override;
 
@@ -62,33 +71,30 @@ public:
   void call(tool_turn& request) final;
   void sleep(sleep_request& request) final;
   void refresh(refresh_request& request) final;
-  task<bool> run(invocation_context& caller, const agent& which) final;
+  task<agent_end> run(invocation_context& caller,
+                      const agent& which,
+                      const json* checkpoint) final;
 
   /// Starts the lanes of a fan-out; answers like the members above.
   void start_lanes(fan_out_request& request);
 
   // -- for what runs below ---------------------------------------------------
 
-  /// Starts a lane below this one; without `temp` or `nested` it shares this
-  /// one's.
-  caf::strong_actor_ptr spawn_below(std::size_t index,
-                                    const agent& which,
-                                    const invocation_context* caller,
-                                    std::string branch,
-                                    std::shared_ptr<temp_space> temp,
-                                    std::shared_ptr<nested_session> nested
-                                    = nullptr);
+  /// Starts a lane below this one.
+  caf::strong_actor_ptr spawn_below(std::size_t index, lane_start start);
 
   /// Calls `due` on this lane after some time, if the fan-out is still there.
   void call_after(std::chrono::nanoseconds delay, std::function<void()> due);
 
   // -- for the invocation ----------------------------------------------------
 
-  const std::shared_ptr<temp_space>& temp() const noexcept { return temp_; }
+  const std::shared_ptr<temp_space>& temp() const noexcept {
+    return start_.temp;
+  }
 
   /// What the lane works on instead of the run's session; null: that.
   const std::shared_ptr<nested_session>& nested() const noexcept {
-    return nested_;
+    return start_.nested;
   }
 
   /// The calls that the lane waits for; there are some.
@@ -126,7 +132,10 @@ protected:
 
   /// Runs the agent's body; `finish` is called when it has ended.
   void start_body();
-  virtual void finish(result<bool> outcome);
+  virtual void finish(result<agent_end> outcome);
+
+  /// What the lane does, as a coroutine on it.
+  virtual task<agent_end> body();
 
   /// Goes on with a coroutine, here and now.
   void go_on(std::coroutine_handle<> suspended);
@@ -137,8 +146,6 @@ protected:
   const std::shared_ptr<run_shared> run_;
 
 private:
-  task<bool> body();
-
   // Waits for an answer that a cancellation need not wait for. Gives the number
   // of the wait, or nothing when the lane is cancelled already; `interrupt`
   // puts the error into the request.
@@ -152,15 +159,10 @@ private:
 
   void go_on_with_lanes();
 
-  const agent which_;
+  const lane_start start_;
   invocation_actor* const root_;       // Outlives its lanes.
   lane_actor* const parent_ = nullptr; // Waits for this lane.
   const std::size_t index_ = 0;
-  const invocation_context* const caller_
-    = nullptr; // In the parent's coroutine, which waits.
-  const std::string branch_;
-  const std::shared_ptr<temp_space> temp_;
-  const std::shared_ptr<nested_session> nested_;
 
   std::stop_source stop_;
   std::uint64_t wait_ = 0;

@@ -2,10 +2,12 @@
 
 #include "troupe/actors/callbacks.hpp"
 #include "troupe/agents/llm_turn.hpp"
+#include "troupe/agents/open_turn.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe::actors {
 
@@ -43,6 +45,18 @@ std::vector<tool_call> calls_of(const event& said,
                           fmt::join(names, ", ")));
   }
   return calls;
+}
+
+// Names the calls whose answers may come later.
+void mark_long_running(event& said, const std::vector<tool>& tools) {
+  for (const auto& element : said.content.parts) {
+    const auto* wanted = element.call();
+    if (wanted == nullptr)
+      continue;
+    const auto found = std::ranges::find(tools, wanted->name, &tool::name);
+    if (found != tools.end() && found->options().long_running)
+      said.long_running_tool_ids.push_back(wanted->id);
+  }
 }
 
 // Whether the run ends, whatever callbacks say: no model has failed.
@@ -135,6 +149,103 @@ std::optional<agent> successor(const event& told,
                           name));
 }
 
+// What came of a turn's calls.
+struct turn_end {
+  explicit turn_end(std::optional<agent> next_, bool is_over_)
+    : next(std::move(next_)),
+      is_over(is_over_) {}
+
+  /// Who goes on in the agent's place.
+  std::optional<agent> next;
+  /// Whether the agent has ended.
+  bool is_over;
+};
+
+agent_paused pause_for(const llm_options& options,
+                       std::vector<std::string> ids) {
+  auto checkpoint = json::object();
+  checkpoint["agent"] = options.name;
+  checkpoint["waitsFor"] = std::move(ids);
+  return {std::move(checkpoint)};
+}
+
+bool says_anything(const event& told) {
+  return !told.content.parts.empty() || has_effect(told.actions);
+}
+
+// Runs the calls and tells what came of them. Throws `agent_paused` if an
+// answer has to come from outside.
+task<turn_end> run_calls(invocation_context& context,
+                         const llm_options& options,
+                         const transfer_desk* desk,
+                         std::vector<tool_call> calls) {
+  auto answered = co_await context.call(std::move(calls));
+  check_failures(answered);
+  std::vector<std::string> awaited;
+  for (const auto& each : answered)
+    if (is_pending(each) && !each.requested)
+      awaited.push_back(each.call.id);
+  auto question
+    = make_confirmation_event(answered, *context.lane().facts().environment);
+  auto told = make_tool_event(std::move(answered));
+  std::optional<agent> next;
+  bool is_over = false;
+  if (says_anything(told)) {
+    const auto stored = co_await context.emit(std::move(told));
+    next = successor(*stored, desk, context);
+    is_over = is_final(*stored) && !stored->content.parts.empty();
+  }
+  if (question) {
+    const auto asked = co_await context.emit(std::move(*question));
+    std::ranges::copy(asked->long_running_tool_ids,
+                      std::back_inserter(awaited));
+  }
+  if (!awaited.empty())
+    throw pause_for(options, std::move(awaited));
+  co_return turn_end(std::move(next), is_over || next);
+}
+
+// The calls that an open turn has left to run.
+std::vector<tool_call> calls_of(open_turn open,
+                                const std::vector<tool>& tools) {
+  event made;
+  for (const auto& each : open.decided)
+    made.content.parts.emplace_back(each.call);
+  auto calls = calls_of(made, tools);
+  for (std::size_t index = 0; index < calls.size(); ++index) {
+    auto& answer = open.decided[index].confirmation;
+    if (answer) {
+      calls[index].confirmation = std::move(*answer);
+    } else {
+      calls[index].which = nullptr;
+      calls[index].outcome = answer.error();
+    }
+  }
+  return calls;
+}
+
+// Goes on with a turn that has waited for answers from outside.
+task<turn_end> finish_turn(invocation_context& context,
+                           const llm_options& options,
+                           const transfer_desk* desk,
+                           const std::vector<tool>& tools) {
+  auto open = find_open_turn(context.events(), options.name, context.branch());
+  if (!open.awaited.empty())
+    throw pause_for(options, std::move(open.awaited));
+  const auto whom = open.transfer_to_agent;
+  if (!open.decided.empty()) {
+    auto end = co_await run_calls(
+      context, options, desk, calls_of(std::move(open), tools));
+    if (end.is_over)
+      co_return end;
+  }
+  event handed_over;
+  handed_over.actions.transfer_to_agent = whom;
+  auto next = successor(handed_over, desk, context);
+  const bool is_over = next.has_value();
+  co_return turn_end(std::move(next), is_over);
+}
+
 } // namespace
 
 task<std::optional<agent>> run_llm(invocation_context& context,
@@ -145,6 +256,11 @@ task<std::optional<agent>> run_llm(invocation_context& context,
   auto tools = options.tools;
   if (desk != nullptr)
     tools.push_back(desk->hand_over);
+  if (context.is_resumed()) {
+    auto end = co_await finish_turn(context, options, desk, tools);
+    if (end.is_over)
+      co_return std::move(end.next);
+  }
   for (;;) {
     context.renew();
     auto response = co_await ask(
@@ -153,19 +269,14 @@ task<std::optional<agent>> run_llm(invocation_context& context,
       options, std::move(response), *context.lane().facts().environment);
     if (!said)
       throw said.error();
+    mark_long_running(*said, tools);
     const auto stored = co_await context.emit(std::move(*said));
     auto calls = calls_of(*stored, tools);
     if (calls.empty())
       co_return std::nullopt;
-    auto answered = co_await context.call(std::move(calls));
-    check_failures(answered);
-    const auto told
-      = co_await context.emit(make_tool_event(std::move(answered)));
-    auto next = successor(*told, desk, context);
-    if (next)
-      co_return next;
-    if (is_final(*told))
-      co_return std::nullopt;
+    auto end = co_await run_calls(context, options, desk, std::move(calls));
+    if (end.is_over)
+      co_return std::move(end.next);
   }
 }
 

@@ -283,6 +283,9 @@ struct append : call_for<event_ptr> {
     return std::ranges::any_of(changes().share(where), is_typed);
   }
 
+  /// Whether it is the message of a run that begins with it.
+  bool starts_run() const noexcept { return reply_to && request == nullptr; }
+
   /// As it was before it was judged.
   void reset() noexcept {
     resolved.clear();
@@ -574,7 +577,7 @@ struct lane_ended : letter {
   void fail(const error&) override {}
 
   std::size_t index = 0;
-  result<bool> outcome = false;
+  result<agent_end> outcome = agent_end();
   /// The last event of the lane that said something, if any did.
   event_ptr last_said;
 };

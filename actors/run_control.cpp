@@ -138,6 +138,16 @@ void run_control::keep(event_ptr said) {
   events_.push_back(std::move(said));
 }
 
+void run_control::wait_for(std::vector<std::string> ids) {
+  const std::lock_guard guard(mutex_);
+  waits_for_ = std::move(ids);
+}
+
+std::vector<std::string> run_control::waits_for() const {
+  const std::lock_guard guard(mutex_);
+  return waits_for_;
+}
+
 void run_control::end(result<void> outcome) {
   actors::letter_list calls;
   {

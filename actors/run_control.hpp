@@ -45,6 +45,9 @@ public:
   /// stay.
   void deliver(event_ptr said);
 
+  /// The ids of the calls that a run waits for that has paused; before its end.
+  void wait_for(std::vector<std::string> ids);
+
   void end(result<void> outcome);
 
   // -- from the holder
@@ -59,6 +62,8 @@ public:
   void cancel(error reason);
 
   bool has_ended() const;
+
+  std::vector<std::string> waits_for() const;
 
 private:
   static constexpr std::size_t partial_max = 256;
@@ -80,6 +85,7 @@ private:
   std::size_t partial_count_ = 0;
   std::optional<result<void>> outcome_;
   bool failure_told_ = false;
+  std::vector<std::string> waits_for_;
   completion<event_ptr> next_waiter_;
   std::vector<completion<void>> end_waiters_;
   caf::strong_actor_ptr invocation_;

@@ -5,6 +5,7 @@
 #include "troupe/actors/retry.hpp"
 #include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/user_actor.hpp"
+#include "troupe/agents/resumption.hpp"
 
 #include <fmt/format.h>
 
@@ -337,6 +338,8 @@ bool session_actor::accept(append& next, bool undecided) {
   auto judged = check_existence(next);
   if (judged)
     judged = check_revision(next);
+  if (judged && next.starts_run())
+    judged = check_responses(next.said->content, log_.slice());
   const auto owned = next.changes().share(scope::session);
   if (judged && !owned.empty())
     judged

@@ -97,6 +97,7 @@ tool_calls::tool_calls(lane_actor& owner,
                                      *request_.owner,
                                      *each.which,
                                      each.call,
+                                     each.confirmation,
                                      staged,
                                      state(newest, run->facts.limits, staged),
                                      owner_.stop());
@@ -163,6 +164,7 @@ void tool_calls::receive(std::size_t index, tool_job& ended) {
   answered.outcome = std::move(ended.outcome);
   answered.recorded = std::move(ended.recorded);
   answered.actions = std::move(ended.actions);
+  answered.requested = std::move(ended.requested);
   finish(index);
 }
 
@@ -227,12 +229,12 @@ void tool_calls::start_agent(std::size_t index,
   call.job = job;
   call.session = std::make_shared<nested_session>(
     which, owner_.view().state, request_of(job->args()), owner_.facts());
-  call.lane = owner_.spawn_below(index,
-                                 which,
-                                 request_.caller,
-                                 std::string(),
-                                 std::make_shared<temp_space>(scope_state()),
-                                 call.session);
+  call.lane
+    = owner_.spawn_below(index,
+                         {.which = which,
+                          .caller = request_.caller,
+                          .temp = std::make_shared<temp_space>(scope_state()),
+                          .nested = call.session});
 }
 
 void tool_calls::receive(lane_ended& ended) {
@@ -241,6 +243,13 @@ void tool_calls::receive(lane_ended& ended) {
     return call.job->agent_ended(too_late(call.job->which()), {});
   if (!ended.outcome)
     return call.job->agent_ended(ended.outcome.error(), {});
+  if (ended.outcome->checkpoint)
+    return call.job->agent_ended(
+      error(errc::tool_failed,
+            fmt::format("agent '{}' waits for an answer from outside, which an "
+                        "agent that is a tool cannot",
+                        call.session->root().name())),
+      {});
   auto said = answer_of(*call.session);
   if (!said)
     return call.job->agent_ended(said.error(), {});

@@ -37,6 +37,7 @@ tool_job::tool_job(std::shared_ptr<run_shared> run,
                    agent owner,
                    tool which,
                    function_call call,
+                   std::optional<tool_confirmation> confirmation,
                    std::shared_ptr<staged_deltas> staged,
                    state seen,
                    const std::stop_token& stop)
@@ -46,8 +47,12 @@ tool_job::tool_job(std::shared_ptr<run_shared> run,
     call_(std::move(call)),
     staged_(std::move(staged)),
     follow_(stop, [this] { stop_.request_stop(); }),
-    context_(
-      run_->facts, owner_.name(), std::move(seen), call_.id, stop_.get_token()),
+    context_(run_->facts,
+             owner_.name(),
+             std::move(seen),
+             call_.id,
+             stop_.get_token(),
+             std::move(confirmation)),
     args_(call_.args.data()) {}
 
 void tool_job::start() {
@@ -114,6 +119,12 @@ task<> tool_job::perform() {
   // Nobody waits for what callbacks would make of it.
   if (where_ == phase::abandoned)
     co_return;
+  // It is called again when the user has answered.
+  if (outcome && context_.requested()) {
+    requested = context_.requested();
+    outcome = json();
+    co_return;
+  }
   try {
     if (!outcome)
       if (auto instead = recover(callbacks, outcome.error()))
@@ -154,6 +165,15 @@ task<json> tool_job::produce(const llm_options* callbacks) {
       errc::invalid_argument,
       fmt::format("the arguments do not fit: {}", fits.error().message()));
   const auto& options = which_.options();
+  if (options.require_confirmation.holds_for(args_)) {
+    if (!context_.confirmation()) {
+      context_.request_confirmation(
+        fmt::format("May '{}' be called?", which_.name()));
+      co_return json();
+    }
+    if (!context_.confirmation()->confirmed)
+      co_return json{{"error", "the user has rejected this call"}};
+  }
   if (options.run)
     co_return options.run(args_, context_);
   if (options.coroutine)

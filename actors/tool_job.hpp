@@ -30,6 +30,7 @@ public:
            agent owner,
            tool which,
            function_call call,
+           std::optional<tool_confirmation> confirmation,
            std::shared_ptr<staged_deltas> staged,
            state seen,
            const std::stop_token& stop);
@@ -68,6 +69,7 @@ public:
   result<json> outcome = error(errc::cancelled, "the tool did not start");
   delta recorded;
   event_actions actions;
+  std::optional<tool_confirmation> requested;
 
   bool finished = false; ///< The lane's to know.
 

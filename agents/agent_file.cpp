@@ -440,22 +440,41 @@ private:
     return tools;
   }
 
-  // A tool by name, or an agent: `{name: AgentTool, args: {agent: …}}`.
+  // A tool by name, or with args: `{name: AgentTool, args: {agent: …}}`,
+  // `{name: LongRunningFunctionTool, args: {func: NAME}}`.
   result<tool> read_tool(const fs::path& file,
                          const yaml_node& item,
                          const model_ptr& model) {
+    const field_reader fields(file, item);
+    auto asks = item.kind == yaml_node::form::map
+                  ? fields.flag("require_confirmation")
+                  : false;
+    if (!asks)
+      return asks.error();
     const auto* args = item.find("args");
-    if (args != nullptr)
-      return read_agent_tool(file, item, *args->value, model);
-    auto name = read_item_name(file, item, "tool");
+    auto made = args != nullptr ? read_made_tool(fields, *args->value, model)
+                                : read_known_tool(file, item);
+    if (!made || !*asks)
+      return made;
+    auto options = made->options();
+    options.require_confirmation = true;
+    return tool(std::move(options));
+  }
+
+  result<tool> read_known_tool(const fs::path& file, const yaml_node& item) {
+    auto name = read_item_name(file, item, "tool", "require_confirmation");
     if (!name)
       return name.error();
-    const auto known = options_.tools.find(*name);
+    return find_tool({&file, item.line}, *name);
+  }
+
+  result<tool> find_tool(const file_place& at, std::string_view name) const {
+    const auto known = options_.tools.find(name);
     if (known == options_.tools.end())
       return fail_at(
-        {&file, item.line},
+        at,
         fmt::format("unknown tool '{}'; known tools: {}",
-                    *name,
+                    name,
                     options_.tools.empty()
                       ? "none"
                       : list_names(options_.tools,
@@ -463,19 +482,52 @@ private:
     return known->second;
   }
 
-  result<tool> read_agent_tool(const fs::path& file,
-                               const yaml_node& item,
-                               const yaml_node& args,
-                               const model_ptr& model) {
-    const field_reader outer(file, item);
+  result<tool> read_made_tool(const field_reader& outer,
+                              const yaml_node& args,
+                              const model_ptr& model) {
+    for (const auto& [field, line, column, unused] : outer.node().fields)
+      if (field != "name" && field != "args" && field != "require_confirmation")
+        return fail_at({&outer.file(), line},
+                       fmt::format("unknown field '{}'; a tool has name, args "
+                                   "and require_confirmation",
+                                   field));
     auto name = outer.text("name");
     if (!name)
       return name.error();
-    if (*name != "AgentTool")
-      return fail_at(outer.at("args"),
-                     "only AgentTool has args; a tool of the program is named "
-                     "alone");
-    const field_reader fields(file, args);
+    const field_reader fields(outer.file(), args);
+    if (*name == "AgentTool")
+      return read_agent_tool(fields, model);
+    if (*name == "LongRunningFunctionTool")
+      return read_long_running_tool(fields);
+    return fail_at(outer.at("args"),
+                   "only AgentTool and LongRunningFunctionTool have args; a "
+                   "tool of the program is named alone");
+  }
+
+  result<tool> read_long_running_tool(const field_reader& fields) {
+    const auto& args = fields.node();
+    const auto* name
+      = args.kind == yaml_node::form::map && args.fields.size() == 1
+          ? fields.find("func")
+          : nullptr;
+    if (name == nullptr || name->kind != yaml_node::form::scalar)
+      return fail_at(fields.at(), "expected {func: NAME OF A TOOL}");
+    auto known = find_tool(fields.at("func"), name->text);
+    if (!known)
+      return known;
+    auto options = known->options();
+    options.long_running = true;
+    try {
+      return tool(std::move(options));
+    } catch (const error& failure) {
+      return fail_at(fields.at("func"), failure.message());
+    }
+  }
+
+  result<tool> read_agent_tool(const field_reader& fields,
+                               const model_ptr& model) {
+    const auto& file = fields.file();
+    const auto& args = fields.node();
     if (args.kind != yaml_node::form::map || fields.find("agent") == nullptr)
       return fail_at(fields.at(),
                      "expected {agent: {config_path: …} or an agent}");
@@ -499,7 +551,8 @@ private:
 
   static result<std::string> read_item_name(const fs::path& file,
                                             const yaml_node& item,
-                                            std::string_view what) {
+                                            std::string_view what,
+                                            std::string_view besides = {}) {
     if (item.kind == yaml_node::form::scalar)
       return item.text;
     const auto* name = item.find("name");
@@ -507,10 +560,13 @@ private:
       return fail_at({&file, item.line},
                      fmt::format("expected a {}'s name or {{name: …}}", what));
     for (const auto& [field, line, column, unused] : item.fields)
-      if (field != "name")
-        return fail_at(
-          {&file, line},
-          fmt::format("unknown field '{}'; a {} has name", field, what));
+      if (field != "name" && field != besides)
+        return fail_at({&file, line},
+                       fmt::format("unknown field '{}'; a {} has name{}{}",
+                                   field,
+                                   what,
+                                   besides.empty() ? "" : " and ",
+                                   besides));
     return name->value->text;
   }
 

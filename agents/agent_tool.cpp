@@ -30,6 +30,7 @@ tool agent_tool(agent which, agent_tool_options options) {
   made.timeout = options.timeout;
   made.on_failure = options.on_failure;
   made.skip_summarization = options.skip_summarization;
+  made.require_confirmation = options.require_confirmation;
   made.as_agent = std::make_shared<const agent>(std::move(which));
   return tool(std::move(made));
 }

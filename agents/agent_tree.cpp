@@ -1,5 +1,7 @@
 #include "troupe/agents/agent_tree.hpp"
 
+#include "troupe/agents/resumption.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,10 +57,8 @@ std::string_view asker(const event_slice& events) {
     const auto* answer = element.response();
     if (answer == nullptr)
       continue;
-    for (auto index = events.size() - 1; index > 0; --index)
-      for (const auto& said : events[index - 1]->content.parts)
-        if (said.call() != nullptr && said.call()->id == answer->id)
-          return events[index - 1]->author;
+    if (const auto found = find_call(events, answer->id))
+      return found->said->author;
   }
   return {};
 }

@@ -1,17 +1,22 @@
 #include "troupe/agents/llm_turn.hpp"
 
 #include "troupe/agents/agent_tree.hpp"
+#include "troupe/agents/open_turn.hpp"
+#include "troupe/agents/resumption.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace troupe {
 
 namespace {
 
+using nlohmann::literals::operator""_json_pointer;
 using shared_content = std::shared_ptr<const content>;
 
 shared_content part_of(const event_ptr& said) {
@@ -29,11 +34,19 @@ bool has_responses(const content& said) {
   });
 }
 
+// The calls of the runtime itself, and the answers to them: no model made them.
+bool is_question(const part& element) {
+  return (element.call() != nullptr
+          && element.call()->name == confirmation_name)
+         || (element.response() != nullptr
+             && element.response()->name == confirmation_name);
+}
+
 // What another agent did, told as user text.
 shared_content retold(const event& said) {
   content told("user", {part("For context:")});
   for (const auto& element : said.content.parts) {
-    if (element.thought)
+    if (element.thought || is_question(element))
       continue;
     if (const auto* words = element.text())
       told.parts.emplace_back(
@@ -72,37 +85,146 @@ bool is_transfer(const event& said) {
   });
 }
 
+// Whether the user only answers calls: the turn in which they were made goes
+// on.
+bool only_answers(const event& said) {
+  return said.author == "user"
+         && std::ranges::all_of(said.content.parts, [](const part& element) {
+              return element.response() != nullptr;
+            });
+}
+
 // The index at which the current turn starts: the latest event of the user or
 // of another agent.
 std::size_t turn_start(const event_slice& events,
                        std::string_view agent_name,
                        std::string_view branch) {
   for (auto index = events.size(); index > 0; --index)
-    if (const auto& said = *events[index - 1]; is_visible(said, branch)
-                                               && said.author != agent_name
-                                               && !is_transfer(said))
+    if (const auto& said = *events[index - 1];
+        is_visible(said, branch) && said.author != agent_name
+        && !is_transfer(said) && !only_answers(said))
       return index - 1;
   return 0;
 }
 
-// What a call left open comes to, because its run was cancelled or killed: a
-// model refuses a history with a call that nobody has answered.
-part closing(const function_call& open) {
-  json answer{{"error", "the run ended before the tool had answered"}};
-  return part(function_response{open.id, open.name, std::move(answer)});
+// The same without those.
+shared_content without_questions(const event_ptr& said) {
+  if (std::ranges::none_of(said->content.parts, is_question))
+    return part_of(said);
+  auto rest = said->content;
+  std::erase_if(rest.parts, is_question);
+  return rest.parts.empty() ? nullptr
+                            : std::make_shared<const content>(std::move(rest));
 }
 
-// Moves each response behind the content that holds its call. Responses that
-// answer nothing visible are left out, for the same reason.
-std::vector<shared_content> pair_up(std::vector<shared_content> contents) {
-  const bool is_plain = std::ranges::none_of(contents, [](const auto& said) {
-    return has_responses(*said) || has_calls(*said);
-  });
-  if (is_plain)
-    return contents;
-  std::vector<shared_content> paired;
-  for (std::size_t index = 0; index < contents.size(); ++index) {
-    const auto& said = contents[index];
+// Reads a history from the oldest event on.
+class history_reader {
+public:
+  explicit history_reader(std::string_view agent_name)
+    : agent_name_(agent_name) {}
+
+  void read(const event_ptr& said) {
+    if (said->author == agent_name_) {
+      note_waits(*said);
+      add(without_questions(said));
+    } else if (said->author == "user") {
+      read_user(said);
+    } else {
+      for (const auto& element : said->content.parts)
+        if (element.call() != nullptr)
+          foreign_.insert(element.call()->id);
+      add(retold(*said));
+    }
+  }
+
+  std::vector<shared_content> take() { return pair_up(); }
+
+private:
+  void add(shared_content said) {
+    if (said)
+      contents_.push_back(std::move(said));
+  }
+
+  void note_waits(const event& said) {
+    for (const auto& id : said.long_running_tool_ids)
+      awaited_.insert(id);
+    for (const auto& element : said.content.parts)
+      if (const auto* call = element.call();
+          call != nullptr && call->name == confirmation_name)
+        awaited_.insert(call->args->value(
+          "/originalFunctionCall/id"_json_pointer, std::string()));
+  }
+
+  // What the user answers to the calls of other agents is told like those.
+  void read_user(const event_ptr& said) {
+    const auto is_foreign = [this](const part& element) {
+      return element.response() != nullptr
+             && foreign_.contains(element.response()->id);
+    };
+    if (foreign_.empty()
+        || std::ranges::none_of(said->content.parts, is_foreign))
+      return add(without_questions(said));
+    event own(*said);
+    event others(*said);
+    std::erase_if(own.content.parts, is_foreign);
+    std::erase_if(others.content.parts, [&](const part& element) {
+      return !is_foreign(element) || is_question(element);
+    });
+    add(retold(others));
+    if (!own.content.parts.empty())
+      add(without_questions(std::make_shared<const event>(std::move(own))));
+  }
+
+  // What a call without a response comes to: a model refuses a history with a
+  // call that nobody has answered.
+  part closing(const function_call& open) const {
+    auto answer = json::object();
+    if (awaited_.contains(open.id))
+      answer["status"] = "waiting for an answer from outside";
+    else
+      answer["error"] = "the run ended before the tool had answered";
+    return part(function_response{open.id, open.name, std::move(answer)});
+  }
+
+  // The calls that the newest content answers, if that is what it does.
+  std::size_t newest_answered() const {
+    const auto& newest = *contents_.back();
+    for (auto index = contents_.size() - 1; index > 0; --index)
+      for (const auto& element : contents_[index - 1]->parts)
+        if (const auto* call = element.call())
+          for (const auto& answer : newest.parts)
+            if (answer.response() != nullptr
+                && answer.response()->id == call->id)
+              return index - 1;
+    return contents_.size();
+  }
+
+  // Puts the newest responses right behind the calls that they answer; those
+  // that answer nothing visible are left out. Calls whose answer is the newest
+  // thing of all stand at the end with it, so that the model goes on from
+  // there.
+  std::vector<shared_content> pair_up() {
+    if (std::ranges::none_of(contents_, [](const auto& said) {
+          return has_responses(*said) || has_calls(*said);
+        }))
+      return std::move(contents_);
+    for (const auto& said : contents_)
+      for (const auto& element : said->parts)
+        if (const auto* answer = element.response())
+          answers_[answer->id] = &element;
+    const auto last
+      = has_responses(*contents_.back()) ? newest_answered() : contents_.size();
+    std::vector<shared_content> paired;
+    for (std::size_t index = 0; index < contents_.size(); ++index)
+      if (index != last)
+        pair(contents_[index], paired);
+    if (last < contents_.size())
+      pair(contents_[last], paired);
+    return paired;
+  }
+
+  void pair(const shared_content& said,
+            std::vector<shared_content>& paired) const {
     if (has_responses(*said)) {
       // What was said beside a response stays where it was said.
       content words(said->role, {});
@@ -112,31 +234,27 @@ std::vector<shared_content> pair_up(std::vector<shared_content> contents) {
         });
       if (!words.parts.empty())
         paired.push_back(std::make_shared<const content>(std::move(words)));
-      continue;
+      return;
     }
     paired.push_back(said);
     if (!has_calls(*said))
-      continue;
+      return;
     content answers("user", {});
-    for (const auto& element : said->parts) {
-      const auto* call = element.call();
-      if (call == nullptr)
-        continue;
-      const part* answer = nullptr;
-      for (auto later = index + 1; answer == nullptr && later < contents.size();
-           ++later)
-        for (const auto& candidate : contents[later]->parts)
-          if (candidate.response() != nullptr
-              && candidate.response()->id == call->id) {
-            answer = &candidate;
-            break;
-          }
-      answers.parts.push_back(answer != nullptr ? *answer : closing(*call));
-    }
+    for (const auto& element : said->parts)
+      if (const auto* call = element.call()) {
+        const auto found = answers_.find(call->id);
+        answers.parts.push_back(found != answers_.end() ? *found->second
+                                                        : closing(*call));
+      }
     paired.push_back(std::make_shared<const content>(std::move(answers)));
   }
-  return paired;
-}
+
+  const std::string_view agent_name_;
+  std::vector<shared_content> contents_;
+  std::unordered_set<std::string> foreign_; // Calls of other agents.
+  std::unordered_set<std::string> awaited_; // Calls that wait by their nature.
+  std::unordered_map<std::string_view, const part*> answers_; // In contents_.
+};
 
 json as_response(const result<json>& outcome) {
   if (!outcome)
@@ -191,20 +309,14 @@ visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
                  include_contents which) {
-  std::vector<shared_content> contents;
+  history_reader reader(agent_name);
   auto index = which == include_contents::none
                  ? turn_start(events, agent_name, branch)
                  : 0;
-  for (; index < events.size(); ++index) {
-    const auto& said = events[index];
-    if (!is_visible(*said, branch))
-      continue;
-    if (said->author == agent_name || said->author == "user")
-      contents.push_back(part_of(said));
-    else if (auto told = retold(*said))
-      contents.push_back(std::move(told));
-  }
-  return pair_up(std::move(contents));
+  for (; index < events.size(); ++index)
+    if (const auto& said = events[index]; is_visible(*said, branch))
+      reader.read(said);
+  return reader.take();
 }
 
 result<std::string> resolve_instruction(const instruction& source,
@@ -297,8 +409,9 @@ event make_tool_event(std::vector<tool_call> answered) {
   event said;
   said.content.role = "user";
   for (auto& done : answered) {
-    said.content.parts.emplace_back(function_response{
-      done.call.id, done.call.name, as_response(done.outcome)});
+    if (!is_pending(done))
+      said.content.parts.emplace_back(function_response{
+        done.call.id, done.call.name, as_response(done.outcome)});
     said.actions.state_delta.merge(done.recorded);
     said.actions.state_delta.merge(done.actions.state_delta);
     said.actions.escalate = said.actions.escalate || done.actions.escalate;

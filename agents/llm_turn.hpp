@@ -14,8 +14,9 @@ namespace troupe {
 ///
 /// Events of the branch itself and of its ancestors are visible, by segments;
 /// what other agents said becomes user text that names them; their thoughts are
-/// left out. Function responses stand right behind their calls. Follows ADK's
-/// contents rules.
+/// left out. Function responses, the newest of each call, stand right behind
+/// their calls; a call without one gets one that says why, so that no history
+/// is unfit for a model. Follows ADK's contents rules.
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
@@ -46,7 +47,8 @@ result<event> make_response_event(const llm_options& options,
                                   environment& environment);
 
 /// The one event that answers the calls of a turn, in call order, with their
-/// deltas and actions merged in that order.
+/// deltas and actions merged in that order. Those that are pending have no
+/// response in it.
 event make_tool_event(std::vector<tool_call> answered);
 
 /// Whether `branch` shows to an agent on `viewer`: equal, an ancestor of it by

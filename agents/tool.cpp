@@ -29,6 +29,8 @@ void check_options(const tool_options& options) {
     refuse("is more than one of a function, a coroutine and an agent");
   if (options.timeout && options.timeout->count() <= 0)
     refuse("has no time: its timeout is not above 0");
+  if (options.long_running && options.as_agent)
+    refuse("is an agent, which cannot be long-running");
   if (options.calls_max == std::size_t{0})
     refuse("could never be called: its calls_max is 0");
 }

@@ -18,6 +18,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace troupe {
 
@@ -43,6 +45,28 @@ enum class tool_failure : std::uint8_t {
   end_run,    ///< The agent ends with the error.
 };
 
+/// Whether the user has to allow a call: always, never, or as a function of its
+/// arguments says, which must not block.
+class confirmation_rule {
+public:
+  using predicate = std::function<bool(const json& args)>;
+
+  confirmation_rule(bool always = false)
+    : needed_(always ? [](const json&) { return true; } : predicate()) {}
+
+  template <class Predicate>
+
+  requires std::is_invocable_r_v<bool, Predicate&, const json&>
+  confirmation_rule(Predicate needed) : needed_(std::move(needed)) {}
+
+  bool holds_for(const json& args) const { return needed_ && needed_(args); }
+
+  bool can_hold() const noexcept { return static_cast<bool>(needed_); }
+
+private:
+  predicate needed_;
+};
+
 struct tool_options {
   /// An identifier; how the model names the tool.
   std::string name = {};
@@ -61,6 +85,14 @@ struct tool_options {
   /// many as there are.
   std::optional<std::size_t> calls_max = {};
   tool_failure on_failure = tool_failure::tell_model;
+  /// The function only starts the work, and gives null: the run then ends, and
+  /// goes on in the run whose message brings the `function_response` with the
+  /// id of the call. Anything else that it gives is an ordinary result.
+  bool long_running = false;
+  /// Before a call that needs it, the run ends with a question to the user, and
+  /// goes on in the run whose message brings the answer (see
+  /// docs/agents.md). A call that the user rejects never reaches the tool.
+  confirmation_rule require_confirmation = {};
   /// The result is the answer: the model is not asked again.
   bool skip_summarization = false;
 };

@@ -108,10 +108,35 @@ invocation_context::call(std::vector<tool_call> calls) {
   co_return std::move(answered.calls);
 }
 
+void invocation_context::resume(const json& checkpoint) {
+  replay_ = &checkpoint;
+  escalated_ = checkpoint.value("escalated", false);
+}
+
 task<> invocation_context::run(const agent& other) {
-  const bool escalated = co_await lane_.run(*this, other);
-  escalated_ = escalated_ || escalated;
+  if (checkpoint_)
+    throw agent_paused(*checkpoint_);
+  const auto before
+    = replay_ != nullptr ? replay_->value("finished", std::uint64_t{0}) : 0;
+  if (finished_ < before) {
+    ++finished_;
+    co_return;
+  }
+  const json* from = nullptr;
+  if (replay_ != nullptr && finished_ == before && replay_->contains("at"))
+    from = &replay_->at("at");
+  auto end = co_await lane_.run(*this, other, from);
   renew();
+  escalated_ = escalated_ || end.escalated;
+  if (end.checkpoint) {
+    checkpoint_ = json::object();
+    checkpoint_->emplace("agent", agent_name_);
+    checkpoint_->emplace("finished", finished_);
+    checkpoint_->emplace("escalated", escalated_);
+    checkpoint_->emplace("at", std::move(*end.checkpoint));
+    throw agent_paused(*checkpoint_);
+  }
+  ++finished_;
 }
 
 task<> invocation_context::sleep(std::chrono::nanoseconds duration) {
@@ -133,11 +158,7 @@ bool invocation_context::has_leftovers() const noexcept {
 }
 
 task<> invocation_context::emit_leftovers() {
-  const auto& left = actions();
-  const bool acts = left.escalate || left.skip_summarization
-                    || !left.transfer_to_agent.empty()
-                    || !left.artifact_delta.empty() || !left.extra.is_null()
-                    || !left.state_delta.empty();
+  const bool acts = has_effect(actions());
   if (!acts && !has_leftovers())
     co_return;
   const bool temp_only

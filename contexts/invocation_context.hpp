@@ -9,6 +9,8 @@
 #include "troupe/contexts/callback_context.hpp"
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -82,7 +84,16 @@ public:
 
   /// Runs another agent below this one, in the same invocation. Throws
   /// `errc::circular_agent_call` if it is already running above.
+  ///
+  /// If that has to wait for an answer from outside, the body of this one is
+  /// taken down (see `agent_paused`), and begins anew in the run that brings
+  /// the answer: agents that had ended before are not run again there, the one
+  /// that waited goes on, and this returns when it has ended.
   task<> run(const agent& other);
+
+  /// Whether this agent has waited for an answer from outside, and goes on.
+  /// What it emitted before is in `events()`; `temp:` is empty.
+  bool is_resumed() const noexcept { return replay_ != nullptr; }
 
   /// Lets time pass without holding a thread.
   task<> sleep(std::chrono::nanoseconds duration);
@@ -108,6 +119,17 @@ public:
 
   lane_host& lane() const noexcept { return lane_; }
 
+  // -- for what runs agents --------------------------------------------------
+
+  /// Goes on from a checkpoint, which outlives the context.
+  void resume(const json& checkpoint);
+
+  /// That checkpoint, or null.
+  const json* resumed_from() const noexcept { return replay_; }
+
+  /// Where an agent below has to wait, if one does.
+  const std::optional<json>& checkpoint() const noexcept { return checkpoint_; }
+
 private:
   // The actor that runs this; it outlives every context of its run.
   lane_host& lane_;
@@ -116,6 +138,11 @@ private:
   const invocation_context* caller_;
   event_slice events_;
   bool escalated_ = false;
+
+  // Agents that have ended below this one, in this run and before.
+  std::uint64_t finished_ = 0;
+  const json* replay_ = nullptr;
+  std::optional<json> checkpoint_;
 };
 
 } // namespace troupe

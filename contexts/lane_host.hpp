@@ -7,7 +7,9 @@
 
 #pragma once
 
+#include "troupe/contexts/checkpoint.hpp"
 #include "troupe/contexts/task.hpp"
+#include "troupe/contexts/tool_confirmation.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/key.hpp"
@@ -16,6 +18,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -66,7 +69,11 @@ struct model_call {
 struct tool_call {
   const tool* which = nullptr;
   function_call call;
+  /// What the user has answered about it.
+  std::optional<tool_confirmation> confirmation;
   result<json> outcome = json();
+  /// The tool wants the user asked first, and has not run.
+  std::optional<tool_confirmation> requested;
   /// What the tool recorded; empty if it failed.
   delta recorded;
   event_actions actions;
@@ -114,9 +121,11 @@ public:
   virtual void sleep(sleep_request& request) = 0;
   virtual void refresh(refresh_request& request) = 0;
 
-  /// The body of `which`, run below `caller` on this lane; says whether an
-  /// event of it escalated.
-  virtual task<bool> run(invocation_context& caller, const agent& which) = 0;
+  /// The body of `which`, run below `caller` on this lane, from its beginning
+  /// or from a checkpoint, which outlives it.
+  virtual task<agent_end>
+  run(invocation_context& caller, const agent& which, const json* checkpoint)
+    = 0;
 };
 
 } // namespace troupe

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "troupe/contexts/callback_context.hpp"
+#include "troupe/contexts/tool_confirmation.hpp"
 
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -17,10 +19,12 @@ public:
                std::string agent_name,
                troupe::state state,
                std::string function_call_id,
-               std::stop_token stop)
+               std::stop_token stop,
+               std::optional<tool_confirmation> confirmation = {})
     : callback_context(facts, std::move(agent_name), std::move(state)),
       function_call_id_(std::move(function_call_id)),
-      stop_(std::move(stop)) {}
+      stop_(std::move(stop)),
+      confirmation_(std::move(confirmation)) {}
 
   const std::string& function_call_id() const noexcept {
     return function_call_id_;
@@ -30,9 +34,31 @@ public:
   /// then.
   const std::stop_token& stop() const noexcept { return stop_; }
 
+  /// What the user has answered to `request_confirmation`, or to the question
+  /// that the tool's options have asked; nothing before.
+  const std::optional<tool_confirmation>& confirmation() const noexcept {
+    return confirmation_;
+  }
+
+  /// Has the user asked whether to go on. The call then comes to nothing: what
+  /// the tool returns and has recorded is discarded, the run ends, and the tool
+  /// is called again, with `confirmation()`, in the run that brings the answer.
+  void request_confirmation(std::string hint, json payload = nullptr) {
+    auto& asked = requested_.emplace();
+    asked.hint = std::move(hint);
+    asked.payload = std::move(payload);
+  }
+
+  /// What was asked in this call, if anything.
+  const std::optional<tool_confirmation>& requested() const noexcept {
+    return requested_;
+  }
+
 private:
   std::string function_call_id_;
   std::stop_token stop_;
+  std::optional<tool_confirmation> confirmation_;
+  std::optional<tool_confirmation> requested_;
 };
 
 } // namespace troupe

@@ -46,6 +46,14 @@ std::string_view to_string(errc code) noexcept {
   return "internal";
 }
 
+errc errc_of(std::string_view name) noexcept {
+  const auto last = static_cast<int>(errc::internal);
+  for (int number = 0; number < last; ++number)
+    if (const auto code = static_cast<errc>(number); to_string(code) == name)
+      return code;
+  return errc::internal;
+}
+
 std::string to_string(const error& failure) {
   return std::string(to_string(failure.code())) + ": " + failure.message();
 }

@@ -48,6 +48,9 @@ enum class errc : std::uint8_t {
 /// The code's stable name, as it appears in messages: `"not_found"`.
 std::string_view to_string(errc code) noexcept;
 
+/// The code of that name, or `errc::internal` if there is none.
+errc errc_of(std::string_view name) noexcept;
+
 /// A failure: its code and what was being attempted, with names. Thrown as it
 /// is where there is no `result` to return.
 class error : public std::exception {

@@ -250,6 +250,13 @@ std::string event::field(std::string_view name) const {
                                                      : std::string();
 }
 
+bool has_effect(const event_actions& actions) noexcept {
+  return actions.escalate || actions.skip_summarization
+         || !actions.transfer_to_agent.empty()
+         || !actions.artifact_delta.empty() || !actions.extra.is_null()
+         || !actions.state_delta.empty();
+}
+
 bool is_final(const event& said) {
   if (said.actions.skip_summarization || !said.long_running_tool_ids.empty())
     return true;

@@ -46,6 +46,9 @@ struct event_actions {
   friend bool operator==(const event_actions&, const event_actions&) = default;
 };
 
+/// Whether they do anything at all.
+bool has_effect(const event_actions& actions) noexcept;
+
 struct event {
   event() = default;
 

@@ -3,6 +3,7 @@
 
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/function_tool.hpp"
+#include "troupe/agents/resumption.hpp"
 #include "troupe/models/scripted_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 
@@ -70,6 +71,31 @@ troupe::tool make_forecast() {
       return query.city + ": sun for " + std::to_string(query.days.value_or(1))
              + " days";
     });
+}
+
+struct refund_request {
+  int euros = 0;
+
+  static constexpr auto parameters
+    = std::tuple(troupe::parameter("euros", &refund_request::euros));
+};
+
+troupe::tool make_refund() {
+  return troupe::function_tool(
+    {.name = "refund",
+     .description = "Pays money back.",
+     .require_confirmation
+     = [](const troupe::json& args) { return args.value("euros", 0) > 50; }},
+    [](const refund_request& wanted) {
+      return std::to_string(wanted.euros) + " euros are on their way";
+    });
+}
+
+troupe::content allow(const std::string& call_id) {
+  return {"user",
+          {troupe::function_response{call_id,
+                                     std::string(troupe::confirmation_name),
+                                     troupe::json{{"confirmed", true}}}}};
 }
 
 troupe::agent make_guarded(const troupe::model_ptr& model) {
@@ -160,6 +186,24 @@ public:
     check(heard == said, said.front());
   }
 
+  // The same of an agent whose question the user answers.
+  void expect_allowed(const troupe::agent& which, const std::string& said) {
+    const auto key = runtime_.sessions()
+                       .create({.app = "tour", .user = "ann"})
+                       .value()
+                       .key();
+    auto asking = runtime_.run(which, key, "Go!");
+    asking.wait().value();
+    const auto open = asking.waits_for();
+    check(open.size() == 1, "one open question");
+    std::string last;
+    for (const auto& event : runtime_.run(which, key, allow(open[0])))
+      if (!event.text().empty())
+        last = event.text();
+    std::cout << which.name() << ": " << last << '\n';
+    check(last == said, said);
+  }
+
   void expect_state(const std::string& key, const troupe::json& value) const {
     check(state_.value(key, troupe::json()) == value, key);
   }
@@ -209,6 +253,14 @@ int main() {
                    .tools = {make_forecast()}});
   on.expect(weather, {"weather: It will be fine."});
   on.expect_state("app:forecasts", 1);
+
+  on.expect_allowed(troupe::llm({.name = "clerk",
+                                 .model = model_saying(
+                                   {{"clerk",
+                                     {calling("refund", {{"euros", 80}}),
+                                      {.text = "They are on their way."}}}}),
+                                 .tools = {make_refund()}}),
+                    "They are on their way.");
 
   on.expect(make_guarded(model_saying({{"guarded", {{.text = "Sure."}}}})),
             {"guarded: I cannot tell."},

@@ -57,6 +57,10 @@ void run::wait(completion<void> done) {
   control_->wait(std::move(done));
 }
 
+std::vector<std::string> run::waits_for() const {
+  return control_->waits_for();
+}
+
 void run::cancel() {
   control_->cancel({errc::cancelled, "the run was cancelled"});
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -52,6 +53,12 @@ public:
     auto start = [this](completion<void> done) { wait(std::move(done)); };
     return pending<void, decltype(start)>(std::move(start));
   }
+
+  /// The ids of the calls that the run has left to answer: of long-running
+  /// tools, and of questions to the user. A later run on the session, whose
+  /// message holds a `function_response` to each, goes on where this one has
+  /// paused. Empty before the end, and when nothing is open.
+  std::vector<std::string> waits_for() const;
 
   /// Asks the run to end with `errc::cancelled`. Returns at once; may be called
   /// at any time, also from a signal handler's thread. What was committed

@@ -54,12 +54,22 @@ const refused all_refused[] = {
    ":3: 'before_tool_callbacks' must be a list"},
   {"after_agent_callbacks: [{name: greet, x: 1}]\n", "a callback has name"},
   {"lanes_max: 2\n", ":3: this class has no field 'lanes_max'; LlmAgent has"},
-  {"tools: [{name: count, args: {}}]\n", "only AgentTool has args"},
+  {"tools: [{name: count, args: {}}]\n",
+   "a tool of the program is named alone"},
   {"tools: [{name: AgentTool, args: {}}]\n", ":3: expected {agent:"},
   {"tools: [{name: AgentTool, args: {agent: {name: b}, x: 1}}]\n",
    "unknown field 'x'; AgentTool has"},
   {"tools: [{name: AgentTool, args: {agent: {nam: b}}}]\n",
    "unknown field 'nam'"},
+  {"tools: [{name: AgentTool, x: 1, args: {agent: {name: b}}}]\n",
+   "unknown field 'x'; a tool has"},
+  {"tools: [{name: count, require_confirmation: sure}]\n",
+   "'require_confirmation'"},
+  {"tools: [{name: count, long_running: true}]\n",
+   "a tool has name and require_confirmation"},
+  {"tools: [{name: LongRunningFunctionTool, args: {func: nobody}}]\n",
+   ":3: unknown tool 'nobody'"},
+  {"tools: [{name: LongRunningFunctionTool, args: {}}]\n", "expected {func:"},
 };
 
 const refused lanes_refused[] = {
@@ -181,6 +191,28 @@ BOOST_FIXTURE_TEST_CASE(a_tool_may_be_an_agent, folder) {
   const auto& inside = *tools[2].options().as_agent;
   BOOST_TEST(std::get<llm_options>(inside.kind()).model->name()
              == "scripted:replies.json");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_tool_may_run_long_or_need_confirmation, folder) {
+  const auto loaded = load(head + R"(tools:
+- name: LongRunningFunctionTool
+  args: {func: count}
+- name: AgentTool
+  require_confirmation: true
+  args: {agent: {name: helper}}
+)");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto& tools = std::get<llm_options>(loaded->kind()).tools;
+  BOOST_TEST_REQUIRE(tools.size() == 2U);
+  BOOST_TEST(tools[0].name() == "count");
+  BOOST_TEST(tools[0].options().long_running);
+  BOOST_TEST(tools[1].options().require_confirmation.holds_for(json()));
+  const auto careful
+    = load(head + "tools: [{name: count, require_confirmation: true}]\n");
+  BOOST_TEST(std::get<llm_options>(careful->kind())
+               .tools[0]
+               .options()
+               .require_confirmation.holds_for(json()));
 }
 
 BOOST_DATA_TEST_CASE_F(with_callbacks,

@@ -94,7 +94,7 @@ const std::vector<refusal> refusals{
    "'count' comes twice"},
   {"name: a\nmodel: scripted:replies.json\ntools:\n- name: count\n  args: 1\n",
    "root_agent.yaml:5: ",
-   "only AgentTool has args"},
+   "a tool of the program is named alone"},
   {"name: a\nmodel: scripted:replies.json\ntools: count\n",
    "root_agent.yaml:3: ",
    "'tools' must be a list, not a single value"},

@@ -270,10 +270,92 @@ BOOST_AUTO_TEST_CASE(responses_move_behind_their_call) {
   events.calls("writer", {"c1"});
   events.user("meanwhile");
   events.answers("writer", {"c1"}, 1);
+  events.says("writer", "done");
   BOOST_TEST(events.shown_to("writer")
              == "model: f(c1)\n"
                 "user: c1={\"result\":1}\n"
-                "user: meanwhile\n");
+                "user: meanwhile\n"
+                "model: done\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_call_whose_response_is_the_newest_stands_at_the_end) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.user("meanwhile");
+  events.says("writer", "I wait");
+  events.answers("user", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer")
+             == "user: meanwhile\n"
+                "model: I wait\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_newest_of_several_responses_counts) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.answers("writer", {"c1"}, 1);
+  events.says("writer", "it is under way");
+  events.answers("user", {"c1"}, 2);
+  events.says("writer", "done");
+  BOOST_TEST(events.shown_to("writer")
+             == "model: f(c1)\n"
+                "user: c1={\"result\":2}\n"
+                "model: it is under way\n"
+                "model: done\n");
+}
+
+BOOST_AUTO_TEST_CASE(questions_about_calls_are_not_for_models) {
+  history events;
+  events.user("hi");
+  events.calls("writer", {"c1"});
+  content question("model", {});
+  question.parts.emplace_back(function_call{
+    "q",
+    "adk_request_confirmation",
+    json{{"originalFunctionCall", {{"id", "c1"}, {"name", "f"}}}}});
+  events.add("writer", question);
+  BOOST_TEST(
+    events.shown_to("writer")
+    == "user: hi\n"
+       "model: f(c1)\n"
+       "user: c1={\"status\":\"waiting for an answer from outside\"}\n");
+  events.add(
+    "user",
+    content("user",
+            {part(function_response{
+              "q", "adk_request_confirmation", json{{"confirmed", true}}})}));
+  events.answers("writer", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer")
+             == "user: hi\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+  BOOST_TEST(events.shown_to("other").find("confirmation")
+             == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_to_a_call_does_not_begin_a_turn) {
+  history events;
+  events.user("before");
+  events.says("writer", "old");
+  events.user("now");
+  events.calls("writer", {"c1"});
+  events.answers("user", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::none)
+             == "user: now\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_the_user_answers_to_another_agent_is_told) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.answers("user", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("editor")
+             == "user: For context: [writer] called tool `f` with parameters: "
+                "{\"of\":\"c1\"}\n"
+                "user: For context: [user] tool `f` returned result: "
+                "{\"result\":1}\n");
 }
 
 BOOST_AUTO_TEST_CASE(responses_of_one_turn_are_one_content_in_call_order) {

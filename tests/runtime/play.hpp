@@ -165,7 +165,9 @@ public:
     return show(runtime.run(root, key, "go", std::move(options)));
   }
 
-  static std::string show(run started) {
+  static std::string show(run started) { return follow(started); }
+
+  static std::string follow(run& started) {
     std::string line;
     for (;;) {
       auto next = started.next();
