@@ -3,6 +3,8 @@
 #include "troupe/actors/callbacks.hpp"
 #include "troupe/actors/fan_out.hpp"
 #include "troupe/actors/llm_body.hpp"
+#include "troupe/actors/plugins.hpp"
+#include "troupe/actors/user_failure.hpp"
 #include "troupe/agents/llm_turn.hpp"
 
 #include <fmt/format.h>
@@ -318,7 +320,11 @@ task<std::optional<agent>>
 run_body(lane_actor& lane, invocation_context& context, const agent& which) {
   const auto& kind = which.kind();
   if (const auto* llm = std::get_if<llm_options>(&kind)) {
-    auto next = co_await run_llm(context, *llm, lane.root_agent(), lane.tree());
+    auto next = co_await run_llm(context,
+                                 *llm,
+                                 lane.root_agent(),
+                                 lane.tree(),
+                                 lane.shared_run()->shared->plugins);
     co_return next;
   }
   if (std::holds_alternative<sequential_options>(kind))
@@ -337,11 +343,14 @@ run_body(lane_actor& lane, invocation_context& context, const agent& which) {
 // Says what a callback says in the agent's place, or what it only wrote.
 // Whether one has answered.
 task<bool> call_back(invocation_context& context,
+                     const std::vector<plugin>& plugins,
+                     agent_callback plugin::*hook,
                      const agent& which,
                      const std::vector<agent_callback>& callbacks,
                      std::string_view place) {
-  auto answer = co_await first_answer(
-    callbacks, place, context, static_cast<callback_context&>(context));
+  callback_context& seen = context;
+  auto answer
+    = co_await first_answer(plugins, hook, callbacks, place, context, seen);
   if (!answer) {
     co_await context.emit_leftovers();
     co_return false;
@@ -391,20 +400,21 @@ struct one_end : agent_end {
   std::optional<agent> next;
 };
 
-task<one_end> run_one(lane_actor& lane,
-                      const invocation_context* caller,
-                      const agent& which,
-                      std::string branch,
-                      const json* checkpoint) {
-  check_stack(lane, caller, which);
-  const announcement announced(lane.shared_run()->options, which.name());
-  invocation_context context(
-    lane, which, which.name(), std::move(branch), caller);
+// The agent and the callbacks around it.
+task<one_end> run_around(lane_actor& lane,
+                         invocation_context& context,
+                         const agent& which,
+                         const json* checkpoint) {
+  const auto& plugins = lane.shared_run()->shared->plugins;
   if (checkpoint != nullptr) {
     context.resume(*checkpoint);
   } else {
-    const bool is_answered = co_await call_back(
-      context, which, which.before_agent(), "before_agent");
+    const bool is_answered = co_await call_back(context,
+                                                plugins,
+                                                &plugin::before_agent,
+                                                which,
+                                                which.before_agent(),
+                                                "before_agent");
     if (is_answered)
       co_return agent_end(context.has_escalated());
   }
@@ -421,8 +431,41 @@ task<one_end> run_one(lane_actor& lane,
   if (waits)
     co_return agent_end(context.has_escalated(), std::move(waits));
   co_await context.emit_leftovers();
-  co_await call_back(context, which, which.after_agent(), "after_agent");
+  co_await call_back(context,
+                     plugins,
+                     &plugin::after_agent,
+                     which,
+                     which.after_agent(),
+                     "after_agent");
   co_return one_end(agent_end(context.has_escalated()), std::move(next));
+}
+
+task<one_end> run_one(lane_actor& lane,
+                      const invocation_context* caller,
+                      const agent& which,
+                      std::string branch,
+                      const json* checkpoint) {
+  check_stack(lane, caller, which);
+  const announcement announced(lane.shared_run()->options, which.name());
+  invocation_context context(
+    lane, which, which.name(), std::move(branch), caller);
+  std::optional<one_end> end;
+  std::optional<error> failure;
+  try {
+    end = co_await run_around(lane, context, which, checkpoint);
+  } catch (...) {
+    failure = current_failure(errc::callback_failed,
+                              fmt::format("agent '{}'", which.name()));
+  }
+  if (!failure)
+    co_return std::move(*end);
+  if (failure->code() != errc::cancelled)
+    failure = tell_failure(lane.shared_run()->shared->plugins,
+                           &plugin::on_agent_error,
+                           "on_agent_error",
+                           context,
+                           std::move(*failure));
+  throw *failure;
 }
 
 // Whom a checkpoint is of: the agent itself, or one that it has handed over to;

@@ -1,5 +1,6 @@
 #include "troupe/actors/backend.hpp"
 
+#include "troupe/actors/plugins.hpp"
 #include "troupe/actors/scheduler.hpp"
 #include "troupe/actors/store_queue.hpp"
 #include "troupe/contexts/task.hpp"
@@ -87,6 +88,8 @@ result<void> session_backend::shut_down() {
     shared_->calls.wait_until_empty();
     shared_->senders.wait_until_empty();
     own_system_.reset();
+    if (auto ended = actors::close_all(shared_->plugins); !ended && closed_)
+      closed_ = ended;
   });
   return closed_;
 }

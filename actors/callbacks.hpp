@@ -1,42 +1,69 @@
-// Calling the user's callbacks: in order, until one answers.
+// Calling the user's callbacks: those of plugins, then those of the agent, in
+// order, until one answers.
 
 #pragma once
 
 #include "troupe/actors/user_failure.hpp"
-#include "troupe/agents/callback.hpp"
+#include "troupe/agents/plugin.hpp"
 
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 namespace troupe::actors {
 
-/// The first answer of `callbacks`, if any. Throws what they throw, as an error
-/// that names `place` (`"before_model"`) and the agent.
+/// What one callback answers, if anything. Throws what it throws, as an error
+/// that names `whose` it is.
 template <class Answer, class... Arguments>
 task<std::optional<Answer>>
-first_answer(const std::vector<callback<Answer, Arguments...>>& callbacks,
-             std::string_view place,
-             const callback_context& context,
-             std::type_identity_t<Arguments>... arguments) {
+answer_of(const callback<Answer, Arguments...>& called,
+          std::string whose,
+          std::type_identity_t<Arguments>... arguments) {
   std::optional<Answer> answer;
-  for (const auto& each : callbacks) {
-    try {
-      if (each.plain())
-        answer = each.plain()(arguments...);
-      else
-        answer = co_await each.suspending()(arguments...);
-    } catch (...) {
-      throw current_failure(errc::callback_failed,
-                            fmt::format("the {} callback of agent '{}'",
-                                        place,
-                                        context.agent_name()));
-    }
+  try {
+    if (called.plain())
+      answer = called.plain()(arguments...);
+    else
+      answer = co_await called.suspending()(arguments...);
+  } catch (...) {
+    throw current_failure(errc::callback_failed, whose);
+  }
+  co_return answer;
+}
+
+/// The first answer of the plugins at `hook` and then of `callbacks`, if any.
+/// Throws what they throw, as an error that names `place` (`"before_model"`)
+/// and the plugin or the agent.
+template <class Answer, class... Arguments>
+task<std::optional<Answer>> first_answer(
+  const std::vector<plugin>& plugins,
+  std::type_identity_t<callback<Answer, Arguments...> plugin::*> hook,
+  const std::vector<callback<Answer, Arguments...>>& callbacks,
+  std::string_view place,
+  const callback_context& context,
+  std::type_identity_t<Arguments>... arguments) {
+  std::optional<Answer> answer;
+  for (const auto& each : plugins) {
+    if (!(each.*hook))
+      continue;
+    answer = co_await answer_of(
+      each.*hook,
+      fmt::format("the {} callback of plugin '{}'", place, each.name),
+      arguments...);
     if (answer)
-      break;
+      co_return answer;
+  }
+  for (const auto& each : callbacks) {
+    answer = co_await answer_of(
+      each,
+      fmt::format("the {} callback of agent '{}'", place, context.agent_name()),
+      arguments...);
+    if (answer)
+      co_return answer;
   }
   co_return answer;
 }

@@ -1,28 +1,19 @@
 #include "troupe/actors/invocation_actor.hpp"
 
-#include "troupe/actors/agent_body.hpp"
 #include "troupe/actors/append_letter.hpp"
 #include "troupe/actors/nested_session.hpp"
 #include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/plugins.hpp"
+#include "troupe/actors/run_body.hpp"
 #include "troupe/actors/temp_space.hpp"
 #include "troupe/actors/tool_job.hpp"
 #include "troupe/agents/resumption.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace troupe::actors {
 
 namespace {
-
-using pause_await = detail::lane_await<emit_request, &lane_host::emit>;
-
-bool answers_calls(const content& message) {
-  return std::ranges::any_of(message.parts, [](const part& element) {
-    return element.response() != nullptr;
-  });
-}
 
 std::vector<std::string> tools_left_behind(const run_shared& run) {
   std::vector<std::string> names;
@@ -67,7 +58,7 @@ void invocation_actor::receive(letter_ptr received) {
     return receive(take_as<append>(std::move(received)));
   case letter_kind::emit: {
     const auto& sent = static_cast<actors::emit&>(*received);
-    return send(*sent.from, *sent.request);
+    return take(*sent.from, *sent.request);
   }
   case letter_kind::cancel:
     return receive(static_cast<struct cancel&>(*received));
@@ -97,32 +88,8 @@ void invocation_actor::leave_session() {
   as_inbox(run_->app).tell(std::move(leaving));
 }
 
-// A conversation that was handed over goes on where it was, and one that waits
-// for an answer from outside where it paused.
 task<agent_end> invocation_actor::body() {
-  const auto events = view().events;
-  const auto& root = root_agent();
-  const auto resumed = find_resumption(events, root.name());
-  const auto which
-    = tree() != nullptr && !resumed ? tree()->next_turn(events) : root;
-  const json* checkpoint = nullptr;
-  json last_turn;
-  if (resumed) {
-    checkpoint = &resumed->checkpoint;
-  } else if (answers_calls(run_->facts.user_content)
-             && std::holds_alternative<llm_options>(which.kind())) {
-    // No pause is on record: it looks for itself what its last turn left open.
-    last_turn["agent"] = which.name();
-    checkpoint = &last_turn;
-  }
-  auto end = co_await run_agent(*this, nullptr, which, {}, checkpoint);
-  if (end.checkpoint || resumed) {
-    emit_request request;
-    request.said = make_pause_event(root.name(), end.checkpoint, resumed);
-    const auto told = co_await pause_await(*this, std::move(request));
-    if (!told.outcome)
-      throw told.outcome.error();
-  }
+  auto end = co_await run_root(*this);
   if (end.checkpoint)
     run_->control->wait_for(waits_of(*end.checkpoint));
   co_return end;
@@ -151,7 +118,19 @@ void invocation_actor::end(result<void> outcome) {
 // ----------------------------------------------------------------
 
 void invocation_actor::emit(emit_request& request) {
-  send(*this, request);
+  take(*this, request);
+}
+
+// What comes in; plugins see it once, however long it then waits.
+void invocation_actor::take(lane_actor& from, emit_request& request) {
+  auto& said = request.said;
+  said.invocation_id = run_->facts.invocation_id;
+  if (!said.partial && !request.temp_only)
+    if (auto watched
+        = watch_event(run_->shared->plugins, run_->facts.session, said);
+        !watched)
+      return answer(from, request, watched.error());
+  send(from, request);
 }
 
 void invocation_actor::answer(lane_actor& from,
@@ -165,7 +144,6 @@ void invocation_actor::send(lane_actor& from, emit_request& request) {
   if (cancelled())
     return answer(from, request, *cancelled());
   auto& said = request.said;
-  said.invocation_id = run_->facts.invocation_id;
   if (said.partial) {
     said.actions.state_delta.drop(scope::temp);
     auto piece = std::make_shared<const event>(std::move(said));

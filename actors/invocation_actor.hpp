@@ -30,6 +30,7 @@ protected:
 private:
   void receive(std::unique_ptr<append> answered);
   void receive(struct cancel& wished);
+  void take(lane_actor& from, emit_request& request);
   void send(lane_actor& from, emit_request& request);
   void send_with_temp(lane_actor& from, emit_request& request);
   void wait_for_temp(lane_actor& from, emit_request& request);

@@ -94,14 +94,25 @@ model_request make_request(const invocation_context& context,
 // The model's answer, or that of a callback in its place.
 task<model_response> ask(invocation_context& context,
                          const llm_options& options,
+                         const std::vector<plugin>& plugins,
                          model_request request) {
   callback_context& seen = context;
-  auto answer = co_await first_answer(
-    options.before_model, "before_model", context, seen, request);
+  auto answer = co_await first_answer(plugins,
+                                      &plugin::before_model,
+                                      options.before_model,
+                                      "before_model",
+                                      context,
+                                      seen,
+                                      request);
   std::optional<error> failure;
   if (!answer) {
     // Those who handle its failure want to see it.
-    auto sent = options.on_model_error.empty() ? std::move(request) : request;
+    const bool is_wanted
+      = !options.on_model_error.empty()
+        || std::ranges::any_of(plugins, [](const plugin& each) {
+             return static_cast<bool>(each.on_model_error);
+           });
+    auto sent = is_wanted ? request : std::move(request);
     try {
       answer = co_await context.ask(options.model, std::move(sent));
     } catch (const error& thrown) {
@@ -113,14 +124,25 @@ task<model_response> ask(invocation_context& context,
       throw *failure;
     const auto& asked = request;
     const auto& why = *failure;
-    answer = co_await first_answer(
-      options.on_model_error, "on_model_error", context, seen, asked, why);
+    answer = co_await first_answer(plugins,
+                                   &plugin::on_model_error,
+                                   options.on_model_error,
+                                   "on_model_error",
+                                   context,
+                                   seen,
+                                   asked,
+                                   why);
     if (!answer)
       throw *failure;
   }
   answer->partial = false;
-  auto instead = co_await first_answer(
-    options.after_model, "after_model", context, seen, *answer);
+  auto instead = co_await first_answer(plugins,
+                                       &plugin::after_model,
+                                       options.after_model,
+                                       "after_model",
+                                       context,
+                                       seen,
+                                       *answer);
   co_return instead ? std::move(*instead) : std::move(*answer);
 }
 
@@ -251,7 +273,8 @@ task<turn_end> finish_turn(invocation_context& context,
 task<std::optional<agent>> run_llm(invocation_context& context,
                                    const llm_options& options,
                                    const agent& root,
-                                   const agent_tree* tree) {
+                                   const agent_tree* tree,
+                                   const std::vector<plugin>& plugins) {
   const auto* desk = tree != nullptr ? tree->desk(options.name) : nullptr;
   auto tools = options.tools;
   if (desk != nullptr)
@@ -263,8 +286,11 @@ task<std::optional<agent>> run_llm(invocation_context& context,
   }
   for (;;) {
     context.renew();
-    auto response = co_await ask(
-      context, options, make_request(context, options, root, tools, desk));
+    auto response
+      = co_await ask(context,
+                     options,
+                     plugins,
+                     make_request(context, options, root, tools, desk));
     auto said = make_response_event(
       options, std::move(response), *context.lane().facts().environment);
     if (!said)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/agents/agent_tree.hpp"
+#include "troupe/agents/plugin.hpp"
 
 #include <optional>
 
@@ -15,6 +16,7 @@ namespace troupe::actors {
 task<std::optional<agent>> run_llm(invocation_context& context,
                                    const llm_options& options,
                                    const agent& root,
-                                   const agent_tree* tree);
+                                   const agent_tree* tree,
+                                   const std::vector<plugin>& plugins);
 
 } // namespace troupe::actors

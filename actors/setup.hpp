@@ -6,6 +6,7 @@
 #include "troupe/actors/directory.hpp"
 #include "troupe/actors/retirement.hpp"
 #include "troupe/actors/tool_pool.hpp"
+#include "troupe/agents/plugin.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/core/scope_state.hpp"
 
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -110,6 +112,8 @@ struct setup : std::enable_shared_from_this<setup> {
   caf::actor_system& system;
   const std::shared_ptr<troupe::environment> environment;
   const setup_options options;
+  /// Set before the first actor.
+  std::vector<plugin> plugins;
   /// Where state is kept; null when it is in memory alone. Set before the first
   /// actor, stopped after the last.
   std::unique_ptr<store_queue> store;

@@ -8,14 +8,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-const llm_options* callbacks_of(const agent& owner) {
-  return std::get_if<llm_options>(&owner.kind());
-}
-
-} // namespace
-
 class tool_job::agent_await {
 public:
   explicit agent_await(tool_job& job) : job_(job) {}
@@ -106,12 +98,27 @@ tool_job::phase tool_job::abandon() {
 // -- the tool and its callbacks
 // ------------------------------------------------
 
+// Of the plugins at `hook`, and of the agent's own list.
+template <class Hook, class... More>
+std::optional<json> tool_job::first_answer(Hook plugin::*hook,
+                                           std::vector<Hook> llm_options::*list,
+                                           const More&... more) {
+  for (const auto& each : run_->shared->plugins)
+    if (each.*hook)
+      if (auto answer = (each.*hook)(which_, args_, context_, more...))
+        return answer;
+  if (const auto* options = std::get_if<llm_options>(&owner_.kind()))
+    for (const auto& each : options->*list)
+      if (auto answer = each(which_, args_, context_, more...))
+        return answer;
+  return std::nullopt;
+}
+
 task<> tool_job::perform() {
   if (stop_.stop_requested())
     co_return;
-  const auto* callbacks = callbacks_of(owner_);
   try {
-    outcome = co_await produce(callbacks);
+    outcome = co_await produce();
   } catch (...) {
     outcome = current_failure(errc::tool_failed,
                               fmt::format("tool '{}' failed", call_.name));
@@ -127,14 +134,14 @@ task<> tool_job::perform() {
   }
   try {
     if (!outcome)
-      if (auto instead = recover(callbacks, outcome.error()))
+      if (auto instead = first_answer(&plugin::on_tool_error,
+                                      &llm_options::on_tool_error,
+                                      outcome.error()))
         outcome = std::move(*instead);
-    if (outcome && callbacks != nullptr)
-      for (const auto& each : callbacks->after_tool)
-        if (auto instead = each(which_, args_, context_, *outcome)) {
-          outcome = std::move(*instead);
-          break;
-        }
+    if (outcome)
+      if (auto instead = first_answer(
+            &plugin::after_tool, &llm_options::after_tool, *outcome))
+        outcome = std::move(*instead);
     if (outcome)
       if (auto fits = check_json(*outcome, "the result"); !fits)
         outcome = error(fits.error().code(),
@@ -155,11 +162,10 @@ task<> tool_job::perform() {
   staged_->add(recorded);
 }
 
-task<json> tool_job::produce(const llm_options* callbacks) {
-  if (callbacks != nullptr)
-    for (const auto& each : callbacks->before_tool)
-      if (auto instead = each(which_, args_, context_))
-        co_return std::move(*instead);
+task<json> tool_job::produce() {
+  if (auto instead
+      = first_answer(&plugin::before_tool, &llm_options::before_tool))
+    co_return std::move(*instead);
   if (auto fits = which_.check(args_); !fits)
     throw error(
       errc::invalid_argument,
@@ -190,15 +196,6 @@ void tool_job::agent_ended(result<json> said, delta changed) {
   // Callbacks may follow, which may block.
   run_->shared->tools.post(
     [self = shared_from_this()] { self->waiting_.resume(); });
-}
-
-std::optional<json> tool_job::recover(const llm_options* callbacks,
-                                      const error& failure) {
-  if (callbacks != nullptr)
-    for (const auto& each : callbacks->on_tool_error)
-      if (auto instead = each(which_, args_, context_, failure))
-        return instead;
-  return std::nullopt;
 }
 
 } // namespace troupe::actors

@@ -8,6 +8,7 @@
 
 #include "troupe/actors/run_shared.hpp"
 #include "troupe/agents/agent.hpp"
+#include "troupe/agents/plugin.hpp"
 #include "troupe/agents/tool.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/state.hpp"
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -78,9 +80,11 @@ private:
   void end();
   task<> perform();
   /// The result of the tool or of a callback in its place.
-  task<json> produce(const llm_options* callbacks);
-  std::optional<json> recover(const llm_options* callbacks,
-                              const error& failure);
+  task<json> produce();
+  template <class Hook, class... More>
+  std::optional<json> first_answer(Hook plugin::*hook,
+                                   std::vector<Hook> llm_options::*list,
+                                   const More&... more);
 
   const std::shared_ptr<run_shared> run_;
   const agent owner_;

@@ -30,6 +30,9 @@ public:
   using function = std::function<maybe(Arguments...)>;
   using coroutine = std::function<task<maybe>(Arguments...)>;
 
+  /// None.
+  callback() = default;
+
   template <class Callable>
 
   requires(
@@ -50,7 +53,9 @@ public:
       function_ = std::move(called);
   }
 
-  /// One of them is set.
+  explicit operator bool() const noexcept { return function_ || coroutine_; }
+
+  /// One of them is set, unless there is none.
   const function& plain() const noexcept { return function_; }
 
   const coroutine& suspending() const noexcept { return coroutine_; }

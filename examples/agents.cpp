@@ -160,10 +160,21 @@ troupe::agent make_improvements() {
                       {troupe::custom("improve", improve)});
 }
 
+troupe::plugin make_house_style() {
+  return {.name = "house_style",
+          .before_model
+          = [](troupe::callback_context&, troupe::model_request& request) {
+              request.system_instruction += " Use no exclamation marks.";
+            }};
+}
+
 // -- trying them -------------------------------------------------------------
 
 class trial {
 public:
+  explicit trial(troupe::runtime_options options = {})
+    : runtime_(troupe::runtime::open(std::move(options)).value()) {}
+
   // Runs an agent on a session of its own, and compares what was said, in any
   // order: lanes run at the same time.
   void expect(const troupe::agent& which,
@@ -216,7 +227,7 @@ private:
     std::exit(1);
   }
 
-  troupe::runtime runtime_ = troupe::runtime::open().value();
+  troupe::runtime runtime_;
   troupe::json state_;
 };
 
@@ -290,4 +301,10 @@ int main() {
   on.expect_state("translated", troupe::json::array({"Say owl."}));
   on.expect(make_improvements(),
             {"improve: round 1", "improve: round 2", "improve: round 3"});
+
+  trial styled({.plugins = {make_house_style()}});
+  styled.expect(
+    make_writer(model_saying({{"writer", {{.text = "${instruction}"}}}})),
+    {"writer: Write about owls for . Use no exclamation marks."},
+    {{"topic", "owls"}});
 }

@@ -4,6 +4,7 @@
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/failure.hpp"
 #include "troupe/actors/invocation_actor.hpp"
+#include "troupe/actors/plugins.hpp"
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
 #include "troupe/runtime/actors.hpp"
@@ -46,7 +47,9 @@ result<std::shared_ptr<store>> choose_store(const runtime_options& options) {
 }
 
 result<runtime> make_runtime(std::shared_ptr<detail::session_backend> backend,
+                             std::vector<plugin> plugins,
                              std::shared_ptr<store> kept) {
+  backend->shared().plugins = std::move(plugins);
   if (kept)
     backend->use_store(std::move(kept));
   return runtime(std::move(backend));
@@ -126,22 +129,28 @@ result<void> prepare(actors::run_shared& started,
 } // namespace
 
 result<runtime> runtime::open(runtime_options options) {
+  if (auto fit = check_plugins(options.plugins); !fit)
+    return fit.error();
   auto kept = choose_store(options);
   if (!kept)
     return kept.error();
   return make_runtime(
     std::make_shared<detail::session_backend>(
       environment_of(options), choose(options), options.threads),
+    std::move(options.plugins),
     std::move(*kept));
 }
 
 result<runtime> open_runtime(caf::actor_system& system,
                              runtime_options options) {
+  if (auto fit = check_plugins(options.plugins); !fit)
+    return fit.error();
   auto kept = choose_store(options);
   if (!kept)
     return kept.error();
   return make_runtime(std::make_shared<detail::session_backend>(
                         system, environment_of(options), choose(options)),
+                      std::move(options.plugins),
                       std::move(*kept));
 }
 
@@ -188,7 +197,10 @@ run runtime::run(const agent& root,
   auto& shared = backend_->shared();
   auto control = std::make_shared<detail::run_control>(
     backend_->share(), "e-" + shared.environment->new_id());
-  auto said = make_message(std::move(message), options);
+  auto watched
+    = actors::watch_message(shared.plugins, session, std::move(message));
+  auto said = watched ? make_message(std::move(*watched), options)
+                      : result<event>(watched.error());
   auto started = std::make_shared<actors::run_shared>();
   started->options = std::move(options);
   started->shared = backend_->share();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/agents/plugin.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/runtime/run.hpp"
 #include "troupe/runtime/session_service.hpp"
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -24,6 +26,8 @@ struct runtime_options {
   std::shared_ptr<troupe::store> custom_store = {};
   /// Time and ids; unset: the system's.
   std::shared_ptr<troupe::environment> environment = {};
+  /// Run around all runs, in this order.
+  std::vector<plugin> plugins = {};
   /// Threads that run actors; 0: one per core.
   std::size_t threads = 0;
   /// Threads that run tools, which may block.
