@@ -275,6 +275,8 @@ void lane_actor::ask(model_call& request) {
   piece.partial = true;
   request.request.environment = run_->shared->environment;
   request.request.stop = stop();
+  if (const auto time = run_->options.model_timeout)
+    request.request.stop = give_up_after(*time, *wait, request, who);
   try {
     request.asked->generate(
       request.request,
@@ -305,6 +307,33 @@ void lane_actor::ask(model_call& request) {
   } catch (...) {
     finish_with(current_failure(errc::model_failed, who));
   }
+}
+
+// The stop token of a model call that has so much time.
+std::stop_token lane_actor::give_up_after(std::chrono::milliseconds time,
+                                          std::uint64_t wait,
+                                          model_call& request,
+                                          const std::string& who) {
+  struct timer {
+    std::stop_source stop;
+    std::stop_callback<std::function<void()>> follow;
+
+    explicit timer(const std::stop_token& lane)
+      : follow(lane, [this] { stop.request_stop(); }) {}
+  };
+
+  const auto made = std::make_shared<timer>(stop());
+  const auto late = std::make_shared<wait_answer>(*this, wait, nullptr);
+  run_->shared->environment->call_after(time, [=, this, &request] {
+    made->stop.request_stop();
+    (*late)([=, this, &request] {
+      request.outcome
+        = error(errc::deadline_exceeded,
+                fmt::format("{}: no answer within {} ms", who, time.count()));
+      end_wait();
+    });
+  });
+  return made->stop.get_token();
 }
 
 // -- tools -------------------------------------------------------------------

@@ -153,6 +153,10 @@ private:
   begin_wait(std::coroutine_handle<> waiting,
              std::function<void(const error&)> interrupt);
   void end_wait();
+  std::stop_token give_up_after(std::chrono::milliseconds time,
+                                std::uint64_t wait,
+                                model_call& request,
+                                const std::string& who);
   void receive(answer& arrived);
   void receive(lane_ended& ended);
   void receive(lane_timer& arrived);

@@ -65,30 +65,31 @@ bool ends_run(const error& failure) {
          || failure.code() == errc::limit_exceeded;
 }
 
-model_request make_request(const invocation_context& context,
-                           const llm_options& options,
-                           const agent& root,
-                           const std::vector<tool>& tools,
-                           const transfer_desk* desk) {
+task<model_request> make_request(const invocation_context& context,
+                                 const llm_options& options,
+                                 const agent& root,
+                                 const std::vector<tool>& tools,
+                                 const transfer_desk* desk) {
   model_request request;
   request.agent = options.name;
   request.contents = visible_contents(
     context.events(), options.name, context.branch(), options.include_contents);
-  auto instruction
-    = assemble_instruction(std::get_if<llm_options>(&root.kind()),
-                           options,
+  std::string global;
+  if (const auto* above = std::get_if<llm_options>(&root.kind()))
+    global = co_await resolve_instruction(above->global_instruction, context);
+  auto own = co_await resolve_instruction(options.instruction, context);
+  request.system_instruction
+    = assemble_instruction(global,
+                           options.static_instruction,
+                           std::move(own),
                            desk != nullptr ? desk->hint : std::string_view(),
-                           context,
                            request.contents);
-  if (!instruction)
-    throw instruction.error();
-  request.system_instruction = std::move(*instruction);
   request.tools = declare(tools);
   if (options.output_schema)
     request.response_schema = options.output_schema->text();
   if (!options.generation_config.empty())
     request.generation_config = options.generation_config;
-  return request;
+  co_return request;
 }
 
 // The model's answer, or that of a callback in its place.
@@ -120,7 +121,7 @@ task<model_response> ask(invocation_context& context,
     }
   }
   if (failure) {
-    if (ends_run(*failure))
+    if (ends_run(*failure) || context.stop().stop_requested())
       throw *failure;
     const auto& asked = request;
     const auto& why = *failure;
@@ -286,11 +287,8 @@ task<std::optional<agent>> run_llm(invocation_context& context,
   }
   for (;;) {
     context.renew();
-    auto response
-      = co_await ask(context,
-                     options,
-                     plugins,
-                     make_request(context, options, root, tools, desk));
+    auto request = co_await make_request(context, options, root, tools, desk);
+    auto response = co_await ask(context, options, plugins, std::move(request));
     auto said = make_response_event(
       options, std::move(response), *context.lane().facts().environment);
     if (!said)

@@ -58,7 +58,9 @@ result<event_ptr> nested_session::append(event said) {
     }
   for (auto& each : scopes_)
     each.install();
-  changes_.merge(done);
+  changes_.state_delta.merge(done);
+  for (const auto& [name, version] : said.actions.artifact_delta)
+    changes_.artifact_delta[name] = version;
   if (!resolved.empty())
     said.actions.state_delta.resolve(resolved);
   auto kept = std::make_shared<const event>(std::move(said));

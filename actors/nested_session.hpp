@@ -32,9 +32,10 @@ public:
   /// append does.
   result<event_ptr> append(event said);
 
-  /// What its events did to the wider state, in their order, and the last of
-  /// them that says something, or null. Once its lanes have ended.
-  delta take_changes() { return std::move(changes_); }
+  /// What its events did to the wider state, in their order, and to artifacts;
+  /// and the last of them that says something, or null. Once its lanes have
+  /// ended.
+  event_actions take_changes() { return std::move(changes_); }
 
   const event_ptr& last_said() const noexcept { return last_said_; }
 
@@ -48,7 +49,7 @@ private:
   const std::unique_ptr<const agent_tree> tree_;
   const run_facts& facts_;            // The run's, which outlives it.
   std::array<scope_state, 3> scopes_; // By `scope`.
-  delta changes_;
+  event_actions changes_;
   event_ptr last_said_;
 
   mutable std::mutex mutex_;

@@ -6,6 +6,7 @@
 #include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/agents/agent_tree.hpp"
+#include "troupe/agents/turnstile.hpp"
 #include "troupe/contexts/run_options.hpp"
 
 #include <atomic>
@@ -32,6 +33,8 @@ struct run_shared {
   /// The sessions of the runs that wait for this one, and its own.
   std::vector<session_key> sessions;
   std::atomic<std::size_t> model_calls{0};
+  /// Where its tools wait for each other.
+  std::optional<turnstile> tool_places;
   /// The run's agents, if one of them may hand over to another.
   std::shared_ptr<const agent_tree> tree;
   /// The global instruction is its.

@@ -5,6 +5,13 @@
 
 namespace troupe::actors {
 
+namespace {
+
+// They wait for a disk, not for each other.
+constexpr std::size_t file_threads = 4;
+
+} // namespace
+
 setup::setup(caf::actor_system& on,
              std::shared_ptr<troupe::environment> time_and_ids,
              setup_options chosen)
@@ -16,7 +23,8 @@ setup::setup(caf::actor_system& on,
     actors(SIZE_MAX, SIZE_MAX),
     runs(chosen.runs_max, SIZE_MAX),
     senders(SIZE_MAX, SIZE_MAX),
-    tools(chosen.tool_threads) {}
+    tools(chosen.tool_threads),
+    files(file_threads) {}
 
 setup::~setup() = default;
 

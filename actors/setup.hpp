@@ -136,6 +136,10 @@ struct setup : std::enable_shared_from_this<setup> {
   std::atomic<bool> ended{false};
 
   tool_pool tools;
+  /// Threads that wait for the artifact store.
+  tool_pool files;
+  /// Null: no artifacts. Set before the first actor.
+  std::shared_ptr<const artifact_service> artifacts;
 };
 
 /// Enters `job` (one reference to it) into the scheduler, from any thread, and

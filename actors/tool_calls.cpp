@@ -69,13 +69,19 @@ result<json> answer_of(const nested_session& nested) {
   return parsed;
 }
 
-error too_late(const tool& which) {
+std::optional<std::chrono::milliseconds> time_for(const tool& which,
+                                                  const run_shared& run) {
+  const auto own = which.options().timeout;
+  return own ? own : run.options.tool_timeout;
+}
+
+error too_late(const tool& which, const run_shared& run) {
   return {
     errc::deadline_exceeded,
     fmt::format(
       "tool '{}' gave no answer within {} ms",
       which.name(),
-      which.options().timeout.value_or(std::chrono::milliseconds(0)).count())};
+      time_for(which, run).value_or(std::chrono::milliseconds(0)).count())};
 }
 
 } // namespace
@@ -143,10 +149,10 @@ void tool_calls::prepare(std::size_t index, tool_job& job) {
          })](const std::shared_ptr<tool_job>& called) {
         start_on_lane(std::make_shared<agent_start>(called));
       };
-  if (options.timeout)
+  if (const auto time = time_for(job.which(), *owner_.shared_run()))
     job.on_begin =
       [give_up = on_lane([index](tool_calls& calls) { calls.give_up(index); }),
-       time = *options.timeout,
+       time = *time,
        environment
        = owner_.facts().environment](const std::shared_ptr<tool_job>& begun) {
         environment->call_after(time, [give_up, late = std::weak_ptr(begun)] {
@@ -181,7 +187,7 @@ void tool_calls::give_up(std::size_t index) {
   if (!job || job->abandon() == tool_job::phase::returned)
     return;
   owner_.shared_run()->add_abandoned(job);
-  request_.calls[index].outcome = too_late(job->which());
+  request_.calls[index].outcome = too_late(job->which(), *owner_.shared_run());
   finish(index);
 }
 
@@ -223,7 +229,7 @@ void tool_calls::start_agent(std::size_t index,
     return job->agent_ended(*owner_.cancelled(), {});
   // Its time was up before it came so far.
   if (jobs_[index] != job)
-    return job->agent_ended(too_late(job->which()), {});
+    return job->agent_ended(too_late(job->which(), *owner_.shared_run()), {});
   const auto& which = *job->which().options().as_agent;
   auto& call = agents_[index];
   call.job = job;
@@ -240,7 +246,8 @@ void tool_calls::start_agent(std::size_t index,
 void tool_calls::receive(lane_ended& ended) {
   const auto call = std::move(agents_.extract(ended.index).mapped());
   if (call.timed_out)
-    return call.job->agent_ended(too_late(call.job->which()), {});
+    return call.job->agent_ended(
+      too_late(call.job->which(), *owner_.shared_run()), {});
   if (!ended.outcome)
     return call.job->agent_ended(ended.outcome.error(), {});
   if (ended.outcome->checkpoint)

@@ -51,20 +51,31 @@ void tool_job::start() {
   auto begin = [self = shared_from_this()] {
     self->run_->shared->tools.post([self] { self->work(); });
   };
+  // The tool's place first, for all of them: nobody waits in a circle.
+  auto enter_run = [self = shared_from_this(), begin] {
+    if (self->which_.options().as_agent)
+      begin();
+    else
+      self->run_->tool_places->enter(begin);
+  };
   if (which_.entrance())
-    which_.entrance()->enter(std::move(begin));
+    which_.entrance()->enter(std::move(enter_run));
   else
-    begin();
+    enter_run();
+}
+
+void tool_job::leave() {
+  if (!which_.options().as_agent)
+    run_->tool_places->leave();
+  if (which_.entrance())
+    which_.entrance()->leave();
 }
 
 // On a thread of the pool. A coroutine only starts here.
 void tool_job::work() {
   auto expected = phase::waiting;
-  if (!where_.compare_exchange_strong(expected, phase::running)) {
-    if (which_.entrance())
-      which_.entrance()->leave();
-    return;
-  }
+  if (!where_.compare_exchange_strong(expected, phase::running))
+    return leave();
   has_begun_ = true;
   if (on_begin)
     on_begin(shared_from_this());
@@ -75,8 +86,7 @@ void tool_job::work() {
 }
 
 void tool_job::end() {
-  if (which_.entrance())
-    which_.entrance()->leave();
+  leave();
   if (where_.exchange(phase::returned) != phase::abandoned)
     return on_end(shared_from_this());
   if (which_.options().run)
@@ -156,9 +166,10 @@ task<> tool_job::perform() {
   if (!outcome)
     co_return;
   context_.actions().skip_summarization |= which_.options().skip_summarization;
-  recorded = std::move(changed_);
+  recorded = std::move(changed_.state_delta);
   recorded.merge(context_.state().take());
   actions = std::move(context_.actions());
+  actions.artifact_delta.merge(changed_.artifact_delta);
   staged_->add(recorded);
 }
 
@@ -190,7 +201,7 @@ task<json> tool_job::produce() {
   co_return std::move(*said_);
 }
 
-void tool_job::agent_ended(result<json> said, delta changed) {
+void tool_job::agent_ended(result<json> said, event_actions changed) {
   said_ = std::move(said);
   changed_ = std::move(changed);
   // Callbacks may follow, which may block.

@@ -49,8 +49,8 @@ public:
   /// Runs the tool once there is room for it.
   void start();
 
-  /// What the agent said, and what it did to state.
-  void agent_ended(result<json> said, delta changed);
+  /// What the agent said, and what it did to state and artifacts.
+  void agent_ended(result<json> said, event_actions changed);
 
   /// The arguments as the callbacks have left them; for `on_agent`.
   const json& args() const noexcept { return args_; }
@@ -76,6 +76,7 @@ public:
   bool finished = false; ///< The lane's to know.
 
 private:
+  void leave();
   void work();
   void end();
   task<> perform();
@@ -100,7 +101,7 @@ private:
   class agent_await;
   std::coroutine_handle<> waiting_;
   result<json> said_ = json();
-  delta changed_;
+  event_actions changed_;
 
   std::atomic<phase> where_{phase::waiting};
   std::atomic<bool> has_begun_{false};

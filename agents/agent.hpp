@@ -31,9 +31,12 @@ using agent_run = task<>;
 using agent_function = std::function<agent_run(invocation_context&)>;
 
 /// Makes the instruction of one model call; used as it is, without replacing
-/// placeholders. What it throws is `errc::callback_failed`.
+/// placeholders. What it throws is `errc::callback_failed`. The first must not
+/// block; the second is a coroutine.
 using instruction_provider
   = std::function<std::string(const readonly_context&)>;
+using instruction_coroutine
+  = std::function<task<std::string>(const readonly_context&)>;
 
 /// A template (see `inject_session_state`) or a provider.
 class instruction {
@@ -46,19 +49,29 @@ public:
 
   instruction(instruction_provider provider) : source_(std::move(provider)) {}
 
+  instruction(instruction_coroutine provider) : source_(std::move(provider)) {}
+
   template <class Function>
 
   requires std::is_invocable_r_v<std::string, Function, const readonly_context&>
   instruction(Function provider)
     : source_(instruction_provider(std::move(provider))) {}
 
-  const std::variant<std::string, instruction_provider>&
-  source() const noexcept {
-    return source_;
-  }
+  template <class Function>
+
+  requires std::is_same_v<
+    std::invoke_result_t<Function&, const readonly_context&>,
+    task<std::string>>
+  instruction(Function provider)
+    : source_(instruction_coroutine(std::move(provider))) {}
+
+  using source_type
+    = std::variant<std::string, instruction_provider, instruction_coroutine>;
+
+  const source_type& source() const noexcept { return source_; }
 
 private:
-  std::variant<std::string, instruction_provider> source_;
+  source_type source_;
 };
 
 /// How much of the session's history the model sees.

@@ -319,33 +319,43 @@ visible_contents(const event_slice& events,
   return reader.take();
 }
 
-result<std::string> resolve_instruction(const instruction& source,
-                                        const readonly_context& context) {
-  if (const auto* text = std::get_if<std::string>(&source.source()))
-    return inject_session_state(*text, context);
-  const auto& provider = std::get<instruction_provider>(source.source());
-  try {
-    return provider(context);
-  } catch (const error& failure) {
-    return failure;
-  } catch (const std::exception& failure) {
-    return error(errc::callback_failed,
-                 fmt::format("instruction provider of agent '{}': {}",
-                             context.agent_name(),
-                             failure.what()));
-  } catch (...) {
-    return error(errc::callback_failed,
-                 fmt::format("instruction provider of agent '{}' threw "
-                             "something that is no std::exception",
-                             context.agent_name()));
+task<std::string> resolve_instruction(const instruction& source,
+                                      const readonly_context& context) {
+  std::string made;
+  if (const auto* text = std::get_if<std::string>(&source.source())) {
+    if (text->find('{') == std::string::npos)
+      co_return *text;
+    made = co_await inject_session_state_async(*text, context);
+    co_return made;
   }
+  std::optional<error> failure;
+  const auto whose
+    = fmt::format("instruction provider of agent '{}'", context.agent_name());
+  try {
+    if (const auto* plain = std::get_if<instruction_provider>(&source.source()))
+      made = (*plain)(context);
+    else
+      made = co_await std::get<instruction_coroutine>(source.source())(context);
+  } catch (const error&) {
+    throw;
+  } catch (const std::exception& thrown) {
+    failure = error(errc::callback_failed,
+                    fmt::format("{}: {}", whose, thrown.what()));
+  } catch (...) {
+    failure = error(
+      errc::callback_failed,
+      fmt::format("{} threw something that is no std::exception", whose));
+  }
+  if (failure)
+    throw *failure;
+  co_return made;
 }
 
-result<std::string>
-assemble_instruction(const llm_options* root,
-                     const llm_options& options,
+std::string
+assemble_instruction(const std::string& global,
+                     const std::string& fixed,
+                     std::string own,
                      std::string_view hint,
-                     const readonly_context& context,
                      std::vector<std::shared_ptr<const content>>& contents) {
   std::string whole;
   const auto add = [&whole](std::string_view part) {
@@ -355,20 +365,12 @@ assemble_instruction(const llm_options* root,
       whole += "\n\n";
     whole += part;
   };
-  if (root != nullptr) {
-    auto global = resolve_instruction(root->global_instruction, context);
-    if (!global)
-      return global;
-    add(*global);
-  }
-  add(options.static_instruction);
-  auto own = resolve_instruction(options.instruction, context);
-  if (!own)
-    return own;
-  if (options.static_instruction.empty())
-    add(*own);
-  else if (!own->empty())
-    insert_instruction(std::move(*own), contents);
+  add(global);
+  add(fixed);
+  if (fixed.empty())
+    add(own);
+  else if (!own.empty())
+    insert_instruction(std::move(own), contents);
   add(hint);
   return whole;
 }
@@ -420,8 +422,10 @@ event make_tool_event(std::vector<tool_call> answered) {
     if (!done.actions.transfer_to_agent.empty())
       said.actions.transfer_to_agent
         = std::move(done.actions.transfer_to_agent);
-    for (auto& [name, version] : done.actions.artifact_delta)
-      said.actions.artifact_delta[name] = version;
+    for (const auto& [name, version] : done.actions.artifact_delta) {
+      auto& newest = said.actions.artifact_delta[name];
+      newest = std::max(newest, version);
+    }
     if (!done.actions.extra.is_null()) {
       auto joined = said.actions.extra.is_null() ? json::object()
                                                  : said.actions.extra.data();

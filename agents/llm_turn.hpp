@@ -23,19 +23,20 @@ visible_contents(const event_slice& events,
                  std::string_view branch,
                  include_contents which);
 
-/// The instruction after substitution, or from its provider. Fails with
-/// `errc::template_error` or `errc::callback_failed`.
-result<std::string> resolve_instruction(const instruction& source,
-                                        const readonly_context& context);
+/// The instruction after substitution, or from its provider. Throws
+/// `errc::template_error`, `errc::callback_failed`, or what reading an artifact
+/// failed with.
+task<std::string> resolve_instruction(const instruction& source,
+                                      const readonly_context& context);
 
-/// The system instruction, and what goes into `contents` instead of it, from
-/// the global instruction of `root` (null: of another kind) and the agent's
-/// own. `hint` comes last. Fails as `resolve_instruction`.
-result<std::string>
-assemble_instruction(const llm_options* root,
-                     const llm_options& options,
+/// The system instruction, from the root's global instruction, the static one
+/// (`fixed`) and the agent's own, as far as they are not empty. Beside a static
+/// one the agent's own goes into `contents` instead. `hint` comes last.
+std::string
+assemble_instruction(const std::string& global,
+                     const std::string& fixed,
+                     std::string own,
                      std::string_view hint,
-                     const readonly_context& context,
                      std::vector<std::shared_ptr<const content>>& contents);
 
 /// The event of a model's answer. Calls without an id get one from

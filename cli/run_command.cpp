@@ -2,6 +2,7 @@
 
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/agents/exit_loop.hpp"
+#include "troupe/agents/resumption.hpp"
 #include "troupe/cli/event_text.hpp"
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/input_lines.hpp"
@@ -30,6 +31,7 @@ struct run_command::arguments {
   std::string state = "{}";
   std::optional<std::string> model;
   store_option store;
+  std::string artifacts;
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
 };
@@ -53,6 +55,28 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\v\f") == std::string_view::npos;
 }
 
+/// `CALL_ID=JSON`.
+struct given_answer {
+  std::string call_id;
+  json response;
+};
+
+result<given_answer> read_answer(const std::string& text) {
+  const auto separator = text.find('=');
+  if (separator == std::string::npos || separator == 0)
+    return error(
+      errc::invalid_argument,
+      fmt::format("--answer: expected CALL_ID=JSON, not '{}'", text));
+  auto response = parse_json(std::string_view(text).substr(separator + 1));
+  if (!response)
+    return error(
+      errc::invalid_argument,
+      fmt::format("--answer {}: {}", text, response.error().message()));
+  if (!response->is_object())
+    response = json{{"result", std::move(*response)}};
+  return given_answer{text.substr(0, separator), std::move(*response)};
+}
+
 /// The invocations of one session, one after another.
 class conversation {
 public:
@@ -70,22 +94,41 @@ public:
       signals_(signals),
       output_(STDOUT_FILENO, signals.descriptor()) {}
 
-  result<void> say(const std::string& input) {
+  result<void> say(const std::string& input) { return say(user_text(input)); }
+
+  /// Answers calls that an earlier run has left open, by their ids.
+  result<void> answer(const std::vector<given_answer>& given) {
+    const auto held = owners_.sessions().get(session_);
+    if (!held)
+      return held.error();
+    content message("user", {});
+    for (const auto& each : given) {
+      const auto found = find_call(held->events(), each.call_id);
+      message.parts.emplace_back(function_response{
+        each.call_id, found ? found->call->name : "", each.response});
+    }
+    return say(std::move(message));
+  }
+
+  result<void> say(content message) {
     if (signals_.token().stop_requested())
       return error(errc::cancelled, "interrupted");
     progress line;
     run_options options;
     options.on_agent = line.on_agent();
     options.model_calls_max = model_calls_max_;
-    auto run = owners_.run(root_, session_, input, std::move(options));
+    auto run
+      = owners_.run(root_, session_, std::move(message), std::move(options));
     const std::stop_callback interrupted(signals_.token(),
                                          [&run] { run.cancel(); });
     for (;;) {
       auto next = run.next();
       if (!next)
         return next.error();
-      if (!*next)
+      if (!*next) {
+        tell_waits(run.waits_for());
         return {};
+      }
       if ((*next)->partial)
         continue;
       line.count_event();
@@ -118,6 +161,32 @@ public:
   bool is_closed() const noexcept { return output_.is_closed(); }
 
 private:
+  // What the user has to answer before the run goes on.
+  void tell_waits(const std::vector<std::string>& ids) const {
+    if (ids.empty())
+      return;
+    const auto held = owners_.sessions().get(session_);
+    for (const auto& id : ids) {
+      const auto found
+        = held ? find_call(held->events(), id) : std::optional<found_call>();
+      const bool is_question = found && found->call->name == confirmation_name;
+      const auto shown
+        = is_question ? troupe::to_text(
+            found->call->args->value("originalFunctionCall", json::object()))
+          : found ? fmt::format("a call of '{}'", found->call->name)
+                  : "";
+      std::fputs(fmt::format("waiting: {}{}; go on with --session {} --answer "
+                             "'{}={}'\n",
+                             is_question ? "may this be called? " : "",
+                             shown,
+                             session_.id,
+                             id,
+                             is_question ? R"({"confirmed": true})" : "JSON")
+                   .c_str(),
+                 stderr);
+    }
+  }
+
   result<void> print(const event& said) {
     return output_.write(as_json_ ? troupe::to_text(to_json(said)) + '\n'
                                   : show(said));
@@ -132,20 +201,6 @@ private:
   const interrupts& signals_;
   output output_;
 };
-
-/// Tells of agents that the file describes and nothing will run.
-void warn_of_unused(const agent& root) {
-  if (std::holds_alternative<llm_options>(root.kind())
-      && !root.sub_agents().empty())
-    std::fputs(
-      fmt::format("warning: the sub_agents of '{}' will not run: an LlmAgent "
-                  "hands over to them by transfer, which is not there yet\n",
-                  root.name())
-        .c_str(),
-      stderr);
-  for (const auto& below : root.sub_agents())
-    warn_of_unused(below);
-}
 
 /// Creates the session, or takes the one that is there.
 result<session_key> open_session(runtime& owners, create_request request) {
@@ -177,6 +232,12 @@ run_command::run_command(CLI::App& program)
               ->type_name("TEXT")
               ->take_all()
               ->allow_extra_args(false);
+  answers_ = command_->add_option("--answer")
+               ->description("Answer to a call that an earlier run has left "
+                             "open; may be repeated, all in one message")
+               ->type_name("CALL_ID=JSON")
+               ->take_all()
+               ->allow_extra_args(false);
   command_
     ->add_option("--app", chosen.app, "App; default: the root agent's name")
     ->type_name("A");
@@ -208,6 +269,12 @@ run_command::run_command(CLI::App& program)
     ->type_name("N")
     ->capture_default_str();
   chosen.store.add_to(*command_);
+  command_
+    ->add_option("--artifacts",
+                 chosen.artifacts,
+                 "Where artifacts are kept: memory: or file:PATH; default: "
+                 "memory: with --store memory:, else nowhere")
+    ->type_name("A");
   command_
     ->add_option("--output",
                  chosen.output,
@@ -246,6 +313,14 @@ int run_command::execute(interrupts& signals) const {
       return report(error(errc::invalid_argument,
                           fmt::format("--input {}: not UTF-8", index + 1)));
 
+  std::vector<given_answer> answers;
+  for (const auto& text : answers_->results()) {
+    auto read = read_answer(text);
+    if (!read)
+      return report(read.error(), exit_usage);
+    answers.push_back(std::move(*read));
+  }
+
   agent_file_options options;
   options.tools = make_registry({exit_loop()});
   if (chosen.model) {
@@ -258,9 +333,10 @@ int run_command::execute(interrupts& signals) const {
   if (!root)
     return report(root.error());
 
-  warn_of_unused(*root);
   signals.begin();
-  auto owners = runtime::open(chosen.store.for_runtime());
+  auto kept = chosen.store.for_runtime();
+  kept.artifacts = chosen.artifacts;
+  auto owners = runtime::open(std::move(kept));
   if (!owners)
     return report(owners.error());
   const auto key = open_session(*owners,
@@ -280,11 +356,13 @@ int run_command::execute(interrupts& signals) const {
                     chosen.model_calls_max,
                     signals);
   result<void> outcome;
-  if (inputs.empty())
+  if (!answers.empty())
+    outcome = talk.answer(answers);
+  else if (inputs.empty())
     outcome = talk.say_lines();
   for (const auto& input : inputs)
-    if (outcome = talk.say(input); !outcome)
-      break;
+    if (outcome)
+      outcome = talk.say(input);
 
   if (signals.signal() != 0) {
     if (!outcome)

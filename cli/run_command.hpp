@@ -29,6 +29,7 @@ private:
   struct arguments;
 
   CLI::App* command_;
+  CLI::Option* answers_ = nullptr;
   CLI::Option* inputs_;
   std::unique_ptr<arguments> arguments_;
 };

@@ -11,11 +11,15 @@ namespace troupe {
 /// belongs to, and takes effect when that event is committed.
 class callback_context : public readonly_context {
 public:
+  using readonly_context::artifacts;
   using readonly_context::readonly_context;
   using readonly_context::state;
 
   /// Not thread-safe, like the context itself.
   troupe::state& state() noexcept { return state_; }
+
+  /// What is saved there is named by the same event.
+  troupe::artifacts artifacts() noexcept { return {*facts_, actions_}; }
 
   /// Escalation, transfer and the like for the same event. State goes through
   /// `state()`.

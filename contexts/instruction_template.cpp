@@ -1,12 +1,21 @@
 #include "troupe/contexts/instruction_template.hpp"
 
+#include "troupe/core/inline_data.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 
 namespace {
+
+constexpr std::string_view artifact_prefix = "artifact.";
 
 constexpr std::string_view blank = " \t\r\n\v\f";
 
@@ -24,6 +33,7 @@ struct placeholder {
   std::string_view key;
   bool dotted = false;
   bool optional = false;
+  bool artifact = false;
 };
 
 enum class word : std::uint8_t { plain, dotted, none };
@@ -55,6 +65,10 @@ std::optional<placeholder> parse(std::string_view inside) {
     inside.remove_suffix(1);
   }
   found.key = inside;
+  found.artifact = inside.starts_with(artifact_prefix)
+                   && inside.size() > artifact_prefix.size();
+  if (found.artifact)
+    return found;
   const auto kind = classify(split_key(inside).name);
   if (kind == word::none)
     return std::nullopt;
@@ -69,37 +83,155 @@ std::string shown(const value& held) {
   return data.is_string() ? data.get<std::string>() : to_text(data);
 }
 
-// What `{inside}` stands for, or nothing if it stands for itself.
-result<std::optional<std::string>> replacement(std::string_view inside,
-                                               const readonly_state& state,
-                                               std::string_view agent_name) {
-  const auto found = parse(inside);
-  if (!found)
-    return std::optional<std::string>();
-  if (found->key.starts_with("artifact."))
-    return error(errc::template_error,
-                 fmt::format("instruction of agent '{}' asks for '{{{}}}', but "
-                             "the runtime has no artifact service",
-                             agent_name,
-                             found->key));
-  try {
-    if (const auto held = state.find(found->key))
-      return std::optional(shown(*held));
-  } catch (const error& failure) {
-    return failure; // A recorded operation that cannot be evaluated.
+error missing(const placeholder& found,
+              std::string_view what,
+              std::string_view agent_name) {
+  return {errc::template_error,
+          fmt::format("instruction of agent '{}' needs the {}, which is "
+                      "missing; set it, or write {{{}?}} if it may be missing",
+                      agent_name,
+                      what,
+                      found.key)};
+}
+
+// The text of an artifact by its name; nothing if it is missing.
+using artifact_texts
+  = std::function<result<std::optional<std::string>>(const std::string&)>;
+
+// What placeholders stand for.
+class filling {
+public:
+  filling(const readonly_state& state,
+          std::string_view agent_name,
+          artifact_texts artifacts)
+    : state_(state),
+      agent_name_(agent_name),
+      artifacts_(std::move(artifacts)) {}
+
+  // Of `{inside}`, or nothing if it stands for itself.
+  result<std::optional<std::string>> operator()(std::string_view inside) const {
+    const auto found = parse(inside);
+    if (!found)
+      return std::optional<std::string>();
+    return found->artifact ? of_artifact(*found) : of_key(*found);
   }
-  if (found->dotted)
+
+private:
+  result<std::optional<std::string>>
+  of_artifact(const placeholder& found) const {
+    const std::string name(found.key.substr(artifact_prefix.size()));
+    auto text = artifacts_(name);
+    if (!text)
+      return error(text.error().code(),
+                   fmt::format("instruction of agent '{}', '{{{}}}': {}",
+                               agent_name_,
+                               found.key,
+                               text.error().message()));
+    if (*text || found.optional)
+      return std::optional(std::move(*text).value_or(std::string()));
+    return missing(found, fmt::format("artifact '{}'", name), agent_name_);
+  }
+
+  result<std::optional<std::string>> of_key(const placeholder& found) const {
+    try {
+      if (const auto held = state_.find(found.key))
+        return std::optional(shown(*held));
+    } catch (const error& failure) {
+      return failure; // A recorded operation that cannot be evaluated.
+    }
+    if (found.dotted)
+      return std::optional<std::string>();
+    if (found.optional)
+      return std::optional(std::string());
+    return missing(
+      found, fmt::format("state key '{}'", found.key), agent_name_);
+  }
+
+  const readonly_state& state_;
+  const std::string_view agent_name_;
+  const artifact_texts artifacts_;
+};
+
+// Copies `text` with what `fill` makes of each `{inside}`.
+template <class Fill>
+result<std::string> replace_placeholders(std::string_view text,
+                                         const Fill& fill) {
+  std::string filled;
+  filled.reserve(text.size());
+  while (!text.empty()) {
+    const auto open = text.find('{');
+    filled += text.substr(0, open);
+    if (open == std::string_view::npos)
+      break;
+    text.remove_prefix(open);
+    if (text.starts_with("{{")) {
+      const auto close = text.find_first_of("{}", 2);
+      if (close != std::string_view::npos
+          && text.substr(close).starts_with("}}")) {
+        filled += text.substr(0, close + 2);
+        text.remove_prefix(close + 2);
+        continue;
+      }
+    }
+    const auto end = text.find_first_of("{}", 1);
+    if (end == std::string_view::npos || text[end] == '{') {
+      filled += text.substr(0, end);
+      text.remove_prefix(std::min(end, text.size()));
+      continue;
+    }
+    result<std::optional<std::string>> made = fill(text.substr(1, end - 1));
+    if (!made)
+      return made.error();
+    if (*made)
+      filled += **made;
+    else
+      filled += text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
+  }
+  return filled;
+}
+
+bool is_text(const blob& data) {
+  const std::string_view type = data.mime_type;
+  return (type.starts_with("text/") || type == "application/json"
+          || type == "application/xml" || type == "application/yaml")
+         && is_utf8(data.bytes);
+}
+
+// What an artifact says, if it says anything in words.
+result<std::optional<std::string>> text_of(const std::optional<part>& loaded) {
+  if (!loaded)
     return std::optional<std::string>();
-  if (found->optional)
-    return std::optional(std::string());
-  return error(
-    errc::template_error,
-    fmt::format("instruction of agent '{}' needs the state key '{}', "
-                "which is missing; set it, or write {{{}?}} if it "
-                "may be missing",
-                agent_name,
-                found->key,
-                found->key));
+  if (const auto* words = loaded->text())
+    return std::optional(*words);
+  auto data = blob_of(*loaded);
+  if (!data)
+    return data.error();
+  if (!*data || !is_text(**data))
+    return error(errc::template_error,
+                 fmt::format("it is {} and no text",
+                             *data && !(*data)->mime_type.empty()
+                               ? (*data)->mime_type
+                               : "of another kind"));
+  return std::optional(std::move((*data)->bytes));
+}
+
+// A store that is not there is an error in the template, not in the input.
+error as_template_error(const error& failure) {
+  return failure.code() == errc::invalid_argument
+           ? error(errc::template_error, failure.message())
+           : failure;
+}
+
+std::vector<std::string> artifacts_in(std::string_view text) {
+  std::vector<std::string> names;
+  static_cast<void>(
+    replace_placeholders(text, [&names](std::string_view inside) {
+      if (const auto found = parse(inside); found && found->artifact)
+        names.emplace_back(found->key.substr(artifact_prefix.size()));
+      return result<std::optional<std::string>>(std::string());
+    }));
+  return names;
 }
 
 } // namespace
@@ -107,45 +239,48 @@ result<std::optional<std::string>> replacement(std::string_view inside,
 result<std::string> inject_session_state(std::string_view instruction,
                                          const readonly_state& state,
                                          std::string_view agent_name) {
-  std::string filled;
-  filled.reserve(instruction.size());
-  while (!instruction.empty()) {
-    const auto open = instruction.find('{');
-    filled += instruction.substr(0, open);
-    if (open == std::string_view::npos)
-      break;
-    instruction.remove_prefix(open);
-    if (instruction.starts_with("{{")) {
-      const auto close = instruction.find_first_of("{}", 2);
-      if (close != std::string_view::npos
-          && instruction.substr(close).starts_with("}}")) {
-        filled += instruction.substr(0, close + 2);
-        instruction.remove_prefix(close + 2);
-        continue;
-      }
-    }
-    const auto end = instruction.find_first_of("{}", 1);
-    if (end == std::string_view::npos || instruction[end] == '{') {
-      filled += instruction.substr(0, end);
-      instruction.remove_prefix(std::min(end, instruction.size()));
-      continue;
-    }
-    auto made = replacement(instruction.substr(1, end - 1), state, agent_name);
-    if (!made)
-      return made.error();
-    if (*made)
-      filled += **made;
-    else
-      filled += instruction.substr(0, end + 1);
-    instruction.remove_prefix(end + 1);
-  }
-  return filled;
+  return replace_placeholders(
+    instruction, filling(state, agent_name, [](const std::string&) {
+      return result<std::optional<std::string>>(
+        error(errc::template_error, "there are no artifacts here"));
+    }));
 }
 
 result<std::string> inject_session_state(std::string_view instruction,
                                          const readonly_context& context) {
-  return inject_session_state(
-    instruction, context.state(), context.agent_name());
+  return replace_placeholders(
+    instruction,
+    filling(context.state(),
+            context.agent_name(),
+            [&context](const std::string& name) {
+              const auto loaded = context.artifacts().load(name);
+              return loaded ? text_of(*loaded)
+                            : result<std::optional<std::string>>(
+                              as_template_error(loaded.error()));
+            }));
+}
+
+task<std::string> inject_session_state_async(std::string instruction,
+                                             const readonly_context& context) {
+  std::map<std::string, result<std::optional<std::string>>> texts;
+  for (const auto& name : artifacts_in(instruction)) {
+    std::optional<error> failure;
+    std::optional<part> loaded;
+    try {
+      loaded = co_await context.artifacts().load_async(name);
+    } catch (const error& thrown) {
+      failure = as_template_error(thrown);
+    }
+    texts.insert_or_assign(
+      name,
+      failure ? result<std::optional<std::string>>(*failure) : text_of(loaded));
+  }
+  auto filled = replace_placeholders(
+    instruction,
+    filling(context.state(),
+            context.agent_name(),
+            [&texts](const std::string& name) { return texts.at(name); }));
+  co_return std::move(filled).value();
 }
 
 } // namespace troupe

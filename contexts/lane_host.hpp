@@ -26,6 +26,7 @@
 namespace troupe {
 
 class agent;
+struct artifact_service;
 class invocation_context;
 class tool;
 
@@ -36,6 +37,8 @@ struct run_facts {
   content user_content;
   std::shared_ptr<troupe::environment> environment;
   size_limits limits;
+  /// Null: the runtime keeps no artifacts.
+  std::shared_ptr<const artifact_service> artifacts;
 };
 
 /// What a step of running code sees.

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "troupe/contexts/artifacts.hpp"
 #include "troupe/contexts/lane_host.hpp"
 
 #include <string>
@@ -36,6 +37,10 @@ public:
   const content& user_content() const noexcept { return facts_->user_content; }
 
   const readonly_state& state() const noexcept { return state_; }
+
+  readonly_artifacts artifacts() const noexcept {
+    return readonly_artifacts(*facts_);
+  }
 
 protected:
   // Outlived by the run, whose actor owns it.

@@ -31,6 +31,14 @@ struct run_options {
   std::size_t agent_depth_max = 64;
   /// Lanes of one fan-out that run at the same time, at least 1.
   std::size_t lanes_max = 65'536;
+  /// Tools of the run that run at the same time, at least 1; further ones wait
+  /// in order. Agents that are tools do not count, but their tools do.
+  std::size_t tool_calls_max = 1'024;
+  /// For one call of a model; then it is asked to stop, and has failed with
+  /// `errc::deadline_exceeded`. Unset: none.
+  std::optional<std::chrono::milliseconds> model_timeout = {};
+  /// For one call of a tool that has no `timeout` of its own. Unset: none.
+  std::optional<std::chrono::milliseconds> tool_timeout = {};
   /// From the start of the run; then it is cancelled and ends with
   /// `errc::deadline_exceeded`. Unset: none.
   std::optional<std::chrono::milliseconds> deadline = {};

@@ -91,6 +91,27 @@ troupe::tool make_refund() {
     });
 }
 
+struct report {
+  std::string text;
+
+  static constexpr auto parameters
+    = std::tuple(troupe::parameter("text", &report::text));
+};
+
+troupe::tool make_archive() {
+  return troupe::function_tool(
+    {.name = "archive", .description = "Keeps a report."},
+    [](const report& written, troupe::tool_context& context) {
+      return context.artifacts().save("report.txt", written.text).value();
+    });
+}
+
+troupe::agent make_reader(const troupe::model_ptr& model) {
+  return troupe::llm({.name = "reader",
+                      .model = model,
+                      .instruction = "Sum up: {artifact.report.txt}"});
+}
+
 troupe::content allow(const std::string& call_id) {
   return {"user",
           {troupe::function_response{call_id,
@@ -264,6 +285,17 @@ int main() {
                    .tools = {make_forecast()}});
   on.expect(weather, {"weather: It will be fine."});
   on.expect_state("app:forecasts", 1);
+
+  const auto clerk = troupe::llm(
+    {.name = "archivist",
+     .model = model_saying({{"archivist",
+                             {calling("archive", {{"text", "Owls hunt."}}),
+                              {.text = "It is kept."}}}}),
+     .tools = {make_archive()}});
+  const auto reader
+    = make_reader(model_saying({{"reader", {{.text = "${instruction}"}}}}));
+  on.expect(troupe::sequential("filing", {clerk, reader}),
+            {"archivist: It is kept.", "reader: Sum up: Owls hunt."});
 
   on.expect_allowed(troupe::llm({.name = "clerk",
                                  .model = model_saying(

@@ -8,6 +8,7 @@
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
 #include "troupe/runtime/actors.hpp"
+#include "troupe/stores/open_artifact_store.hpp"
 
 #include <fmt/format.h>
 
@@ -46,12 +47,51 @@ result<std::shared_ptr<store>> choose_store(const runtime_options& options) {
   return std::shared_ptr<store>(std::move(*opened));
 }
 
-result<runtime> make_runtime(std::shared_ptr<detail::session_backend> backend,
-                             std::vector<plugin> plugins,
-                             std::shared_ptr<store> kept) {
-  backend->shared().plugins = std::move(plugins);
-  if (kept)
-    backend->use_store(std::move(kept));
+// The store to keep artifacts in, or null for none.
+result<std::shared_ptr<artifact_store>>
+choose_artifacts(const runtime_options& options, bool has_store) {
+  if (options.custom_artifacts)
+    return options.custom_artifacts;
+  if (options.artifacts.empty() && has_store)
+    return nullptr;
+  auto opened = open_artifact_store(
+    options.artifacts.empty() ? "memory:" : options.artifacts);
+  if (!opened)
+    return opened.error();
+  return std::shared_ptr<artifact_store>(std::move(*opened));
+}
+
+// What the options name, opened.
+struct opened_places {
+  std::shared_ptr<troupe::store> store;
+  std::shared_ptr<artifact_store> artifacts;
+};
+
+result<opened_places> open_places(const runtime_options& options) {
+  if (auto fit = check_plugins(options.plugins); !fit)
+    return fit.error();
+  auto kept = choose_store(options);
+  if (!kept)
+    return kept.error();
+  auto files = choose_artifacts(options, *kept != nullptr);
+  if (!files)
+    return files.error();
+  return opened_places{std::move(*kept), std::move(*files)};
+}
+
+runtime make_runtime(std::shared_ptr<detail::session_backend> backend,
+                     std::vector<plugin> plugins,
+                     opened_places places) {
+  auto& shared = backend->shared();
+  shared.plugins = std::move(plugins);
+  if (places.artifacts)
+    shared.artifacts
+      = std::make_shared<const artifact_service>(artifact_service{
+        std::move(places.artifacts), [&shared](std::function<void()> work) {
+          shared.files.post(std::move(work));
+        }});
+  if (places.store)
+    backend->use_store(std::move(places.store));
   return runtime(std::move(backend));
 }
 
@@ -94,15 +134,30 @@ result<scope_state> initial_temp(const event& message,
   return temp;
 }
 
+// Limits with which nothing could ever be done.
+result<void> check_limits(const run_options& options) {
+  if (options.lanes_max == 0)
+    return error(errc::invalid_argument,
+                 "lanes_max is 0, so that no lane could ever run");
+  if (options.tool_calls_max == 0)
+    return error(errc::invalid_argument,
+                 "tool_calls_max is 0, so that no tool could ever run");
+  for (const auto& time : {options.model_timeout, options.tool_timeout})
+    if (time && time->count() <= 0)
+      return error(errc::invalid_argument,
+                   "a time-out of a run is not above 0");
+  return {};
+}
+
 // Everything that can be refused before there is an invocation.
 result<void> prepare(actors::run_shared& started,
                      detail::session_backend& backend,
                      const session_key& session) {
   if (backend.is_closing())
     return actors::closed();
-  if (started.options.lanes_max == 0)
-    return error(errc::invalid_argument,
-                 "lanes_max is 0, so that no lane could ever run");
+  if (auto fit = check_limits(started.options); !fit)
+    return fit;
+  started.tool_places.emplace(started.options.tool_calls_max);
   auto key = check_key(session);
   if (!key)
     return key.error();
@@ -129,29 +184,25 @@ result<void> prepare(actors::run_shared& started,
 } // namespace
 
 result<runtime> runtime::open(runtime_options options) {
-  if (auto fit = check_plugins(options.plugins); !fit)
-    return fit.error();
-  auto kept = choose_store(options);
-  if (!kept)
-    return kept.error();
+  auto places = open_places(options);
+  if (!places)
+    return places.error();
   return make_runtime(
     std::make_shared<detail::session_backend>(
       environment_of(options), choose(options), options.threads),
     std::move(options.plugins),
-    std::move(*kept));
+    std::move(*places));
 }
 
 result<runtime> open_runtime(caf::actor_system& system,
                              runtime_options options) {
-  if (auto fit = check_plugins(options.plugins); !fit)
-    return fit.error();
-  auto kept = choose_store(options);
-  if (!kept)
-    return kept.error();
+  auto places = open_places(options);
+  if (!places)
+    return places.error();
   return make_runtime(std::make_shared<detail::session_backend>(
                         system, environment_of(options), choose(options)),
                       std::move(options.plugins),
-                      std::move(*kept));
+                      std::move(*places));
 }
 
 runtime::runtime(std::shared_ptr<detail::session_backend> backend)
@@ -173,6 +224,11 @@ runtime::~runtime() {
 
 session_service& runtime::sessions() noexcept {
   return *sessions_;
+}
+
+std::shared_ptr<artifact_store> runtime::artifacts() const noexcept {
+  const auto& service = backend_->shared().artifacts;
+  return service ? service->store : nullptr;
 }
 
 const std::shared_ptr<environment>& runtime::environment() const noexcept {
@@ -236,6 +292,7 @@ run runtime::run(const agent& root,
   started->facts.user_content = said->content;
   started->facts.environment = shared.environment;
   started->facts.limits = shared.options.limits;
+  started->facts.artifacts = shared.artifacts;
   if (const auto deadline = started->options.deadline)
     shared.environment->call_after(
       *deadline, [weak = std::weak_ptr(control), deadline = *deadline] {

@@ -7,6 +7,7 @@
 #include "troupe/core/environment.hpp"
 #include "troupe/runtime/run.hpp"
 #include "troupe/runtime/session_service.hpp"
+#include "troupe/stores/artifact_store.hpp"
 #include "troupe/stores/open_store.hpp"
 
 #include <chrono>
@@ -24,6 +25,11 @@ struct runtime_options {
   troupe::durability durability = durability::durable;
   /// A store of one's own, in place of `store`. The runtime closes it.
   std::shared_ptr<troupe::store> custom_store = {};
+  /// Where artifacts are kept: `memory:` or `file:PATH`. Empty: in memory if
+  /// the state is there, too, and nowhere over a store.
+  std::string artifacts = {};
+  /// An artifact store of one's own, in place of `artifacts`.
+  std::shared_ptr<artifact_store> custom_artifacts = {};
   /// Time and ids; unset: the system's.
   std::shared_ptr<troupe::environment> environment = {};
   /// Run around all runs, in this order.
@@ -85,6 +91,9 @@ public:
                   const session_key& session,
                   std::string message,
                   run_options options = {});
+
+  /// Null if the runtime keeps none. Its calls block.
+  std::shared_ptr<artifact_store> artifacts() const noexcept;
 
   const std::shared_ptr<troupe::environment>& environment() const noexcept;
 

@@ -62,6 +62,28 @@ session_page make_page(std::vector<session_row> rows, std::size_t limit) {
   return page;
 }
 
+// Lets `done` be called when `remove` has removed the artifacts, too, which may
+// take a disk.
+template <class Remove>
+completion<bool> with_artifacts(const std::shared_ptr<actors::setup>& shared,
+                                completion<bool> done,
+                                Remove remove) {
+  if (!shared->artifacts)
+    return done;
+  return [shared, done = std::move(done), remove = std::move(remove)](
+           result<bool> removed) {
+    if (!removed)
+      return done(std::move(removed));
+    // The call itself is over when this returns, and the runtime may end.
+    shared->calls.enter(0);
+    shared->artifacts->post([shared, done, remove, removed] {
+      const auto gone = remove(*shared->artifacts->store);
+      done(gone ? removed : result<bool>(gone.error()));
+      shared->calls.leave(0);
+    });
+  };
+}
+
 } // namespace
 
 session_service::session_service(
@@ -219,7 +241,11 @@ void session_service::remove(const session_key& key, completion<bool> done) {
   if (!checked)
     return done(checked.error());
   auto wanted = actors::make_remove(*checked);
-  (*wanted)->done = std::move(done);
+  (*wanted)->done = with_artifacts(backend_->share(),
+                                   std::move(done),
+                                   [key = *checked](artifact_store& files) {
+                                     return files.remove_session(key);
+                                   });
   if (!enter(**wanted, backend_->shared()))
     return;
   if (const auto app = app_of(backend_->shared(), checked->app))
@@ -244,7 +270,12 @@ void session_service::remove_user(const std::string& app,
     return done(user_name.error());
   auto wanted = std::make_unique<actors::remove_user>();
   wanted->user = std::move(*user_name);
-  wanted->done = std::move(done);
+  wanted->done = with_artifacts(
+    backend_->share(),
+    std::move(done),
+    [app_id = *app_name, user_id = wanted->user](artifact_store& files) {
+      return files.remove_user(app_id, user_id);
+    });
   if (!enter(*wanted, backend_->shared()))
     return;
   if (const auto known = app_of(backend_->shared(), *app_name))

@@ -171,7 +171,8 @@ public:
 
   /// Deletes a session; says whether there was one. A member of the session's
   /// order: what was appended before is answered, what comes behind gets
-  /// `errc::not_found`. Cancels the session's runs; user and app state stay.
+  /// `errc::not_found`. Cancels the session's runs and removes its
+  /// artifacts; user and app state stay.
   result<bool> remove(const session_key& key);
   void remove(const session_key& key, completion<bool> done);
 
@@ -182,7 +183,8 @@ public:
     return pending<bool, decltype(start)>(std::move(start));
   }
 
-  /// Deletes a user's sessions and state; says whether there was anything.
+  /// Deletes a user's sessions, state and artifacts; says whether there was
+  /// anything.
   result<bool> remove_user(const std::string& app, const std::string& user);
   void remove_user(const std::string& app,
                    const std::string& user,

@@ -1,6 +1,7 @@
 #include "troupe/stores/open_store.hpp"
 
 #include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/path_rule.hpp"
 #include "troupe/stores/postgres_store.hpp"
 #include "troupe/stores/sqlite_store.hpp"
 
@@ -8,8 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -39,65 +38,6 @@ const known_scheme* scheme_of(std::string_view text) noexcept {
         return text.starts_with(each.prefix);
       });
   return found == schemes.end() ? nullptr : found;
-}
-
-// The byte that `%xx` at the start of `text` stands for.
-std::optional<char> percent_encoded(std::string_view text) {
-  const auto digit = [](char letter) -> int {
-    if (letter >= '0' && letter <= '9')
-      return letter - '0';
-    const auto lower = std::tolower(static_cast<unsigned char>(letter));
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-  };
-  if (text.size() < 3 || text[0] != '%')
-    return std::nullopt;
-  const int high = digit(text[1]);
-  const int low = digit(text[2]);
-  if (high < 0 || low < 0)
-    return std::nullopt;
-  return static_cast<char>(high * 16 + low);
-}
-
-std::string decoded(std::string_view text) {
-  std::string plain;
-  while (!text.empty()) {
-    const auto byte = percent_encoded(text);
-    plain += byte.value_or(text.front());
-    text.remove_prefix(byte ? 3 : 1);
-  }
-  return plain;
-}
-
-// What is wrong with a path, or an empty view.
-std::string_view flaw_of(std::string_view path) {
-  if (path.empty())
-    return "names no file";
-  if (path.find('\0') != std::string_view::npos)
-    return "has a NUL";
-  if (path.find('?') != std::string_view::npos)
-    return "has a '?'";
-  if (path.find('#') != std::string_view::npos)
-    return "has a '#'";
-  for (std::size_t start = 0; start <= path.size();) {
-    const auto end = std::min(path.find_first_of("/\\", start), path.size());
-    if (path.substr(start, end - start) == "..")
-      return "has a '..'";
-    start = end + 1;
-  }
-  return {};
-}
-
-// Also what a percent-encoding hides, however often it was encoded: the path is
-// never decoded, but the next program to see it may.
-std::string_view hidden_flaw_of(std::string path) {
-  for (;;) {
-    if (const auto flaw = flaw_of(path); !flaw.empty())
-      return flaw;
-    auto plain = decoded(path);
-    if (plain == path)
-      return {};
-    path = std::move(plain);
-  }
 }
 
 result<store_address> refused(std::string_view text, std::string_view why) {
@@ -138,7 +78,7 @@ result<store_address> read_store_address(std::string_view text) {
       return refused(text, "should be memory: alone");
     break;
   case store_kind::sqlite:
-    if (const auto flaw = hidden_flaw_of(std::string(place)); !flaw.empty())
+    if (const auto flaw = path_flaw(std::string(place)); !flaw.empty())
       return refused(text, flaw);
     break;
   case store_kind::postgres:

@@ -3,6 +3,7 @@
 
 #include "troupe/agents/llm_turn.hpp"
 
+#include "../await.hpp"
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -417,6 +418,15 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(instructions)
 
+namespace {
+
+result<std::string> now_resolve(const instruction& source,
+                                const readonly_context& context) {
+  return now(resolve_instruction(source, context));
+}
+
+} // namespace
+
 BOOST_AUTO_TEST_CASE(a_template_is_filled_and_a_provider_used_as_it_is) {
   const run_facts facts;
   state_snapshot known;
@@ -426,12 +436,10 @@ BOOST_AUTO_TEST_CASE(a_template_is_filled_and_a_provider_used_as_it_is) {
     return asked.agent_name() + " {topic} "
            + asked.state().get<std::string>("topic");
   };
-  BOOST_TEST(resolve_instruction("On {topic}", context).value() == "On owls");
-  BOOST_TEST(resolve_instruction(instruction(), context).value().empty());
-  BOOST_TEST(resolve_instruction(provider, context).value()
-             == "writer {topic} owls");
-  BOOST_TEST(code_of(resolve_instruction("On {mice}", context))
-             == "template_error");
+  BOOST_TEST(now_resolve("On {topic}", context).value() == "On owls");
+  BOOST_TEST(now_resolve(instruction(), context).value().empty());
+  BOOST_TEST(now_resolve(provider, context).value() == "writer {topic} owls");
+  BOOST_TEST(code_of(now_resolve("On {mice}", context)) == "template_error");
 }
 
 BOOST_AUTO_TEST_CASE(a_provider_that_throws_is_a_failed_callback) {
@@ -444,13 +452,28 @@ BOOST_AUTO_TEST_CASE(a_provider_that_throws_is_a_failed_callback) {
   const provider own = [](const auto& asked) {
     return asked.state().template get<std::string>("topic");
   };
-  const auto failed = resolve_instruction(standard, context);
+  const auto failed = now_resolve(standard, context);
   BOOST_TEST(code_of(failed) == "callback_failed");
   BOOST_TEST(reason_of(failed).find("'writer'") != std::string::npos);
   BOOST_TEST(reason_of(failed).find("no idea") != std::string::npos);
-  BOOST_TEST(code_of(resolve_instruction(number, context))
-             == "callback_failed");
-  BOOST_TEST(code_of(resolve_instruction(own, context)) == "not_found");
+  BOOST_TEST(code_of(now_resolve(number, context)) == "callback_failed");
+  BOOST_TEST(code_of(now_resolve(own, context)) == "not_found");
+}
+
+BOOST_AUTO_TEST_CASE(a_provider_may_be_a_coroutine) {
+  const run_facts facts;
+  const readonly_context context(facts, "writer", state());
+  const auto provider = [](const readonly_context& asked) -> task<std::string> {
+    co_return asked.agent_name() + " {topic}";
+  };
+  const auto broken = [](const readonly_context&) -> task<std::string> {
+    throw std::runtime_error("no idea");
+    co_return "";
+  };
+  BOOST_TEST(now_resolve(provider, context).value() == "writer {topic}");
+  const auto failed = now_resolve(broken, context);
+  BOOST_TEST(code_of(failed) == "callback_failed");
+  BOOST_TEST(reason_of(failed).find("no idea") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -366,22 +366,62 @@ BOOST_FIXTURE_TEST_CASE(model_calls_are_limited_as_asked, folder) {
   BOOST_TEST(contains(reason(done), "limit_exceeded"));
 }
 
-BOOST_FIXTURE_TEST_CASE(sub_agents_that_will_not_run_are_told_of, folder) {
-  const auto file = write("parent.yaml",
-                          "name: parent\nmodel: scripted:replies.json\n"
-                          "sub_agents: [{name: child}]\n");
-  write("any.json", R"({"*": ["hi"]})");
-  const auto done = run_program({"run",
-                                 "--store",
-                                 "memory:",
-                                 file,
-                                 "--input",
-                                 "go",
-                                 "--model",
-                                 "scripted:" + path() + "/any.json"});
+BOOST_FIXTURE_TEST_CASE(a_run_that_waits_says_how_to_go_on, folder) {
+  write("ask.json",
+        R"({"asks": [{"function_calls": [{"name": "exit_loop"}]}]})");
+  // A script begins anew with each program.
+  write("done.json", R"({"asks": ["done"]})");
+  const auto file = write("asks.yaml",
+                          "name: asks\nmodel: scripted:ask.json\n"
+                          "tools: [{name: exit_loop, require_confirmation: "
+                          "true}]\n");
+  const auto store = "sqlite:" + path() + "/waits.db";
+  const auto asked = run_program(
+    {"run", "--store", store, "--session", "s", file, "--input", "go"});
+  BOOST_TEST(asked.code == 0);
+  BOOST_TEST(contains(asked.errors, "waiting: may this be called?"),
+             asked.errors);
+  const auto from = asked.errors.find("--answer '") + 10;
+  const auto id
+    = asked.errors.substr(from, asked.errors.find('=', from) - from);
+  const auto answered = [&](const std::string& text) {
+    return run_program({"run",
+                        "--store",
+                        store,
+                        "--session",
+                        "s",
+                        file,
+                        "--model",
+                        "scripted:" + path() + "/done.json",
+                        "--answer",
+                        text});
+  };
+  BOOST_TEST(answered("x").code == 2);
+  BOOST_TEST(answered(id + "={").code == 2);
+  const auto nobody = answered("nobody={}");
+  BOOST_TEST(nobody.code == 1);
+  BOOST_TEST(contains(reason(nobody), "answers no call"), reason(nobody));
+  const auto done = answered(id + "={\"confirmed\": false}");
   BOOST_TEST(done.code == 0);
-  BOOST_TEST(contains(done.errors, "warning: the sub_agents of 'parent'"),
-             done.errors);
+  BOOST_TEST(contains(done.output, "rejected"), done.output);
+  BOOST_TEST(contains(done.output, "asks: done"), done.output);
+  BOOST_TEST(!contains(done.errors, "waiting"), done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(artifacts_are_kept_where_it_is_told, folder) {
+  const auto file = agent("teller", "instruction: '{artifact.notes?}.'\n");
+  const auto told = [&](std::vector<std::string> more,
+                        const std::string& store) {
+    more.insert(more.begin(), {"run", "--store", store, file, "--input", "go"});
+    return run_program(std::move(more));
+  };
+  BOOST_TEST(told({}, "memory:").output == "teller: .\n");
+  const auto store = "sqlite:" + path() + "/files.db";
+  BOOST_TEST(contains(reason(told({}, store)), "template_error"));
+  BOOST_TEST(told({"--artifacts", "file:" + path() + "/files"}, store).output
+             == "teller: .\n");
+  const auto refused = told({"--artifacts", "file:../files"}, store);
+  BOOST_TEST(contains(reason(refused), "invalid_argument"), reason(refused));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -95,7 +95,7 @@ BOOST_DATA_TEST_CASE(any_bytes_come_back, data::xrange(50), seed) {
 
 // OpenSSL takes 16 Mi groups at a time.
 BOOST_AUTO_TEST_CASE(large_data_comes_back_across_its_steps) {
-  for (const std::size_t more : {0U, 1U, 2U, 3U}) {
+  for (const std::size_t more : {0U, 1U}) {
     std::string bytes(std::size_t{3} * (1U << 24U) + more, 'x');
     bytes.back() = '\xff';
     const auto text = to_base64(bytes);

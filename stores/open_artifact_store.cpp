@@ -1,0 +1,40 @@
+#include "troupe/stores/open_artifact_store.hpp"
+
+#include "troupe/stores/file_artifacts.hpp"
+#include "troupe/stores/memory_artifacts.hpp"
+#include "troupe/stores/path_rule.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::string_view memory_scheme = "memory:";
+constexpr std::string_view file_scheme = "file:";
+
+error refused(std::string_view address, std::string_view why) {
+  return {errc::invalid_argument,
+          fmt::format("the artifact store '{}' {}", address, why)};
+}
+
+} // namespace
+
+result<std::unique_ptr<artifact_store>>
+open_artifact_store(std::string_view address, const artifact_options& options) {
+  if (address == memory_scheme)
+    return make_memory_artifacts(options);
+  if (address.starts_with(memory_scheme))
+    return refused(address, "should be memory: alone");
+  if (!address.starts_with(file_scheme))
+    return refused(address,
+                   "has no known scheme; there are memory:, file:PATH");
+  const std::string path(address.substr(file_scheme.size()));
+  if (const auto flaw = path_flaw(path); !flaw.empty())
+    return refused(address, flaw);
+  return open_file_artifacts(path, options);
+}
+
+} // namespace troupe

@@ -1,0 +1,261 @@
+// Artifacts in runs: what tools, callbacks and agents save and load, which
+// events name it, and what instructions make of it.
+
+#include "troupe/agents/agent_tool.hpp"
+#include "troupe/core/inline_data.hpp"
+
+#include "play.hpp"
+#include "staged_store.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+using deltas = std::vector<std::map<std::string, std::int64_t>>;
+
+/// The artifact deltas of a session's events, the empty ones left out.
+deltas named(stage& on, const session_key& key) {
+  deltas all;
+  for (const auto& said : on.events(key))
+    if (!said.actions.artifact_delta.empty())
+      all.push_back(said.actions.artifact_delta);
+  return all;
+}
+
+/// Saves under "name" what "text" says.
+tool saves() {
+  return tool_of("saves", [](const json& args, tool_context& context) -> json {
+    return context.artifacts()
+      .save(args.at("name"), args.at("text").get<std::string>())
+      .value();
+  });
+}
+
+agent echoes(const std::string& instruction) {
+  return llm({.name = "a", .model = echo(), .instruction = instruction});
+}
+
+std::string text_in(stage& on, const session_key& key, const char* name) {
+  const auto found = on.runtime.artifacts()->load(key, name).value();
+  return found && found->text() != nullptr ? *found->text() : "none";
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(artifacts_of_runs)
+
+BOOST_AUTO_TEST_CASE(what_tools_save_is_named_by_the_event_of_their_results) {
+  play on;
+  scripted_reply both;
+  both.function_calls
+    = {{"", "saves", json{{"name", "a.txt"}, {"text", "one"}}},
+       {"", "saves", json{{"name", "user:b.txt"}, {"text", "two"}}}};
+  on.perform(asks("a", scripted({{"a", {both, {.text = "done"}}}}), {saves()}));
+  BOOST_TEST((named(on, on.key) == deltas{{{"a.txt", 0}, {"user:b.txt", 0}}}));
+  BOOST_TEST(text_in(on, on.key, "a.txt") == "one");
+  // The user's are there in all sessions, the session's are not.
+  const auto other = on.open("other");
+  BOOST_TEST(text_in(on, other, "user:b.txt") == "two");
+  BOOST_TEST(text_in(on, other, "a.txt") == "none");
+}
+
+BOOST_AUTO_TEST_CASE(of_concurrent_tools_the_highest_version_is_named) {
+  play on;
+  scripted_reply many;
+  for (int count = 0; count < 20; ++count)
+    many.function_calls.push_back(
+      {"", "saves", json{{"name", "a"}, {"text", "x"}}});
+  on.perform(asks("a", scripted({{"a", {many, {.text = "done"}}}}), {saves()}));
+  BOOST_TEST((named(on, on.key) == deltas{{{"a", 19}}}));
+  BOOST_TEST(on.runtime.artifacts()->versions(on.key, "a").value().size()
+             == 20U);
+}
+
+BOOST_AUTO_TEST_CASE(a_tool_that_fails_after_saving_is_named_by_no_event) {
+  play on;
+  const auto bad
+    = tool_of("bad", [](const json&, tool_context& context) -> json {
+        context.artifacts().save("a", part("x")).value();
+        throw std::runtime_error("broken");
+      });
+  on.perform(
+    asks("a", scripted({{"a", {calling("bad"), {.text = "x"}}}}), {bad}));
+  BOOST_TEST(named(on, on.key).empty());
+  BOOST_TEST(text_in(on, on.key, "a") == "x");
+}
+
+BOOST_AUTO_TEST_CASE(an_event_of_its_own_names_what_an_agent_saved_last) {
+  play on;
+  const auto root = custom("a", [](invocation_context& context) -> agent_run {
+    const auto version
+      = co_await context.artifacts().save_async("a", part("x"));
+    co_await context.emit(text("saved {}", version));
+    co_await context.artifacts().save_async("a", part("y"));
+  });
+  BOOST_TEST(on.perform(root) == "a=saved 0 a= | ok");
+  BOOST_TEST((named(on, on.key) == deltas{{{"a", 0}}, {{"a", 1}}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_callback_that_only_saves_leaves_an_event) {
+  play on;
+  const auto root
+    = custom({.name = "a",
+              .run = [](invocation_context& context) -> agent_run {
+                co_await context.emit(text("x"));
+              },
+              .before_agent
+              = {[](callback_context& context) -> task<std::optional<content>> {
+                  co_await context.artifacts().save_async("a", part("x"));
+                  co_return std::nullopt;
+                }}});
+  BOOST_TEST(on.perform(root) == "a= a=x | ok");
+  BOOST_TEST((named(on, on.key) == deltas{{{"a", 0}}}));
+}
+
+BOOST_AUTO_TEST_CASE(everything_that_a_store_does_can_be_awaited) {
+  play on;
+  const auto root = custom("a", [](invocation_context& context) -> agent_run {
+    auto files = context.artifacts();
+    co_await files.save_async("a", part("one"));
+    co_await files.save_async("a", part("two"));
+    const auto old = co_await files.load_async("a", 0);
+    const auto names = co_await files.list_async();
+    const auto versions = co_await files.versions_async("a");
+    const auto missing = co_await files.load_async("b");
+    const auto removed = co_await files.remove_async("a");
+    co_await context.emit(text("{} {} {} {} {}",
+                               *old->text(),
+                               names.size(),
+                               versions.size(),
+                               missing.has_value(),
+                               removed));
+  });
+  BOOST_TEST(on.perform(root) == "a=one 1 2 false true | ok");
+}
+
+BOOST_AUTO_TEST_CASE(a_plain_callback_must_not_block) {
+  play on;
+  const auto root
+    = custom({.name = "a",
+              .run = [](invocation_context&) -> agent_run { co_return; },
+              .before_agent = {[](callback_context& context) {
+                context.artifacts().save("a", part("x")).value();
+              }}});
+  BOOST_TEST(on.perform(root) == "| would_deadlock");
+}
+
+BOOST_AUTO_TEST_CASE(a_bad_name_is_an_error_result) {
+  play on;
+  on.perform(
+    asks("a",
+         scripted({{"a",
+                    {calling("saves", {{"name", "../a"}, {"text", "x"}}),
+                     {.text = "done"}}}}),
+         {saves()}));
+  const auto told = responses(on, on.key)[0].value("error", "");
+  BOOST_TEST(told.find("/") != std::string::npos, told);
+  BOOST_TEST(on.runtime.artifacts()->list(on.key).value().empty());
+}
+
+BOOST_AUTO_TEST_CASE(
+  agents_that_are_tools_save_for_the_session_of_their_caller) {
+  play on;
+  const auto inner
+    = custom("inner", [](invocation_context& context) -> agent_run {
+        co_await context.artifacts().save_async("a", part("x"));
+        co_await context.emit(text("saved"));
+      });
+  on.perform(asks(
+    "a",
+    scripted({{"a", {calling("inner", {{"request", "x"}}), {.text = "done"}}}}),
+    {agent_tool(inner)}));
+  BOOST_TEST((named(on, on.key) == deltas{{{"a", 0}}}));
+  BOOST_TEST(text_in(on, on.key, "a") == "x");
+}
+
+// -- instructions ------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(an_instruction_takes_in_the_newest_text_of_an_artifact) {
+  play on;
+  auto& files = *on.runtime.artifacts();
+  files.save(on.key, "my notes-1.txt", part("old")).value();
+  files.save(on.key, "my notes-1.txt", part("new {topic}")).value();
+  files.save(on.key, "user:who", inline_data("Ann", "text/plain")).value();
+  BOOST_TEST(on.perform(echoes("{artifact.my notes-1.txt} for "
+                               "{ artifact.user:who }, {artifact.none?}."))
+             == "a=new {topic} for Ann, . | ok");
+}
+
+BOOST_AUTO_TEST_CASE(an_artifact_that_is_missing_or_no_text_fails_the_agent) {
+  play on;
+  on.runtime.artifacts()
+    ->save(on.key, "photo", inline_data("\x89PNG", "image/png"))
+    .value();
+  BOOST_TEST(on.perform(echoes("{artifact.none}")) == "| template_error");
+  BOOST_TEST(play::last_reason().find("artifact 'none'") != std::string::npos,
+             play::last_reason());
+  BOOST_TEST(on.perform(echoes("{artifact.photo?}")) == "| template_error");
+  BOOST_TEST(play::last_reason().find("image/png") != std::string::npos,
+             play::last_reason());
+  BOOST_TEST(on.perform(echoes("{artifact.a/b?}")) == "| template_error");
+}
+
+BOOST_AUTO_TEST_CASE(a_provider_takes_in_artifacts_by_awaiting) {
+  play on;
+  on.runtime.artifacts()->save(on.key, "a", part("x")).value();
+  const auto root = llm(
+    {.name = "a",
+     .model = echo(),
+     .instruction = [](const readonly_context& context) -> task<std::string> {
+       auto made
+         = co_await inject_session_state_async("<{artifact.a}>", context);
+       co_return made;
+     }});
+  BOOST_TEST(on.perform(root) == "a=<x> | ok");
+  const auto plain
+    = llm({.name = "a",
+           .model = echo(),
+           .instruction = [](const readonly_context& context) {
+             return inject_session_state("<{artifact.a}>", context).value();
+           }});
+  BOOST_TEST(on.perform(plain) == "| would_deadlock");
+}
+
+// -- where they are ----------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(over_a_store_artifacts_have_to_be_given_a_place) {
+  const staged_place place;
+  play on(place.options());
+  BOOST_TEST(on.runtime.artifacts() == nullptr);
+  BOOST_TEST(on.perform(echoes("{artifact.a?}")) == "| template_error");
+  BOOST_TEST(play::last_reason().find("runtime_options::artifacts")
+               != std::string::npos,
+             play::last_reason());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_place_is_refused) {
+  runtime_options options;
+  options.artifacts = "s3:bucket";
+  BOOST_TEST(code_of(runtime::open(std::move(options))) == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(a_removed_session_takes_its_artifacts_with_it) {
+  play on;
+  auto& files = *on.runtime.artifacts();
+  files.save(on.key, "a", part("x")).value();
+  files.save(on.key, "user:b", part("y")).value();
+  BOOST_TEST(on.sessions().remove(on.key).value());
+  const auto again = on.open();
+  BOOST_TEST((files.list(again).value() == std::vector<std::string>{"user:b"}));
+  BOOST_TEST(on.sessions().remove_user("press", "ann").value());
+  BOOST_TEST(files.list(again).value().empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,106 @@
+// A file artifact store in a temporary folder, and other processes that use it.
+
+#pragma once
+
+#include "troupe/stores/artifact_path.hpp"
+#include "troupe/stores/file_artifacts.hpp"
+
+#include "../outcome.hpp"
+#include "temporary_folder.hpp"
+#include <boost/test/unit_test.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace troupe::testing {
+
+inline const session_key ann_1{"press", "ann", "s1"};
+
+/// Runs `body` in a process of its own; it has failed if it throws.
+inline pid_t start(const std::function<void()>& body) {
+  const auto child = ::fork();
+  BOOST_REQUIRE(child >= 0);
+  if (child != 0)
+    return child;
+  int status = 1;
+  try {
+    body();
+    status = 0;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "child: %s\n", failure.what());
+  }
+  ::_exit(status);
+}
+
+inline int await(pid_t child) {
+  int status = 0;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
+inline std::string content_of(const std::filesystem::path& file) {
+  std::ifstream opened(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(opened), {}};
+}
+
+inline void write(const std::filesystem::path& file, std::string_view text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+/// A store in a folder, and what lies there.
+struct in_folder {
+  std::unique_ptr<artifact_store> open() const {
+    return open_file_artifacts(root).value();
+  }
+
+  std::int64_t save(std::string_view name, const part& content) const {
+    return open()->save(ann_1, name, content).value();
+  }
+
+  std::string load(std::string_view name) const {
+    const auto loaded = open()->load(ann_1, name);
+    if (!loaded)
+      return code_of(loaded);
+    return *loaded ? *(*loaded)->text() : "nothing";
+  }
+
+  std::filesystem::path place_of(const artifact_key& key) const {
+    auto place = root / "kept";
+    for (const auto& name : path_of(key))
+      place /= name;
+    return place;
+  }
+
+  std::filesystem::path place_of(const std::string& name) const {
+    return place_of({{"press", "ann", "s1"}, name});
+  }
+
+  /// All that lies in the folder and is not what makes up the tree.
+  std::set<std::string> files() const {
+    std::set<std::string> found;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(root))
+      if (!entry.is_directory())
+        found.insert(entry.path().lexically_relative(root).string());
+    return found;
+  }
+
+  bool scratch_is_empty() const {
+    return std::filesystem::is_empty(root / "scratch");
+  }
+
+  temporary_folder folder;
+  std::filesystem::path root = folder.path() / "root";
+};
+
+} // namespace troupe::testing
