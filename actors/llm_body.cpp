@@ -47,6 +47,23 @@ std::vector<tool_call> calls_of(const event& said,
   return calls;
 }
 
+// What no event can hold is no answer.
+void check_answer(const event& said,
+                  const llm_options& options,
+                  const size_limits& limits) {
+  const auto refuse = [&options](std::string_view why) {
+    throw error(
+      errc::model_failed,
+      fmt::format("the model's answer to agent '{}': {}", options.name, why));
+  };
+  for (const auto& element : said.content.parts)
+    if (const auto* wanted = element.call();
+        wanted != nullptr && !wanted->args.data().is_object())
+      refuse(fmt::format("the arguments for '{}' are no object", wanted->name));
+  if (auto fits = check_event(said, limits); !fits)
+    refuse(fits.error().message());
+}
+
 // Names the calls whose answers may come later.
 void mark_long_running(event& said, const std::vector<tool>& tools) {
   for (const auto& element : said.content.parts) {
@@ -294,6 +311,7 @@ task<std::optional<agent>> run_llm(invocation_context& context,
     if (!said)
       throw said.error();
     mark_long_running(*said, tools);
+    check_answer(*said, options, context.lane().facts().limits);
     const auto stored = co_await context.emit(std::move(*said));
     auto calls = calls_of(*stored, tools);
     if (calls.empty())

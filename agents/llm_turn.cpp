@@ -70,11 +70,6 @@ shared_content retold(const event& said) {
            : nullptr;
 }
 
-bool is_visible(const event& said, std::string_view branch) {
-  return !said.partial && !said.content.parts.empty()
-         && is_visible_on(said.branch, branch);
-}
-
 // Whether the event only hands over.
 bool is_transfer(const event& said) {
   return std::ranges::all_of(said.content.parts, [](const part& element) {
@@ -94,15 +89,38 @@ bool only_answers(const event& said) {
             });
 }
 
+// The events that show on a branch, oldest first.
+class shown_events {
+public:
+  shown_events(const event_slice& events, std::string_view branch)
+    : events_(events),
+      places_(events.shown_on(branch)) {}
+
+  std::size_t size() const {
+    return places_ ? places_->size() : events_.size();
+  }
+
+  const event_ptr& operator[](std::size_t index) const {
+    return events_[places_ ? (*places_)[index] : index];
+  }
+
+private:
+  const event_slice& events_;
+  const std::optional<std::vector<std::size_t>> places_; // Nothing: all.
+};
+
+bool has_content(const event& said) {
+  return !said.partial && !said.content.parts.empty();
+}
+
 // The index at which the current turn starts: the latest event of the user or
 // of another agent.
-std::size_t turn_start(const event_slice& events,
-                       std::string_view agent_name,
-                       std::string_view branch) {
+std::size_t turn_start(const shown_events& events,
+                       std::string_view agent_name) {
   for (auto index = events.size(); index > 0; --index)
     if (const auto& said = *events[index - 1];
-        is_visible(said, branch) && said.author != agent_name
-        && !is_transfer(said) && !only_answers(said))
+        has_content(said) && said.author != agent_name && !is_transfer(said)
+        && !only_answers(said))
       return index - 1;
   return 0;
 }
@@ -297,24 +315,28 @@ result<std::optional<json>> read_output(const llm_options& options,
   return std::optional<json>(std::move(parsed));
 }
 
-} // namespace
-
-bool is_visible_on(std::string_view branch, std::string_view viewer) noexcept {
-  return branch.empty() || viewer.empty() || branch == viewer
-         || (viewer.starts_with(branch) && viewer[branch.size()] == '.');
+// A model that has answered nothing at all has failed, though the agent has
+// not.
+void say_nothing(event& said) {
+  auto fields = said.extra.is_null() ? json::object() : said.extra.data();
+  fields["errorCode"] = "MODEL_RETURNED_NO_CONTENT";
+  fields["errorMessage"] = "the model has answered nothing";
+  said.extra = std::move(fields);
 }
+
+} // namespace
 
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
                  include_contents which) {
+  const shown_events shown(events, branch);
   history_reader reader(agent_name);
-  auto index = which == include_contents::none
-                 ? turn_start(events, agent_name, branch)
-                 : 0;
-  for (; index < events.size(); ++index)
-    if (const auto& said = events[index]; is_visible(*said, branch))
+  auto index = which == include_contents::none ? turn_start(shown, agent_name)
+                                               : std::size_t{0};
+  for (; index < shown.size(); ++index)
+    if (const auto& said = shown[index]; has_content(*said))
       reader.read(said);
   return reader.take();
 }
@@ -385,10 +407,15 @@ result<event> make_response_event(const llm_options& options,
     said.content.role = "model";
   if (said.partial)
     return said;
+  if (said.content.parts.empty() && said.field("errorCode").empty())
+    say_nothing(said);
   for (auto& element : said.content.parts)
-    if (auto* call = std::get_if<function_call>(&element.body);
-        call != nullptr && call->id.empty())
-      call->id = "adk-" + environment.new_id();
+    if (auto* call = std::get_if<function_call>(&element.body)) {
+      if (call->id.empty())
+        call->id = "adk-" + environment.new_id();
+      if (call->args.is_null())
+        call->args = json::object();
+    }
   const bool has_text
     = std::ranges::any_of(said.content.parts, [](const part& element) {
         return element.text() != nullptr && !element.thought;

@@ -16,7 +16,8 @@ namespace troupe {
 /// what other agents said becomes user text that names them; their thoughts are
 /// left out. Function responses, the newest of each call, stand right behind
 /// their calls; a call without one gets one that says why, so that no history
-/// is unfit for a model. Follows ADK's contents rules.
+/// is unfit for a model. Costs as much as what is visible has. Follows ADK's
+/// contents rules.
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
@@ -41,8 +42,9 @@ assemble_instruction(const std::string& global,
 
 /// The event of a model's answer. Calls without an id get one from
 /// `environment`; a final answer with text puts that text, or its value, under
-/// `output_key`. Fails with `errc::model_failed` if it does not fit the
-/// `output_schema`.
+/// `output_key`. One
+/// without any parts says so by `errorCode`. Fails with `errc::model_failed` if
+/// it does not fit the `output_schema`.
 result<event> make_response_event(const llm_options& options,
                                   model_response response,
                                   environment& environment);
@@ -51,9 +53,5 @@ result<event> make_response_event(const llm_options& options,
 /// deltas and actions merged in that order. Those that are pending have no
 /// response in it.
 event make_tool_event(std::vector<tool_call> answered);
-
-/// Whether `branch` shows to an agent on `viewer`: equal, an ancestor of it by
-/// segments, or one of them empty.
-bool is_visible_on(std::string_view branch, std::string_view viewer) noexcept;
 
 } // namespace troupe

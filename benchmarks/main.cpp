@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
     bench::run_parallel(settings.rounds);
     bench::run_many_lanes(settings.rounds);
     bench::run_turns(settings.rounds);
+    bench::run_history(settings.rounds);
     bench::run_many_models(settings.rounds);
     bench::get_recent(settings.rounds);
     bench::idle_sessions();

@@ -170,6 +170,64 @@ void run_many_models(std::size_t rounds) {
   std::fflush(stdout);
 }
 
+namespace {
+
+// Says "done" at once.
+class done_model : public troupe::model {
+public:
+  std::string name() const override { return "done"; }
+
+  void generate(troupe::model_request, troupe::model_reply reply) override {
+    reply(troupe::model_response(troupe::text("done")));
+  }
+};
+
+// Microseconds per model turn of an agent in a lane that sees `visible` events
+// of its own among others of its neighbour.
+double turn_with_history(std::size_t visible, std::size_t others) {
+  constexpr std::size_t turns = 200;
+  auto runtime = troupe::runtime::open({.threads = 2}).value();
+  const auto key
+    = runtime.sessions().create({.app = "app", .user = "user"}).value().key();
+  for (std::size_t index = 0; index < visible + others; ++index) {
+    troupe::event said(troupe::text("event {}", index));
+    // Spread evenly.
+    const bool is_own = (index + 1) * visible / (visible + others)
+                        != index * visible / (visible + others);
+    said.author = is_own ? "agent" : "neighbour";
+    said.branch = is_own ? "lanes.again" : "lanes.other";
+    runtime.sessions().append_event(key, std::move(said)).value();
+  }
+  const auto agent
+    = troupe::llm({.name = "agent", .model = std::make_shared<done_model>()});
+  const auto root = troupe::parallel(
+    "lanes",
+    {troupe::loop({.name = "again", .max_iterations = turns}, {agent})});
+  const stopwatch watch;
+  runtime.run(root, key, "go", {.model_calls_max = turns}).wait().value();
+  return watch.seconds() * 1e6 / turns;
+}
+
+} // namespace
+
+void run_history(std::size_t rounds) {
+  std::vector<double> few;
+  std::vector<double> among;
+  std::vector<double> many;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    few.push_back(turn_with_history(100, 0));
+    among.push_back(turn_with_history(100, 9'900));
+    many.push_back(turn_with_history(10'000, 0));
+  }
+  fmt::print("{:<44} {:>7.1f} us; 100 among 10,000: {:.1f} us; 10,000 visible: "
+             "{:.1f} us\n",
+             "model turn, 100 events in the history",
+             median(few),
+             median(among),
+             median(many));
+  std::fflush(stdout);
+}
+
 void run_many_lanes(std::size_t rounds) {
   const auto root = troupe::parallel("lanes", workers(10'000));
   std::vector<double> costs;

@@ -12,6 +12,7 @@ void run_parallel(std::size_t rounds);
 void run_many_lanes(std::size_t rounds);
 void run_turns(std::size_t rounds);
 void run_many_models(std::size_t rounds);
+void run_history(std::size_t rounds);
 void idle_sessions();
 
 } // namespace bench

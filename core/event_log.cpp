@@ -1,6 +1,8 @@
 #include "troupe/core/event_log.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 namespace troupe {
 
@@ -20,8 +22,25 @@ void event_log::push_back(event_ptr said) {
     }
     spine_->chunks[chunk] = new detail::event_chunk;
   }
+  if (branches_ || !said->branch.empty())
+    this->index(said->branch);
   spine_->chunks[chunk]->events[index % per_chunk] = std::move(said);
   ++all_.last_;
+}
+
+// The place of the event that comes next.
+void event_log::index(const std::string& branch) {
+  if (!branches_) {
+    branches_ = new detail::branch_index;
+    all_.branches_ = branches_;
+    if (size() > 0) {
+      auto& plain = branches_->by_branch[std::string()];
+      plain.resize(size());
+      std::iota(plain.begin(), plain.end(), std::size_t{0});
+    }
+  }
+  const std::lock_guard guard(branches_->mutex);
+  branches_->by_branch[branch].push_back(size());
 }
 
 std::size_t event_log::keep_newest(std::size_t count) {
@@ -37,8 +56,54 @@ std::size_t event_log::keep_newest(std::size_t count) {
     rest->chunks[index - chunks] = spine_->chunks[index];
   spine_ = std::move(rest);
   all_.spine_ = spine_;
-  all_.last_ -= chunks * per_chunk;
-  return chunks * per_chunk;
+  const auto dropped = chunks * per_chunk;
+  all_.last_ -= dropped;
+  if (!branches_)
+    return dropped;
+  // Readers keep the old index, as they keep the old spine.
+  boost::intrusive_ptr<detail::branch_index> left(new detail::branch_index);
+  for (const auto& [branch, places] : branches_->by_branch) {
+    const auto kept = std::ranges::lower_bound(places, dropped);
+    if (kept == places.end())
+      continue;
+    auto& moved = left->by_branch[branch];
+    std::transform(kept,
+                   places.end(),
+                   std::back_inserter(moved),
+                   [dropped](std::size_t place) { return place - dropped; });
+  }
+  branches_ = std::move(left);
+  all_.branches_ = branches_;
+  return dropped;
+}
+
+// Those of the slice among the places of one branch, into the others.
+void event_slice::merge(const std::vector<std::size_t>& places,
+                        std::vector<std::size_t>& shown) const {
+  const auto middle = static_cast<std::ptrdiff_t>(shown.size());
+  for (auto next = std::ranges::lower_bound(places, first_);
+       next != places.end() && *next < last_;
+       ++next)
+    shown.push_back(*next - first_);
+  std::inplace_merge(shown.begin(), shown.begin() + middle, shown.end());
+}
+
+std::optional<std::vector<std::size_t>>
+event_slice::shown_on(std::string_view branch) const {
+  if (!branches_ || branch.empty())
+    return std::nullopt;
+  std::vector<std::size_t> shown;
+  const std::lock_guard guard(branches_->mutex);
+  for (;;) {
+    if (const auto found = branches_->by_branch.find(branch);
+        found != branches_->by_branch.end())
+      merge(found->second, shown);
+    if (branch.empty())
+      break;
+    const auto dot = branch.rfind('.');
+    branch = branch.substr(0, dot == std::string_view::npos ? 0 : dot);
+  }
+  return shown;
 }
 
 event_slice event_slice::after(timestamp time) const {

@@ -2,7 +2,8 @@
 // snapshot.
 //
 // Events lie in chunks that never move; a reader keeps the chunks it can reach
-// and a range, and never sees what comes later.
+// and a range, and never sees what comes later. A history with branches also
+// knows which events lie on each, so that a lane finds its own among many.
 
 #pragma once
 
@@ -11,8 +12,14 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -31,6 +38,15 @@ struct event_spine : ref_counted<event_spine> {
   explicit event_spine(std::size_t capacity) : chunks(capacity) {}
 
   std::vector<boost::intrusive_ptr<event_chunk>> chunks;
+};
+
+// Where the events of each branch lie, in order. The owner adds places that
+// readers of older slices pass over.
+struct branch_index : ref_counted<branch_index> {
+  using places = std::vector<std::size_t>;
+
+  mutable std::mutex mutex;
+  std::map<std::string, places, std::less<>> by_branch;
 };
 
 } // namespace detail
@@ -103,6 +119,13 @@ public:
     return tail;
   }
 
+  /// The places in the slice, in order, of the events that show to somebody on
+  /// `branch`: those on the branch itself and on its ancestors by dot-separated
+  /// segments, the empty one included. Nothing if all events do, as they do to
+  /// somebody on no branch. O(what it gives).
+  std::optional<std::vector<std::size_t>>
+  shown_on(std::string_view branch) const;
+
   /// The events at or after `time`: each is compared, since timestamps are data
   /// and need not be in order.
   event_slice after(timestamp time) const;
@@ -110,7 +133,12 @@ public:
 private:
   friend class event_log;
 
+  void merge(const std::vector<std::size_t>& places,
+             std::vector<std::size_t>& shown) const;
+
   boost::intrusive_ptr<const detail::event_spine> spine_;
+  // Null: no event has a branch.
+  boost::intrusive_ptr<const detail::branch_index> branches_;
   std::size_t first_ = 0;
   std::size_t last_ = 0;
 };
@@ -137,7 +165,10 @@ public:
   event_slice slice() const { return all_; }
 
 private:
+  void index(const std::string& branch);
+
   boost::intrusive_ptr<detail::event_spine> spine_;
+  boost::intrusive_ptr<detail::branch_index> branches_;
   event_slice all_;
 };
 

@@ -197,4 +197,95 @@ BOOST_AUTO_TEST_CASE(slices_are_read_while_the_owner_appends) {
   BOOST_TEST(wrong == 0);
 }
 
+// -- branches ----------------------------------------------------------------
+
+namespace {
+
+const std::vector<std::string> branches
+  = {"", "", "a", "a.b", "a.bc", "a.b.c", "b", "a.b.c.d"};
+
+event_ptr on_branch(const std::string& branch) {
+  event said;
+  said.branch = branch;
+  return std::make_shared<const event>(std::move(said));
+}
+
+bool shows(const std::string& branch, const std::string& viewer) {
+  return branch.empty() || viewer.empty() || branch == viewer
+         || viewer.starts_with(branch + ".");
+}
+
+std::vector<std::size_t> places_of(const event_slice& slice,
+                                   const std::string& viewer) {
+  std::vector<std::size_t> shown;
+  for (std::size_t index = 0; index < slice.size(); ++index)
+    if (shows(slice[index]->branch, viewer))
+      shown.push_back(index);
+  return shown;
+}
+
+// What the slice says, everything written out.
+std::vector<std::size_t> told_by(const event_slice& slice,
+                                 const std::string& viewer) {
+  if (auto shown = slice.shown_on(viewer))
+    return *shown;
+  std::vector<std::size_t> all(slice.size());
+  for (std::size_t index = 0; index < all.size(); ++index)
+    all[index] = index;
+  return all;
+}
+
+} // namespace
+
+BOOST_DATA_TEST_CASE(a_slice_knows_what_shows_on_a_branch,
+                     data::make({1, 2, 3, 4, 5}),
+                     seed) {
+  random_source random(static_cast<std::uint64_t>(seed));
+  event_log log;
+  std::vector<event_slice> slices;
+  // The first events have no branch, as in most sessions.
+  const auto plain = random.below(70);
+  for (std::size_t count = 0; count < 300; ++count) {
+    log.push_back(on_branch(count < plain ? "" : random.pick(branches)));
+    if (random.one_in(20))
+      slices.push_back(log.slice());
+    if (random.one_in(40))
+      slices.push_back(log.slice().recent(random.below(100)));
+    if (random.one_in(60))
+      log.keep_newest(random.below(80));
+  }
+  slices.push_back(log.slice());
+  // Those that were taken early do not know of what came later, or went.
+  for (const auto& slice : slices)
+    for (const auto& viewer : branches)
+      BOOST_TEST((told_by(slice, viewer) == places_of(slice, viewer)));
+}
+
+BOOST_AUTO_TEST_CASE(a_history_without_branches_keeps_no_index) {
+  event_log log;
+  for (int count = 0; count < 100; ++count)
+    log.push_back(on_branch(""));
+  BOOST_TEST(!log.slice().shown_on("a").has_value());
+  log.push_back(on_branch("a"));
+  BOOST_TEST(log.slice().shown_on("b")->size() == 100U);
+  BOOST_TEST(!log.slice().shown_on("").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(slices_are_read_while_branches_are_added) {
+  event_log log;
+  log.push_back(on_branch("a"));
+  std::atomic<bool> done = false;
+  const auto slice = log.slice();
+  std::thread reader([&] {
+    while (!done)
+      if (slice.shown_on("a.b")->size() != 1)
+        done = true;
+  });
+  for (int count = 0; count < 20'000; ++count)
+    log.push_back(on_branch(branches[static_cast<std::size_t>(count) % 8]));
+  const bool failed = done.exchange(true);
+  reader.join();
+  BOOST_TEST(!failed);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

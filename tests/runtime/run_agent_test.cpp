@@ -198,6 +198,65 @@ BOOST_AUTO_TEST_CASE(a_model_that_fails_throws_or_forgets_ends_the_run) {
   BOOST_TEST(play::show(std::move(run)) == "| model_failed");
 }
 
+BOOST_AUTO_TEST_CASE(
+  a_model_that_answers_nothing_leaves_an_event_that_says_so) {
+  play on;
+  const auto silent
+    = std::make_shared<made_model>([](model_request, model_reply reply) {
+        reply(model_response(content("model", {})));
+      });
+  BOOST_TEST(on.perform(sequential("s", {asks("a", silent), says("b", "next")}))
+             == "a= b=next | ok");
+  BOOST_TEST(on.events(on.key)[1]->field("errorCode")
+             == "MODEL_RETURNED_NO_CONTENT");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_answers_garbage_fails_its_agent) {
+  play on;
+  const auto answers = [](content said) {
+    return std::make_shared<made_model>(
+      [said](model_request, model_reply reply) {
+        reply(model_response(said));
+      });
+  };
+  const auto code = [&](content said) {
+    return on.perform(asks("a", answers(std::move(said))));
+  };
+  BOOST_TEST(code(content("model", {"\xff\xfe"})) == "| model_failed");
+  BOOST_TEST(play::last_reason().find("agent 'a'") != std::string::npos,
+             play::last_reason());
+  BOOST_TEST(code(content("model", {function_call{"", "f", json{1, 2}}}))
+             == "| model_failed");
+  BOOST_TEST(code(content("model", {std::string(2 << 20, 'x')}))
+             == "| model_failed");
+  BOOST_TEST(on.events(on.key).size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_calls_a_tool_that_is_not_there_hears_of_it) {
+  play on;
+  const auto known
+    = tool_of("known", [](const json&, tool_context&) -> json { return 1; });
+  on.perform(asks(
+    "a", scripted({{"a", {calling("unknown"), {.text = "sorry"}}}}), {known}));
+  const auto told = responses(on, on.key)[0].value("error", "");
+  BOOST_TEST(told.find("known") != std::string::npos, told);
+}
+
+BOOST_AUTO_TEST_CASE(a_tool_that_returns_garbage_is_an_error_result) {
+  play on;
+  for (const auto& garbage :
+       {json(std::numeric_limits<double>::infinity()), json("\xff")}) {
+    const auto bad = tool_of(
+      "bad", [garbage](const json&, tool_context&) { return garbage; });
+    BOOST_TEST(
+      on.perform(
+        asks("a", scripted({{"a", {calling("bad"), {.text = "x"}}}}), {bad}))
+      == "a= a= a=x | ok");
+    const auto told = responses(on, on.key).back().value("error", "");
+    BOOST_TEST(told.find("'bad'") != std::string::npos, told);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_model_that_answers_twice_is_heard_once) {
   play on;
   const auto twice
