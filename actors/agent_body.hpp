@@ -8,13 +8,14 @@
 
 namespace troupe::actors {
 
-/// Runs `which` on `lane` below `caller` (null at the root), from `checkpoint`
-/// if it is not null; a checkpoint of another agent is one that `which` handed
-/// over to. Throws `troupe::error`, or what user code threw.
+/// Runs `which` on `lane` below `caller` (null at the root), from a checkpoint
+/// if it is not null, which may be of an agent that `which` handed over to.
+/// Throws `troupe::error`, or what user code threw; `errc::conflict` if the
+/// checkpoint is of another agent.
 task<agent_end> run_agent(lane_actor& lane,
                           const invocation_context* caller,
                           const agent& which,
                           std::string branch,
-                          const json* checkpoint);
+                          checkpoint_ptr from);
 
 } // namespace troupe::actors

@@ -57,7 +57,7 @@ void fan_out::start(std::size_t index) {
                                         .caller = request_.caller,
                                         .branch = lane.branch,
                                         .temp = lane.temp,
-                                        .checkpoint = lane.checkpoint});
+                                        .from = lane.from});
   ++left_;
   if (request_.timeout)
     owner_.call_after(*request_.timeout, [this, index] { time_out(index); });
@@ -79,7 +79,7 @@ void fan_out::receive(lane_ended& ended) {
   lane.is_over = true;
   if (ended.outcome) {
     lane.escalated = ended.outcome->escalated;
-    lane.paused = std::move(ended.outcome->checkpoint);
+    lane.paused = std::move(ended.outcome->paused);
     if (lane.paused)
       return;
     lane.succeeded = true;
@@ -140,7 +140,7 @@ void fan_out::finish() {
                           && succeeded_ >= request_.quorum;
   request_.is_paused
     = !has_quorum && std::ranges::any_of(request_.lanes, [](const auto& lane) {
-        return lane.paused.has_value();
+        return lane.paused != nullptr;
       });
   // Lanes that wait may still succeed, or fail.
   const bool is_enough

@@ -32,7 +32,7 @@ struct fan_out_request {
     /// Its own `temp:` keys; null: those of the lane that waits.
     std::shared_ptr<temp_space> temp = {};
     /// Where it goes on; null: from the start.
-    const json* checkpoint = nullptr;
+    checkpoint_ptr from = {};
 
     // What came of it; a lane that is over before the fan-out is not run.
     bool is_over = false;
@@ -42,8 +42,8 @@ struct fan_out_request {
     std::optional<error> failed = {};
     /// What it said last; null if it said nothing.
     event_ptr said = {};
-    /// Where it waits for an answer from outside, if it does.
-    std::optional<json> paused = {};
+    /// Where it waits for an answer from outside, or null.
+    checkpoint_ptr paused = {};
   };
 
   const invocation_context* caller = nullptr;

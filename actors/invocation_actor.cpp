@@ -90,8 +90,8 @@ void invocation_actor::leave_session() {
 
 task<agent_end> invocation_actor::body() {
   auto end = co_await run_root(*this);
-  if (end.checkpoint)
-    run_->control->wait_for(waits_of(*end.checkpoint));
+  if (end.paused)
+    run_->control->wait_for(waits_of(*end.paused));
   co_return end;
 }
 
@@ -102,6 +102,24 @@ void invocation_actor::finish(result<agent_end> outcome) {
 }
 
 void invocation_actor::end(result<void> outcome) {
+  if (!outcome && run_->claimed)
+    return release(std::move(outcome));
+  leave(std::move(outcome));
+}
+
+// Before the next run gets its turn, so that the same answer may be sent again.
+void invocation_actor::release(result<void> outcome) {
+  auto told = make_release_event(run_->root->name(), *run_->claimed);
+  told.invocation_id = run_->facts.invocation_id;
+  auto letter = make_append(std::move(told), {}, *run_->shared);
+  if (!letter)
+    return leave(std::move(outcome));
+  releasing_ = std::move(outcome);
+  (*letter)->reply_to = caf::actor_cast<caf::strong_actor_ptr>(this);
+  as_inbox(run_->session).tell(std::move(*letter));
+}
+
+void invocation_actor::leave(result<void> outcome) {
   leave_session();
   if (!outcome)
     if (const auto left = tools_left_behind(*run_); !left.empty())
@@ -221,10 +239,17 @@ void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
 }
 
 void invocation_actor::receive(std::unique_ptr<append> answered) {
+  if (releasing_) {
+    // A session that is gone needs none.
+    if (answered->outcome)
+      run_->control->deliver(*answered->outcome);
+    return leave(std::move(*releasing_));
+  }
   if (answered->request == nullptr) {
     if (!answered->outcome)
       return end(cancelled() ? *cancelled() : answered->outcome.error());
     started_ = true;
+    run_->claimed = claimed_pause(**answered->outcome);
     return start_body();
   }
   auto& request = *static_cast<emit_request*>(answered->request);

@@ -10,6 +10,7 @@
 #include "troupe/core/scope_state.hpp"
 
 #include <memory>
+#include <optional>
 
 namespace troupe::actors {
 
@@ -41,8 +42,12 @@ private:
   answer(lane_actor& from, emit_request& request, result<event_ptr> outcome);
   void leave_session();
   void end(result<void> outcome);
+  void release(result<void> outcome);
+  void leave(result<void> outcome);
 
   bool started_ = false;
+  // Set while the pause that the run went on from is opened again.
+  std::optional<result<void>> releasing_;
 };
 
 } // namespace troupe::actors

@@ -97,7 +97,7 @@ void lane_actor::receive(letter_ptr received) {
 
 task<agent_end> lane_actor::body() {
   return run_agent(
-    *this, start_.caller, start_.which, start_.branch, start_.checkpoint);
+    *this, start_.caller, start_.which, start_.branch, start_.from);
 }
 
 void lane_actor::start_body() {
@@ -160,6 +160,7 @@ lane_actor::begin_wait(std::coroutine_handle<> waiting,
 
 void lane_actor::end_wait() {
   waits_ = false;
+  model_timer_ = nullptr;
   interrupt_ = nullptr;
   go_on(waiting_);
 }
@@ -178,6 +179,8 @@ void lane_actor::cancel_lane(const error& reason) {
     lanes_->cancel(reason);
   if (calls_) {
     calls_->cancel(reason);
+    if (calls_->is_over())
+      return go_on_with_calls();
     auto grace = std::make_shared<wait_answer>(*this, wait_, nullptr);
     run_->shared->environment->call_after(run_->options.grace, [grace] {
       grace->with_lane([&](lane_actor& lane) {
@@ -324,15 +327,22 @@ std::stop_token lane_actor::give_up_after(std::chrono::milliseconds time,
 
   const auto made = std::make_shared<timer>(stop());
   const auto late = std::make_shared<wait_answer>(*this, wait, nullptr);
-  run_->shared->environment->call_after(time, [=, this, &request] {
-    made->stop.request_stop();
-    (*late)([=, this, &request] {
-      request.outcome
-        = error(errc::deadline_exceeded,
-                fmt::format("{}: no answer within {} ms", who, time.count()));
-      end_wait();
+  // A call that has ended lets go of it.
+  model_timer_ = made;
+  run_->shared->environment->call_after(
+    time, [=, this, &request, timer = std::weak_ptr(made)] {
+      const auto running = timer.lock();
+      if (!running)
+        return;
+      // First, for a model that is told to stop may answer at once.
+      (*late)([=, this, &request] {
+        request.outcome
+          = error(errc::deadline_exceeded,
+                  fmt::format("{}: no answer within {} ms", who, time.count()));
+        end_wait();
+      });
+      running->stop.request_stop();
     });
-  });
   return made->stop.get_token();
 }
 
@@ -374,6 +384,12 @@ void lane_actor::start_lanes(fan_out_request& request) {
   fan_out_request_ = &request;
   lanes_ = std::make_unique<fan_out>(*this, request);
   lanes_->start_more();
+  if (!lanes_->is_over())
+    return;
+  // All of them were over before.
+  lanes_->finish();
+  lanes_ = nullptr;
+  post(std::exchange(fan_out_request_, nullptr)->waiting);
 }
 
 caf::strong_actor_ptr lane_actor::spawn_below(std::size_t index,

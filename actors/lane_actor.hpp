@@ -38,8 +38,8 @@ struct lane_start {
   std::shared_ptr<temp_space> temp = {};
   /// What it works on instead of the session; null: what the lane above does.
   std::shared_ptr<nested_session> nested = {};
-  /// Where it goes on, in the hands of who waits for it; null: from the start.
-  const json* checkpoint = nullptr;
+  /// Where it goes on; null: from the start.
+  checkpoint_ptr from = {};
 };
 
 class lane_actor : public inbox_actor, public lane_host {
@@ -73,7 +73,7 @@ public:
   void refresh(refresh_request& request) final;
   task<agent_end> run(invocation_context& caller,
                       const agent& which,
-                      const json* checkpoint) final;
+                      checkpoint_ptr from) final;
 
   /// Starts the lanes of a fan-out; answers like the members above.
   void start_lanes(fan_out_request& request);
@@ -174,6 +174,8 @@ private:
   std::coroutine_handle<> waiting_;
   std::function<void(const error&)> interrupt_;
   std::optional<error> cancelled_;
+  // Of the model call that the coroutine waits for, if its time is limited.
+  std::shared_ptr<void> model_timer_;
 
   // The turn or the fan-out that the coroutine waits for.
   std::unique_ptr<tool_calls> calls_;

@@ -77,8 +77,8 @@ void mark_long_running(event& said, const std::vector<tool>& tools) {
 }
 
 // Whether the run ends, whatever callbacks say: no model has failed.
-bool ends_run(const error& failure) {
-  return failure.code() == errc::cancelled
+bool ends_run(const error& failure, const invocation_context& context) {
+  return context.stop().stop_requested()
          || failure.code() == errc::limit_exceeded;
 }
 
@@ -138,7 +138,7 @@ task<model_response> ask(invocation_context& context,
     }
   }
   if (failure) {
-    if (ends_run(*failure) || context.stop().stop_requested())
+    if (ends_run(*failure, context))
       throw *failure;
     const auto& asked = request;
     const auto& why = *failure;
@@ -203,10 +203,10 @@ struct turn_end {
 
 agent_paused pause_for(const llm_options& options,
                        std::vector<std::string> ids) {
-  auto checkpoint = json::object();
-  checkpoint["agent"] = options.name;
-  checkpoint["waitsFor"] = std::move(ids);
-  return {std::move(checkpoint)};
+  auto where = std::make_shared<checkpoint>();
+  where->agent = options.name;
+  where->waits_for = std::move(ids);
+  return {std::move(where)};
 }
 
 bool says_anything(const event& told) {
@@ -236,9 +236,9 @@ task<turn_end> run_calls(invocation_context& context,
     is_over = is_final(*stored) && !stored->content.parts.empty();
   }
   if (question) {
-    const auto asked = co_await context.emit(std::move(*question));
-    std::ranges::copy(asked->long_running_tool_ids,
+    std::ranges::copy(question->long_running_tool_ids,
                       std::back_inserter(awaited));
+    co_await context.emit(std::move(*question));
   }
   if (!awaited.empty())
     throw pause_for(options, std::move(awaited));
@@ -269,7 +269,10 @@ task<turn_end> finish_turn(invocation_context& context,
                            const llm_options& options,
                            const transfer_desk* desk,
                            const std::vector<tool>& tools) {
-  auto open = find_open_turn(context.events(), options.name, context.branch());
+  auto open = find_open_turn(context.events(),
+                             options.name,
+                             context.branch(),
+                             context.resumed_from()->waits_for);
   if (!open.awaited.empty())
     throw pause_for(options, std::move(open.awaited));
   const auto whom = open.transfer_to_agent;

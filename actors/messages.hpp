@@ -283,9 +283,6 @@ struct append : call_for<event_ptr> {
     return std::ranges::any_of(changes().share(where), is_typed);
   }
 
-  /// Whether it is the message of a run that begins with it.
-  bool starts_run() const noexcept { return reply_to && request == nullptr; }
-
   /// As it was before it was judged.
   void reset() noexcept {
     resolved.clear();
@@ -312,6 +309,9 @@ struct append : call_for<event_ptr> {
   load_gate* admitted_to = nullptr;
   /// The invocation that waits for it, instead of a caller.
   caf::strong_actor_ptr reply_to;
+  /// It is the message of a run; and whether that may `take_over`.
+  bool starts_run = false;
+  bool takes_over = false;
   /// Which request of the invocation this answers.
   void* request = nullptr;
   lane_actor* lane = nullptr;

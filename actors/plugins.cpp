@@ -18,6 +18,20 @@ error failure_of(const plugin& which, std::string_view place) {
     fmt::format("the {} callback of plugin '{}'", place, which.name));
 }
 
+// What a run is held together by is not for plugins to change.
+void keep_own(const event& said, event& instead) {
+  instead.long_running_tool_ids = said.long_running_tool_ids;
+  if (said.actions.extra.is_null())
+    return;
+  auto actions = instead.actions.extra.is_null() ? json::object()
+                                                 : instead.actions.extra.data();
+  for (const char* name : {"agentState", "requestedToolConfirmations"})
+    if (said.actions.extra->contains(name))
+      actions[name] = said.actions.extra->at(name);
+  if (!actions.empty())
+    instead.actions.extra = std::move(actions);
+}
+
 } // namespace
 
 error tell_failure(const std::vector<plugin>& plugins,
@@ -72,6 +86,7 @@ result<void> watch_event(const std::vector<plugin>& plugins,
       instead->branch = std::move(said.branch);
       instead->timestamp = said.timestamp;
       instead->partial = false;
+      keep_own(said, *instead);
       said = std::move(*instead);
       return {};
     } catch (...) {

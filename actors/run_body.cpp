@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -16,34 +15,38 @@ namespace troupe::actors {
 
 namespace {
 
-bool answers_calls(const content& message) {
-  return std::ranges::any_of(message.parts, [](const part& element) {
-    return element.response() != nullptr;
-  });
+// An agent whose answer no run waits for looks for itself what its turn has
+// left open.
+checkpoint_ptr answered_turn(const agent& which, const content& message) {
+  if (!has_responses(message)
+      || !std::holds_alternative<llm_options>(which.kind()))
+    return nullptr;
+  auto where = std::make_shared<checkpoint>();
+  where->agent = which.name();
+  for (const auto& element : message.parts)
+    where->waits_for.push_back(element.response()->id);
+  return where;
 }
 
 // A conversation that was handed over goes on where it was, and one that waits
 // for an answer from outside where it paused.
 task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
   const auto& root = lane.root_agent();
-  const auto resumed = find_resumption(context.events(), root.name());
-  const auto which = lane.tree() != nullptr && !resumed
-                       ? lane.tree()->next_turn(context.events())
-                       : root;
-  const json* checkpoint = nullptr;
-  json last_turn;
+  const auto& claimed = lane.shared_run()->claimed;
+  const auto resumed
+    = claimed ? find_pause(context.events(), *claimed) : std::nullopt;
+  auto which = root;
+  checkpoint_ptr from;
   if (resumed) {
-    checkpoint = &resumed->checkpoint;
-  } else if (answers_calls(context.user_content())
-             && std::holds_alternative<llm_options>(which.kind())) {
-    // No pause is on record: it looks for itself what its last turn left open.
-    last_turn["agent"] = which.name();
-    checkpoint = &last_turn;
+    from = resumed->where;
+  } else {
+    if (lane.tree() != nullptr)
+      which = lane.tree()->next_turn(context.events(), context.user_content());
+    from = answered_turn(which, context.user_content());
   }
-  auto end = co_await run_agent(lane, nullptr, which, {}, checkpoint);
-  if (end.checkpoint || resumed)
-    co_await context.emit(
-      make_pause_event(root.name(), end.checkpoint, resumed));
+  auto end = co_await run_agent(lane, nullptr, which, {}, std::move(from));
+  if (end.paused)
+    co_await context.emit(make_pause_event(root.name(), *end.paused));
   co_return end;
 }
 

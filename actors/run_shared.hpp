@@ -42,6 +42,8 @@ struct run_shared {
 
   /// Set when the run gets its turn, before anything of it runs.
   std::shared_ptr<session_view> view;
+  /// The event of the pause that the run goes on from; set with its message.
+  std::optional<std::string> claimed;
 
   /// A tool that ignores its stop token was left behind; as long as it runs it
   /// keeps itself and the run.

@@ -334,12 +334,37 @@ result<void> session_actor::check_revision(const append& next) const {
                            *next.expected_revision));
 }
 
+// A message that answers calls goes on with the run that waits for them; that
+// is written into it, so that no second one does.
+result<void> session_actor::claim(append& next) const {
+  auto resumed
+    = check_responses(next.said->content, log_.slice(), next.takes_over);
+  if (!resumed)
+    return resumed.error();
+  if (!*resumed && !claimed_pause(*next.said))
+    return {};
+  // It may be judged anew, on what others have written since.
+  auto claiming = std::make_shared<event>(*next.said);
+  claiming->actions.extra = {};
+  if (*resumed) {
+    const auto& id = (*resumed)->event_id;
+    for (const auto* earlier : accepted_)
+      if (claimed_pause(*earlier->said) == id)
+        return error(errc::conflict,
+                     "another message answers the same question");
+    claim_pause(*claiming, id);
+  }
+  next.own = claiming;
+  next.said = std::move(claiming);
+  return {};
+}
+
 bool session_actor::accept(append& next, bool undecided) {
   auto judged = check_existence(next);
   if (judged)
     judged = check_revision(next);
-  if (judged && next.starts_run())
-    judged = check_responses(next.said->content, log_.slice());
+  if (judged && next.starts_run)
+    judged = claim(next);
   const auto owned = next.changes().share(scope::session);
   if (judged && !owned.empty())
     judged

@@ -119,6 +119,7 @@ private:
   // --------------------------------------------------------------------
 
   void grant(std::unique_ptr<start_run> next);
+  result<void> claim(append& next) const;
   fresh_view look();
   void publish();
 

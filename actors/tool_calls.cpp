@@ -199,6 +199,12 @@ void tool_calls::finish(std::size_t index) {
 void tool_calls::cancel(const error& reason) {
   for (const auto& [index, call] : agents_)
     as_inbox(call.lane).tell(std::make_unique<struct cancel>(reason));
+  // What has not begun need not be awaited.
+  for (std::size_t index = 0; index < jobs_.size(); ++index)
+    if (jobs_[index] && jobs_[index]->withdraw()) {
+      request_.calls[index].outcome = reason;
+      finish(index);
+    }
 }
 
 void tool_calls::abandon() {
@@ -250,7 +256,7 @@ void tool_calls::receive(lane_ended& ended) {
       too_late(call.job->which(), *owner_.shared_run()), {});
   if (!ended.outcome)
     return call.job->agent_ended(ended.outcome.error(), {});
-  if (ended.outcome->checkpoint)
+  if (ended.outcome->paused)
     return call.job->agent_ended(
       error(errc::tool_failed,
             fmt::format("agent '{}' waits for an answer from outside, which an "

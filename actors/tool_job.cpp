@@ -44,38 +44,48 @@ tool_job::tool_job(std::shared_ptr<run_shared> run,
              std::move(seen),
              call_.id,
              stop_.get_token(),
-             std::move(confirmation)),
+             std::move(confirmation),
+             &is_closed_),
     args_(call_.args.data()) {}
 
+// First into the run, then to the tool: whoever is at the tool needs nothing
+// more of its run, so nobody waits in a circle.
 void tool_job::start() {
+  if (which_.options().as_agent)
+    return enter_tool();
+  run_->tool_places->enter([self = shared_from_this()] {
+    auto expected = place::none;
+    if (self->place_.compare_exchange_strong(expected, place::held))
+      self->enter_tool();
+    else
+      self->run_->tool_places->leave();
+  });
+}
+
+void tool_job::enter_tool() {
   auto begin = [self = shared_from_this()] {
     self->run_->shared->tools.post([self] { self->work(); });
   };
-  // The tool's place first, for all of them: nobody waits in a circle.
-  auto enter_run = [self = shared_from_this(), begin] {
-    if (self->which_.options().as_agent)
-      begin();
-    else
-      self->run_->tool_places->enter(begin);
-  };
   if (which_.entrance())
-    which_.entrance()->enter(std::move(enter_run));
+    which_.entrance()->enter(std::move(begin));
   else
-    enter_run();
+    begin();
 }
 
-void tool_job::leave() {
-  if (!which_.options().as_agent)
+// Once, by whoever comes first: the end of the tool, or who gives it up.
+void tool_job::leave_run() {
+  if (place_.exchange(place::left) == place::held)
     run_->tool_places->leave();
-  if (which_.entrance())
-    which_.entrance()->leave();
 }
 
 // On a thread of the pool. A coroutine only starts here.
 void tool_job::work() {
   auto expected = phase::waiting;
-  if (!where_.compare_exchange_strong(expected, phase::running))
-    return leave();
+  if (!where_.compare_exchange_strong(expected, phase::running)) {
+    if (which_.entrance())
+      which_.entrance()->leave();
+    return;
+  }
   has_begun_ = true;
   if (on_begin)
     on_begin(shared_from_this());
@@ -86,19 +96,37 @@ void tool_job::work() {
 }
 
 void tool_job::end() {
-  leave();
-  if (where_.exchange(phase::returned) != phase::abandoned)
+  if (which_.entrance())
+    which_.entrance()->leave();
+  leave_run();
+  if (where_.exchange(phase::returned) != phase::abandoned) {
+    // For later tools of the turn to read.
+    if (outcome && !requested)
+      staged_->add(recorded);
     return on_end(shared_from_this());
+  }
   if (which_.options().run)
     run_->shared->tools.take_back();
 }
 
+bool tool_job::withdraw() {
+  auto expected = phase::waiting;
+  if (!where_.compare_exchange_strong(expected, phase::abandoned))
+    return false;
+  leave_run();
+  return true;
+}
+
 tool_job::phase tool_job::abandon() {
-  stop_.request_stop();
   auto was = where_.load();
   while (was != phase::returned
          && !where_.compare_exchange_weak(was, phase::abandoned)) {
   }
+  if (was == phase::returned)
+    return was;
+  is_closed_ = true;
+  leave_run();
+  stop_.request_stop();
   // Only a plain function holds a thread.
   if (was == phase::running && which_.options().run)
     run_->shared->tools.give_up();
@@ -170,7 +198,6 @@ task<> tool_job::perform() {
   recorded.merge(context_.state().take());
   actions = std::move(context_.actions());
   actions.artifact_delta.merge(changed_.artifact_delta);
-  staged_->add(recorded);
 }
 
 task<json> tool_job::produce() {
@@ -182,14 +209,19 @@ task<json> tool_job::produce() {
       errc::invalid_argument,
       fmt::format("the arguments do not fit: {}", fits.error().message()));
   const auto& options = which_.options();
-  if (options.require_confirmation.holds_for(args_)) {
-    if (!context_.confirmation()) {
-      context_.request_confirmation(
-        fmt::format("May '{}' be called?", which_.name()));
-      co_return json();
-    }
-    if (!context_.confirmation()->confirmed)
+  const auto& rule = options.require_confirmation;
+  if (const auto& answer = context_.confirmation()) {
+    // Whatever the rule says about the arguments now. A tool without one asks
+    // by itself, and decides.
+    if (rule.can_hold() && !answer->confirmed)
       co_return json{{"error", "the user has rejected this call"}};
+  } else if (rule.holds_for(args_)) {
+    // What callbacks have made of the arguments is what will be called.
+    const bool is_changed = !equal(args_, call_.args.data());
+    context_.request_confirmation(
+      fmt::format("May '{}' be called?", which_.name()),
+      is_changed ? json{{"args", args_}} : json());
+    co_return json();
   }
   if (options.run)
     co_return options.run(args_, context_);

@@ -57,6 +57,9 @@ public:
 
   const agent& owner() const noexcept { return owner_; }
 
+  /// Keeps it from being run, if it has not begun; whether that was so.
+  bool withdraw();
+
   /// Stops waiting for it: it is asked to stop, and not run if it has not
   /// begun. Returns what it was doing.
   phase abandon();
@@ -73,10 +76,12 @@ public:
   event_actions actions;
   std::optional<tool_confirmation> requested;
 
-  bool finished = false; ///< The lane's to know.
-
 private:
-  void leave();
+  // In the run's count of tools that run at the same time.
+  enum class place : std::uint8_t { none, held, left };
+
+  void enter_tool();
+  void leave_run();
   void work();
   void end();
   task<> perform();
@@ -94,6 +99,8 @@ private:
   const std::shared_ptr<staged_deltas> staged_;
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> follow_;
+  // Whether the context takes writes no more.
+  std::atomic<bool> is_closed_{false};
   tool_context context_;
   json args_; // As the callbacks leave them.
 
@@ -104,6 +111,7 @@ private:
   event_actions changed_;
 
   std::atomic<phase> where_{phase::waiting};
+  std::atomic<place> place_{place::none};
   std::atomic<bool> has_begun_{false};
 };
 

@@ -2,6 +2,7 @@
 
 #include "troupe/agents/agent_tree.hpp"
 #include "troupe/agents/name.hpp"
+#include "troupe/agents/resumption.hpp"
 
 #include <fmt/format.h>
 
@@ -51,7 +52,7 @@ void check_llm(const std::string& name, const llm_options& options) {
       refuse(fmt::format(
         "output_key of agent '{}': {}", name, key.error().message()));
   check_generation(name, options.generation_config);
-  std::set<std::string_view> tools{transfer_tool_name};
+  std::set<std::string_view> tools{transfer_tool_name, confirmation_name};
   for (const auto& known : options.tools)
     if (!tools.insert(known.name()).second)
       refuse(

@@ -1,8 +1,8 @@
 #include "troupe/agents/agent_file.hpp"
 
 #include "troupe/agents/agent_class.hpp"
-#include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/name.hpp"
+#include "troupe/agents/tool_reader.hpp"
 #include "troupe/models/scripted_model.hpp"
 
 #include <fmt/format.h>
@@ -305,7 +305,7 @@ private:
       return items.error();
     std::vector<Callback> callbacks;
     for (const auto& item : *items) {
-      auto called = read_item_name(fields.file(), *item, "callback");
+      auto called = item_name(fields.file(), *item, "callback");
       if (!called)
         return called.error();
       const auto found = known.find(*called);
@@ -420,154 +420,19 @@ private:
     return options;
   }
 
+  // Agents that are tools have trees of their own, which may share names with
+  // this one.
   result<std::vector<tool>> read_tools(const field_reader& fields,
                                        const model_ptr& model) {
-    auto items = fields.list("tools");
-    if (!items)
-      return items.error();
-    std::vector<tool> tools;
-    std::set<std::string> names;
-    for (const auto& item : *items) {
-      const file_place at{&fields.file(), item->line};
-      auto made = read_tool(fields.file(), *item, model);
-      if (!made)
-        return made.error();
-      if (!names.insert(made->name()).second)
-        return fail_at(at,
-                       fmt::format("the tool '{}' comes twice", made->name()));
-      tools.push_back(std::move(*made));
-    }
-    return tools;
-  }
-
-  // A tool by name, or with args: `{name: AgentTool, args: {agent: …}}`,
-  // `{name: LongRunningFunctionTool, args: {func: NAME}}`.
-  result<tool> read_tool(const fs::path& file,
-                         const yaml_node& item,
-                         const model_ptr& model) {
-    const field_reader fields(file, item);
-    auto asks = item.kind == yaml_node::form::map
-                  ? fields.flag("require_confirmation")
-                  : false;
-    if (!asks)
-      return asks.error();
-    const auto* args = item.find("args");
-    auto made = args != nullptr ? read_made_tool(fields, *args->value, model)
-                                : read_known_tool(file, item);
-    if (!made || !*asks)
-      return made;
-    auto options = made->options();
-    options.require_confirmation = true;
-    return tool(std::move(options));
-  }
-
-  result<tool> read_known_tool(const fs::path& file, const yaml_node& item) {
-    auto name = read_item_name(file, item, "tool", "require_confirmation");
-    if (!name)
-      return name.error();
-    return find_tool({&file, item.line}, *name);
-  }
-
-  result<tool> find_tool(const file_place& at, std::string_view name) const {
-    const auto known = options_.tools.find(name);
-    if (known == options_.tools.end())
-      return fail_at(
-        at,
-        fmt::format("unknown tool '{}'; known tools: {}",
-                    name,
-                    options_.tools.empty()
-                      ? "none"
-                      : list_names(options_.tools,
-                                   [](const auto& row) { return row.first; })));
-    return known->second;
-  }
-
-  result<tool> read_made_tool(const field_reader& outer,
-                              const yaml_node& args,
-                              const model_ptr& model) {
-    for (const auto& [field, line, column, unused] : outer.node().fields)
-      if (field != "name" && field != "args" && field != "require_confirmation")
-        return fail_at({&outer.file(), line},
-                       fmt::format("unknown field '{}'; a tool has name, args "
-                                   "and require_confirmation",
-                                   field));
-    auto name = outer.text("name");
-    if (!name)
-      return name.error();
-    const field_reader fields(outer.file(), args);
-    if (*name == "AgentTool")
-      return read_agent_tool(fields, model);
-    if (*name == "LongRunningFunctionTool")
-      return read_long_running_tool(fields);
-    return fail_at(outer.at("args"),
-                   "only AgentTool and LongRunningFunctionTool have args; a "
-                   "tool of the program is named alone");
-  }
-
-  result<tool> read_long_running_tool(const field_reader& fields) {
-    const auto& args = fields.node();
-    const auto* name
-      = args.kind == yaml_node::form::map && args.fields.size() == 1
-          ? fields.find("func")
-          : nullptr;
-    if (name == nullptr || name->kind != yaml_node::form::scalar)
-      return fail_at(fields.at(), "expected {func: NAME OF A TOOL}");
-    auto known = find_tool(fields.at("func"), name->text);
-    if (!known)
-      return known;
-    auto options = known->options();
-    options.long_running = true;
-    try {
-      return tool(std::move(options));
-    } catch (const error& failure) {
-      return fail_at(fields.at("func"), failure.message());
-    }
-  }
-
-  result<tool> read_agent_tool(const field_reader& fields,
-                               const model_ptr& model) {
-    const auto& file = fields.file();
-    const auto& args = fields.node();
-    if (args.kind != yaml_node::form::map || fields.find("agent") == nullptr)
-      return fail_at(fields.at(),
-                     "expected {agent: {config_path: …} or an agent}");
-    for (const auto& [field, line, column, unused] : args.fields)
-      if (field != "agent" && field != "skip_summarization")
-        return fail_at({&file, line},
-                       fmt::format("unknown field '{}'; AgentTool has agent "
-                                   "and skip_summarization",
-                                   field));
-    auto skips = fields.flag("skip_summarization");
-    if (!skips)
-      return skips.error();
-    // A tree of its own, which may share names with this one.
-    auto outside = std::exchange(names_, {});
-    auto which = read_below(file, *fields.find("agent"), model);
-    names_ = std::move(outside);
-    if (!which)
-      return which.error();
-    return agent_tool(std::move(*which), {.skip_summarization = *skips});
-  }
-
-  static result<std::string> read_item_name(const fs::path& file,
-                                            const yaml_node& item,
-                                            std::string_view what,
-                                            std::string_view besides = {}) {
-    if (item.kind == yaml_node::form::scalar)
-      return item.text;
-    const auto* name = item.find("name");
-    if (name == nullptr || name->value->kind != yaml_node::form::scalar)
-      return fail_at({&file, item.line},
-                     fmt::format("expected a {}'s name or {{name: …}}", what));
-    for (const auto& [field, line, column, unused] : item.fields)
-      if (field != "name" && field != besides)
-        return fail_at({&file, line},
-                       fmt::format("unknown field '{}'; a {} has name{}{}",
-                                   field,
-                                   what,
-                                   besides.empty() ? "" : " and ",
-                                   besides));
-    return name->value->text;
+    return tool_reader(
+             options_.tools,
+             [this, &model](const fs::path& file, const yaml_node& node) {
+               auto outside = std::exchange(names_, {});
+               auto which = read_below(file, node, model);
+               names_ = std::move(outside);
+               return which;
+             })
+      .read(fields);
   }
 
   result<model_ptr> read_model(const field_reader& fields,

@@ -49,17 +49,12 @@ std::string make_hint(const std::vector<agent>& targets) {
   return hint;
 }
 
-// The author of the call that an answer by the user is for, or empty.
-std::string_view asker(const event_slice& events) {
-  if (events.empty() || events.back().author != "user")
-    return {};
-  for (const auto& element : events.back().content.parts) {
-    const auto* answer = element.response();
-    if (answer == nullptr)
-      continue;
-    if (const auto found = find_call(events, answer->id))
-      return found->said->author;
-  }
+// The author of the call that the message answers, or empty.
+std::string_view asker(const event_slice& events, const content& message) {
+  for (const auto& element : message.parts)
+    if (const auto* answer = element.response())
+      if (const auto found = find_call(events, answer->id))
+        return found->said->author;
   return {};
 }
 
@@ -127,10 +122,27 @@ bool agent_tree::may_keep_turn(std::string_view name) const {
   return true;
 }
 
-const agent& agent_tree::next_turn(const event_slice& events) const {
+bool agent_tree::can_reach(std::string_view from, std::string_view to) const {
+  std::vector<std::string_view> reached{from};
+  for (std::size_t index = 0; index < reached.size(); ++index) {
+    const auto* way = desk(reached[index]);
+    if (way == nullptr)
+      continue;
+    for (const auto& target : way->targets) {
+      if (target.name() == to)
+        return true;
+      if (std::ranges::find(reached, target.name()) == reached.end())
+        reached.push_back(target.name());
+    }
+  }
+  return false;
+}
+
+const agent& agent_tree::next_turn(const event_slice& events,
+                                   const content& message) const {
   if (llm_of(&root_) == nullptr)
     return root_;
-  if (const auto* asked = find(asker(events)))
+  if (const auto* asked = find(asker(events, message)))
     return *asked;
   for (auto index = events.size(); index > 0; --index) {
     const auto& author = events[index - 1]->author;

@@ -45,9 +45,15 @@ public:
   /// that is nobody.
   const transfer_desk* desk(std::string_view name) const;
 
-  /// Who goes on: the agent whose call the newest event answers, or the last
-  /// one that has spoken and can hand over to everybody above it, or the root.
-  const agent& next_turn(const event_slice& events) const;
+  /// Whether a conversation may come from one agent to the other by handing
+  /// over, as often as it takes.
+  bool can_reach(std::string_view from, std::string_view to) const;
+
+  /// Who goes on with `message`: the agent whose call it answers, or the last
+  /// one in `events` that has spoken and can hand over to everybody above it,
+  /// or the root.
+  const agent& next_turn(const event_slice& events,
+                         const content& message) const;
 
 private:
   struct place {

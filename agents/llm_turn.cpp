@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <unordered_map>
@@ -28,25 +30,17 @@ bool has_calls(const content& said) {
     said.parts, [](const part& element) { return element.call() != nullptr; });
 }
 
-bool has_responses(const content& said) {
+bool answers_any(const content& said) {
   return std::ranges::any_of(said.parts, [](const part& element) {
     return element.response() != nullptr;
   });
-}
-
-// The calls of the runtime itself, and the answers to them: no model made them.
-bool is_question(const part& element) {
-  return (element.call() != nullptr
-          && element.call()->name == confirmation_name)
-         || (element.response() != nullptr
-             && element.response()->name == confirmation_name);
 }
 
 // What another agent did, told as user text.
 shared_content retold(const event& said) {
   content told("user", {part("For context:")});
   for (const auto& element : said.content.parts) {
-    if (element.thought || is_question(element))
+    if (element.thought)
       continue;
     if (const auto* words = element.text())
       told.parts.emplace_back(
@@ -125,17 +119,12 @@ std::size_t turn_start(const shown_events& events,
   return 0;
 }
 
-// The same without those.
-shared_content without_questions(const event_ptr& said) {
-  if (std::ranges::none_of(said->content.parts, is_question))
-    return part_of(said);
-  auto rest = said->content;
-  std::erase_if(rest.parts, is_question);
-  return rest.parts.empty() ? nullptr
-                            : std::make_shared<const content>(std::move(rest));
-}
-
-// Reads a history from the oldest event on.
+// Reads a history from the oldest event on, and gives what a model may see of
+// it.
+//
+// Calls and responses belong together by their ids, a response to the newest
+// call before it. Questions to the user about calls, and the answers to them,
+// are the runtime's own and for no model.
 class history_reader {
 public:
   explicit history_reader(std::string_view agent_name)
@@ -143,135 +132,217 @@ public:
 
   void read(const event_ptr& said) {
     if (said->author == agent_name_) {
-      note_waits(*said);
-      add(without_questions(said));
+      note_calls(*said);
+      add(without(
+        said, [this](const part& element) { return is_question(element); }));
     } else if (said->author == "user") {
       read_user(said);
     } else {
-      for (const auto& element : said->content.parts)
-        if (element.call() != nullptr)
-          foreign_.insert(element.call()->id);
-      add(retold(*said));
+      note_foreign(*said);
+      add(retold(*without_questions(said)));
     }
+  }
+
+  // A run has paused, and waits for what it has asked.
+  void read_pause(const event& said) {
+    for (const auto& id : waits_in(said))
+      if (const auto asked = questions_.find(id); asked != questions_.end())
+        if (const auto found = open_.find(asked->second); found != open_.end())
+          found->second->is_awaited = true;
   }
 
   std::vector<shared_content> take() { return pair_up(); }
 
 private:
-  void add(shared_content said) {
-    if (said)
-      contents_.push_back(std::move(said));
+  // A call of the agent's own, and what came of it.
+  struct own_call {
+    const content* made = nullptr;
+    const part* answer = nullptr; // In contents_.
+    bool is_awaited = false;
+  };
+
+  bool is_question(const part& element) const {
+    const auto* call = element.call();
+    const auto* answer = element.response();
+    return (call != nullptr && questions_.contains(call->id))
+           || (answer != nullptr && questions_.contains(answer->id));
   }
 
-  void note_waits(const event& said) {
-    for (const auto& id : said.long_running_tool_ids)
-      awaited_.insert(id);
+  // The same content, or what is left of it, or null.
+  template <class Predicate>
+  static shared_content without(const event_ptr& said, Predicate is_hidden) {
+    if (std::ranges::none_of(said->content.parts, is_hidden))
+      return part_of(said);
+    auto rest = said->content;
+    std::erase_if(rest.parts, is_hidden);
+    return rest.parts.empty()
+             ? nullptr
+             : std::make_shared<const content>(std::move(rest));
+  }
+
+  event_ptr without_questions(const event_ptr& said) const {
+    const auto hides
+      = [this](const part& element) { return is_question(element); };
+    if (std::ranges::none_of(said->content.parts, hides))
+      return said;
+    auto rest = std::make_shared<event>(*said);
+    std::erase_if(rest->content.parts, hides);
+    return rest;
+  }
+
+  void add(shared_content said) {
+    if (!said)
+      return;
+    contents_.push_back(std::move(said));
+    for (const auto& element : contents_.back()->parts) {
+      if (const auto* call = element.call())
+        open_[call->id] = &calls_.emplace_back(own_call{
+          contents_.back().get(), nullptr, awaited_.contains(call->id)});
+      else if (const auto* answer = element.response())
+        if (const auto found = open_.find(answer->id); found != open_.end())
+          found->second->answer = &element;
+    }
+  }
+
+  // The calls of the runtime itself are among those that wait.
+  static bool is_asked(const event& said, const function_call& call) {
+    return call.name == confirmation_name
+           && is_long_running(found_call{&said, &call});
+  }
+
+  void note_calls(const event& said) {
+    awaited_.insert(said.long_running_tool_ids.begin(),
+                    said.long_running_tool_ids.end());
+    for (const auto& element : said.content.parts) {
+      const auto* call = element.call();
+      if (call == nullptr)
+        continue;
+      foreign_.erase(call->id);
+      if (!is_asked(said, *call))
+        continue;
+      questions_[call->id] = call->args->value(
+        "/originalFunctionCall/id"_json_pointer, std::string());
+    }
+  }
+
+  void note_foreign(const event& said) {
     for (const auto& element : said.content.parts)
-      if (const auto* call = element.call();
-          call != nullptr && call->name == confirmation_name)
-        awaited_.insert(call->args->value(
-          "/originalFunctionCall/id"_json_pointer, std::string()));
+      if (const auto* call = element.call()) {
+        foreign_.insert(call->id);
+        open_.erase(call->id);
+        if (is_asked(said, *call))
+          questions_[call->id] = {};
+      }
   }
 
   // What the user answers to the calls of other agents is told like those.
   void read_user(const event_ptr& said) {
+    const auto plain = without_questions(said);
     const auto is_foreign = [this](const part& element) {
       return element.response() != nullptr
              && foreign_.contains(element.response()->id);
     };
-    if (foreign_.empty()
-        || std::ranges::none_of(said->content.parts, is_foreign))
-      return add(without_questions(said));
-    event own(*said);
-    event others(*said);
-    std::erase_if(own.content.parts, is_foreign);
-    std::erase_if(others.content.parts, [&](const part& element) {
-      return !is_foreign(element) || is_question(element);
-    });
-    add(retold(others));
-    if (!own.content.parts.empty())
-      add(without_questions(std::make_shared<const event>(std::move(own))));
+    if (std::ranges::any_of(plain->content.parts, is_foreign)) {
+      event others(*plain);
+      std::erase_if(others.content.parts, std::not_fn(is_foreign));
+      add(retold(others));
+    }
+    if (!plain->content.parts.empty())
+      add(without(plain, is_foreign));
   }
 
-  // What a call without a response comes to: a model refuses a history with a
-  // call that nobody has answered.
-  part closing(const function_call& open) const {
+  // A call without a response gets one: a model refuses a history with a call
+  // that nobody has answered.
+  static part answer_to(const function_call& made, const own_call& call) {
+    if (call.answer != nullptr)
+      return *call.answer;
     auto answer = json::object();
-    if (awaited_.contains(open.id))
+    if (call.is_awaited)
       answer["status"] = "waiting for an answer from outside";
     else
       answer["error"] = "the run ended before the tool had answered";
-    return part(function_response{open.id, open.name, std::move(answer)});
+    return part(function_response{made.id, made.name, std::move(answer)});
   }
 
-  // The calls that the newest content answers, if that is what it does.
-  std::size_t newest_answered() const {
-    const auto& newest = *contents_.back();
-    for (auto index = contents_.size() - 1; index > 0; --index)
-      for (const auto& element : contents_[index - 1]->parts)
-        if (const auto* call = element.call())
-          for (const auto& answer : newest.parts)
-            if (answer.response() != nullptr
-                && answer.response()->id == call->id)
-              return index - 1;
-    return contents_.size();
+  // The content with the calls that the newest one answers, or null.
+  const content* newest_answered() const {
+    const content* made = nullptr;
+    for (const auto& element : contents_.back()->parts)
+      if (element.response() != nullptr)
+        for (const auto& call : calls_)
+          if (call.answer == &element)
+            made = call.made;
+    return made;
   }
 
-  // Puts the newest responses right behind the calls that they answer; those
-  // that answer nothing visible are left out. Calls whose answer is the newest
-  // thing of all stand at the end with it, so that the model goes on from
-  // there.
+  // Puts responses right behind the calls that they answer; those that answer
+  // nothing visible are left out. Calls whose answer is the newest thing of all
+  // stand at the end with it, so that the model goes on from there.
   std::vector<shared_content> pair_up() {
     if (std::ranges::none_of(contents_, [](const auto& said) {
-          return has_responses(*said) || has_calls(*said);
+          return answers_any(*said) || has_calls(*said);
         }))
       return std::move(contents_);
-    for (const auto& said : contents_)
-      for (const auto& element : said->parts)
-        if (const auto* answer = element.response())
-          answers_[answer->id] = &element;
-    const auto last
-      = has_responses(*contents_.back()) ? newest_answered() : contents_.size();
+    const auto* last = newest_answered();
     std::vector<shared_content> paired;
-    for (std::size_t index = 0; index < contents_.size(); ++index)
-      if (index != last)
-        pair(contents_[index], paired);
-    if (last < contents_.size())
-      pair(contents_[last], paired);
+    shared_content held;
+    auto next = calls_.begin();
+    std::deque<own_call>::iterator held_calls;
+    for (const auto& said : contents_) {
+      if (said.get() == last) {
+        held = said;
+        held_calls = next;
+        next += count_calls(*said);
+      } else {
+        next = pair(said, next, paired);
+      }
+    }
+    if (held)
+      pair(held, held_calls, paired);
     return paired;
   }
 
-  void pair(const shared_content& said,
-            std::vector<shared_content>& paired) const {
-    if (has_responses(*said)) {
+  static std::ptrdiff_t count_calls(const content& said) {
+    return std::ranges::count_if(said.parts, [](const part& element) {
+      return element.call() != nullptr;
+    });
+  }
+
+  // `next` is the first call of the content; gives the one behind its last.
+  static std::deque<own_call>::iterator
+  pair(const shared_content& said,
+       std::deque<own_call>::iterator next,
+       std::vector<shared_content>& paired) {
+    if (answers_any(*said)) {
       // What was said beside a response stays where it was said.
       content words(said->role, {});
       std::ranges::copy_if(
         said->parts, std::back_inserter(words.parts), [](const part& element) {
-          return element.response() == nullptr;
+          return element.response() == nullptr && element.call() == nullptr;
         });
       if (!words.parts.empty())
         paired.push_back(std::make_shared<const content>(std::move(words)));
-      return;
+      return next + count_calls(*said);
     }
     paired.push_back(said);
-    if (!has_calls(*said))
-      return;
     content answers("user", {});
     for (const auto& element : said->parts)
-      if (const auto* call = element.call()) {
-        const auto found = answers_.find(call->id);
-        answers.parts.push_back(found != answers_.end() ? *found->second
-                                                        : closing(*call));
-      }
-    paired.push_back(std::make_shared<const content>(std::move(answers)));
+      if (const auto* call = element.call())
+        answers.parts.push_back(answer_to(*call, *next++));
+    if (!answers.parts.empty())
+      paired.push_back(std::make_shared<const content>(std::move(answers)));
+    return next;
   }
 
   const std::string_view agent_name_;
   std::vector<shared_content> contents_;
-  std::unordered_set<std::string> foreign_; // Calls of other agents.
-  std::unordered_set<std::string> awaited_; // Calls that wait by their nature.
-  std::unordered_map<std::string_view, const part*> answers_; // In contents_.
+  std::deque<own_call> calls_; // Those in contents_, in their order.
+  // By id: the newest own call, those of other agents, calls that wait by their
+  // nature, and questions to the user.
+  std::unordered_map<std::string, own_call*> open_;
+  std::unordered_set<std::string> foreign_;
+  std::unordered_set<std::string> awaited_;
+  std::unordered_map<std::string, std::string> questions_; // To own call.
 };
 
 json as_response(const result<json>& outcome) {
@@ -285,7 +356,7 @@ void insert_instruction(std::string text,
                         std::vector<shared_content>& contents) {
   auto place = contents.end();
   while (place != contents.begin() && (*std::prev(place))->role == "user"
-         && !has_responses(**std::prev(place)))
+         && !answers_any(**std::prev(place)))
     --place;
   contents.insert(
     place,
@@ -338,6 +409,8 @@ visible_contents(const event_slice& events,
   for (; index < shown.size(); ++index)
     if (const auto& said = shown[index]; has_content(*said))
       reader.read(said);
+    else if (!said->partial)
+      reader.read_pause(*said);
   return reader.take();
 }
 
@@ -411,8 +484,7 @@ result<event> make_response_event(const llm_options& options,
     say_nothing(said);
   for (auto& element : said.content.parts)
     if (auto* call = std::get_if<function_call>(&element.body)) {
-      if (call->id.empty())
-        call->id = "adk-" + environment.new_id();
+      call->id = "adk-" + environment.new_id();
       if (call->args.is_null())
         call->args = json::object();
     }

@@ -11,52 +11,101 @@ namespace troupe {
 
 namespace {
 
-bool is_question(const function_call& call) {
-  return call.name == confirmation_name;
-}
-
-bool has_own_calls(const event& said) {
-  return std::ranges::any_of(said.content.parts, [](const part& element) {
-    return element.call() != nullptr && !is_question(*element.call());
-  });
-}
-
-// The response in the newest events, those from `first` on, or null.
-const function_response* find_response(const event_slice& events,
-                                       std::size_t first,
-                                       std::string_view id) {
-  for (auto index = events.size(); index > first; --index)
-    for (const auto& element : events[index - 1]->content.parts)
-      if (const auto* answer = element.response();
-          answer != nullptr && answer->id == id)
-        return answer;
-  return nullptr;
-}
-
 json original_of(const function_call& question) {
   const auto& args = question.args.data();
-  return args.is_object() ? args.value("originalFunctionCall", json::object())
-                          : json::object();
+  auto original = args.is_object()
+                    ? args.value("originalFunctionCall", json::object())
+                    : json::object();
+  return original.is_object() ? original : json::object();
 }
 
-// The newest question of `author` about the call of that id, or null.
-const function_call* find_question(const event_slice& events,
-                                   std::size_t first,
-                                   std::string_view author,
-                                   std::string_view id) {
-  for (auto index = events.size(); index > first; --index) {
-    if (events[index - 1]->author != author)
-      continue;
-    for (const auto& element : events[index - 1]->content.parts) {
-      const auto* asked = element.call();
-      if (asked == nullptr || !is_question(*asked))
-        continue;
-      const auto original = original_of(*asked);
-      if (original.is_object() && original.value("id", json()) == id)
-        return asked;
-    }
+// The events of one agent on one branch, and what the user says to them.
+class agent_history {
+public:
+  agent_history(const event_slice& events,
+                std::string_view agent_name,
+                std::string_view branch)
+    : events_(events),
+      agent_name_(agent_name),
+      branch_(branch) {}
+
+  bool is_own(const event& said) const {
+    return said.author == agent_name_ && said.branch == branch_;
   }
-  return nullptr;
+
+  // The place of the newest event of the agent with the call of that id; the
+  // number of events if there is none.
+  std::size_t place_of(std::string_view id) const {
+    for (auto index = events_.size(); index > 0; --index)
+      if (const auto& said = *events_[index - 1];
+          is_own(said) && call_in(said, id) != nullptr)
+        return index - 1;
+    return events_.size();
+  }
+
+  // The newest response behind `place`, by the agent or the user, or null.
+  const function_response* response_to(std::string_view id,
+                                       std::size_t place) const {
+    for (auto index = events_.size(); index > place + 1; --index) {
+      const auto& said = *events_[index - 1];
+      if (!is_own(said) && said.author != "user")
+        continue;
+      for (const auto& element : said.content.parts)
+        if (const auto* answer = element.response();
+            answer != nullptr && answer->id == id)
+          return answer;
+    }
+    return nullptr;
+  }
+
+  // The question behind `place` about the call of that id, one of `asked`, or
+  // null.
+  const function_call*
+  question_about(std::string_view id,
+                 std::size_t place,
+                 const std::vector<std::string>& asked) const {
+    for (auto index = events_.size(); index > place + 1; --index)
+      if (const auto& said = *events_[index - 1]; is_own(said))
+        for (const auto& element : said.content.parts)
+          if (const auto* call = element.call();
+              call != nullptr && call->name == confirmation_name
+              && std::ranges::find(asked, call->id) != asked.end()
+              && original_of(*call).value("id", json()) == id)
+            return call;
+    return nullptr;
+  }
+
+  static const function_call* call_in(const event& said, std::string_view id) {
+    for (const auto& element : said.content.parts)
+      if (const auto* call = element.call(); call != nullptr && call->id == id)
+        return call;
+    return nullptr;
+  }
+
+  const event_slice& events() const noexcept { return events_; }
+
+private:
+  const event_slice& events_;
+  const std::string_view agent_name_;
+  const std::string_view branch_;
+};
+
+// The place of the turn, or the number of events.
+std::size_t place_of_turn(const agent_history& history,
+                          const std::vector<std::string>& ids) {
+  const auto none = history.events().size();
+  for (const auto& id : ids) {
+    const auto place = history.place_of(id);
+    if (place == none)
+      continue;
+    const auto& call = *agent_history::call_in(*history.events()[place], id);
+    if (call.name != confirmation_name)
+      return place;
+    const auto original = original_of(call).value("id", json());
+    if (original.is_string())
+      return history.place_of(original.get<std::string>());
+  }
+  return none;
 }
 
 result<tool_confirmation> decide(const function_call& call,
@@ -76,37 +125,39 @@ result<tool_confirmation> decide(const function_call& call,
 
 open_turn find_open_turn(const event_slice& events,
                          std::string_view agent_name,
-                         std::string_view branch) {
+                         std::string_view branch,
+                         const std::vector<std::string>& ids) {
   open_turn turn;
-  auto place = events.size();
-  while (place > 0
-         && !(events[place - 1]->author == agent_name
-              && events[place - 1]->branch == branch
-              && has_own_calls(*events[place - 1])))
-    --place;
-  if (place == 0)
+  const agent_history history(events, agent_name, branch);
+  const auto place = place_of_turn(history, ids);
+  if (place == events.size())
     return turn;
-  const auto& made = *events[place - 1];
+  const auto& made = *events[place];
   for (const auto& element : made.content.parts) {
     const auto* call = element.call();
-    if (call == nullptr || find_response(events, place, call->id) != nullptr)
+    if (call == nullptr || history.response_to(call->id, place) != nullptr)
       continue;
-    if (const auto* asked
-        = find_question(events, place, agent_name, call->id)) {
-      if (const auto* answer = find_response(events, place, asked->id))
+    if (const auto* asked = history.question_about(call->id, place, ids)) {
+      if (const auto* answer = history.response_to(asked->id, place))
         turn.decided.push_back({*call, decide(*call, *asked, *answer)});
       else
         turn.awaited.push_back(asked->id);
-    } else if (std::ranges::find(made.long_running_tool_ids, call->id)
-               != made.long_running_tool_ids.end()) {
+    } else if (is_long_running({&made, call})) {
       turn.awaited.push_back(call->id);
     }
   }
-  for (auto index = place; index < events.size(); ++index)
-    if (const auto& said = *events[index];
-        said.author == agent_name && said.branch == branch
-        && !said.actions.transfer_to_agent.empty())
+  // Up to its next turn.
+  for (auto index = place + 1; index < events.size(); ++index) {
+    const auto& said = *events[index];
+    if (!history.is_own(said))
+      continue;
+    if (!said.actions.transfer_to_agent.empty())
       turn.transfer_to_agent = said.actions.transfer_to_agent;
+    if (std::ranges::any_of(said.content.parts, [](const part& each) {
+          return each.text() != nullptr;
+        }))
+      break;
+  }
   return turn;
 }
 

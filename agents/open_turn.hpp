@@ -1,4 +1,4 @@
-// The calls of an LLM agent's last turn that nothing has answered yet, and what
+// The calls of a turn of an LLM agent that nothing has answered yet, and what
 // has to come before the agent can go on.
 
 #pragma once
@@ -29,13 +29,18 @@ struct open_turn {
   std::string transfer_to_agent;
 };
 
-/// The last turn of `agent_name` on `branch`. The call that the user was asked
-/// about has to be the one that the agent made: same id, name and arguments.
-/// Calls that neither are long-running nor were asked about are left out; a run
-/// that was cut off has left them.
+/// The turn of `agent_name` on `branch` in which the call of one of `ids` was
+/// made, or the call that it asks the user about; empty if there is none.
+///
+/// Questions other than those of `ids` do not count. The call that the user was
+/// asked about has to be the one that the agent made:
+/// same id, name and arguments, on its branch. Calls that neither are
+/// long-running nor were asked about are left out; a run that was cut off has
+/// left them.
 open_turn find_open_turn(const event_slice& events,
                          std::string_view agent_name,
-                         std::string_view branch);
+                         std::string_view branch,
+                         const std::vector<std::string>& ids);
 
 /// Whether an answered call has come to nothing yet: the user is to be asked,
 /// or the result comes from outside.

@@ -43,7 +43,8 @@ struct plugin {
 
   /// Before an event of an agent is committed, or kept by an agent that is a
   /// tool; in the order of the commits of the run. What it returns takes its
-  /// place, but for author, branch and ids. Streamed pieces pass by.
+  /// place, but for author, branch, ids and what says that a run waits.
+  /// Streamed pieces pass by.
   std::function<std::optional<event>(const session_key& session,
                                      const event& said)>
     on_event = {};

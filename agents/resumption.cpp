@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -19,42 +21,7 @@ error refused(std::string_view id, std::string_view why) {
           fmt::format("the function response '{}' {}", id, why)};
 }
 
-bool is_id_list(const json& data) {
-  return data.is_array() && std::ranges::all_of(data, [](const json& id) {
-           return id.is_string();
-         });
-}
-
-bool is_checkpoint(const json& data);
-
-bool is_lane(const json& data) {
-  if (!data.is_object() || !data.value("lane", json()).is_string())
-    return false;
-  if (data.contains("at"))
-    return is_checkpoint(data.at("at"));
-  if (data.contains("failed")) {
-    const auto& failed = data.at("failed");
-    return failed.is_object() && failed.value("code", json()).is_string()
-           && failed.value("reason", json()).is_string();
-  }
-  return data.contains("ended") && data.at("ended").is_object()
-         && data.at("ended").value("escalated", json()).is_boolean();
-}
-
-// What others have written there is none of ours.
-bool is_checkpoint(const json& data) {
-  if (!data.is_object() || !data.value("agent", json()).is_string())
-    return false;
-  if (data.contains("waitsFor"))
-    return is_id_list(data.at("waitsFor"));
-  if (data.contains("lanes"))
-    return data.at("lanes").is_array()
-           && std::ranges::all_of(data.at("lanes"), is_lane);
-  return data.value("finished", json()).is_number_unsigned()
-         && data.value("escalated", json()).is_boolean() && data.contains("at")
-         && is_checkpoint(data.at("at"));
-}
-
+// What the event says about pauses, or null.
 const json* state_of(const event& said) {
   const auto& extra = said.actions.extra.data();
   if (!extra.is_object())
@@ -63,43 +30,77 @@ const json* state_of(const event& said) {
   return found != extra.end() && found->is_object() ? &*found : nullptr;
 }
 
-// A pause that no later run has gone on from.
-struct open_pause {
-  const event* said = nullptr;
-  const json* checkpoint = nullptr;
+// The id under `name`, or empty.
+std::string id_in(const json& state, const char* name) {
+  const auto found = state.find(name);
+  return found != state.end() && found->is_string() ? found->get<std::string>()
+                                                    : std::string();
+}
+
+void set_state(event& said, json state) {
+  auto actions
+    = said.actions.extra.is_null() ? json::object() : said.actions.extra.data();
+  actions["agentState"] = std::move(state);
+  said.actions.extra = std::move(actions);
+}
+
+struct pause {
+  resumption from;
   id_list waits;
+  /// A run has gone on from it, and has not failed.
+  bool is_claimed = false;
 };
 
 // Newest first.
-std::vector<open_pause> open_pauses(const event_slice& events) {
-  std::vector<open_pause> open;
-  id_list over;
+std::vector<pause> pauses_in(const event_slice& events) {
+  std::vector<pause> found;
+  id_list claimed;
+  id_list released;
   for (auto index = events.size(); index > 0; --index) {
     const auto& said = *events[index - 1];
     const auto* state = state_of(said);
     if (state == nullptr)
       continue;
-    if (state->contains("checkpoint") && !contains(over, said.id)
-        && is_checkpoint(state->at("checkpoint")))
-      open.push_back(
-        {&said, &state->at("checkpoint"), waits_of(state->at("checkpoint"))});
-    if (const auto before = state->find("resumes");
-        before != state->end() && before->is_string())
-      over.push_back(before->get<std::string>());
+    // Of claims and releases the newest counts.
+    if (auto id = id_in(*state, "releases"); !contains(claimed, id))
+      released.push_back(std::move(id));
+    if (auto id = id_in(*state, "resumes"); !contains(released, id))
+      claimed.push_back(std::move(id));
+    const auto kept = state->find("checkpoint");
+    if (kept == state->end())
+      continue;
+    if (auto where = checkpoint_from_json(*kept)) {
+      auto waits = waits_of(*where);
+      found.push_back({{said.id, std::move(where)},
+                       std::move(waits),
+                       contains(claimed, said.id)});
+    }
   }
-  return open;
+  return found;
 }
 
-void collect_waits(const json& checkpoint, id_list& into) {
-  if (checkpoint.contains("waitsFor"))
-    for (const auto& id : checkpoint.at("waitsFor"))
-      into.push_back(id.get<std::string>());
-  if (checkpoint.contains("at"))
-    collect_waits(checkpoint.at("at"), into);
-  if (checkpoint.contains("lanes"))
-    for (const auto& lane : checkpoint.at("lanes"))
-      if (lane.contains("at"))
-        collect_waits(lane.at("at"), into);
+result<void> check_response(const function_response& answer,
+                            const event_slice& events) {
+  const auto found = find_call(events, answer.id);
+  if (!found)
+    return refused(answer.id, "answers no call of this session");
+  if (found->call->name != answer.name)
+    return refused(answer.id,
+                   fmt::format("names '{}', but the call is one of '{}'",
+                               answer.name,
+                               found->call->name));
+  if (!is_long_running(*found))
+    return refused(
+      answer.id,
+      fmt::format("answers a call of '{}', which does not wait for "
+                  "an answer from outside",
+                  answer.name));
+  if (answer.name != confirmation_name)
+    return {};
+  if (auto read = read_confirmation(answer.response.data()); !read)
+    return refused(answer.id,
+                   fmt::format("does not fit: {}", read.error().message()));
+  return {};
 }
 
 } // namespace
@@ -113,6 +114,16 @@ std::optional<found_call> find_call(const event_slice& events,
       if (const auto* call = element.call(); call != nullptr && call->id == id)
         return found_call{events[index - 1].get(), call};
   return std::nullopt;
+}
+
+bool is_long_running(const found_call& found) {
+  return contains(found.said->long_running_tool_ids, found.call->id);
+}
+
+bool has_responses(const content& message) {
+  return std::ranges::any_of(message.parts, [](const part& element) {
+    return element.response() != nullptr;
+  });
 }
 
 result<tool_confirmation> read_confirmation(const json& response) {
@@ -139,92 +150,99 @@ result<tool_confirmation> read_confirmation(const json& response) {
   return read;
 }
 
-result<void> check_responses(const content& message,
-                             const event_slice& events) {
-  const auto is_response
-    = [](const part& element) { return element.response() != nullptr; };
-  if (std::ranges::none_of(message.parts, is_response))
-    return {};
-  if (!std::ranges::all_of(message.parts, is_response))
-    return error(errc::invalid_argument,
-                 "a message with function responses holds nothing else");
-  const auto pauses = open_pauses(events);
-  const open_pause* resumed = nullptr;
+result<std::optional<resumption>> check_responses(const content& message,
+                                                  const event_slice& events,
+                                                  bool takes_over) {
+  std::optional<resumption> resumed;
+  if (!has_responses(message))
+    return resumed;
+  const auto pauses = pauses_in(events);
   id_list seen;
   for (const auto& element : message.parts) {
+    if (element.response() == nullptr)
+      return error(errc::invalid_argument,
+                   "a message with function responses holds nothing else");
     const auto& answer = *element.response();
     if (contains(seen, answer.id))
       return refused(answer.id, "comes twice");
     seen.push_back(answer.id);
-    const auto found = find_call(events, answer.id);
-    if (!found)
-      return refused(answer.id, "answers no call of this session");
-    if (found->call->name != answer.name)
-      return refused(answer.id,
-                     fmt::format("names '{}', but the call is one of '{}'",
-                                 answer.name,
-                                 found->call->name));
-    if (answer.name == confirmation_name)
-      if (auto read = read_confirmation(answer.response.data()); !read)
-        return refused(answer.id,
-                       fmt::format("does not fit: {}", read.error().message()));
-    const auto pause
-      = std::ranges::find_if(pauses, [&answer](const open_pause& each) {
+    if (auto fits = check_response(answer, events); !fits)
+      return fits.error();
+    const auto waits
+      = std::ranges::find_if(pauses, [&answer](const pause& each) {
           return contains(each.waits, answer.id);
         });
-    if (pause == pauses.end())
-      continue;
-    if (resumed != nullptr && resumed != &*pause)
+    const bool is_question = answer.name == confirmation_name;
+    if (waits == pauses.end()) {
+      if (is_question)
+        return refused(answer.id,
+                       "answers a question that is not open: the run that has "
+                       "asked it did not pause, or has failed; run the agent "
+                       "again");
+      continue; // News about a call that nobody waits for any more.
+    }
+    if (waits->is_claimed && !takes_over) {
+      if (!is_question)
+        continue;
+      return error(errc::conflict,
+                   fmt::format("the question '{}' was answered already, and a "
+                               "run has gone on with it; if its program has "
+                               "ended before it, answer with take_over",
+                               answer.id));
+    }
+    if (resumed && resumed->event_id != waits->from.event_id)
       return refused(answer.id,
                      "goes to another run than those beside it; send a message "
                      "to each");
-    resumed = &*pause;
+    resumed = waits->from;
   }
-  return {};
+  return resumed;
 }
 
-std::optional<resumption> find_resumption(const event_slice& events,
-                                          std::string_view root_name) {
-  if (events.empty())
-    return std::nullopt;
-  const auto& message = events.back().content;
-  const auto answers_any = [&message](const open_pause& each) {
-    return std::ranges::any_of(message.parts, [&each](const part& element) {
-      return element.response() != nullptr
-             && contains(each.waits, element.response()->id);
-    });
-  };
-  if (std::ranges::none_of(message.parts, [](const part& element) {
-        return element.response() != nullptr;
-      }))
-    return std::nullopt;
-  for (const auto& each : open_pauses(events))
-    if (each.said->author == root_name && answers_any(each))
-      return resumption{each.said->id, *each.checkpoint};
+std::optional<resumption> find_pause(const event_slice& events,
+                                     std::string_view event_id) {
+  for (auto& each : pauses_in(events))
+    if (each.from.event_id == event_id)
+      return std::move(each.from);
   return std::nullopt;
 }
 
-std::vector<std::string> waits_of(const json& checkpoint) {
-  id_list waits;
-  collect_waits(checkpoint, waits);
-  return waits;
-}
-
-event make_pause_event(std::string root_name,
-                       const std::optional<json>& checkpoint,
-                       const std::optional<resumption>& resumed) {
+event make_pause_event(std::string root_name, const checkpoint& where) {
   auto state = json::object();
-  if (checkpoint) {
-    state["checkpoint"] = *checkpoint;
-    state["waitsFor"] = waits_of(*checkpoint);
-  }
-  if (resumed)
-    state["resumes"] = resumed->event_id;
-  auto actions = json::object();
-  actions["agentState"] = std::move(state);
+  state["checkpoint"] = to_json(where);
+  state["waitsFor"] = waits_of(where);
   event made;
   made.author = std::move(root_name);
-  made.actions.extra = std::move(actions);
+  set_state(made, std::move(state));
+  return made;
+}
+
+std::vector<std::string> waits_in(const event& said) {
+  id_list ids;
+  const auto* state = state_of(said);
+  if (state == nullptr || !state->contains("waitsFor")
+      || !state->at("waitsFor").is_array())
+    return ids;
+  for (const auto& id : state->at("waitsFor"))
+    if (id.is_string())
+      ids.push_back(id.get<std::string>());
+  return ids;
+}
+
+void claim_pause(event& message, const std::string& event_id) {
+  set_state(message, {{"resumes", event_id}});
+}
+
+std::optional<std::string> claimed_pause(const event& message) {
+  const auto* state = state_of(message);
+  auto id = state == nullptr ? std::string() : id_in(*state, "resumes");
+  return id.empty() ? std::nullopt : std::optional(std::move(id));
+}
+
+event make_release_event(std::string root_name, const std::string& event_id) {
+  event made;
+  made.author = std::move(root_name);
+  set_state(made, {{"releases", event_id}});
   return made;
 }
 

@@ -32,7 +32,7 @@ using tool_function
   = std::function<json(const json& args, tool_context& context)>;
 
 /// The same as a coroutine, for what waits without holding a thread. It must
-/// not block: it starts on the thread of its run, and goes on where what it
+/// not block: it starts on a thread of that pool, and goes on where what it
 /// awaited ended. Arguments and context live as long as it does.
 using tool_coroutine
   = std::function<task<json>(const json& args, tool_context& context)>;
@@ -92,6 +92,7 @@ struct tool_options {
   /// Before a call that needs it, the run ends with a question to the user, and
   /// goes on in the run whose message brings the answer (see
   /// docs/agents.md). A call that the user rejects never reaches the tool.
+  /// Callbacks before the tool run again when the user has answered.
   confirmation_rule require_confirmation = {};
   /// The result is the answer: the model is not asked again.
   bool skip_summarization = false;

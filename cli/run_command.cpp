@@ -55,6 +55,14 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\v\f") == std::string_view::npos;
 }
 
+/// As one word for a shell.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char next : word)
+    text += next == '\'' ? std::string("'\\''") : std::string(1, next);
+  return text + "'";
+}
+
 /// `CALL_ID=JSON`.
 struct given_answer {
   std::string call_id;
@@ -85,12 +93,14 @@ public:
                session_key session,
                bool as_json,
                std::size_t model_calls_max,
+               std::string go_on,
                const interrupts& signals)
     : owners_(owners),
       root_(root),
       session_(std::move(session)),
       as_json_(as_json),
       model_calls_max_(model_calls_max),
+      go_on_(std::move(go_on)),
       signals_(signals),
       output_(STDOUT_FILENO, signals.descriptor()) {}
 
@@ -169,22 +179,30 @@ private:
     for (const auto& id : ids) {
       const auto found
         = held ? find_call(held->events(), id) : std::optional<found_call>();
-      const bool is_question = found && found->call->name == confirmation_name;
-      const auto shown
-        = is_question ? troupe::to_text(
-            found->call->args->value("originalFunctionCall", json::object()))
-          : found ? fmt::format("a call of '{}'", found->call->name)
-                  : "";
-      std::fputs(fmt::format("waiting: {}{}; go on with --session {} --answer "
-                             "'{}={}'\n",
-                             is_question ? "may this be called? " : "",
-                             shown,
-                             session_.id,
-                             id,
-                             is_question ? R"({"confirmed": true})" : "JSON")
-                   .c_str(),
+      std::fputs(fmt::format("waiting: {}\n", described(id, found)).c_str(),
                  stderr);
     }
+  }
+
+  std::string described(const std::string& id,
+                        const std::optional<found_call>& found) const {
+    const bool is_question = found && found->call->name == confirmation_name;
+    std::string what;
+    if (is_question)
+      what = "may this be called? "
+             + troupe::to_text(found->call->args->value("originalFunctionCall",
+                                                        json::object()));
+    else if (found)
+      what = fmt::format("a call of '{}'", found->call->name);
+    if (go_on_.empty())
+      return what
+             + "; it cannot go on, since the session ends with this "
+               "program (--store memory:)";
+    return fmt::format(
+      "{}; go on with {} --answer {}",
+      what,
+      go_on_,
+      quoted(id + (is_question ? R"(={"confirmed": true})" : "=JSON")));
   }
 
   result<void> print(const event& said) {
@@ -198,6 +216,7 @@ private:
   session_key session_;
   bool as_json_;
   std::size_t model_calls_max_;
+  std::string go_on_; // The command line for an answer; empty: none will do.
   const interrupts& signals_;
   output output_;
 };
@@ -213,7 +232,30 @@ result<session_key> open_session(runtime& owners, create_request request) {
   return check_key(wanted);
 }
 
+/// Takes the session that is there: an answer needs one.
+result<session_key> find_session(runtime& owners,
+                                 const create_request& request) {
+  auto found = owners.sessions().get({request.app, request.user, request.id},
+                                     {.num_recent_events = 0});
+  if (!found)
+    return found.error();
+  return found->key();
+}
+
 } // namespace
+
+// The command line that goes on with the session.
+std::string run_command::go_on_line(const arguments& chosen,
+                                    const session_key& session) {
+  if (chosen.store.address() == "memory:")
+    return {};
+  return fmt::format("troupe run {} --store {} --app {} --user {} --session {}",
+                     quoted(chosen.agent_file),
+                     quoted(chosen.store.address()),
+                     quoted(session.app),
+                     quoted(session.user),
+                     quoted(session.id));
+}
 
 run_command::run_command(CLI::App& program)
   : command_(program.add_subcommand("run", "Run an agent file on a session")),
@@ -321,6 +363,11 @@ int run_command::execute(interrupts& signals) const {
     answers.push_back(std::move(*read));
   }
 
+  if (!answers.empty() && is_blank(chosen.session))
+    return report(error(errc::invalid_argument,
+                        "--answer needs the --session that waits for it"),
+                  exit_usage);
+
   agent_file_options options;
   options.tools = make_registry({exit_loop()});
   if (chosen.model) {
@@ -339,11 +386,12 @@ int run_command::execute(interrupts& signals) const {
   auto owners = runtime::open(std::move(kept));
   if (!owners)
     return report(owners.error());
-  const auto key = open_session(*owners,
-                                {.app = chosen.app.value_or(root->name()),
-                                 .user = chosen.user,
-                                 .id = chosen.session,
-                                 .state = std::move(*state)});
+  create_request wanted{.app = chosen.app.value_or(root->name()),
+                        .user = chosen.user,
+                        .id = chosen.session,
+                        .state = std::move(*state)};
+  const auto key = answers.empty() ? open_session(*owners, std::move(wanted))
+                                   : find_session(*owners, wanted);
   if (!key)
     return report(key.error());
   if (is_blank(chosen.session))
@@ -354,6 +402,7 @@ int run_command::execute(interrupts& signals) const {
                     *key,
                     chosen.output == "json",
                     chosen.model_calls_max,
+                    go_on_line(chosen, *key),
                     signals);
   result<void> outcome;
   if (!answers.empty())

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "troupe/cli/interrupts.hpp"
+#include "troupe/core/key.hpp"
 
 #include <memory>
+#include <string>
 
 namespace CLI {
 class App;
@@ -28,8 +30,11 @@ public:
 private:
   struct arguments;
 
+  static std::string go_on_line(const arguments& chosen,
+                                const session_key& session);
+
   CLI::App* command_;
-  CLI::Option* answers_ = nullptr;
+  CLI::Option* answers_;
   CLI::Option* inputs_;
   std::unique_ptr<arguments> arguments_;
 };

@@ -32,6 +32,10 @@ public:
         outcome_ = work_(*service_->store);
       } catch (const std::exception& failure) {
         outcome_ = error(errc::internal, failure.what());
+      } catch (...) {
+        outcome_ = error(errc::internal,
+                         "the artifact store threw something that is no "
+                         "std::exception");
       }
       if (here != nullptr)
         here->post(waiting);
@@ -92,10 +96,17 @@ auto removing(const session_key& key, std::string name) {
   };
 }
 
+void check_open(const std::atomic<bool>* is_closed) {
+  if (is_closed != nullptr && *is_closed)
+    throw error(errc::cancelled, "the call of this tool was given up");
+}
+
 task<std::int64_t> save_later(const run_facts* facts,
                               event_actions* actions,
+                              const std::atomic<bool>* is_closed,
                               std::string name,
                               part content) {
+  check_open(is_closed);
   // Not within the co_await: g++ 12 would destroy it twice.
   auto work
     = [key = facts->session, name, content = std::move(content)](
@@ -143,6 +154,7 @@ readonly_artifacts::versions_async(std::string name) const {
 
 result<std::int64_t> artifacts::save(const std::string& name,
                                      const part& content) {
+  check_open(is_closed_);
   auto saved = do_now(*facts_, [&](artifact_store& store) {
     return store.save(facts_->session, name, content);
   });
@@ -152,14 +164,17 @@ result<std::int64_t> artifacts::save(const std::string& name,
 }
 
 task<std::int64_t> artifacts::save_async(std::string name, part content) {
-  return save_later(facts_, actions_, std::move(name), std::move(content));
+  return save_later(
+    facts_, actions_, is_closed_, std::move(name), std::move(content));
 }
 
 result<bool> artifacts::remove(const std::string& name) {
+  check_open(is_closed_);
   return do_now(*facts_, removing(facts_->session, name));
 }
 
 task<bool> artifacts::remove_async(std::string name) {
+  check_open(is_closed_);
   return do_later<bool>(facts_->artifacts,
                         removing(facts_->session, std::move(name)));
 }

@@ -13,6 +13,7 @@
 #include "troupe/core/event.hpp"
 #include "troupe/stores/artifact_store.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,9 +58,14 @@ protected:
 
 class artifacts : public readonly_artifacts {
 public:
-  artifacts(const run_facts& facts, event_actions& actions) noexcept
+  /// `is_closed`, unless it is null, says when nothing is to be changed any
+  /// more.
+  artifacts(const run_facts& facts,
+            event_actions& actions,
+            const std::atomic<bool>* is_closed = nullptr) noexcept
     : readonly_artifacts(facts),
-      actions_(&actions) {}
+      actions_(&actions),
+      is_closed_(is_closed) {}
 
   /// Keeps a new version and returns its number, from 0. The event of the step
   /// names it in its `artifactDelta`. A step that fails leaves the version
@@ -73,6 +79,7 @@ public:
 
 private:
   event_actions* actions_; // The context's.
+  const std::atomic<bool>* is_closed_;
 };
 
 } // namespace troupe

@@ -12,6 +12,21 @@ using tool_await = detail::lane_await<tool_turn, &lane_host::call>;
 using sleep_await = detail::lane_await<sleep_request, &lane_host::sleep>;
 using refresh_await = detail::lane_await<refresh_request, &lane_host::refresh>;
 
+// Goes on in a turn of its own.
+class post_await {
+public:
+  explicit post_await(lane_host& lane) : lane_(lane) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) { lane_.post(waiting); }
+
+  void await_resume() const noexcept {}
+
+private:
+  lane_host& lane_;
+};
+
 template <class T>
 T or_throw(result<T> outcome) {
   if (!outcome)
@@ -73,11 +88,12 @@ task<event_ptr> invocation_context::emit(event said) {
     request.said.author = agent_name_;
   if (request.said.branch.empty())
     request.said.branch = branch_;
-  const bool escalates = request.said.actions.escalate && !request.said.partial;
   auto answered = co_await emit_await(lane_, std::move(request));
   renew();
   auto stored = or_throw(std::move(answered.outcome));
-  escalated_ = escalated_ || escalates;
+  // As it was stored: a plugin may have changed it.
+  if (!stored->partial)
+    escalated_ = escalated_ || stored->actions.escalate;
   co_return stored;
 }
 
@@ -108,33 +124,32 @@ invocation_context::call(std::vector<tool_call> calls) {
   co_return std::move(answered.calls);
 }
 
-void invocation_context::resume(const json& checkpoint) {
-  replay_ = &checkpoint;
-  escalated_ = checkpoint.value("escalated", false);
-}
-
 task<> invocation_context::run(const agent& other) {
-  if (checkpoint_)
-    throw agent_paused(*checkpoint_);
-  const auto before
-    = replay_ != nullptr ? replay_->value("finished", std::uint64_t{0}) : 0;
+  if (paused_) {
+    // A body that catches it and tries again must hear of a cancellation.
+    co_await post_await(lane_);
+    if (lane_.stop().stop_requested())
+      throw error(errc::cancelled, "the run was cancelled");
+    throw agent_paused{paused_};
+  }
+  const auto before = from_ ? from_->finished : std::uint64_t{0};
   if (finished_ < before) {
     ++finished_;
     co_return;
   }
-  const json* from = nullptr;
-  if (replay_ != nullptr && finished_ == before && replay_->contains("at"))
-    from = &replay_->at("at");
-  auto end = co_await lane_.run(*this, other, from);
+  checkpoint_ptr from;
+  if (from_ && finished_ == before)
+    from = from_->at;
+  auto end = co_await lane_.run(*this, other, std::move(from));
   renew();
   escalated_ = escalated_ || end.escalated;
-  if (end.checkpoint) {
-    checkpoint_ = json::object();
-    checkpoint_->emplace("agent", agent_name_);
-    checkpoint_->emplace("finished", finished_);
-    checkpoint_->emplace("escalated", escalated_);
-    checkpoint_->emplace("at", std::move(*end.checkpoint));
-    throw agent_paused(*checkpoint_);
+  if (end.paused) {
+    auto where = std::make_shared<checkpoint>();
+    where->agent = agent_name_;
+    where->finished = finished_;
+    where->at = std::move(end.paused);
+    paused_ = std::move(where);
+    throw agent_paused{paused_};
   }
   ++finished_;
 }

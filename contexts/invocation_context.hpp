@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -80,20 +79,23 @@ public:
   task<model_response> ask(model_ptr asked, model_request request);
 
   /// Runs the calls concurrently and gives them back, answered, in their order.
+  /// One that wants the user asked first comes back with `requested`, and has
+  /// not run.
   task<std::vector<tool_call>> call(std::vector<tool_call> calls);
 
   /// Runs another agent below this one, in the same invocation. Throws
   /// `errc::circular_agent_call` if it is already running above.
   ///
   /// If that has to wait for an answer from outside, the body of this one is
-  /// taken down (see `agent_paused`), and begins anew in the run that brings
-  /// the answer: agents that had ended before are not run again there, the one
-  /// that waited goes on, and this returns when it has ended.
+  /// taken down (see `agent_paused`), and what it has written gets an event. It
+  /// begins anew in the run that brings the answer: agents that had ended
+  /// before are not run again there, the one that waited goes on, and this
+  /// returns when it has ended.
   task<> run(const agent& other);
 
   /// Whether this agent has waited for an answer from outside, and goes on.
   /// What it emitted before is in `events()`; `temp:` is empty.
-  bool is_resumed() const noexcept { return replay_ != nullptr; }
+  bool is_resumed() const noexcept { return from_ != nullptr; }
 
   /// Lets time pass without holding a thread.
   task<> sleep(std::chrono::nanoseconds duration);
@@ -121,14 +123,14 @@ public:
 
   // -- for what runs agents --------------------------------------------------
 
-  /// Goes on from a checkpoint, which outlives the context.
-  void resume(const json& checkpoint);
+  /// Goes on from a checkpoint.
+  void resume(checkpoint_ptr from) { from_ = std::move(from); }
 
   /// That checkpoint, or null.
-  const json* resumed_from() const noexcept { return replay_; }
+  const checkpoint_ptr& resumed_from() const noexcept { return from_; }
 
-  /// Where an agent below has to wait, if one does.
-  const std::optional<json>& checkpoint() const noexcept { return checkpoint_; }
+  /// Where an agent below has to wait, or null.
+  const checkpoint_ptr& paused() const noexcept { return paused_; }
 
 private:
   // The actor that runs this; it outlives every context of its run.
@@ -141,8 +143,8 @@ private:
 
   // Agents that have ended below this one, in this run and before.
   std::uint64_t finished_ = 0;
-  const json* replay_ = nullptr;
-  std::optional<json> checkpoint_;
+  checkpoint_ptr from_;
+  checkpoint_ptr paused_;
 };
 
 } // namespace troupe

@@ -125,10 +125,9 @@ public:
   virtual void refresh(refresh_request& request) = 0;
 
   /// The body of `which`, run below `caller` on this lane, from its beginning
-  /// or from a checkpoint, which outlives it.
+  /// or, unless it is null, from a checkpoint.
   virtual task<agent_end>
-  run(invocation_context& caller, const agent& which, const json* checkpoint)
-    = 0;
+  run(invocation_context& caller, const agent& which, checkpoint_ptr from) = 0;
 };
 
 } // namespace troupe

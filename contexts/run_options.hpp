@@ -25,6 +25,9 @@ struct run_options {
   /// Delta of the user's message, any scope: `{"user:name": "Ann", "temp:text":
   /// …}`.
   json state_delta = json::object();
+  /// The message answers a question that another run has gone on with already,
+  /// whose program has ended before it. What that run had done is done again.
+  bool take_over = false;
   /// Over all lanes of the run; one more is `errc::limit_exceeded`.
   std::size_t model_calls_max = 500;
   /// Agents below each other.

@@ -6,6 +6,7 @@
 #include "troupe/contexts/callback_context.hpp"
 #include "troupe/contexts/tool_confirmation.hpp"
 
+#include <atomic>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -20,11 +21,13 @@ public:
                troupe::state state,
                std::string function_call_id,
                std::stop_token stop,
-               std::optional<tool_confirmation> confirmation = {})
+               std::optional<tool_confirmation> confirmation = {},
+               const std::atomic<bool>* is_closed = nullptr)
     : callback_context(facts, std::move(agent_name), std::move(state)),
       function_call_id_(std::move(function_call_id)),
       stop_(std::move(stop)),
-      confirmation_(std::move(confirmation)) {}
+      confirmation_(std::move(confirmation)),
+      is_closed_(is_closed) {}
 
   const std::string& function_call_id() const noexcept {
     return function_call_id_;
@@ -33,6 +36,12 @@ public:
   /// Asked to stop when the run is cancelled; long work looks at it now and
   /// then.
   const std::stop_token& stop() const noexcept { return stop_; }
+
+  /// A call that was given up saves and removes nothing more:
+  /// `errc::cancelled`.
+  troupe::artifacts artifacts() noexcept {
+    return {*facts_, actions(), is_closed_};
+  }
 
   /// What the user has answered to `request_confirmation`, or to the question
   /// that the tool's options have asked; nothing before.
@@ -59,6 +68,7 @@ private:
   std::stop_token stop_;
   std::optional<tool_confirmation> confirmation_;
   std::optional<tool_confirmation> requested_;
+  const std::atomic<bool>* is_closed_; // Of the call; null: it never is.
 };
 
 } // namespace troupe

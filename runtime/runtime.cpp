@@ -307,6 +307,8 @@ run runtime::run(const agent& root,
     wanted->session = &actors::as_session(started->session);
   wanted->policy = started->options.policy;
   wanted->message = std::move(*letter);
+  wanted->message->starts_run = true;
+  wanted->message->takes_over = started->options.take_over;
   const auto app = started->app;
   auto invocation = actors::spawn_actor<actors::invocation_actor>(
     shared.system, std::move(started), root, std::move(*temp));

@@ -3,6 +3,8 @@
 
 #include "troupe/agents/llm_turn.hpp"
 
+#include "troupe/agents/resumption.hpp"
+
 #include "../await.hpp"
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -74,6 +76,30 @@ public:
     for (const auto& id : ids)
       said.parts.emplace_back(function_response{id, "f", outcome_of(number)});
     add(std::move(author), std::move(said));
+  }
+
+  /// Asks the user about a call, as the runtime does.
+  void asks(std::string author, const std::string& id, const std::string& of) {
+    content question("model", {});
+    auto original = json::object();
+    original["id"] = of;
+    original["name"] = "f";
+    auto args = json::object();
+    args["originalFunctionCall"] = std::move(original);
+    question.parts.emplace_back(
+      function_call{id, "adk_request_confirmation", std::move(args)});
+    event made(std::move(question));
+    made.author = std::move(author);
+    made.long_running_tool_ids = {id};
+    log_.push_back(std::make_shared<const event>(std::move(made)));
+  }
+
+  void pauses(const std::string& root, const std::string& id) {
+    checkpoint where;
+    where.agent = root;
+    where.waits_for = {id};
+    log_.push_back(
+      std::make_shared<const event>(make_pause_event(root, where)));
   }
 
   void add(std::string author, content said, bool partial = false) {
@@ -309,17 +335,19 @@ BOOST_AUTO_TEST_CASE(questions_about_calls_are_not_for_models) {
   history events;
   events.user("hi");
   events.calls("writer", {"c1"});
-  content question("model", {});
-  question.parts.emplace_back(function_call{
-    "q",
-    "adk_request_confirmation",
-    json{{"originalFunctionCall", {{"id", "c1"}, {"name", "f"}}}}});
-  events.add("writer", question);
-  BOOST_TEST(
-    events.shown_to("writer")
-    == "user: hi\n"
-       "model: f(c1)\n"
-       "user: c1={\"status\":\"waiting for an answer from outside\"}\n");
+  events.asks("writer", "q", "c1");
+  // The run that asked has not paused, and never will.
+  BOOST_TEST(events.shown_to("writer")
+             == "user: hi\n"
+                "model: f(c1)\n"
+                "user: c1={\"error\":\"the run ended before the tool had "
+                "answered\"}\n");
+  events.pauses("writer", "q");
+  BOOST_TEST(events.shown_to("writer")
+             == "user: hi\n"
+                "model: f(c1)\n"
+                "user: c1={\"status\":\"waiting for an answer from "
+                "outside\"}\n");
   events.add(
     "user",
     content("user",
@@ -332,6 +360,21 @@ BOOST_AUTO_TEST_CASE(questions_about_calls_are_not_for_models) {
                 "user: c1={\"result\":1}\n");
   BOOST_TEST(events.shown_to("other").find("confirmation")
              == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(calls_with_one_id_have_responses_of_their_own) {
+  history events;
+  events.calls("writer", {"c"});
+  events.answers("writer", {"c"}, 1);
+  events.calls("writer", {"c"});
+  events.answers("writer", {"c"}, 2);
+  events.says("writer", "done");
+  BOOST_TEST(events.shown_to("writer")
+             == "model: f(c)\n"
+                "user: c={\"result\":1}\n"
+                "model: f(c)\n"
+                "user: c={\"result\":2}\n"
+                "model: done\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_to_a_call_does_not_begin_a_turn) {
@@ -530,15 +573,16 @@ BOOST_FIXTURE_TEST_CASE(the_output_key_may_have_any_scope, asked_writer) {
   BOOST_TEST(change(answers({"owl"})) == "{}");
 }
 
-BOOST_FIXTURE_TEST_CASE(calls_without_an_id_get_one, asked_writer) {
+// What models call them need not be unique in a session.
+BOOST_FIXTURE_TEST_CASE(calls_get_ids_of_our_own, asked_writer) {
   const auto said = answers({function_call{"", "f", json::object()},
-                             function_call{"kept", "f", json::object()},
+                             function_call{"call_0", "f", json::object()},
                              function_call{"", "f", json::object()}});
   const auto id = [&said](std::size_t index) {
     return said.content.parts[index].call()->id;
   };
   BOOST_TEST(id(0).starts_with("adk-"));
-  BOOST_TEST(id(1) == "kept");
+  BOOST_TEST(id(1).starts_with("adk-"));
   BOOST_TEST(id(2).starts_with("adk-"));
   BOOST_TEST(id(0) != id(2));
 }

@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -202,6 +204,151 @@ BOOST_AUTO_TEST_CASE(a_tool_without_a_time_of_its_own_has_that_of_its_run) {
              told.dump());
   BOOST_TEST(told[1] == json({{"result", "late"}}));
   on.runtime.shut_down().value();
+}
+
+BOOST_AUTO_TEST_CASE(a_tool_that_was_given_up_gives_its_place_back) {
+  const auto time = std::make_shared<watched_environment>(1);
+  play on(stage::in(time));
+  const auto release = std::make_shared<std::latch>(1);
+  const auto started = std::make_shared<tally>();
+  const auto hangs = tool_of("hangs", [=](const json&, tool_context&) -> json {
+    started->add();
+    release->wait();
+    return 1;
+  });
+  const auto look = tool_of(
+    "look", [](const json&, tool_context&) -> json { return "seen"; });
+  auto run = on.runtime.run(
+    asks(
+      "a",
+      scripted({{"a", {calling("hangs"), calling("look"), {.text = "done"}}}}),
+      {hangs, look}),
+    on.key,
+    "go",
+    {.tool_calls_max = 1, .tool_timeout = 50ms});
+  started->await(1);
+  time->advance(50ms);
+  BOOST_TEST(play::follow(run) == "a= a= a= a= a=done | ok");
+  BOOST_TEST(responses(on, on.key)[1] == json({{"result", "seen"}}));
+  release->count_down();
+  on.runtime.shut_down().value();
+}
+
+BOOST_AUTO_TEST_CASE(
+  places_of_runs_and_of_tools_are_not_waited_for_in_circles) {
+  play on;
+  const auto inner_key = on.open("inner");
+  const tool narrow(
+    {.name = "narrow",
+     .run = [](const json&, tool_context&) -> json { return 1; },
+     .calls_max = 1});
+  const auto inner
+    = asks("inner",
+           scripted({{"inner", {calling("narrow"), {.text = "in"}}}}),
+           {narrow});
+  auto* runtime = &on.runtime;
+  const auto nested
+    = tool_of("nested", [=](const json&, tool_context&) -> json {
+        auto started = runtime->run(inner, inner_key, "go");
+        return code_of(started.wait());
+      });
+  scripted_reply both;
+  both.function_calls
+    = {{"", "nested", json::object()}, {"", "narrow", json::object()}};
+  BOOST_TEST(
+    on.perform(
+      asks("a", scripted({{"a", {both, {.text = "done"}}}}), {nested, narrow}),
+      {.tool_calls_max = 1, .deadline = 20s})
+    == "a= a= a=done | ok");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_answers_when_it_is_told_to_stop_is_too_late) {
+  const auto time = std::make_shared<watched_environment>(1);
+  play on(stage::in(time));
+  using stopper = std::stop_callback<std::function<void()>>;
+  const auto stops = std::make_shared<std::vector<std::unique_ptr<stopper>>>();
+  const auto asked = std::make_shared<tally>();
+  const auto polite = std::make_shared<made_model>(
+    [=](const model_request& request, const model_reply& reply) {
+      stops->push_back(std::make_unique<stopper>(request.stop, [reply] {
+        reply(error(errc::cancelled, "told to stop"));
+      }));
+      asked->add();
+    });
+  auto run
+    = on.runtime.run(asks("a", polite), on.key, "go", {.model_timeout = 30ms});
+  asked->await(1);
+  time->advance(30ms);
+  BOOST_TEST(play::follow(run) == "| deadline_exceeded");
+  on.runtime.shut_down().value();
+}
+
+BOOST_AUTO_TEST_CASE(what_a_given_up_tool_does_is_seen_by_nobody) {
+  const auto time = std::make_shared<watched_environment>(1);
+  play on(stage::in(time));
+  const auto release = std::make_shared<std::latch>(1);
+  const auto started = std::make_shared<tally>();
+  const auto ended = std::make_shared<tally>();
+  const auto slow
+    = tool_of("slow", [=](const json&, tool_context& context) -> json {
+        context.state().set("ghost", 1);
+        started->add();
+        release->wait();
+        try {
+          context.artifacts().save("ghost", part("x")).value();
+        } catch (const error& refused) {
+          if (refused.code() == errc::cancelled)
+            ended->add();
+        }
+        return 1;
+      });
+  auto run = on.runtime.run(
+    asks("a", scripted({{"a", {calling("slow"), {.text = "done"}}}}), {slow}),
+    on.key,
+    "go",
+    {.tool_timeout = 50ms});
+  started->await(1);
+  time->advance(50ms);
+  BOOST_TEST(play::follow(run) == "a= a= a=done | ok");
+  release->count_down();
+  ended->await(1);
+  BOOST_TEST(on.runtime.artifacts()->list(on.key).value().empty());
+  BOOST_TEST(on.state_now() == json::object());
+  on.runtime.shut_down().value();
+}
+
+BOOST_AUTO_TEST_CASE(
+  a_cancelled_run_does_not_wait_for_tools_that_have_not_begun) {
+  // Time stands still: the grace period would never end.
+  const auto time = std::make_shared<watched_environment>(1);
+  play on(stage::in(time));
+  const auto release = std::make_shared<std::latch>(1);
+  const auto started = std::make_shared<tally>();
+  const tool narrow({.name = "narrow",
+                     .run = [=](const json&, tool_context&) -> json {
+                       started->add();
+                       release->wait();
+                       return 1;
+                     },
+                     .calls_max = 1});
+  const auto agent_of = [&](const std::string& name) {
+    return asks(name,
+                scripted({{name, {calling("narrow"), {.text = "done"}}}}),
+                {narrow});
+  };
+  auto holds = on.runtime.run(agent_of("a"), on.key, "go");
+  started->await(1);
+  const auto held = std::make_shared<tally>();
+  auto waits = on.runtime.run(
+    agent_of("b"), on.open("other"), "go", {.on_agent = [held](auto, bool) {
+      held->add();
+    }});
+  held->await(1);
+  waits.next().value();
+  waits.cancel();
+  BOOST_TEST(code_of(waits.wait()) == "cancelled");
+  release->count_down();
+  BOOST_TEST(code_of(holds.wait()) == "ok");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
