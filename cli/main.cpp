@@ -2,6 +2,7 @@
 
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/interrupts.hpp"
+#include "troupe/cli/load_command.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/run_command.hpp"
 #include "troupe/cli/sessions_command.hpp"
@@ -64,6 +65,7 @@ int run_program(int count, char** words, interrupts& signals) {
   program.footer("Example:\n"
                  "  troupe run agents/root_agent.yaml --input 'Hello!'\n\n"
                  "`troupe COMMAND --help` tells more about a command.");
+  const load_command load(program);
   const run_command run(program);
   const sessions_command sessions(program);
   const store_command store(program);
@@ -81,6 +83,8 @@ int run_program(int count, char** words, interrupts& signals) {
                         fmt::format("{} (see troupe --help)", failure.what())),
                   exit_usage);
   }
+  if (load.is_chosen())
+    return load.execute(signals);
   if (run.is_chosen())
     return run.execute(signals);
   if (sessions.is_chosen())

@@ -6,6 +6,7 @@
 #include "troupe/stores/open_store.hpp"
 
 #include <string>
+#include <utility>
 
 namespace CLI {
 class App;
@@ -15,7 +16,11 @@ namespace troupe::cli {
 
 class store_option {
 public:
+  /// With the file of the working folder, unless it is told.
   store_option() = default;
+
+  explicit store_option(std::string address) : address_(std::move(address)) {}
+
   store_option(const store_option&) = delete;
   store_option& operator=(const store_option&) = delete;
 

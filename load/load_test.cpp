@@ -1,0 +1,395 @@
+#include "troupe/load/load_test.hpp"
+
+#include "troupe/core/environment.hpp"
+#include "troupe/load/load_recorder.hpp"
+#include "troupe/runtime/runtime.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <fstream>
+#include <latch>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+namespace troupe::load {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// What a caller has to know of its own appends.
+class caller_memory {
+public:
+  // What a compare-and-set has to find.
+  numbers_before before(const workload& plan,
+                        const planned_append& next) const {
+    numbers_before found;
+    if (next.what->kind == append_kind::compare_and_set)
+      for (const auto where : scopes_of(*next.what))
+        if (const auto known = newest_.find(owner(plan, next, where));
+            known != newest_.end())
+          found[static_cast<std::size_t>(where)] = known->second;
+    return found;
+  }
+
+  void stored(const workload& plan, const planned_append& done) {
+    if (done.what->kind == append_kind::compare_and_set)
+      for (const auto where : scopes_of(*done.what))
+        newest_[owner(plan, done, where)] = done.number;
+  }
+
+private:
+  static std::uint64_t
+  owner(const workload& plan, const planned_append& done, scope where) {
+    const std::uint64_t user = plan.user_of(done.session);
+    const std::uint64_t number = where == scope::session ? done.session
+                                 : where == scope::user  ? user
+                                                         : plan.app_of(user);
+    return static_cast<std::uint64_t>(where) << 56U | number;
+  }
+
+  std::unordered_map<std::uint64_t, std::uint64_t> newest_;
+};
+
+fate fate_of(const result<event_ptr>& answered) {
+  if (answered)
+    return fate::stored;
+  switch (answered.error().code()) {
+  case errc::store_failed:
+  case errc::internal:
+    return fate::unknown;
+  default:
+    return fate::refused;
+  }
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t whole = 0;
+  std::uint64_t resident = 0;
+  file >> whole >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Making an append and recording its answer, without the runtime.
+std::chrono::nanoseconds measure_own_cost(const workload& plan) {
+  constexpr std::uint64_t rounds = 20'000;
+  recorder into(plan.chosen().mix.size());
+  caller_memory memory;
+  caller_ledger told;
+  const auto begun = clock::now();
+  for (std::uint64_t number = 0; number < rounds; ++number) {
+    const auto planned = plan.plan(0, number);
+    const auto made = plan.make(planned, memory.before(plan, planned));
+    const auto now = clock::now();
+    told.send(planned.session);
+    told.tell(number, made.id.empty() ? fate::refused : fate::stored);
+    memory.stored(plan, planned);
+    into.stored(0, planned, clock::now() - now, clock::now() - now);
+  }
+  return (clock::now() - begun) / rounds;
+}
+
+class load_test {
+public:
+  load_test(const workload& plan, runtime& on, const std::stop_token& stop)
+    : plan_(plan),
+      on_(on),
+      stop_(stop),
+      records_(plan.chosen().mix.size()),
+      told_(plan.chosen().callers),
+      memories_(plan.chosen().callers),
+      keys_(plan.chosen().sessions) {
+    for (std::size_t index = 0; index < keys_.size(); ++index)
+      keys_[index] = plan_.session(index);
+  }
+
+  result<void> create_sessions();
+  void run(const watcher& watch, outcome& into);
+  void inspect(outcome& into);
+
+private:
+  bool is_over() const { return ending_ || stop_.stop_requested(); }
+
+  bool take_one();
+  task<> append_closed(std::uint32_t caller);
+  task<> read_closed(std::uint32_t reader);
+  void append_open();
+  void answered(const planned_append& planned,
+                const result<event_ptr>& outcome,
+                clock::time_point due,
+                clock::time_point sent);
+  void watch_seconds(const std::stop_token& done,
+                     const watcher& watch,
+                     outcome& into);
+
+  const workload& plan_;
+  runtime& on_;
+  const std::stop_token stop_;
+  recorder records_;
+  ledger told_;
+  std::vector<caller_memory> memories_;
+  std::mutex memory_mutex_; // With open arrival.
+  std::vector<session_key> keys_;
+  clock::time_point begun_;
+  std::atomic<std::uint64_t> taken_ = 0;
+  std::atomic<std::uint64_t> in_flight_ = 0;
+  std::atomic<bool> ending_ = false;
+};
+
+// Some thousand at a time, so that nothing is refused as too much.
+result<void> load_test::create_sessions() {
+  constexpr std::size_t at_once = 1'024;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t under_way = 0;
+  std::optional<error> failure;
+  for (const auto& key : keys_) {
+    std::unique_lock guard(mutex);
+    changed.wait(guard, [&] { return under_way < at_once; });
+    if (failure || stop_.stop_requested())
+      break;
+    ++under_way;
+    guard.unlock();
+    on_.sessions().create({.app = key.app, .user = key.user, .id = key.id},
+                          [&](const result<session>& made) {
+                            const std::lock_guard lock(mutex);
+                            --under_way;
+                            if (!made && !failure)
+                              failure = made.error();
+                            changed.notify_all();
+                          });
+  }
+  std::unique_lock guard(mutex);
+  changed.wait(guard, [&] { return under_way == 0; });
+  return failure ? result<void>(*failure) : result<void>();
+}
+
+// Whether there is an append left to make.
+bool load_test::take_one() {
+  if (is_over())
+    return false;
+  const auto& appends = plan_.chosen().appends;
+  if (appends)
+    return taken_.fetch_add(1, std::memory_order_relaxed) < *appends;
+  return clock::now() - begun_ < plan_.chosen().duration;
+}
+
+void load_test::answered(const planned_append& planned,
+                         const result<event_ptr>& outcome,
+                         clock::time_point due,
+                         clock::time_point sent) {
+  const auto now = clock::now();
+  told_[planned.caller].tell(planned.number, fate_of(outcome));
+  if (outcome)
+    records_.stored(planned.caller, planned, now - due, now - sent);
+  else
+    records_.failed(planned.caller, outcome.error().code());
+}
+
+task<> load_test::append_closed(std::uint32_t caller) {
+  auto& memory = memories_[caller];
+  for (std::uint64_t number = 0; take_one(); ++number) {
+    const auto planned = plan_.plan(caller, number);
+    auto made = plan_.make(planned, memory.before(plan_, planned));
+    told_[caller].send(planned.session);
+    const auto sent = clock::now();
+    in_flight_.fetch_add(1, std::memory_order_relaxed);
+    const auto outcome = co_await on_.sessions().append_event_async(
+      keys_[planned.session], std::move(made));
+    in_flight_.fetch_sub(1, std::memory_order_relaxed);
+    answered(planned, outcome, sent, sent);
+    if (outcome)
+      memory.stored(plan_, planned);
+  }
+}
+
+task<> load_test::read_closed(std::uint32_t reader) {
+  for (std::uint64_t number = 0; !is_over(); ++number) {
+    const auto planned = plan_.plan(~reader, number);
+    const auto sent = clock::now();
+    const auto read = co_await on_.sessions().get_async(
+      keys_[planned.session], {.num_recent_events = 20});
+    if (read)
+      records_.read(reader, clock::now() - sent);
+    else
+      records_.failed(reader, read.error().code());
+  }
+}
+
+// Latency counts from when an append was due, so that a stall is not hidden by
+// appends that were not made meanwhile.
+void load_test::append_open() {
+  const auto& chosen = plan_.chosen();
+  // The kernel may wake a thread 50 us late unless it is told not to.
+  ::prctl(PR_SET_TIMERSLACK, 1UL);
+  const auto count = chosen.appends.value_or(static_cast<std::uint64_t>(
+    chosen.rate * static_cast<double>(chosen.duration.count()) / 1'000));
+  for (auto& each : told_)
+    each.reserve(count / chosen.callers + 1);
+  for (std::uint64_t index = 0; index < count && !is_over(); ++index) {
+    const auto due = begun_
+                     + std::chrono::nanoseconds(static_cast<std::int64_t>(
+                       static_cast<double>(index) * 1e9 / chosen.rate));
+    std::this_thread::sleep_until(due);
+    const auto caller = static_cast<std::uint32_t>(index % chosen.callers);
+    const auto planned = plan_.plan(caller, index / chosen.callers);
+    numbers_before before;
+    {
+      const std::lock_guard guard(memory_mutex_);
+      before = memories_[caller].before(plan_, planned);
+    }
+    told_[caller].send(planned.session);
+    in_flight_.fetch_add(1, std::memory_order_relaxed);
+    const auto sent = clock::now();
+    on_.sessions().append_event(
+      keys_[planned.session],
+      plan_.make(planned, before),
+      {},
+      [this, planned, due, sent](const result<event_ptr>& outcome) {
+        answered(planned, outcome, due, sent);
+        if (outcome && planned.what->kind == append_kind::compare_and_set) {
+          const std::lock_guard guard(memory_mutex_);
+          memories_[planned.caller].stored(plan_, planned);
+        }
+        in_flight_.fetch_sub(1, std::memory_order_acq_rel);
+        in_flight_.notify_all();
+      });
+  }
+  for (auto left = in_flight_.load(); left != 0; left = in_flight_.load())
+    in_flight_.wait(left);
+}
+
+void load_test::watch_seconds(const std::stop_token& done,
+                              const watcher& watch,
+                              outcome& into) {
+  std::mutex mutex;
+  std::condition_variable_any woken;
+  std::unique_lock guard(mutex);
+  for (std::size_t second = 1; !done.stop_requested(); ++second) {
+    woken.wait_until(
+      guard, done, begun_ + std::chrono::seconds(second), [] { return false; });
+    auto latest = records_.take_interval();
+    const auto now = clock::now();
+    latest.at
+      = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
+    latest.in_flight = in_flight_;
+    if (latest.stored + latest.failed == 0 && done.stop_requested())
+      return;
+    into.seconds.push_back(latest);
+    if (!watch || done.stop_requested())
+      continue;
+    progress shown;
+    shown.newest = into.seconds.back();
+    for (const auto& each : into.seconds) {
+      shown.stored += each.stored;
+      shown.failed += each.failed;
+    }
+    shown.elapsed = shown.newest.at;
+    if (!plan_.chosen().appends)
+      shown.left = std::max(plan_.chosen().duration - shown.elapsed,
+                            std::chrono::milliseconds(0));
+    else if (shown.stored > 0)
+      shown.left = shown.elapsed
+                   * static_cast<std::int64_t>(
+                     *plan_.chosen().appends
+                     - std::min(*plan_.chosen().appends, shown.stored))
+                   / static_cast<std::int64_t>(shown.stored);
+    watch(shown);
+  }
+}
+
+void load_test::run(const watcher& watch, outcome& into) {
+  const auto& chosen = plan_.chosen();
+  begun_ = clock::now();
+  std::jthread watching(
+    [&](const std::stop_token& done) { watch_seconds(done, watch, into); });
+  std::latch readers(static_cast<std::ptrdiff_t>(chosen.readers));
+  for (std::uint32_t index = 0; index < chosen.readers; ++index)
+    start(read_closed(index),
+          [&readers](const std::exception_ptr&) { readers.count_down(); });
+  if (chosen.arrival == arrival::open) {
+    append_open();
+  } else {
+    std::latch callers(static_cast<std::ptrdiff_t>(chosen.callers));
+    for (std::uint32_t index = 0; index < chosen.callers; ++index)
+      start(append_closed(index),
+            [&callers](const std::exception_ptr&) { callers.count_down(); });
+    callers.wait();
+  }
+  into.elapsed = clock::now() - begun_;
+  ending_ = true;
+  readers.wait();
+  watching.request_stop();
+  watching.join();
+  into.interrupted = stop_.stop_requested();
+  into.memory = resident_bytes();
+  for (const auto& each : told_)
+    into.sent += each.size();
+  records_.finish(into);
+}
+
+void load_test::inspect(outcome& into) {
+  inspection looking(plan_, told_);
+  auto& sessions = on_.sessions();
+  for (std::size_t index = 0; index < keys_.size(); ++index) {
+    const auto held = sessions.get(keys_[index]);
+    if (!held) {
+      into.unchecked = to_string(held.error());
+      return;
+    }
+    looking.look_at_session(index, *held);
+  }
+  for (std::size_t user = 0; user < plan_.chosen().users; ++user) {
+    const auto state = sessions.get_user_state(
+      plan_.app_name(plan_.app_of(user)), workload::user_name(user));
+    if (!state) {
+      into.unchecked = to_string(state.error());
+      return;
+    }
+    looking.look_at_user(user, *state);
+  }
+  for (std::size_t app = 0; app < plan_.chosen().apps; ++app) {
+    const auto state = sessions.get_app_state(plan_.app_name(app));
+    if (!state) {
+      into.unchecked = to_string(state.error());
+      return;
+    }
+    looking.look_at_app(app, *state);
+  }
+  into.found = looking.finish();
+}
+
+} // namespace
+
+result<outcome> run_load_test(const settings& chosen,
+                              const watcher& watch,
+                              const std::stop_token& stop) {
+  if (auto fit = check_settings(chosen); !fit)
+    return fit.error();
+  auto opened
+    = runtime::open({.store = chosen.store, .durability = chosen.durability});
+  if (!opened)
+    return opened.error();
+  outcome made;
+  made.chosen = chosen;
+  made.run = opened->environment()->new_id().substr(0, 8);
+  const workload plan(chosen, made.run);
+  made.own_cost = measure_own_cost(plan);
+  load_test test(plan, *opened, stop);
+  if (auto ready = test.create_sessions(); !ready)
+    return ready.error();
+  test.run(watch, made);
+  test.inspect(made);
+  if (auto closed = opened->shut_down(); !closed && made.unchecked.empty())
+    made.unchecked = to_string(closed.error());
+  return made;
+}
+
+} // namespace troupe::load

@@ -1,0 +1,84 @@
+// A load test: callers append to sessions as fast as they are answered, or as
+// often as a rate says, and what they were told is held against what is there.
+
+#pragma once
+
+#include "troupe/load/histogram.hpp"
+#include "troupe/load/verdict.hpp"
+#include "troupe/load/workload.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace troupe::load {
+
+/// One second of a test.
+struct interval {
+  /// Since the start, at its end.
+  std::chrono::milliseconds at{};
+  std::uint64_t stored = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t in_flight = 0;
+  /// Response times of those stored in it; 0 if there are none.
+  std::chrono::nanoseconds p50{};
+  std::chrono::nanoseconds p99{};
+  std::chrono::nanoseconds max{};
+};
+
+struct progress {
+  interval newest;
+  std::uint64_t stored = 0;
+  std::uint64_t failed = 0;
+  std::chrono::milliseconds elapsed{};
+  /// Nothing while it cannot be told.
+  std::optional<std::chrono::milliseconds> left;
+};
+
+/// Told once a second, on a thread of its own.
+using watcher = std::function<void(const progress&)>;
+
+struct outcome {
+  settings chosen;
+  /// The apps of the test are called `load-RUN-N`.
+  std::string run;
+  std::chrono::nanoseconds elapsed{};
+  /// It was told to end early.
+  bool interrupted = false;
+  std::uint64_t sent = 0;
+  std::uint64_t stored = 0;
+  std::uint64_t reads = 0;
+  /// By the name of the error code.
+  std::map<std::string, std::uint64_t> failed;
+  /// From the moment an append was due until it was answered; of those stored.
+  histogram response;
+  /// From the call until the answer.
+  histogram service;
+  histogram reading;
+  /// By entry of the mix: service times.
+  std::vector<histogram> by_entry;
+  std::vector<interval> seconds;
+  /// What the tool itself spends on one append: making it and recording it.
+  std::chrono::nanoseconds own_cost{};
+  /// Bytes resident at the end.
+  std::uint64_t memory = 0;
+  /// Nothing if the store could not be read any more; then `unchecked` says
+  /// why.
+  std::optional<load::verdict> found;
+  std::string unchecked;
+};
+
+/// Runs a test on a runtime of its own. `chosen` has to pass `check_settings`.
+/// Ends early, with all that ran, when it is told to stop. Fails with what
+/// opening the store or making the sessions failed with.
+result<outcome> run_load_test(const settings& chosen,
+                              const watcher& watch,
+                              const std::stop_token& stop);
+
+} // namespace troupe::load

@@ -1,0 +1,348 @@
+#include "troupe/load/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace troupe::load {
+
+namespace {
+
+constexpr std::array percentile_names = {
+  std::pair{std::string_view("p50"), 50.0},
+  std::pair{std::string_view("p90"), 90.0},
+  std::pair{std::string_view("p95"), 95.0},
+  std::pair{std::string_view("p99"), 99.0},
+  std::pair{std::string_view("p99.9"), 99.9},
+  std::pair{std::string_view("p99.99"), 99.99},
+};
+
+constexpr std::array time_units = {
+  std::pair{std::string_view("ns"), 1.0},
+  std::pair{std::string_view("us"), 1e3},
+  std::pair{std::string_view("ms"), 1e6},
+  std::pair{std::string_view("s"), 1e9},
+};
+
+double seconds(const outcome& made) {
+  return std::chrono::duration<double>(made.elapsed).count();
+}
+
+double rate(const outcome& made) {
+  return made.elapsed.count() > 0
+           ? static_cast<double>(made.stored) / seconds(made)
+           : 0;
+}
+
+std::uint64_t failures(const outcome& made) {
+  std::uint64_t count = 0;
+  for (const auto& [code, number] : made.failed)
+    count += number;
+  return count;
+}
+
+// No more than the largest that was recorded.
+std::chrono::nanoseconds percentile(const histogram& of, double which) {
+  return std::min(of.value_at(which), of.max());
+}
+
+std::string latency_line(std::string_view what, const histogram& of) {
+  if (of.empty())
+    return {};
+  auto line = fmt::format("{:<34}", what);
+  for (const auto& [name, which] : percentile_names)
+    line += fmt::format("{:>10}", to_text(percentile(of, which)));
+  return line + fmt::format("{:>10}\n", to_text(of.max()));
+}
+
+std::string model_of(const settings& chosen) {
+  if (chosen.arrival == arrival::closed)
+    return fmt::format("closed, {} callers that wait for their answers",
+                       chosen.callers);
+  return fmt::format("open, {} appends per second, whatever the answers do",
+                     chosen.rate);
+}
+
+std::string distribution_of(const settings& chosen) {
+  if (chosen.hot)
+    return "all on one session";
+  return chosen.zipf > 0 ? fmt::format("by Zipf, {}", chosen.zipf)
+                         : std::string("evenly");
+}
+
+json settings_to_json(const settings& chosen) {
+  auto written = json::object();
+  written["store"] = chosen.store;
+  written["durability"] = to_string(chosen.durability);
+  written["apps"] = chosen.apps;
+  written["users"] = chosen.users;
+  written["sessions"] = chosen.sessions;
+  written["callers"] = chosen.callers;
+  written["appends"] = chosen.appends ? json(*chosen.appends) : json();
+  written["durationSeconds"]
+    = static_cast<double>(chosen.duration.count()) / 1e3;
+  written["arrival"] = chosen.arrival == arrival::closed ? "closed" : "open";
+  written["rate"] = chosen.rate;
+  written["zipf"] = chosen.zipf;
+  written["hot"] = chosen.hot;
+  written["ops"] = to_string(chosen.mix);
+  written["payloadBytes"] = chosen.payload;
+  written["readers"] = chosen.readers;
+  written["seed"] = chosen.seed;
+  return written;
+}
+
+json verdict_to_json(const outcome& made) {
+  if (!made.found)
+    return {{"checked", false}, {"reason", made.unchecked}};
+  const auto& found = *made.found;
+  auto written = json::object();
+  written["checked"] = true;
+  written["holds"] = found.holds();
+  written["acknowledged"] = found.acknowledged;
+  written["lost"] = found.lost;
+  written["doubled"] = found.doubled;
+  written["ghosts"] = found.ghosts;
+  written["reordered"] = found.reordered;
+  written["torn"] = found.torn;
+  written["wrongTotals"] = found.wrong_totals;
+  written["findings"] = found.findings;
+  return written;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  double number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(number)
+      || number < 0)
+    return std::nullopt;
+  return number;
+}
+
+bool is_count(std::string_view what) {
+  return what == "rate" || what == "errors";
+}
+
+// A time with its unit, in nanoseconds.
+std::optional<double> parse_time(std::string_view text) {
+  const auto unit = text.find_first_not_of("0123456789.");
+  if (unit == std::string_view::npos)
+    return std::nullopt;
+  const auto known = std::ranges::find(
+    time_units, text.substr(unit), [](const auto& row) { return row.first; });
+  const auto number = parse_number(text.substr(0, unit));
+  if (known == time_units.end() || !number)
+    return std::nullopt;
+  return *number * known->second;
+}
+
+double measured(const outcome& made, std::string_view what) {
+  if (what == "rate")
+    return rate(made);
+  if (what == "errors")
+    return static_cast<double>(failures(made));
+  if (what == "max")
+    return static_cast<double>(made.response.max().count());
+  if (what == "mean")
+    return made.response.mean().count();
+  const auto known = std::ranges::find(
+    percentile_names, what, [](const auto& row) { return row.first; });
+  return static_cast<double>(percentile(made.response, known->second).count());
+}
+
+std::string shown(std::string_view what, double amount) {
+  return is_count(what) ? fmt::format("{:.0f}", amount)
+                        : to_text(std::chrono::nanoseconds(
+                          static_cast<std::int64_t>(amount)));
+}
+
+} // namespace
+
+std::string to_text(std::chrono::nanoseconds time) {
+  const auto amount = static_cast<double>(time.count());
+  if (amount < 1e3)
+    return fmt::format("{:.0f} ns", amount);
+  const auto& [name, unit] = amount < 1e6   ? time_units[1]
+                             : amount < 1e9 ? time_units[2]
+                                            : time_units[3];
+  const auto scaled = amount / unit;
+  return fmt::format("{:.{}f} {}",
+                     scaled,
+                     scaled < 10    ? 2
+                     : scaled < 100 ? 1
+                                    : 0,
+                     name);
+}
+
+std::string to_text(const outcome& made) {
+  const auto& chosen = made.chosen;
+  auto text = fmt::format(
+    "store      {}, {}\n"
+    "load       {}; seed {}\n"
+    "sessions   {} of {} users of {} apps (load-{}-0, ...), appends {}\n"
+    "mix        {}; {} bytes of text each\n"
+    "machine    {} cores\n\n",
+    chosen.store,
+    chosen.store.starts_with("memory:") ? "nothing outlives the program"
+                                        : to_string(chosen.durability),
+    model_of(chosen),
+    chosen.seed,
+    chosen.sessions,
+    chosen.users,
+    chosen.apps,
+    made.run,
+    distribution_of(chosen),
+    to_string(chosen.mix),
+    chosen.payload,
+    std::thread::hardware_concurrency());
+  text += fmt::format("{} appends stored in {:.2f} s: {:.0f} per second{}\n",
+                      made.stored,
+                      seconds(made),
+                      rate(made),
+                      made.interrupted ? " (ended early)" : "");
+  if (chosen.arrival == arrival::open)
+    text += fmt::format("{:.0f} per second were offered\n",
+                        made.elapsed.count() > 0
+                          ? static_cast<double>(made.sent) / seconds(made)
+                          : 0);
+  if (made.reads > 0)
+    text += fmt::format("{} reads beside them\n", made.reads);
+  for (const auto& [code, count] : made.failed)
+    text += fmt::format("{} failed with {}\n", count, code);
+  text += fmt::format("the tool itself takes {} for each append\n"
+                      "{} MiB resident at the end\n\n",
+                      to_text(made.own_cost),
+                      made.memory >> 20U);
+  text += fmt::format("{:<34}", "");
+  for (const auto& [name, which] : percentile_names)
+    text += fmt::format("{:>10}", name);
+  text += fmt::format("{:>10}\n", "max");
+  if (chosen.arrival == arrival::open)
+    text += latency_line("response, from when it was due", made.response);
+  text += latency_line("service, from call to answer", made.service);
+  if (chosen.mix.size() > 1)
+    for (std::size_t entry = 0; entry < made.by_entry.size(); ++entry)
+      text += latency_line("  " + to_string({chosen.mix[entry]}),
+                           made.by_entry[entry]);
+  text += latency_line("reads", made.reading);
+  text += '\n';
+  if (!made.found)
+    return text
+           + fmt::format("verdict: not checked, the store could not be read: "
+                         "{}\n",
+                         made.unchecked);
+  for (const auto& finding : made.found->findings)
+    text += fmt::format("- {}\n", finding);
+  return text + to_string(*made.found) + '\n';
+}
+
+json to_json(const outcome& made) {
+  auto written = json::object();
+  written["settings"] = settings_to_json(made.chosen);
+  written["run"] = made.run;
+  written["cores"] = std::thread::hardware_concurrency();
+  written["elapsedSeconds"] = seconds(made);
+  written["interrupted"] = made.interrupted;
+  written["sent"] = made.sent;
+  written["stored"] = made.stored;
+  written["reads"] = made.reads;
+  written["failed"] = made.failed;
+  written["appendsPerSecond"] = rate(made);
+  written["ownCostNanoseconds"] = made.own_cost.count();
+  written["residentBytes"] = made.memory;
+  written["response"] = to_json(made.response);
+  written["service"] = to_json(made.service);
+  written["reading"] = to_json(made.reading);
+  auto& entries = written["byOperation"] = json::object();
+  for (std::size_t entry = 0; entry < made.by_entry.size(); ++entry)
+    entries[to_string({made.chosen.mix[entry]})]
+      = to_json(made.by_entry[entry]);
+  auto& rows = written["seconds"] = json::array();
+  for (const auto& each : made.seconds) {
+    auto row = json::object();
+    row["atSeconds"] = static_cast<double>(each.at.count()) / 1e3;
+    row["stored"] = each.stored;
+    row["failed"] = each.failed;
+    row["inFlight"] = each.in_flight;
+    row["p50"] = each.p50.count();
+    row["p99"] = each.p99.count();
+    row["max"] = each.max.count();
+    rows.push_back(std::move(row));
+  }
+  written["verdict"] = verdict_to_json(made);
+  return written;
+}
+
+std::string to_csv(const outcome& made) {
+  std::string text
+    = "at_seconds,stored,failed,in_flight,p50_ns,p99_ns,max_ns\n";
+  for (const auto& each : made.seconds)
+    text += fmt::format("{:.3f},{},{},{},{},{},{}\n",
+                        static_cast<double>(each.at.count()) / 1e3,
+                        each.stored,
+                        each.failed,
+                        each.in_flight,
+                        each.p50.count(),
+                        each.p99.count(),
+                        each.max.count());
+  return text;
+}
+
+result<expectation> read_expectation(std::string_view text) {
+  const auto bad = [text](std::string_view why) {
+    return error(errc::invalid_argument,
+                 fmt::format("'{}' {}; expected such as p99<5ms, rate>100000, "
+                             "errors<1",
+                             text,
+                             why));
+  };
+  const auto sign = text.find_first_of("<>");
+  if (sign == std::string_view::npos)
+    return bad("compares nothing");
+  expectation read;
+  read.text = text;
+  read.what = text.substr(0, sign);
+  read.less = text[sign] == '<';
+  const bool is_percentile
+    = std::ranges::find(
+        percentile_names, read.what, [](const auto& row) { return row.first; })
+      != percentile_names.end();
+  if (!is_percentile && !is_count(read.what) && read.what != "max"
+      && read.what != "mean")
+    return bad("measures nothing that is known (p50, p90, p95, p99, p99.9, "
+               "p99.99, max, mean, rate, errors)");
+  const auto limit = text.substr(sign + 1);
+  const auto amount
+    = is_count(read.what) ? parse_number(limit) : parse_time(limit);
+  if (!amount)
+    return bad(is_count(read.what) ? "has a limit that is no number"
+                                   : "has a limit that is no time with a unit "
+                                     "(ns, us, ms, s)");
+  read.limit = *amount;
+  return read;
+}
+
+std::vector<std::string>
+broken_expectations(const outcome& made,
+                    const std::vector<expectation>& expected) {
+  std::vector<std::string> broken;
+  for (const auto& each : expected) {
+    const auto found = measured(made, each.what);
+    if (each.less ? found < each.limit : found > each.limit)
+      continue;
+    broken.push_back(fmt::format("expected {}, but {} is {}",
+                                 each.text,
+                                 each.what,
+                                 shown(each.what, found)));
+  }
+  return broken;
+}
+
+} // namespace troupe::load

@@ -1,0 +1,179 @@
+// Whole load tests, small ones: what they report, and how they end.
+
+#include "troupe/load/report.hpp"
+
+#include "../outcome.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace troupe::load;
+using namespace std::chrono_literals;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+settings few(std::uint64_t appends = 2'000) {
+  settings chosen;
+  chosen.callers = 8;
+  chosen.appends = appends;
+  return chosen;
+}
+
+outcome perform(const settings& chosen) {
+  return run_load_test(chosen, {}, {}).value();
+}
+
+const std::vector<std::string> mixes = {"session:set",
+                                        "session:append",
+                                        "session:cas",
+                                        "session+user+app:cas",
+                                        "user:append",
+                                        "app:set,user:add=3,session:cas"};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(load_tests)
+
+BOOST_AUTO_TEST_CASE(a_closed_test_makes_the_appends_that_were_asked_for) {
+  const auto made = perform(few());
+  BOOST_TEST(made.stored == 2'000U);
+  BOOST_TEST(made.sent == 2'000U);
+  BOOST_TEST(made.failed.empty());
+  BOOST_TEST_REQUIRE(made.found.has_value());
+  BOOST_TEST(to_string(*made.found)
+             == "verdict: 2000 acknowledged, 0 lost, 0 doubled, order ok, "
+                "totals ok");
+  BOOST_TEST(made.response.count() == 2'000U);
+  std::uint64_t by_entry = 0;
+  for (const auto& each : made.by_entry)
+    by_entry += each.count();
+  BOOST_TEST(by_entry == 2'000U);
+}
+
+BOOST_DATA_TEST_CASE(every_kind_of_append_is_checked, data::make(mixes), mix) {
+  auto chosen = few(600);
+  chosen.mix = read_mix(mix).value();
+  const auto made = perform(chosen);
+  BOOST_TEST_REQUIRE(made.found.has_value());
+  BOOST_TEST(made.found->holds(), to_text(made));
+  BOOST_TEST(
+    made.stored
+      + (made.failed.contains("conflict") ? made.failed.at("conflict") : 0)
+    == 600U);
+}
+
+BOOST_AUTO_TEST_CASE(an_open_test_offers_what_the_rate_says) {
+  auto chosen = few(500);
+  chosen.arrival = arrival::open;
+  chosen.rate = 5'000;
+  const auto made = perform(chosen);
+  BOOST_TEST(made.stored == 500U);
+  // No faster than the rate; how much slower is the machine's.
+  BOOST_TEST(made.elapsed >= 99ms);
+  BOOST_TEST(made.found->holds(), to_text(made));
+}
+
+BOOST_AUTO_TEST_CASE(readers_read_beside_the_writers) {
+  auto chosen = few();
+  chosen.readers = 2;
+  const auto made = perform(chosen);
+  BOOST_TEST(made.reads > 0U);
+  BOOST_TEST(made.found->holds());
+}
+
+BOOST_AUTO_TEST_CASE(a_test_that_is_stopped_reports_what_ran) {
+  auto chosen = few();
+  chosen.appends = {};
+  chosen.duration = 1h;
+  std::stop_source stop;
+  std::atomic<int> seconds = 0;
+  const auto made = run_load_test(
+                      chosen,
+                      [&](const progress& now) {
+                        ++seconds;
+                        if (now.stored > 0)
+                          stop.request_stop();
+                      },
+                      stop.get_token())
+                      .value();
+  BOOST_TEST(made.interrupted);
+  BOOST_TEST(made.stored > 0U);
+  BOOST_TEST(seconds > 0);
+  BOOST_TEST(made.seconds.size() >= 1U);
+  BOOST_TEST(made.found->holds());
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_run_is_refused) {
+  settings chosen;
+  chosen.callers = 0;
+  BOOST_TEST(code_of(run_load_test(chosen, {}, {})) == "invalid_argument");
+  chosen = few();
+  chosen.store = "sqlite:../x";
+  BOOST_TEST(code_of(run_load_test(chosen, {}, {})) == "invalid_argument");
+}
+
+// -- reports -----------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(the_last_line_of_the_report_is_the_verdict) {
+  const auto text = to_text(perform(few(100)));
+  BOOST_TEST(text.ends_with("\nverdict: 100 acknowledged, 0 lost, 0 doubled, "
+                            "order ok, totals ok\n"),
+             text);
+}
+
+BOOST_AUTO_TEST_CASE(json_holds_everything) {
+  const auto written = to_json(perform(few(100)));
+  BOOST_TEST(written.at("stored") == 100);
+  BOOST_TEST(written.at("verdict").at("holds") == true);
+  BOOST_TEST(written.at("settings").at("callers") == 8);
+  BOOST_TEST(histogram_from_json(written.at("response")).value().count()
+             == 100U);
+  BOOST_TEST(
+    read_mix(written.at("settings").at("ops").get<std::string>()).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(expectations_are_read_and_held_against_the_figures) {
+  outcome made;
+  for (int count = 1; count <= 100; ++count)
+    made.response.record(std::chrono::milliseconds(count));
+  made.stored = 100;
+  made.elapsed = 1s;
+  made.failed["busy"] = 3;
+  const auto broken = [&made](const std::string& text) {
+    return broken_expectations(made, {read_expectation(text).value()});
+  };
+  for (const auto* holds : {"p50<51ms",
+                            "p99<0.1s",
+                            "max<101ms",
+                            "rate>99",
+                            "rate<101",
+                            "errors<4",
+                            "mean>50ms",
+                            "p50>49000us"})
+    BOOST_TEST(broken(holds).empty(), holds);
+  for (const auto* fails :
+       {"p50<50ms", "p99.99<100ms", "rate>100", "errors<3", "max<100000000ns"})
+    BOOST_TEST(broken(fails).size() == 1U, fails);
+  BOOST_TEST(broken("rate>1000")[0] == "expected rate>1000, but rate is 100");
+  for (const auto* bad : {"",
+                          "p99",
+                          "p99<",
+                          "p99<5",
+                          "p98<5ms",
+                          "rate>5ms",
+                          "rate>-1",
+                          "p99<5min",
+                          "p99=5ms",
+                          "errors<x"})
+    BOOST_TEST(code_of(read_expectation(bad)) == "invalid_argument", bad);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
