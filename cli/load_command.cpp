@@ -4,6 +4,7 @@
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/store_option.hpp"
 #include "troupe/load/report.hpp"
+#include "troupe/load/sweep.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -35,7 +36,8 @@ namespace {
 /// What a second was like, on one line of stderr while a person looks at it.
 class second_line {
 public:
-  second_line() = default;
+  explicit second_line(std::string before = {}) : before_(std::move(before)) {}
+
   second_line(const second_line&) = delete;
   second_line& operator=(const second_line&) = delete;
 
@@ -50,17 +52,19 @@ public:
       left = fmt::format(", {} s left", (now.left->count() + 999) / 1'000);
     drawn_ = true;
     std::fputs(
-      fmt::format("\r\033[K{} s{}: {} stored, {}/s, p50 {}, p99 {}, max {}, {} "
-                  "in flight, {} failed",
-                  now.elapsed.count() / 1'000,
-                  left,
-                  now.stored,
-                  second.stored,
-                  load::to_text(second.p50),
-                  load::to_text(second.p99),
-                  load::to_text(second.max),
-                  second.in_flight,
-                  now.failed)
+      fmt::format(
+        "\r\033[K{}{} s{}: {} stored, {}/s, p50 {}, p99 {}, max {}, {} "
+        "in flight, {} failed",
+        before_,
+        now.elapsed.count() / 1'000,
+        left,
+        now.stored,
+        second.stored,
+        load::to_text(second.p50),
+        load::to_text(second.p99),
+        load::to_text(second.max),
+        second.in_flight,
+        now.failed)
         .c_str(),
       stderr);
   }
@@ -72,6 +76,7 @@ public:
 
 private:
   const bool shown_ = ::isatty(STDERR_FILENO) == 1;
+  const std::string before_;
   bool drawn_ = false;
 };
 
@@ -130,8 +135,9 @@ load_command::load_command(CLI::App& program)
   count("--callers", chosen.callers, "Callers, each with one append under way");
   count("--readers", chosen.readers, "Callers that read beside them");
   count("--payload", chosen.payload, "Bytes of text in each event");
-  command_->add_option("--duration", arguments_->seconds, "How long")
-    ->check(CLI::PositiveNumber)
+  duration_ = command_->add_option(
+    "--duration", arguments_->seconds, "How long; of a step of a sweep 3");
+  duration_->check(CLI::PositiveNumber)
     ->type_name("SECONDS")
     ->capture_default_str();
   command_
@@ -195,6 +201,25 @@ load_command::load_command(CLI::App& program)
     "Example:\n"
     "  troupe load --store sqlite:load.db --callers 512 --duration 30 --expect "
     "'p99<10ms'");
+  add_sweep();
+}
+
+void load_command::add_sweep() {
+  sweep_ = command_->add_subcommand(
+    "sweep", "The same under changing settings: a table of all combinations");
+  sweep_->fallthrough();
+  varied_ = sweep_->add_option("--vary")
+              ->description("A setting and its values, such as "
+                            "callers=1,8,64,512; given twice, every "
+                            "combination")
+              ->type_name("NAME=VALUE,...")
+              ->required()
+              ->take_all()
+              ->allow_extra_args(false);
+  sweep_->footer("The options are those of troupe load.\n\n"
+                 "Example:\n"
+                 "  troupe load sweep --vary callers=1,8,64,512 --vary "
+                 "sessions=1,64");
 }
 
 load_command::~load_command() = default;
@@ -204,11 +229,22 @@ bool load_command::is_chosen() const {
 }
 
 int load_command::execute(interrupts& signals) const {
+  const auto read = read_settings();
+  if (const auto* code = std::get_if<int>(&read))
+    return *code;
+  const auto& chosen = std::get<load::settings>(read);
+  return sweep_->parsed() ? execute_sweep(chosen, signals)
+                          : execute_test(chosen, signals);
+}
+
+std::variant<load::settings, int> load_command::read_settings() const {
   auto chosen = arguments_->chosen;
   chosen.store = arguments_->store.address();
   chosen.durability = arguments_->store.for_store().durability;
-  chosen.duration = std::chrono::milliseconds(
-    static_cast<std::int64_t>(arguments_->seconds * 1'000));
+  const auto seconds
+    = sweep_->parsed() && duration_->count() == 0 ? 3.0 : arguments_->seconds;
+  chosen.duration
+    = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1'000));
   chosen.appends = arguments_->appends;
   if (arguments_->is_open)
     chosen.arrival = load::arrival::open;
@@ -218,6 +254,11 @@ int load_command::execute(interrupts& signals) const {
       return report(mix.error(), exit_usage);
     chosen.mix = std::move(*mix);
   }
+  return chosen;
+}
+
+int load_command::execute_test(const load::settings& chosen,
+                               interrupts& signals) const {
   std::vector<load::expectation> expected;
   for (const auto& text : expected_->results()) {
     auto read = load::read_expectation(text);
@@ -255,6 +296,51 @@ int load_command::execute(interrupts& signals) const {
   if (!shown)
     return target.is_closed() ? exit_failed : report(shown.error());
   if (!made->found || !made->found->holds() || !broken.empty())
+    return exit_failed;
+  return signals.signal() != 0 ? interrupts::exit_code(signals.signal())
+                               : exit_done;
+}
+
+int load_command::execute_sweep(const load::settings& base,
+                                interrupts& signals) const {
+  std::vector<load::variation> varied;
+  for (const auto& text : varied_->results()) {
+    auto read = load::read_variation(text);
+    if (!read)
+      return report(read.error(), exit_usage);
+    varied.push_back(std::move(*read));
+  }
+  const auto steps = load::plan_sweep(base, varied);
+  if (!steps)
+    return report(steps.error());
+  report_file json_file;
+  if (auto opened = json_file.open(arguments_->json_file); !opened)
+    return report(opened.error());
+
+  signals.begin();
+  std::vector<load::sweep_row> rows;
+  bool holds = true;
+  for (const auto& step : *steps) {
+    if (signals.token().stop_requested())
+      break;
+    second_line line(fmt::format("{} of {}: ", rows.size() + 1, steps->size()));
+    auto made = load::run_load_test(
+      step.chosen,
+      [&line](const load::progress& now) { line.show(now); },
+      signals.token());
+    line.clear();
+    if (!made)
+      return report(made.error());
+    rows.push_back(load::row_of(step, *made));
+    holds = holds && rows.back().holds;
+  }
+  output target(STDOUT_FILENO, -1);
+  if (auto shown = target.write(load::to_text(varied, rows)); !shown)
+    return target.is_closed() ? exit_failed : report(shown.error());
+  if (auto written = json_file.write(load::to_json(varied, rows).dump() + '\n');
+      !written)
+    return report(written.error());
+  if (!holds)
     return exit_failed;
   return signals.signal() != 0 ? interrupts::exit_code(signals.signal())
                                : exit_done;

@@ -1,0 +1,216 @@
+#include "troupe/load/sweep.hpp"
+
+#include "troupe/load/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace troupe::load {
+
+namespace {
+
+error refused(std::string why) {
+  return {errc::invalid_argument, std::move(why)};
+}
+
+template <class Number>
+bool parse(const std::string& text, Number& into) {
+  const auto* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, into);
+  return parsed.ec == std::errc() && parsed.ptr == end;
+}
+
+// Puts a value into the settings; false if it is none of that kind.
+using setter = bool (*)(const std::string& text, settings& into);
+
+template <auto Member>
+bool set_number(const std::string& text, settings& into) {
+  return parse(text, into.*Member);
+}
+
+bool set_store(const std::string& text, settings& into) {
+  into.store = text;
+  return is_store_scheme(text);
+}
+
+bool set_durability(const std::string& text, settings& into) {
+  const auto read = durability_from(text);
+  if (read)
+    into.durability = *read;
+  return read.has_value();
+}
+
+bool set_zipf(const std::string& text, settings& into) {
+  return parse(text, into.zipf) && std::isfinite(into.zipf) && into.zipf >= 0;
+}
+
+bool set_rate(const std::string& text, settings& into) {
+  into.arrival = arrival::open;
+  return parse(text, into.rate) && std::isfinite(into.rate) && into.rate > 0;
+}
+
+const std::map<std::string, setter, std::less<>>& setters() {
+  static const std::map<std::string, setter, std::less<>> known = {
+    {"apps", set_number<&settings::apps>},
+    {"users", set_number<&settings::users>},
+    {"sessions", set_number<&settings::sessions>},
+    {"callers", set_number<&settings::callers>},
+    {"readers", set_number<&settings::readers>},
+    {"payload", set_number<&settings::payload>},
+    {"seed", set_number<&settings::seed>},
+    {"store", set_store},
+    {"durability", set_durability},
+    {"zipf", set_zipf},
+    {"rate", set_rate},
+  };
+  return known;
+}
+
+std::string named(const std::vector<variation>& varied,
+                  const std::vector<std::string>& values) {
+  std::string text;
+  for (std::size_t index = 0; index < varied.size(); ++index)
+    text += fmt::format(
+      "{}{}={}", text.empty() ? "" : ", ", varied[index].name, values[index]);
+  return text;
+}
+
+} // namespace
+
+result<variation> read_variation(std::string_view text) {
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos)
+    return refused(fmt::format(
+      "'{}' varies nothing; expected such as callers=1,8,64", text));
+  variation read;
+  read.name = text.substr(0, equals);
+  const auto known = setters().find(read.name);
+  if (known == setters().end()) {
+    std::string names;
+    for (const auto& [name, unused] : setters())
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    return refused(
+      fmt::format("'{}' cannot be varied; what can be: {}", read.name, names));
+  }
+  for (auto rest = text.substr(equals + 1);;) {
+    const auto comma = rest.find(',');
+    auto& added = read.values.emplace_back(rest.substr(0, comma));
+    settings scratch;
+    if (!known->second(added, scratch))
+      return refused(fmt::format("'{}' is no value of '{}'", added, read.name));
+    if (comma == std::string_view::npos)
+      return read;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+result<std::vector<sweep_step>>
+plan_sweep(const settings& base, const std::vector<variation>& varied) {
+  if (varied.empty() || varied.size() > 2)
+    return refused("a sweep varies one setting or two");
+  if (varied.size() == 2 && varied[0].name == varied[1].name)
+    return refused(fmt::format("'{}' is varied twice", varied[0].name));
+  std::vector<sweep_step> steps{{{}, base}};
+  for (const auto& each : varied) {
+    std::vector<sweep_step> longer;
+    for (const auto& step : steps)
+      for (const auto& value : each.values) {
+        auto& added = longer.emplace_back(step);
+        added.values.push_back(value);
+        setters().find(each.name)->second(value, added.chosen);
+      }
+    steps = std::move(longer);
+  }
+  for (const auto& step : steps)
+    if (auto fit = check_settings(step.chosen); !fit)
+      return refused(fmt::format(
+        "with {}: {}", named(varied, step.values), fit.error().message()));
+  return steps;
+}
+
+sweep_row row_of(const sweep_step& step, const outcome& made) {
+  sweep_row row;
+  row.values = step.values;
+  const std::chrono::duration<double> seconds = made.elapsed;
+  if (seconds.count() > 0)
+    row.rate = static_cast<double>(made.stored) / seconds.count();
+  if (!made.response.empty()) {
+    const auto at = [&made](double which) {
+      return std::min(made.response.value_at(which), made.response.max());
+    };
+    row.p50 = at(50);
+    row.p99 = at(99);
+    row.p99_9 = at(99.9);
+  }
+  for (const auto& [code, count] : made.failed)
+    row.failed += count;
+  row.holds = made.found && made.found->holds();
+  return row;
+}
+
+std::string to_text(const std::vector<variation>& varied,
+                    const std::vector<sweep_row>& rows) {
+  constexpr std::size_t bar_length = 30;
+  double fastest = 0;
+  for (const auto& row : rows)
+    fastest = std::max(fastest, row.rate);
+  std::vector<std::size_t> widths;
+  std::string text;
+  for (std::size_t index = 0; index < varied.size(); ++index) {
+    auto width = varied[index].name.size();
+    for (const auto& value : varied[index].values)
+      width = std::max(width, value.size());
+    widths.push_back(width);
+    text += fmt::format("{:<{}}  ", varied[index].name, width);
+  }
+  text += fmt::format("{:>12}{:>10}{:>10}{:>10}{:>9}  {:<8}\n",
+                      "appends/s",
+                      "p50",
+                      "p99",
+                      "p99.9",
+                      "failed",
+                      "verdict");
+  for (const auto& row : rows) {
+    for (std::size_t index = 0; index < widths.size(); ++index)
+      text += fmt::format("{:<{}}  ", row.values[index], widths[index]);
+    const auto length = fastest > 0 ? static_cast<std::size_t>(std::lround(
+                          row.rate / fastest * static_cast<double>(bar_length)))
+                                    : 0;
+    text += fmt::format("{:>12.0f}{:>10}{:>10}{:>10}{:>9}  {:<8}{}\n",
+                        row.rate,
+                        to_text(row.p50),
+                        to_text(row.p99),
+                        to_text(row.p99_9),
+                        row.failed,
+                        row.holds ? "holds" : "FAILS",
+                        std::string(length, '#'));
+  }
+  return text;
+}
+
+json to_json(const std::vector<variation>& varied,
+             const std::vector<sweep_row>& rows) {
+  auto written = json::array();
+  for (const auto& row : rows) {
+    auto values = json::object();
+    for (std::size_t index = 0; index < varied.size(); ++index)
+      values[varied[index].name] = row.values[index];
+    auto added = json::object();
+    added["values"] = std::move(values);
+    added["appendsPerSecond"] = row.rate;
+    added["p50"] = row.p50.count();
+    added["p99"] = row.p99.count();
+    added["p99_9"] = row.p99_9.count();
+    added["failed"] = row.failed;
+    added["holds"] = row.holds;
+    written.push_back(std::move(added));
+  }
+  return written;
+}
+
+} // namespace troupe::load

@@ -1,0 +1,60 @@
+// Load tests under changing settings: every combination of the values of one or
+// two of them.
+
+#pragma once
+
+#include "troupe/load/load_test.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::load {
+
+/// A setting and the values that it takes in turn: `callers=1,8,64,512`.
+struct variation {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+/// Reads one. Fails with `errc::invalid_argument` on a setting that cannot be
+/// varied, no values, and values that are none of its kind.
+result<variation> read_variation(std::string_view text);
+
+/// One test of a sweep.
+struct sweep_step {
+  std::vector<std::string> values; ///< One per variation.
+  settings chosen;
+};
+
+/// Every combination, the last variation fastest. Fails with
+/// `errc::invalid_argument` on the same setting twice, on more than two, and on
+/// a combination that could not be run.
+result<std::vector<sweep_step>>
+plan_sweep(const settings& base, const std::vector<variation>& varied);
+
+/// What came of one step, as a row.
+struct sweep_row {
+  std::vector<std::string> values;
+  double rate = 0; ///< Appends per second.
+  std::chrono::nanoseconds p50{};
+  std::chrono::nanoseconds p99{};
+  std::chrono::nanoseconds p99_9{};
+  std::uint64_t failed = 0;
+  /// Whether the verdict holds.
+  bool holds = false;
+};
+
+sweep_row row_of(const sweep_step& step, const outcome& made);
+
+/// A table with a bar for the rate of each row.
+std::string to_text(const std::vector<variation>& varied,
+                    const std::vector<sweep_row>& rows);
+
+/// `[{"values": {NAME: text}, "appendsPerSecond", "p50", "p99", "p99_9",
+/// "failed", "holds"}]`, times in nanoseconds.
+json to_json(const std::vector<variation>& varied,
+             const std::vector<sweep_row>& rows);
+
+} // namespace troupe::load
