@@ -102,7 +102,8 @@ public:
 
   /// From any thread. Takes the letter unless the inbox is closed.
   pushed push(letter_ptr& sent) noexcept {
-    auto* head = head_.load(std::memory_order_relaxed);
+    // Acquires: whoever finds it closed may read what its owner left behind.
+    auto* head = head_.load(std::memory_order_acquire);
     do {
       if (head == closed_mark())
         return pushed::closed;
@@ -110,7 +111,7 @@ public:
       // Also acquires: who wakes the actor hands on what it did before it
       // slept.
     } while (!head_.compare_exchange_weak(
-      head, sent.get(), std::memory_order_acq_rel, std::memory_order_relaxed));
+      head, sent.get(), std::memory_order_acq_rel, std::memory_order_acquire));
     static_cast<void>(sent.release());
     return head == nullptr ? pushed::wake : pushed::quiet;
   }
