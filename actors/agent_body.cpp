@@ -237,14 +237,24 @@ task<one_end> run_one(lane_actor& lane,
   throw *failure;
 }
 
+// Whether an agent of this kind leaves such checkpoints.
+bool fits(const checkpoint& from, const agent::body& kind) {
+  const bool has_lanes = std::holds_alternative<parallel_options>(kind)
+                         || std::holds_alternative<map_options>(kind);
+  if (from.at)
+    return !has_lanes && !std::holds_alternative<llm_options>(kind);
+  return from.lanes.empty() ? std::holds_alternative<llm_options>(kind)
+                            : has_lanes;
+}
+
 // Whom a checkpoint is of: the agent itself, or one that it may have handed
 // over to.
 agent resumed_agent(const lane_actor& lane,
                     const agent& which,
                     const checkpoint& from) {
-  if (from.agent == which.name())
+  if (from.agent == which.name() && fits(from, which.kind()))
     return which;
-  if (lane.tree() != nullptr
+  if (from.agent != which.name() && lane.tree() != nullptr
       && lane.tree()->can_reach(which.name(), from.agent))
     return *lane.tree()->find(from.agent);
   throw error(errc::conflict,

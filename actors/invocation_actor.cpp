@@ -102,21 +102,34 @@ void invocation_actor::finish(result<agent_end> outcome) {
 }
 
 void invocation_actor::end(result<void> outcome) {
-  if (!outcome && run_->claimed)
-    return release(std::move(outcome));
+  if (run_->claim && (!outcome || !run_->went_on)) {
+    releasing_ = std::move(outcome);
+    return release();
+  }
   leave(std::move(outcome));
 }
 
 // Before the next run gets its turn, so that the same answer may be sent again.
-void invocation_actor::release(result<void> outcome) {
-  auto told = make_release_event(run_->root->name(), *run_->claimed);
+void invocation_actor::release() {
+  auto told = make_release_event(run_->root->name(), run_->claim->message_id);
   told.invocation_id = run_->facts.invocation_id;
   auto letter = make_append(std::move(told), {}, *run_->shared);
   if (!letter)
-    return leave(std::move(outcome));
-  releasing_ = std::move(outcome);
+    return leave(std::move(*releasing_));
   (*letter)->reply_to = caf::actor_cast<caf::strong_actor_ptr>(this);
   as_inbox(run_->session).tell(std::move(*letter));
+}
+
+void invocation_actor::released(const append& answered) {
+  constexpr int tries_max = 3;
+  // After a failure of the store the session has been loaded anew.
+  if (!answered.outcome && answered.outcome.error().code() == errc::store_failed
+      && ++release_tries_ < tries_max)
+    return release();
+  // A session that is gone needs none.
+  if (answered.outcome)
+    run_->control->deliver(*answered.outcome);
+  leave(std::move(*releasing_));
 }
 
 void invocation_actor::leave(result<void> outcome) {
@@ -239,17 +252,18 @@ void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
 }
 
 void invocation_actor::receive(std::unique_ptr<append> answered) {
-  if (releasing_) {
-    // A session that is gone needs none.
-    if (answered->outcome)
-      run_->control->deliver(*answered->outcome);
-    return leave(std::move(*releasing_));
-  }
+  if (releasing_)
+    return released(*answered);
   if (answered->request == nullptr) {
-    if (!answered->outcome)
+    if (!answered->outcome) {
+      // It may be stored all the same, with what it claims.
+      if (answered->said
+          && answered->outcome.error().code() == errc::store_failed)
+        run_->claim = claim_of(*answered->said);
       return end(cancelled() ? *cancelled() : answered->outcome.error());
+    }
     started_ = true;
-    run_->claimed = claimed_pause(**answered->outcome);
+    run_->claim = claim_of(**answered->outcome);
     return start_body();
   }
   auto& request = *static_cast<emit_request*>(answered->request);

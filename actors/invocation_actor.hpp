@@ -42,12 +42,14 @@ private:
   answer(lane_actor& from, emit_request& request, result<event_ptr> outcome);
   void leave_session();
   void end(result<void> outcome);
-  void release(result<void> outcome);
+  void release();
+  void released(const append& answered);
   void leave(result<void> outcome);
 
   bool started_ = false;
   // Set while the pause that the run went on from is opened again.
   std::optional<result<void>> releasing_;
+  int release_tries_ = 0;
 };
 
 } // namespace troupe::actors

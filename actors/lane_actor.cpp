@@ -424,8 +424,10 @@ void lane_actor::receive(lane_timer& arrived) {
 }
 
 void lane_actor::receive(lane_ended& ended) {
-  if (!lanes_)
-    return calls_->receive(ended);
+  if (!lanes_) {
+    calls_->receive(ended);
+    return go_on_with_calls();
+  }
   lanes_->receive(ended);
   go_on_with_lanes();
 }

@@ -201,11 +201,15 @@ struct turn_end {
   bool is_over;
 };
 
+// `turn` are the ids of all calls of the turn that have waited; empty: the
+// same.
 agent_paused pause_for(const llm_options& options,
-                       std::vector<std::string> ids) {
+                       std::vector<std::string> ids,
+                       std::vector<std::string> turn = {}) {
   auto where = std::make_shared<checkpoint>();
   where->agent = options.name;
   where->waits_for = std::move(ids);
+  where->turn = turn.empty() ? where->waits_for : std::move(turn);
   return {std::move(where)};
 }
 
@@ -269,12 +273,11 @@ task<turn_end> finish_turn(invocation_context& context,
                            const llm_options& options,
                            const transfer_desk* desk,
                            const std::vector<tool>& tools) {
-  auto open = find_open_turn(context.events(),
-                             options.name,
-                             context.branch(),
-                             context.resumed_from()->waits_for);
+  const auto& turn = context.resumed_from()->turn;
+  auto open
+    = find_open_turn(context.events(), options.name, context.branch(), turn);
   if (!open.awaited.empty())
-    throw pause_for(options, std::move(open.awaited));
+    throw pause_for(options, std::move(open.awaited), turn);
   const auto whom = open.transfer_to_agent;
   if (!open.decided.empty()) {
     auto end = co_await run_calls(

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/directory.hpp"
 #include "troupe/actors/inbox.hpp"
+#include "troupe/agents/resumption.hpp"
 #include "troupe/contexts/lane_host.hpp"
 #include "troupe/contexts/run_options.hpp"
 #include "troupe/core/event_log.hpp"
@@ -309,9 +310,9 @@ struct append : call_for<event_ptr> {
   load_gate* admitted_to = nullptr;
   /// The invocation that waits for it, instead of a caller.
   caf::strong_actor_ptr reply_to;
-  /// It is the message of a run; and whether that may `take_over`.
+  /// It is the message of a run; and what that may do.
   bool starts_run = false;
-  bool takes_over = false;
+  answer_rights rights;
   /// Which request of the invocation this answers.
   void* request = nullptr;
   lane_actor* lane = nullptr;

@@ -24,7 +24,7 @@ checkpoint_ptr answered_turn(const agent& which, const content& message) {
   auto where = std::make_shared<checkpoint>();
   where->agent = which.name();
   for (const auto& element : message.parts)
-    where->waits_for.push_back(element.response()->id);
+    where->turn.push_back(element.response()->id);
   return where;
 }
 
@@ -32,9 +32,9 @@ checkpoint_ptr answered_turn(const agent& which, const content& message) {
 // for an answer from outside where it paused.
 task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
   const auto& root = lane.root_agent();
-  const auto& claimed = lane.shared_run()->claimed;
+  const auto& claim = lane.shared_run()->claim;
   const auto resumed
-    = claimed ? find_pause(context.events(), *claimed) : std::nullopt;
+    = claim ? find_pause(context.events(), claim->pause_id) : std::nullopt;
   auto which = root;
   checkpoint_ptr from;
   if (resumed) {
@@ -44,9 +44,8 @@ task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
       which = lane.tree()->next_turn(context.events(), context.user_content());
     from = answered_turn(which, context.user_content());
   }
+  lane.shared_run()->went_on = true;
   auto end = co_await run_agent(lane, nullptr, which, {}, std::move(from));
-  if (end.paused)
-    co_await context.emit(make_pause_event(root.name(), *end.paused));
   co_return end;
 }
 
@@ -66,6 +65,10 @@ task<agent_end> run_all(lane_actor& lane, invocation_context& context) {
   context.renew();
   tell_run_end(plugins, context);
   co_await context.emit_leftovers();
+  // Last: what fails before it has not paused.
+  if (end.paused)
+    co_await context.emit(
+      make_pause_event(lane.root_agent().name(), *end.paused));
   co_return end;
 }
 

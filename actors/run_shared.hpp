@@ -6,6 +6,7 @@
 #include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/agents/agent_tree.hpp"
+#include "troupe/agents/resumption.hpp"
 #include "troupe/agents/turnstile.hpp"
 #include "troupe/contexts/run_options.hpp"
 
@@ -42,8 +43,10 @@ struct run_shared {
 
   /// Set when the run gets its turn, before anything of it runs.
   std::shared_ptr<session_view> view;
-  /// The event of the pause that the run goes on from; set with its message.
-  std::optional<std::string> claimed;
+  /// The pause that the run goes on from; set with its message.
+  std::optional<pause_claim> claim;
+  /// Its agents have begun. The root lane's.
+  bool went_on = false;
 
   /// A tool that ignores its stop token was left behind; as long as it runs it
   /// keeps itself and the run.

@@ -337,11 +337,10 @@ result<void> session_actor::check_revision(const append& next) const {
 // A message that answers calls goes on with the run that waits for them; that
 // is written into it, so that no second one does.
 result<void> session_actor::claim(append& next) const {
-  auto resumed
-    = check_responses(next.said->content, log_.slice(), next.takes_over);
+  auto resumed = check_responses(next.said->content, log_.slice(), next.rights);
   if (!resumed)
     return resumed.error();
-  if (!*resumed && !claimed_pause(*next.said))
+  if (!*resumed && !claim_of(*next.said))
     return {};
   // It may be judged anew, on what others have written since.
   auto claiming = std::make_shared<event>(*next.said);
@@ -349,7 +348,8 @@ result<void> session_actor::claim(append& next) const {
   if (*resumed) {
     const auto& id = (*resumed)->event_id;
     for (const auto* earlier : accepted_)
-      if (claimed_pause(*earlier->said) == id)
+      if (const auto claimed = claim_of(*earlier->said);
+          claimed && claimed->pause_id == id)
         return error(errc::conflict,
                      "another message answers the same question");
     claim_pause(*claiming, id);

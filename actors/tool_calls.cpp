@@ -208,6 +208,7 @@ void tool_calls::cancel(const error& reason) {
 }
 
 void tool_calls::abandon() {
+  grace_is_over_ = true;
   for (std::size_t index = 0; index < jobs_.size(); ++index) {
     const auto job = jobs_[index];
     if (!job || agents_.contains(index))
@@ -251,6 +252,14 @@ void tool_calls::start_agent(std::size_t index,
 
 void tool_calls::receive(lane_ended& ended) {
   const auto call = std::move(agents_.extract(ended.index).mapped());
+  if (grace_is_over_) {
+    // The agent has ended; callbacks that would follow are not awaited.
+    call.job->abandon();
+    owner_.shared_run()->add_abandoned(call.job);
+    request_.calls[ended.index].outcome = *owner_.cancelled();
+    finish(ended.index);
+    return call.job->agent_ended(*owner_.cancelled(), {});
+  }
   if (call.timed_out)
     return call.job->agent_ended(
       too_late(call.job->which(), *owner_.shared_run()), {});

@@ -65,6 +65,7 @@ private:
   std::vector<std::shared_ptr<tool_job>> jobs_; // Null once it has ended.
   std::size_t left_ = 0;
   std::map<std::size_t, agent_call> agents_; // By the place of their calls.
+  bool grace_is_over_ = false;
 };
 
 } // namespace troupe::actors

@@ -18,7 +18,6 @@ namespace troupe {
 
 namespace {
 
-using nlohmann::literals::operator""_json_pointer;
 using shared_content = std::shared_ptr<const content>;
 
 shared_content part_of(const event_ptr& said) {
@@ -110,13 +109,36 @@ bool has_content(const event& said) {
 // The index at which the current turn starts: the latest event of the user or
 // of another agent.
 std::size_t turn_start(const shown_events& events,
-                       std::string_view agent_name) {
-  for (auto index = events.size(); index > 0; --index)
+                       std::string_view agent_name,
+                       std::size_t end) {
+  for (auto index = end; index > 0; --index)
     if (const auto& said = *events[index - 1];
         has_content(said) && said.author != agent_name && !is_transfer(said)
         && !only_answers(said))
       return index - 1;
   return 0;
+}
+
+// The same, but for calls of the agent that were made before it and answered in
+// it: then their turn goes on.
+std::size_t current_turn(const shown_events& events,
+                         std::string_view agent_name) {
+  const auto start = turn_start(events, agent_name, events.size());
+  std::unordered_set<std::string_view> answered;
+  for (auto index = start; index < events.size(); ++index)
+    for (const auto& element : events[index]->content.parts)
+      if (const auto* answer = element.response())
+        answered.insert(answer->id);
+  for (auto index = start; index < events.size(); ++index)
+    for (const auto& element : events[index]->content.parts)
+      if (const auto* call = element.call())
+        answered.erase(call->id);
+  for (auto index = start; index > 0 && !answered.empty(); --index)
+    if (const auto& said = *events[index - 1]; said.author == agent_name)
+      for (const auto& element : said.content.parts)
+        if (element.call() != nullptr && answered.contains(element.call()->id))
+          return turn_start(events, agent_name, index - 1);
+  return start;
 }
 
 // Reads a history from the oldest event on, and gives what a model may see of
@@ -220,8 +242,7 @@ private:
       foreign_.erase(call->id);
       if (!is_asked(said, *call))
         continue;
-      questions_[call->id] = call->args->value(
-        "/originalFunctionCall/id"_json_pointer, std::string());
+      questions_[call->id] = asked_about(*call);
     }
   }
 
@@ -404,7 +425,7 @@ visible_contents(const event_slice& events,
                  include_contents which) {
   const shown_events shown(events, branch);
   history_reader reader(agent_name);
-  auto index = which == include_contents::none ? turn_start(shown, agent_name)
+  auto index = which == include_contents::none ? current_turn(shown, agent_name)
                                                : std::size_t{0};
   for (; index < shown.size(); ++index)
     if (const auto& said = shown[index]; has_content(*said))

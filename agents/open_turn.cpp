@@ -70,7 +70,7 @@ public:
           if (const auto* call = element.call();
               call != nullptr && call->name == confirmation_name
               && std::ranges::find(asked, call->id) != asked.end()
-              && original_of(*call).value("id", json()) == id)
+              && asked_about(*call) == id)
             return call;
     return nullptr;
   }
@@ -101,9 +101,8 @@ std::size_t place_of_turn(const agent_history& history,
     const auto& call = *agent_history::call_in(*history.events()[place], id);
     if (call.name != confirmation_name)
       return place;
-    const auto original = original_of(call).value("id", json());
-    if (original.is_string())
-      return history.place_of(original.get<std::string>());
+    if (const auto original = asked_about(call); !original.empty())
+      return history.place_of(original);
   }
   return none;
 }
@@ -122,6 +121,13 @@ result<tool_confirmation> decide(const function_call& call,
 }
 
 } // namespace
+
+std::string asked_about(const function_call& question) {
+  const auto original = original_of(question);
+  const auto id = original.find("id");
+  return id != original.end() && id->is_string() ? id->get<std::string>()
+                                                 : std::string();
+}
 
 open_turn find_open_turn(const event_slice& events,
                          std::string_view agent_name,
@@ -151,12 +157,14 @@ open_turn find_open_turn(const event_slice& events,
     const auto& said = *events[index];
     if (!history.is_own(said))
       continue;
-    if (!said.actions.transfer_to_agent.empty())
-      turn.transfer_to_agent = said.actions.transfer_to_agent;
     if (std::ranges::any_of(said.content.parts, [](const part& each) {
-          return each.text() != nullptr;
+          return each.text() != nullptr
+                 || (each.call() != nullptr
+                     && each.call()->name != confirmation_name);
         }))
       break;
+    if (!said.actions.transfer_to_agent.empty())
+      turn.transfer_to_agent = said.actions.transfer_to_agent;
   }
   return turn;
 }

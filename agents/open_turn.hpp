@@ -42,6 +42,10 @@ open_turn find_open_turn(const event_slice& events,
                          std::string_view branch,
                          const std::vector<std::string>& ids);
 
+/// The id of the call that a question to the user is about; empty if it is
+/// malformed.
+std::string asked_about(const function_call& question);
+
 /// Whether an answered call has come to nothing yet: the user is to be asked,
 /// or the result comes from outside.
 bool is_pending(const tool_call& answered);

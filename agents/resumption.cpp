@@ -55,16 +55,16 @@ struct pause {
 std::vector<pause> pauses_in(const event_slice& events) {
   std::vector<pause> found;
   id_list claimed;
-  id_list released;
+  id_list released; // Messages.
   for (auto index = events.size(); index > 0; --index) {
     const auto& said = *events[index - 1];
     const auto* state = state_of(said);
     if (state == nullptr)
       continue;
-    // Of claims and releases the newest counts.
-    if (auto id = id_in(*state, "releases"); !contains(claimed, id))
+    if (auto id = id_in(*state, "releases"); !id.empty())
       released.push_back(std::move(id));
-    if (auto id = id_in(*state, "resumes"); !contains(released, id))
+    if (auto id = id_in(*state, "resumes");
+        !id.empty() && !contains(released, said.id))
       claimed.push_back(std::move(id));
     const auto kept = state->find("checkpoint");
     if (kept == state->end())
@@ -152,7 +152,7 @@ result<tool_confirmation> read_confirmation(const json& response) {
 
 result<std::optional<resumption>> check_responses(const content& message,
                                                   const event_slice& events,
-                                                  bool takes_over) {
+                                                  const answer_rights& rights) {
   std::optional<resumption> resumed;
   if (!has_responses(message))
     return resumed;
@@ -172,24 +172,25 @@ result<std::optional<resumption>> check_responses(const content& message,
       = std::ranges::find_if(pauses, [&answer](const pause& each) {
           return contains(each.waits, answer.id);
         });
-    const bool is_question = answer.name == confirmation_name;
     if (waits == pauses.end()) {
-      if (is_question)
+      if (answer.name == confirmation_name)
         return refused(answer.id,
                        "answers a question that is not open: the run that has "
                        "asked it did not pause, or has failed; run the agent "
                        "again");
-      continue; // News about a call that nobody waits for any more.
+      if (!rights.takes_news)
+        return refused(answer.id,
+                       "answers a call that no run waits for, and the root "
+                       "agent is none that could hear of it");
+      continue;
     }
-    if (waits->is_claimed && !takes_over) {
-      if (!is_question)
-        continue;
+    if (waits->is_claimed && !rights.takes_over)
       return error(errc::conflict,
-                   fmt::format("the question '{}' was answered already, and a "
-                               "run has gone on with it; if its program has "
+                   fmt::format("a run has gone on from where '{}' was open; it "
+                               "was answered, or can be when that run has "
+                               "paused again. If the program of that run has "
                                "ended before it, answer with take_over",
                                answer.id));
-    }
     if (resumed && resumed->event_id != waits->from.event_id)
       return refused(answer.id,
                      "goes to another run than those beside it; send a message "
@@ -229,20 +230,22 @@ std::vector<std::string> waits_in(const event& said) {
   return ids;
 }
 
-void claim_pause(event& message, const std::string& event_id) {
-  set_state(message, {{"resumes", event_id}});
+void claim_pause(event& message, const std::string& pause_id) {
+  set_state(message, {{"resumes", pause_id}});
 }
 
-std::optional<std::string> claimed_pause(const event& message) {
+std::optional<pause_claim> claim_of(const event& message) {
   const auto* state = state_of(message);
   auto id = state == nullptr ? std::string() : id_in(*state, "resumes");
-  return id.empty() ? std::nullopt : std::optional(std::move(id));
+  if (id.empty())
+    return std::nullopt;
+  return pause_claim{message.id, std::move(id)};
 }
 
-event make_release_event(std::string root_name, const std::string& event_id) {
+event make_release_event(std::string root_name, const std::string& message_id) {
   event made;
   made.author = std::move(root_name);
-  set_state(made, {{"releases", event_id}});
+  set_state(made, {{"releases", message_id}});
   return made;
 }
 

@@ -6,8 +6,8 @@
 //   {"checkpoint": …, "waitsFor": [call id]}   a run has paused: its last event
 //   {"resumes": event id}                      a run goes on from that pause:
 //                                              the message that started it
-//   {"releases": event id}                     that run has failed, and the
-//                                              pause is open again
+//   {"releases": event id}                     the run of that message has
+//                                              failed, and claims nothing more
 //
 // So of two messages that answer the same pause one starts a run, the other is
 // refused, also when they come to different programs.
@@ -58,16 +58,25 @@ struct resumption {
   checkpoint_ptr where;
 };
 
+/// What the run of a message may do.
+struct answer_rights {
+  /// See `run_options::take_over`.
+  bool takes_over = false;
+  /// Its root can tell an agent what has become of a call that no run waits
+  /// for.
+  bool takes_news = false;
+};
+
 /// Checks the responses in a user's message before it is appended to `events`:
 /// each answers a call there that waits for one, by its id and name, and all of
 /// them go to the same run. Gives the pause that the run goes on from; nothing
-/// if the message answers no calls, or calls that no run waits for any more.
+/// if the message answers no calls, or calls that no run waits for.
 ///
 /// Fails with `errc::invalid_argument`, and with `errc::conflict` if another
-/// run has gone on from there and has not failed, unless `takes_over`.
+/// run has gone on from there and has not failed.
 result<std::optional<resumption>> check_responses(const content& message,
                                                   const event_slice& events,
-                                                  bool takes_over);
+                                                  const answer_rights& rights);
 
 /// The pause of that id, which is in `events`.
 std::optional<resumption> find_pause(const event_slice& events,
@@ -80,12 +89,17 @@ event make_pause_event(std::string root_name, const checkpoint& where);
 /// another event none.
 std::vector<std::string> waits_in(const event& said);
 
-/// Writes into a message that its run goes on from a pause; and the id that is
-/// written there, or nothing.
-void claim_pause(event& message, const std::string& event_id);
-std::optional<std::string> claimed_pause(const event& message);
+/// What a message claims for its run: the pause that it goes on from.
+struct pause_claim {
+  std::string message_id;
+  std::string pause_id;
+};
 
-/// The last event of a run that has gone on from a pause and failed.
-event make_release_event(std::string root_name, const std::string& event_id);
+/// Writes a claim into a message; and what is written there, or nothing.
+void claim_pause(event& message, const std::string& pause_id);
+std::optional<pause_claim> claim_of(const event& message);
+
+/// The last event of a run that has not gone on from its pause, or failed.
+event make_release_event(std::string root_name, const std::string& message_id);
 
 } // namespace troupe

@@ -100,6 +100,7 @@ json to_json(const checkpoint& from) {
       lanes.push_back(to_json(each));
   } else {
     written["waitsFor"] = from.waits_for;
+    written["turn"] = from.turn;
   }
   return written;
 }
@@ -113,7 +114,8 @@ checkpoint_ptr checkpoint_from_json(const json& data) {
   read->escalated = data.at("escalated").get<bool>();
   bool is_sound = false;
   if (data.contains("waitsFor")) {
-    is_sound = read_ids(data.at("waitsFor"), read->waits_for);
+    is_sound = read_ids(data.at("waitsFor"), read->waits_for)
+               && read_ids(member(data, "turn"), read->turn);
   } else if (data.contains("lanes")) {
     is_sound = read_lanes(data.at("lanes"), read->lanes);
   } else if (member(data, "finished").is_number_unsigned()) {

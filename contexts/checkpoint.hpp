@@ -3,7 +3,7 @@
 // It lies in the session between two runs, as JSON:
 //
 //   every agent    {"agent": string, "escalated": bool, …}
-//   an LLM agent   {…, "waitsFor": [call id]}
+//   an LLM agent   {…, "waitsFor": [call id], "turn": [call id]}
 //   one above      {…, "finished": number of agents below, "at": checkpoint}
 //   one of lanes   {…, "lanes": [{"lane": string, "at": checkpoint, "item"?:
 //   any}
@@ -47,6 +47,8 @@ struct checkpoint {
   bool escalated = false;
   /// Of an LLM agent: the open calls, all of one turn.
   std::vector<std::string> waits_for = {};
+  /// With those that have been answered since, but have not been gone on with.
+  std::vector<std::string> turn = {};
   /// Agents below that have ended, one after another, and where the next waits.
   std::uint64_t finished = 0;
   checkpoint_ptr at = {};

@@ -308,7 +308,9 @@ run runtime::run(const agent& root,
   wanted->policy = started->options.policy;
   wanted->message = std::move(*letter);
   wanted->message->starts_run = true;
-  wanted->message->takes_over = started->options.take_over;
+  wanted->message->rights
+    = {.takes_over = started->options.take_over,
+       .takes_news = std::holds_alternative<llm_options>(root.kind())};
   const auto app = started->app;
   auto invocation = actors::spawn_actor<actors::invocation_actor>(
     shared.system, std::move(started), root, std::move(*temp));

@@ -343,16 +343,30 @@ BOOST_AUTO_TEST_CASE(answers_for_two_runs_come_in_two_messages) {
   BOOST_TEST(on.go(a, on.replies({{first, {{"n", 1}}}})) == "a=done | ok");
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_comes_again_goes_to_the_agent_that_asked) {
+BOOST_AUTO_TEST_CASE(an_answer_that_comes_again_runs_nothing_again) {
   desk on;
-  const auto root = sequential("s", {one_call("a", order()), says("b", "end")});
+  const auto root = sequential(
+    "s", {adds("n", "n"), one_call("a", order()), says("b", "end")});
   on.go(root);
-  const auto id = on.waits.at(0);
-  BOOST_TEST(on.go(root, on.replies({{id, {{"n", 1}}}}))
-             == "a=done b=end | ok");
-  // The pause is over: a sequence begins at its beginning.
-  const auto again = on.go(root, on.replies({{id, {{"n", 2}}}}));
-  BOOST_TEST(again == "a=done b=end | ok");
+  const auto message = on.replies({{on.waits.at(0), {{"n", 1}}}});
+  BOOST_TEST(on.go(root, message) == "a=done b=end | ok");
+  BOOST_TEST(on.go(root, message) == "| conflict");
+  BOOST_TEST(on.state_now()["n"] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(news_that_no_agent_could_hear_are_refused) {
+  desk on;
+  const tool quick({.name = "order",
+                    .run = [](const json&, tool_context&) -> json {
+                      return {{"status", "pending"}};
+                    },
+                    .long_running = true});
+  const auto root = sequential("s", {adds("n", "n"), one_call("a", quick)});
+  on.go(root);
+  const auto id = on.events(on.key)[2]->long_running_tool_ids.at(0);
+  BOOST_TEST(on.go(root, on.replies({{id, {{"status", "sent"}}}}))
+             == "| invalid_argument");
+  BOOST_TEST(on.state_now()["n"] == 1);
 }
 
 // -- below other agents ------------------------------------------------------
@@ -965,6 +979,137 @@ BOOST_AUTO_TEST_CASE(a_rejection_holds_whatever_callbacks_make_of_the_call) {
   *lowers = true;
   on.answer(root, no);
   BOOST_TEST(on.state_now() == json::object());
+}
+
+BOOST_AUTO_TEST_CASE(questions_of_one_turn_may_be_answered_one_by_one) {
+  desk on;
+  scripted_reply three;
+  three.function_calls = {{"", "pay", json{{"sum", 1}}},
+                          {"", "order", json::object()},
+                          {"", "pay", json{{"sum", 2}}}};
+  const auto root
+    = uses("a", scripted({{"a", {three, {.text = "done"}}}}), {pay(), order()});
+  on.go(root);
+  const auto open = on.waits;
+  BOOST_TEST_REQUIRE(open.size() == 3U);
+  for (const auto& id : open) {
+    const json with = on.name_of(id) == "order" ? json{{"n", 1}} : yes;
+    on.go(root, on.replies({{id, with}}));
+  }
+  BOOST_TEST(on.waits.empty());
+  BOOST_TEST(on.events(on.key).back().text() == "done");
+  BOOST_TEST(on.state_now() == json({{"paid", 2}, {"ordered", 1}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_was_taken_over_gives_back_its_own_claim_alone) {
+  desk on;
+  const auto model = std::make_shared<held_model>();
+  const auto root = sequential("s", {one_call("a", pay()), asks("b", model)});
+  on.go(root);
+  const auto message = on.replies({{on.waits.at(0), yes}});
+  run_options beside{.policy = run_policy::interleave};
+  auto first = on.runtime.run(root, on.key, message, beside);
+  model->asked.await(1);
+  beside.take_over = true;
+  auto second = on.runtime.run(root, on.key, message, beside);
+  model->asked.await(2);
+  first.cancel();
+  BOOST_TEST(code_of(first.wait()) == "cancelled");
+  BOOST_TEST(play::show(on.runtime.run(
+               root, on.key, message, {.policy = run_policy::interleave}))
+             == "| conflict");
+  model->answer("end");
+  BOOST_TEST(code_of(second.wait()) == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(
+  a_plugin_that_answers_for_the_run_leaves_the_question_open) {
+  runtime_options options;
+  const auto closed = std::make_shared<std::atomic<bool>>(false);
+  options.plugins
+    = {{.name = "closed",
+        .before_run = [closed](callback_context&) -> std::optional<content> {
+          return *closed ? std::optional(text("later")) : std::nullopt;
+        }}};
+  desk on(std::move(options));
+  const auto root = one_call("a", pay());
+  on.go(root);
+  const auto message = on.replies({{on.waits.at(0), yes}});
+  *closed = true;
+  BOOST_TEST(on.go(root, message) == "model=later a= | ok");
+  *closed = false;
+  BOOST_TEST(on.go(root, message) == "a= a=done | ok");
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_fails_at_its_very_end_has_not_paused) {
+  runtime_options options;
+  const auto fails_now = std::make_shared<std::atomic<bool>>(true);
+  options.plugins
+    = {{.name = "bad", .after_run = [fails_now](callback_context&) {
+          if (*fails_now)
+            throw std::runtime_error("no");
+        }}};
+  desk on(std::move(options));
+  const auto root = one_call("a", pay());
+  BOOST_TEST(on.go(root) == "a= a= | callback_failed");
+  std::string id;
+  for (const auto& said : on.events(on.key))
+    if (!said.long_running_tool_ids.empty())
+      id = said.long_running_tool_ids.front();
+  *fails_now = false;
+  BOOST_TEST(on.go(root, on.replies({{id, yes}})) == "| invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_of_its_own_turn_sees_what_its_call_came_to) {
+  desk on;
+  const auto seen = std::make_shared<std::vector<std::size_t>>();
+  const auto model = std::make_shared<made_model>(
+    [seen](const model_request& request, const model_reply& reply) {
+      std::size_t answers = 0;
+      for (const auto& said : request.contents)
+        for (const auto& element : said->parts)
+          answers += element.response() != nullptr ? 1U : 0U;
+      seen->push_back(answers);
+      content said("model", {});
+      if (seen->size() == 1)
+        said.parts.emplace_back(function_call{"", "pay", json::object()});
+      else
+        said.parts.emplace_back("fine");
+      reply(model_response(std::move(said)));
+    });
+  const auto root = llm({.name = "a",
+                         .model = model,
+                         .tools = {pay()},
+                         .include_contents = include_contents::none});
+  on.go(root);
+  const auto id = on.waits.at(0);
+  on.go(root, user_text("hm"));
+  on.go(root, on.replies({{id, yes}}));
+  BOOST_TEST(seen->back() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_malformed_question_in_the_history_harms_nobody) {
+  desk on;
+  for (const auto& args : {json{{"originalFunctionCall", {{"id", nullptr}}}},
+                           json{{"originalFunctionCall", 5}},
+                           json::object()}) {
+    event odd(content(
+      "model", {part(function_call{"q", "adk_request_confirmation", args})}));
+    odd.author = "a";
+    odd.long_running_tool_ids = {"q"};
+    on.runtime.sessions().append_event(on.key, odd).value();
+  }
+  BOOST_TEST(on.go(one_call("a", pay())) == "a= a= a= | ok");
+  BOOST_TEST(on.go(one_call("b", order())) == "b= b= b= | ok");
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_of_another_kind_is_told_of) {
+  desk on;
+  const auto waits = one_call("y", order());
+  on.go(parallel("p", {waits}));
+  const auto message = on.replies({{on.waits.at(0), {{"n", 1}}}});
+  BOOST_TEST(on.go(sequential("p", {waits}), message) == "p= | conflict");
+  BOOST_TEST(on.go(parallel("p", {waits}), message) == "y=done | ok");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
