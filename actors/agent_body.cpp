@@ -259,9 +259,11 @@ agent resumed_agent(const lane_actor& lane,
     return *lane.tree()->find(from.agent);
   throw error(errc::conflict,
               fmt::format("the run paused in agent '{}', where the program now "
-                          "has '{}'",
+                          "has '{}'{}",
                           from.agent,
-                          which.name()));
+                          which.name(),
+                          from.agent == which.name() ? ", of another kind"
+                                                     : ""));
 }
 
 } // namespace
