@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -17,11 +16,13 @@
 namespace troupe::actors {
 
 /// What one callback answers, if anything. Throws what it throws, as an error
-/// that names `whose` it is.
+/// that names `place` and whose it is: `"plugin"` or `"agent"`, and a name.
 template <class Answer, class... Arguments>
 task<std::optional<Answer>>
 answer_of(const callback<Answer, Arguments...>& called,
-          std::string whose,
+          std::string_view place,
+          std::string_view whose,
+          std::string_view name,
           std::type_identity_t<Arguments>... arguments) {
   std::optional<Answer> answer;
   try {
@@ -30,7 +31,9 @@ answer_of(const callback<Answer, Arguments...>& called,
     else
       answer = co_await called.suspending()(arguments...);
   } catch (...) {
-    throw current_failure(errc::callback_failed, whose);
+    throw current_failure(
+      errc::callback_failed,
+      fmt::format("the {} callback of {} '{}'", place, whose, name));
   }
   co_return answer;
 }
@@ -51,17 +54,13 @@ task<std::optional<Answer>> first_answer(
     if (!(each.*hook))
       continue;
     answer = co_await answer_of(
-      each.*hook,
-      fmt::format("the {} callback of plugin '{}'", place, each.name),
-      arguments...);
+      each.*hook, place, "plugin", each.name, arguments...);
     if (answer)
       co_return answer;
   }
   for (const auto& each : callbacks) {
     answer = co_await answer_of(
-      each,
-      fmt::format("the {} callback of agent '{}'", place, context.agent_name()),
-      arguments...);
+      each, place, "agent", context.agent_name(), arguments...);
     if (answer)
       co_return answer;
   }

@@ -47,7 +47,8 @@ std::vector<tool_call> calls_of(const event& said,
   return calls;
 }
 
-// What no event can hold is no answer.
+// What no event can hold is no answer. The append checks the event, too, but
+// could not say that it is the model's failure, and not that of a callback.
 void check_answer(const event& said,
                   const llm_options& options,
                   const size_limits& limits) {

@@ -29,12 +29,6 @@ bool has_calls(const content& said) {
     said.parts, [](const part& element) { return element.call() != nullptr; });
 }
 
-bool answers_any(const content& said) {
-  return std::ranges::any_of(said.parts, [](const part& element) {
-    return element.response() != nullptr;
-  });
-}
-
 // What another agent did, told as user text.
 shared_content retold(const event& said) {
   content told("user", {part("For context:")});
@@ -301,7 +295,7 @@ private:
   // stand at the end with it, so that the model goes on from there.
   std::vector<shared_content> pair_up() {
     if (std::ranges::none_of(contents_, [](const auto& said) {
-          return answers_any(*said) || has_calls(*said);
+          return has_responses(*said) || has_calls(*said);
         }))
       return std::move(contents_);
     const auto* last = newest_answered();
@@ -334,7 +328,7 @@ private:
   pair(const shared_content& said,
        std::deque<own_call>::iterator next,
        std::vector<shared_content>& paired) {
-    if (answers_any(*said)) {
+    if (has_responses(*said)) {
       // What was said beside a response stays where it was said.
       content words(said->role, {});
       std::ranges::copy_if(
@@ -377,7 +371,7 @@ void insert_instruction(std::string text,
                         std::vector<shared_content>& contents) {
   auto place = contents.end();
   while (place != contents.begin() && (*std::prev(place))->role == "user"
-         && !answers_any(**std::prev(place)))
+         && !has_responses(**std::prev(place)))
     --place;
   contents.insert(
     place,

@@ -87,6 +87,15 @@ public:
     return "order";
   }
 
+  /// A session with all but the newest event: as after a crash before a pause.
+  session_key cut_off() {
+    const auto made = open("other");
+    const auto known = events(key);
+    for (std::size_t index = 0; index + 1 < known.size(); ++index)
+      runtime.sessions().append_event(made, *known[index]).value();
+    return made;
+  }
+
   std::vector<std::string> waits;
 };
 
@@ -633,11 +642,7 @@ BOOST_AUTO_TEST_CASE(a_question_that_no_run_waits_for_cannot_be_answered) {
   const auto root = one_call("a", pay());
   on.go(root);
   const auto id = on.waits.at(0);
-  // As after a crash right behind the question.
-  const auto other = on.open("other");
-  const auto events = on.events(on.key);
-  for (std::size_t index = 0; index + 1 < events.size(); ++index)
-    on.runtime.sessions().append_event(other, *events[index]).value();
+  const auto other = on.cut_off();
   const auto line
     = play::show(on.runtime.run(root, other, on.replies({{id, yes}})));
   BOOST_TEST(line == "| invalid_argument");
@@ -651,10 +656,7 @@ BOOST_AUTO_TEST_CASE(news_about_a_call_that_nobody_waits_for_reach_its_agent) {
   const auto root = one_call("a", order());
   on.go(root);
   const auto id = on.waits.at(0);
-  const auto other = on.open("other");
-  const auto events = on.events(on.key);
-  for (std::size_t index = 0; index + 1 < events.size(); ++index)
-    on.runtime.sessions().append_event(other, *events[index]).value();
+  const auto other = on.cut_off();
   const auto line = play::show(
     on.runtime.run(root, other, on.replies({{id, {{"ticket", 7}}}})));
   BOOST_TEST(line == "a=done | ok");
