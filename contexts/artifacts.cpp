@@ -96,9 +96,10 @@ auto removing(const session_key& key, std::string name) {
   };
 }
 
-void check_open(const std::atomic<bool>* is_closed) {
+result<void> check_open(const std::atomic<bool>* is_closed) {
   if (is_closed != nullptr && *is_closed)
-    throw error(errc::cancelled, "the call of this tool was given up");
+    return error(errc::cancelled, "the call of this tool was given up");
+  return {};
 }
 
 task<std::int64_t> save_later(const run_facts* facts,
@@ -106,7 +107,7 @@ task<std::int64_t> save_later(const run_facts* facts,
                               const std::atomic<bool>* is_closed,
                               std::string name,
                               part content) {
-  check_open(is_closed);
+  check_open(is_closed).value();
   // Not within the co_await: g++ 12 would destroy it twice.
   auto work
     = [key = facts->session, name, content = std::move(content)](
@@ -115,6 +116,16 @@ task<std::int64_t> save_later(const run_facts* facts,
     = co_await do_later<std::int64_t>(facts->artifacts, std::move(work));
   actions->artifact_delta[name] = version;
   co_return version;
+}
+
+task<bool> remove_later(const run_facts* facts,
+                        const std::atomic<bool>* is_closed,
+                        std::string name) {
+  check_open(is_closed).value();
+  auto work = removing(facts->session, std::move(name));
+  const auto removed
+    = co_await do_later<bool>(facts->artifacts, std::move(work));
+  co_return removed;
 }
 
 } // namespace
@@ -154,7 +165,8 @@ readonly_artifacts::versions_async(std::string name) const {
 
 result<std::int64_t> artifacts::save(const std::string& name,
                                      const part& content) {
-  check_open(is_closed_);
+  if (auto open = check_open(is_closed_); !open)
+    return open.error();
   auto saved = do_now(*facts_, [&](artifact_store& store) {
     return store.save(facts_->session, name, content);
   });
@@ -169,14 +181,13 @@ task<std::int64_t> artifacts::save_async(std::string name, part content) {
 }
 
 result<bool> artifacts::remove(const std::string& name) {
-  check_open(is_closed_);
+  if (auto open = check_open(is_closed_); !open)
+    return open.error();
   return do_now(*facts_, removing(facts_->session, name));
 }
 
 task<bool> artifacts::remove_async(std::string name) {
-  check_open(is_closed_);
-  return do_later<bool>(facts_->artifacts,
-                        removing(facts_->session, std::move(name)));
+  return remove_later(facts_, is_closed_, std::move(name));
 }
 
 } // namespace troupe
