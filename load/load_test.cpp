@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <fstream>
 #include <latch>
 #include <mutex>
@@ -117,6 +118,7 @@ public:
 private:
   bool is_over() const { return ending_ || stop_.stop_requested(); }
 
+  void keep(const std::exception_ptr& thrown);
   bool take_one();
   task<> append_closed(std::uint32_t caller);
   task<> read_closed(std::uint32_t reader);
@@ -135,7 +137,8 @@ private:
   recorder records_;
   ledger told_;
   std::vector<caller_memory> memories_;
-  std::mutex memory_mutex_; // With open arrival.
+  std::mutex memory_mutex_; // With open arrival, and for `thrown_`.
+  std::exception_ptr thrown_;
   std::vector<session_key> keys_;
   clock::time_point begun_;
   std::atomic<std::uint64_t> taken_ = 0;
@@ -169,6 +172,15 @@ result<void> load_test::create_sessions() {
   std::unique_lock guard(mutex);
   changed.wait(guard, [&] { return under_way == 0; });
   return failure ? result<void>(*failure) : result<void>();
+}
+
+// A defect of the test itself, which would otherwise only look slow.
+void load_test::keep(const std::exception_ptr& thrown) {
+  if (!thrown)
+    return;
+  const std::lock_guard guard(memory_mutex_);
+  thrown_ = thrown;
+  ending_ = true;
 }
 
 // Whether there is an append left to make.
@@ -312,15 +324,19 @@ void load_test::run(const watcher& watch, outcome& into) {
     [&](const std::stop_token& done) { watch_seconds(done, watch, into); });
   std::latch readers(static_cast<std::ptrdiff_t>(chosen.readers));
   for (std::uint32_t index = 0; index < chosen.readers; ++index)
-    start(read_closed(index),
-          [&readers](const std::exception_ptr&) { readers.count_down(); });
+    start(read_closed(index), [&](const std::exception_ptr& thrown) {
+      keep(thrown);
+      readers.count_down();
+    });
   if (chosen.arrival == arrival::open) {
     append_open();
   } else {
     std::latch callers(static_cast<std::ptrdiff_t>(chosen.callers));
     for (std::uint32_t index = 0; index < chosen.callers; ++index)
-      start(append_closed(index),
-            [&callers](const std::exception_ptr&) { callers.count_down(); });
+      start(append_closed(index), [&](const std::exception_ptr& thrown) {
+        keep(thrown);
+        callers.count_down();
+      });
     callers.wait();
   }
   into.elapsed = clock::now() - begun_;
@@ -328,6 +344,8 @@ void load_test::run(const watcher& watch, outcome& into) {
   readers.wait();
   watching.request_stop();
   watching.join();
+  if (thrown_)
+    std::rethrow_exception(thrown_);
   into.interrupted = stop_.stop_requested();
   into.memory = resident_bytes();
   for (const auto& each : told_)
