@@ -199,7 +199,10 @@ sqlite_contents inspect_sqlite_file(const sqlite_settings& settings) {
                             failed ? failed.message() : "it is not a file"));
   if (fs::file_size(settings.file, failed) == 0)
     return sqlite_contents::none;
-  return inspect(sqlite_database(settings, sqlite_role::reader), settings);
+  // Another process may be making it: all that is read is of one moment.
+  const sqlite_database database(settings, sqlite_role::reader);
+  sqlite_transaction reading(database, sqlite_transaction::kind::read);
+  return inspect(database, settings);
 }
 
 void bring_forward(const sqlite_settings& settings) {

@@ -7,6 +7,7 @@
 #include "../random.hpp"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -496,6 +497,27 @@ BOOST_AUTO_TEST_CASE(a_missing_file_reads_as_empty_and_is_not_made) {
   BOOST_TEST(read->check({}).value().empty());
   BOOST_TEST(read->close().has_value());
   BOOST_TEST(!fs::exists(file));
+}
+
+// The one who makes it must not be seen between its steps. Many times, since a
+// single reader rarely looks at that moment.
+BOOST_AUTO_TEST_CASE(a_file_that_is_being_made_is_empty_or_whole) {
+  std::atomic<int> refused = 0;
+  for (int round = 0; round < 100; ++round) {
+    const auto making = folder.path() / fmt::format("{}.db", round);
+    std::atomic<bool> is_made = false;
+    std::thread looking([&] {
+      while (!is_made)
+        if (!open_sqlite_store(making))
+          ++refused;
+    });
+    const auto made = open_sqlite_store(making).value();
+    const auto committed = made->commit(std::array{creation(ann)});
+    is_made = true;
+    looking.join();
+    BOOST_TEST_REQUIRE(committed.has_value());
+  }
+  BOOST_TEST(refused == 0);
 }
 
 BOOST_AUTO_TEST_CASE(only_the_owner_may_read_the_files) {
