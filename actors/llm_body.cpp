@@ -3,6 +3,7 @@
 #include "troupe/actors/callbacks.hpp"
 #include "troupe/agents/llm_turn.hpp"
 #include "troupe/agents/open_turn.hpp"
+#include "troupe/agents/step_times.hpp"
 
 #include <fmt/format.h>
 
@@ -110,11 +111,13 @@ task<model_request> make_request(const invocation_context& context,
   co_return request;
 }
 
-// The model's answer, or that of a callback in its place.
+// The model's answer, or that of a callback in its place. `step` gets the times
+// of the model.
 task<model_response> ask(invocation_context& context,
                          const llm_options& options,
                          const std::vector<plugin>& plugins,
-                         model_request request) {
+                         model_request request,
+                         step_time& step) {
   callback_context& seen = context;
   auto answer = co_await first_answer(plugins,
                                       &plugin::before_model,
@@ -132,11 +135,15 @@ task<model_response> ask(invocation_context& context,
              return static_cast<bool>(each.on_model_error);
            });
     auto sent = is_wanted ? request : std::move(request);
+    auto& clock = *context.lane().facts().environment;
+    step.name = options.model->name();
+    step.began = clock.now();
     try {
       answer = co_await context.ask(options.model, std::move(sent));
     } catch (const error& thrown) {
       failure = thrown;
     }
+    step.ended = clock.now();
   }
   if (failure) {
     if (ends_run(*failure, context))
@@ -232,7 +239,11 @@ task<turn_end> run_calls(invocation_context& context,
       awaited.push_back(each.call.id);
   auto question
     = make_confirmation_event(answered, *context.lane().facts().environment);
+  const auto steps = context.lane().facts().step_times
+                       ? steps_of(answered)
+                       : std::vector<step_time>();
   auto told = make_tool_event(std::move(answered));
+  tell_steps(told, steps);
   std::optional<agent> next;
   bool is_over = false;
   if (says_anything(told)) {
@@ -312,11 +323,15 @@ task<std::optional<agent>> run_llm(invocation_context& context,
   for (;;) {
     context.renew();
     auto request = co_await make_request(context, options, root, tools, desk);
-    auto response = co_await ask(context, options, plugins, std::move(request));
+    step_time asked;
+    auto response
+      = co_await ask(context, options, plugins, std::move(request), asked);
     auto said = make_response_event(
       options, std::move(response), *context.lane().facts().environment);
     if (!said)
       throw said.error();
+    if (context.lane().facts().step_times)
+      tell_steps(*said, {&asked, 1});
     mark_long_running(*said, tools);
     check_answer(*said, options, context.lane().facts().limits);
     const auto stored = co_await context.emit(std::move(*said));

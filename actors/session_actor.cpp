@@ -439,9 +439,12 @@ void session_actor::commit() {
     if (stored_)
       changes.push_back(change_of(*next, revision()));
   }
+  const auto count = accepted_.size();
   accepted_.clear();
   if (stored_)
     return send_to_store(std::move(changes));
+  if (shared().on_commit && count > 0)
+    shared().on_commit(count);
   publish();
   for (auto& answered : batch_)
     reply(std::move(answered));

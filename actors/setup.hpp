@@ -17,6 +17,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -114,6 +115,9 @@ struct setup : std::enable_shared_from_this<setup> {
   const setup_options options;
   /// Set before the first actor.
   std::vector<plugin> plugins;
+  /// Told how many events were committed together, if anybody wants to know.
+  /// Set before the first actor.
+  std::function<void(std::size_t events)> on_commit;
   /// Where state is kept; null when it is in memory alone. Set before the first
   /// actor, stopped after the last.
   std::unique_ptr<store_queue> store;

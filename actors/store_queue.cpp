@@ -234,8 +234,11 @@ void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     if (changes.empty())
       return;
     auto outcome = guarded([&] { return store_->commit(changes); });
-    if (outcome && outcome->moved.empty())
+    if (outcome && outcome->moved.empty()) {
+      if (shared_.on_commit)
+        shared_.on_commit(changes.size());
       return;
+    }
     auto next = changes.begin();
     for (auto* each : written)
       for (auto& change : each->changes)

@@ -171,6 +171,8 @@ void tool_calls::receive(std::size_t index, tool_job& ended) {
   answered.recorded = std::move(ended.recorded);
   answered.actions = std::move(ended.actions);
   answered.requested = std::move(ended.requested);
+  answered.began = ended.began;
+  answered.ended = ended.ended;
   finish(index);
 }
 
@@ -187,7 +189,12 @@ void tool_calls::give_up(std::size_t index) {
   if (!job || job->abandon() == tool_job::phase::returned)
     return;
   owner_.shared_run()->add_abandoned(job);
-  request_.calls[index].outcome = too_late(job->which(), *owner_.shared_run());
+  auto& answered = request_.calls[index];
+  answered.outcome = too_late(job->which(), *owner_.shared_run());
+  if (owner_.facts().step_times && job->is_running()) {
+    answered.began = job->began;
+    answered.ended = owner_.facts().environment->now();
+  }
   finish(index);
 }
 

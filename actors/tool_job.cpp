@@ -86,6 +86,8 @@ void tool_job::work() {
       which_.entrance()->leave();
     return;
   }
+  if (run_->facts.step_times)
+    began = run_->facts.environment->now();
   has_begun_ = true;
   if (on_begin)
     on_begin(shared_from_this());
@@ -99,6 +101,8 @@ void tool_job::end() {
   if (which_.entrance())
     which_.entrance()->leave();
   leave_run();
+  if (run_->facts.step_times)
+    ended = run_->facts.environment->now();
   if (where_.exchange(phase::returned) != phase::abandoned) {
     // For later tools of the turn to read.
     if (outcome && !requested)

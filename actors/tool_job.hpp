@@ -75,6 +75,9 @@ public:
   delta recorded;
   event_actions actions;
   std::optional<tool_confirmation> requested;
+  // If the run tells the times of its steps.
+  timestamp began{};
+  timestamp ended{};
 
 private:
   // In the run's count of tools that run at the same time.

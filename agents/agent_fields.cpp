@@ -60,6 +60,25 @@ json to_json(const yaml_node& node) {
   return nullptr;
 }
 
+yaml_node_ptr to_yaml(const json& data, int line) {
+  auto made = std::make_shared<yaml_node>();
+  made->line = line;
+  if (data.is_object()) {
+    made->kind = yaml_node::form::map;
+    for (const auto& [name, held] : data.items())
+      made->fields.push_back({name, line, 0, to_yaml(held, line)});
+  } else if (data.is_array()) {
+    made->kind = yaml_node::form::list;
+    for (const auto& held : data)
+      made->items.push_back(to_yaml(held, line));
+  } else if (!data.is_null()) {
+    made->kind = yaml_node::form::scalar;
+    made->quoted = data.is_string();
+    made->text = data.is_string() ? data.get<std::string>() : data.dump();
+  }
+  return made;
+}
+
 file_place field_reader::at(std::string_view name) const {
   const auto* found = node_->find(name);
   return {file_, found != nullptr ? found->line : node_->line};

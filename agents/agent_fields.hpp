@@ -95,4 +95,7 @@ private:
 /// A node as the JSON that it stands for, by YAML's core schema.
 json to_json(const yaml_node& node);
 
+/// The reverse, as if it stood on `line`.
+yaml_node_ptr to_yaml(const json& data, int line);
+
 } // namespace troupe

@@ -2,6 +2,7 @@
 
 #include "troupe/agents/agent_class.hpp"
 #include "troupe/agents/name.hpp"
+#include "troupe/agents/text_file.hpp"
 #include "troupe/agents/tool_reader.hpp"
 #include "troupe/models/scripted_model.hpp"
 
@@ -9,9 +10,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,28 +32,6 @@ constexpr std::size_t script_bytes_max = std::size_t{16} << 20U;
 // An agent written inline takes two levels, its own and that of the list that
 // it stands in.
 constexpr std::size_t yaml_depth_max = 2 * agent_file_depth_max + 8;
-
-result<std::string> read_file(const fs::path& file, std::size_t bytes_max) {
-  std::error_code unused;
-  if (fs::is_directory(file, unused))
-    return error(errc::invalid_argument, "is a folder");
-  errno = 0;
-  std::ifstream source(file, std::ios::binary);
-  if (!source)
-    return error(errc::not_found, std::generic_category().message(errno));
-  std::string text;
-  std::array<char, 65'536>
-    piece; // Bounded, since a device or a pipe has no size to ask for.
-  while (source.read(piece.data(), piece.size()) || source.gcount() > 0) {
-    text.append(piece.data(), static_cast<std::size_t>(source.gcount()));
-    if (text.size() > bytes_max)
-      return error(errc::too_large,
-                   fmt::format("has more than {} bytes", bytes_max));
-  }
-  if (source.bad())
-    return error(errc::invalid_argument, "cannot be read");
-  return text;
-}
 
 // The same file under any of its names; a name that cannot be followed stays as
 // it is and fails where it is read.
@@ -86,12 +63,28 @@ public:
   explicit agent_loader(const agent_file_options& options)
     : options_(options) {}
 
+  result<agent> load_root(fs::path shown) {
+    auto made = load(std::move(shown), nullptr);
+    if (!made)
+      return made;
+    for (const auto& [name, unused] : options_.overrides)
+      if (!overridden_.contains(name))
+        return error(
+          errc::invalid_argument,
+          fmt::format(
+            "there is no agent '{}' to change; there are {}",
+            name,
+            list_names(seen_, [](const auto& each) { return each; })));
+    return made;
+  }
+
+private:
   // `shown` is the path as errors name it; it stays valid as long as the
   // loader.
   result<agent> load(fs::path shown, const model_ptr& inherited) {
     files_.push_back(std::make_unique<fs::path>(std::move(shown)));
     const auto& file = *files_.back();
-    auto text = read_file(file, agent_file_bytes_max);
+    auto text = read_text_file(file, agent_file_bytes_max);
     if (!text)
       return error(
         text.error().code() == errc::not_found ? errc::not_found
@@ -107,7 +100,6 @@ public:
     return made;
   }
 
-private:
   result<agent> make(const fs::path& file,
                      const yaml_node& node,
                      const model_ptr& inherited) {
@@ -121,9 +113,42 @@ private:
     return made;
   }
 
+  // The agent as it stands in the file, but for what is to be different.
+  result<yaml_node_ptr> changed(const fs::path& file, const yaml_node& node) {
+    const auto* name
+      = node.kind == yaml_node::form::map ? node.find("name") : nullptr;
+    if (name == nullptr)
+      return yaml_node_ptr();
+    seen_.insert(name->value->text);
+    const auto found = options_.overrides.find(name->value->text);
+    if (found == options_.overrides.end())
+      return yaml_node_ptr();
+    overridden_.insert(found->first);
+    if (!found->second.is_object() || found->second.contains("name"))
+      return fail_at({&file, node.line},
+                     fmt::format("what is to be different of agent '{}' must "
+                                 "be a mapping of fields other than its name",
+                                 found->first));
+    auto made = std::make_shared<yaml_node>(node);
+    for (const auto& [field, held] : found->second.items()) {
+      auto value = to_yaml(held, node.line);
+      const auto old
+        = std::ranges::find(made->fields, field, &yaml_node::field::name);
+      if (old != made->fields.end())
+        old->value = std::move(value);
+      else
+        made->fields.push_back({field, node.line, 0, std::move(value)});
+    }
+    return yaml_node_ptr(std::move(made));
+  }
+
   result<agent> make_below(const fs::path& file,
-                           const yaml_node& node,
+                           const yaml_node& written,
                            const model_ptr& inherited) {
+    const auto instead = changed(file, written);
+    if (!instead)
+      return instead.error();
+    const auto& node = *instead ? **instead : written;
     const field_reader fields(file, node);
     if (node.kind != yaml_node::form::map)
       return fail_at(fields.at(),
@@ -458,7 +483,8 @@ private:
           : **spec;
     auto& opened = models_[name];
     if (!opened) {
-      auto model = open_model(**spec, base);
+      auto model = options_.open ? options_.open(**spec, base)
+                                 : open_model(**spec, base);
       if (!model)
         return fail_at(at, model.error().message());
       opened = std::move(*model);
@@ -542,6 +568,8 @@ private:
   std::size_t depth_ = 0;
   std::map<std::string, std::string, std::less<>> names_;
   std::map<std::string, model_ptr> models_;
+  std::set<std::string, std::less<>> seen_;       // Agents, by name.
+  std::set<std::string, std::less<>> overridden_; // Of `options_.overrides`.
 };
 
 } // namespace
@@ -550,7 +578,7 @@ result<agent> load_agent_file(const std::filesystem::path& file,
                               const agent_file_options& options) {
   std::error_code unused;
   auto found = fs::is_directory(file, unused) ? file / "root_agent.yaml" : file;
-  return agent_loader(options).load(std::move(found), nullptr);
+  return agent_loader(options).load_root(std::move(found));
 }
 
 result<model_ptr> open_model(std::string_view spec,
@@ -569,7 +597,7 @@ result<model_ptr> open_model(std::string_view spec,
   const auto name = spec.substr(scripted_prefix.size());
   if (name.empty() || name.find('\0') != std::string_view::npos)
     return failed({errc::invalid_argument, "expected a file behind scripted:"});
-  auto text = read_file(base / name, script_bytes_max);
+  auto text = read_text_file(base / name, script_bytes_max);
   if (!text)
     return failed(text.error());
   auto data = parse_json(*text);

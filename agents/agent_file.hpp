@@ -46,6 +46,14 @@ struct agent_file_options {
   /// Replaces the model of every agent; models that the files name are then not
   /// opened, and may be missing.
   model_ptr model = {};
+  /// Opens the models that the files name; unset: `open_model`.
+  std::function<result<model_ptr>(std::string_view spec,
+                                  const std::filesystem::path& base)>
+    open = {};
+  /// Fields that take the place of those in the files, or come on top, by agent
+  /// name: `{"writer": {"instruction": "Be brief."}}`. A null leaves a field
+  /// out. Each has to find its agent.
+  std::map<std::string, json, std::less<>> overrides = {};
 };
 
 /// Reads an agent and everything below it. A folder stands for the

@@ -39,6 +39,8 @@ struct run_facts {
   size_limits limits;
   /// Null: the runtime keeps no artifacts.
   std::shared_ptr<const artifact_service> artifacts;
+  /// Whether events say when their models and tools worked.
+  bool step_times = false;
 };
 
 /// What a step of running code sees.
@@ -80,6 +82,9 @@ struct tool_call {
   /// What the tool recorded; empty if it failed.
   delta recorded;
   event_actions actions;
+  /// When it worked, if it did and that is to be told.
+  timestamp began{};
+  timestamp ended{};
 };
 
 struct tool_turn {

@@ -45,6 +45,9 @@ struct run_options {
   /// From the start of the run; then it is cancelled and ends with
   /// `errc::deadline_exceeded`. Unset: none.
   std::optional<std::chrono::milliseconds> deadline = {};
+  /// Writes into the events of the run when their models and tools worked
+  /// (`agents/step_times.hpp`), for timelines.
+  bool step_times = false;
   /// Told on a thread of the runtime when an agent starts and ends; must be
   /// short and must not throw.
   std::function<void(std::string_view agent, bool started)> on_agent = {};

@@ -80,10 +80,11 @@ result<opened_places> open_places(const runtime_options& options) {
 }
 
 runtime make_runtime(std::shared_ptr<detail::session_backend> backend,
-                     std::vector<plugin> plugins,
+                     runtime_options options,
                      opened_places places) {
   auto& shared = backend->shared();
-  shared.plugins = std::move(plugins);
+  shared.plugins = std::move(options.plugins);
+  shared.on_commit = std::move(options.on_commit);
   if (places.artifacts)
     shared.artifacts
       = std::make_shared<const artifact_service>(artifact_service{
@@ -187,11 +188,10 @@ result<runtime> runtime::open(runtime_options options) {
   auto places = open_places(options);
   if (!places)
     return places.error();
+  auto backend = std::make_shared<detail::session_backend>(
+    environment_of(options), choose(options), options.threads);
   return make_runtime(
-    std::make_shared<detail::session_backend>(
-      environment_of(options), choose(options), options.threads),
-    std::move(options.plugins),
-    std::move(*places));
+    std::move(backend), std::move(options), std::move(*places));
 }
 
 result<runtime> open_runtime(caf::actor_system& system,
@@ -199,10 +199,10 @@ result<runtime> open_runtime(caf::actor_system& system,
   auto places = open_places(options);
   if (!places)
     return places.error();
-  return make_runtime(std::make_shared<detail::session_backend>(
-                        system, environment_of(options), choose(options)),
-                      std::move(options.plugins),
-                      std::move(*places));
+  auto backend = std::make_shared<detail::session_backend>(
+    system, environment_of(options), choose(options));
+  return make_runtime(
+    std::move(backend), std::move(options), std::move(*places));
 }
 
 runtime::runtime(std::shared_ptr<detail::session_backend> backend)
@@ -293,6 +293,7 @@ run runtime::run(const agent& root,
   started->facts.environment = shared.environment;
   started->facts.limits = shared.options.limits;
   started->facts.artifacts = shared.artifacts;
+  started->facts.step_times = started->options.step_times;
   if (const auto deadline = started->options.deadline)
     shared.environment->call_after(
       *deadline, [weak = std::weak_ptr(control), deadline = *deadline] {

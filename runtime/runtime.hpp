@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,10 @@ struct runtime_options {
   std::shared_ptr<troupe::environment> environment = {};
   /// Run around all runs, in this order.
   std::vector<plugin> plugins = {};
+  /// Told how many events each commit has: those that a session decides
+  /// together, or over a store those of one transaction. Called on the threads
+  /// that commit, several at the same time, so it must neither block nor throw.
+  std::function<void(std::size_t events)> on_commit = {};
   /// Threads that run actors; 0: one per core.
   std::size_t threads = 0;
   /// Threads that run tools, which may block.

@@ -6,6 +6,8 @@
 #include "troupe/stores/sqlite_store.hpp"
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <array>
@@ -46,6 +48,44 @@ result<store_address> refused(std::string_view text, std::string_view why) {
 }
 
 } // namespace
+
+std::string without_password(std::string_view address) {
+  constexpr std::string_view hidden = "***";
+  std::string shown(address);
+  if (scheme_of(address) == nullptr
+      || scheme_of(address)->kind != store_kind::postgres)
+    return shown;
+  // Behind the last @ before the parameters stands the host.
+  const auto user = shown.find("//");
+  if (user != std::string::npos) {
+    const auto end = std::min(shown.find('?'), shown.size());
+    const auto host = shown.rfind('@', end);
+    const auto colon = shown.find(':', user + 2);
+    if (host != std::string::npos && host > user && colon < host)
+      shown.replace(colon + 1, host - colon - 1, hidden);
+  }
+  for (const std::string_view name : {"password=", "sslpassword="})
+    for (auto at = shown.find(name); at != std::string::npos;
+         at = shown.find(name, at + name.size())) {
+      const auto begin = at + name.size();
+      shown.replace(
+        begin, std::min(shown.find('&', begin), shown.size()) - begin, hidden);
+    }
+  return shown;
+}
+
+std::string store_version(store_kind kind) {
+  switch (kind) {
+  case store_kind::memory:
+    return "memory";
+  case store_kind::sqlite:
+    return fmt::format("SQLite {}", sqlite3_libversion());
+  case store_kind::postgres:
+    return fmt::format(
+      "libpq {}.{}", PQlibVersion() / 10'000, PQlibVersion() % 10'000);
+  }
+  return {};
+}
 
 std::string_view to_string(durability promised) noexcept {
   return durability_names[static_cast<std::size_t>(promised)].second;

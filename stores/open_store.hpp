@@ -44,6 +44,13 @@ result<store_address> read_store_address(std::string_view text);
 /// Whether `text` starts with a scheme that troupe knows.
 bool is_store_scheme(std::string_view text) noexcept;
 
+/// The address as it may be shown: without the password of a database.
+std::string without_password(std::string_view address);
+
+/// What keeps the store of that kind, with its version: `"SQLite 3.40.1"`; of
+/// PostgreSQL the client library's.
+std::string store_version(store_kind kind);
+
 /// Opens the store at an address. A SQLite file that does not exist is made by
 /// the first write. Fails with `errc::invalid_argument`, `errc::store_failed`
 /// or `errc::corrupt`.

@@ -364,6 +364,59 @@ BOOST_FIXTURE_TEST_CASE(a_json_file_is_strict_json, folder) {
              != std::string::npos);
 }
 
+// -- what is to be different
+// ---------------------------------------------------
+
+BOOST_FIXTURE_TEST_CASE(fields_are_replaced_added_and_left_out, folder) {
+  options.overrides
+    = {{"inner",
+        {{"instruction", "Be brief."},
+         {"output_key", "app:said"},
+         {"description", nullptr}}},
+       {"lanes", {{"lanes_max", 2}, {"on_failure", "collect"}}}};
+  const auto root = load("agent_class: ParallelAgent\n"
+                         "name: lanes\n"
+                         "sub_agents:\n"
+                         "- name: inner\n"
+                         "  model: scripted:replies.json\n"
+                         "  description: old\n"
+                         "  instruction: old\n")
+                      .value();
+  const auto& lanes = std::get<parallel_options>(root.kind());
+  BOOST_TEST((lanes.lanes_max == 2U));
+  BOOST_TEST((lanes.on_failure == lane_failures::collect));
+  const auto& inner = llm_of(root.sub_agents().front());
+  BOOST_TEST(std::get<std::string>(inner.instruction.source()) == "Be brief.");
+  BOOST_TEST(inner.output_key == "app:said");
+  BOOST_TEST(inner.description == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_to_be_different_is_checked_as_in_a_file,
+                        folder) {
+  const std::string text = "name: a\nmodel: scripted:replies.json\n";
+  options.overrides = {{"b", json::object()}};
+  BOOST_TEST(failure(text) == "there is no agent 'b' to change; there are a");
+  options.overrides = {{"a", {{"colour", "red"}}}};
+  BOOST_TEST(failure(text).find("unknown field 'colour'") != std::string::npos);
+  options.overrides = {{"a", {{"name", "b"}}}};
+  BOOST_TEST(failure(text).find("other than its name") != std::string::npos);
+  options.overrides = {{"a", "red"}};
+  BOOST_TEST(failure(text).find("must be a mapping") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(models_may_be_opened_by_the_caller, folder) {
+  std::vector<std::string> asked;
+  options.open = [&asked](std::string_view spec, const fs::path& base) {
+    asked.push_back(fmt::format("{} in {}", spec, base.filename().string()));
+    return model_ptr(std::make_shared<scripted_model>(script(), "mine"));
+  };
+  const auto root = load("name: a\nmodel: own:model\n").value();
+  BOOST_TEST(llm_of(root).model->name() == "mine");
+  BOOST_TEST(
+    asked
+    == std::vector<std::string>{"own:model in " + path.filename().string()});
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace troupe

@@ -24,6 +24,7 @@ public:
     work,
     fail,        ///< Nothing is written.
     fail_anyway, ///< It is written, but reported as failed.
+    vanish,      ///< It fails, and so do all loads from here on.
   };
 
   /// What the next commits do; those after them work.
@@ -98,6 +99,9 @@ public:
   result<commit_outcome>
   commit(std::span<const store_change> changes) override {
     switch (script_->take_commit()) {
+    case store_script::step::vanish:
+      script_->fail_loads(true);
+      return broken();
     case store_script::step::fail:
       return broken();
     case store_script::step::fail_anyway: {

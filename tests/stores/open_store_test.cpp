@@ -78,6 +78,22 @@ BOOST_AUTO_TEST_CASE(opens_what_it_names) {
   BOOST_TEST(!std::filesystem::exists(file));
 }
 
+BOOST_AUTO_TEST_CASE(a_password_is_not_shown) {
+  for (const auto& [address, shown] :
+       {std::pair("postgres://ann:s3cret@db/x", "postgres://ann:***@db/x"),
+        std::pair("postgres://ann:s3/c@ret@db:5432/x",
+                  "postgres://ann:***@db:5432/x"),
+        std::pair("postgres://ann@db:5432/x", "postgres://ann@db:5432/x"),
+        std::pair("postgres://db:5432/x", "postgres://db:5432/x"),
+        std::pair("postgres://db/x?user=ann&password=s3cret&a=b",
+                  "postgres://db/x?user=ann&password=***&a=b"),
+        std::pair("postgres:///x?host=/tmp&sslpassword=s3cret",
+                  "postgres:///x?host=/tmp&sslpassword=***"),
+        std::pair("sqlite:a:b@c.db", "sqlite:a:b@c.db"),
+        std::pair("memory:", "memory:")})
+    BOOST_TEST(without_password(address) == shown);
+}
+
 BOOST_AUTO_TEST_CASE(durability_has_names) {
   for (const auto each :
        {durability::durable, durability::os, durability::none})
