@@ -16,8 +16,6 @@ namespace troupe::cli {
 
 namespace {
 
-constexpr std::time_t patience_seconds = 10;
-
 sigset_t awaited() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -64,11 +62,15 @@ void interrupts::wait() {
     ::_exit(exit_code(first));
   stop_.request_stop();
 
-  const timespec patience{patience_seconds, 0};
+  const auto seconds = patience_.load();
+  const timespec patience{static_cast<std::time_t>(seconds.count()), 0};
   int again = 0;
-  do
-    again = sigtimedwait(&signals, nullptr, &patience);
-  while (again < 0 && errno == EINTR);
+  if (seconds == forever)
+    sigwait(&signals, &again);
+  else
+    do
+      again = sigtimedwait(&signals, nullptr, &patience);
+    while (again < 0 && errno == EINTR);
   if (!done_)
     ::_exit(exit_code(again > 0 ? again : first));
 }

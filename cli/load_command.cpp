@@ -1,21 +1,22 @@
 #include "troupe/cli/load_command.hpp"
 
 #include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/load_progress.hpp"
 #include "troupe/cli/output.hpp"
+#include "troupe/cli/report_file.hpp"
 #include "troupe/cli/store_option.hpp"
+#include "troupe/load/page.hpp"
 #include "troupe/load/report.hpp"
+#include "troupe/load/series.hpp"
 #include "troupe/load/sweep.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -27,91 +28,32 @@ struct load_command::arguments {
   double seconds = 10;
   std::optional<std::uint64_t> appends;
   bool is_open = false;
+  std::size_t repeats = 1;
   std::string json_file;
   std::string csv_file;
+  std::string hgrm_file;
+  std::string html_file;
+};
+
+/// What a test or a sweep writes besides stdout.
+struct load_command::report_files {
+  report_file json;
+  report_file csv;
+  report_file hgrm;
+  report_file html;
 };
 
 namespace {
 
-/// What a second was like, on one line of stderr while a person looks at it.
-class second_line {
-public:
-  explicit second_line(std::string before = {}) : before_(std::move(before)) {}
-
-  second_line(const second_line&) = delete;
-  second_line& operator=(const second_line&) = delete;
-
-  ~second_line() { clear(); }
-
-  void show(const load::progress& now) {
-    if (!shown_)
-      return;
-    const auto& second = now.newest;
-    std::string left;
-    if (now.left)
-      left = fmt::format(", {} s left", (now.left->count() + 999) / 1'000);
-    drawn_ = true;
-    std::fputs(
-      fmt::format(
-        "\r\033[K{}{} s{}: {} stored, {}/s, p50 {}, p99 {}, max {}, {} "
-        "in flight, {} failed",
-        before_,
-        now.elapsed.count() / 1'000,
-        left,
-        now.stored,
-        second.stored,
-        load::to_text(second.p50),
-        load::to_text(second.p99),
-        load::to_text(second.max),
-        second.in_flight,
-        now.failed)
-        .c_str(),
-      stderr);
-  }
-
-  void clear() {
-    if (std::exchange(drawn_, false))
-      std::fputs("\r\033[K", stderr);
-  }
-
-private:
-  const bool shown_ = ::isatty(STDERR_FILENO) == 1;
-  const std::string before_;
-  bool drawn_ = false;
-};
-
-/// A file that is opened before there is anything to write, so that a test is
-/// not run for nothing.
-class report_file {
-public:
-  result<void> open(const std::string& path) {
-    if (path.empty())
-      return {};
-    path_ = path;
-    file_.open(path, std::ios::binary);
-    return file_ ? result<void>() : failed();
-  }
-
-  result<void> write(const std::string& text) {
-    if (path_.empty())
-      return {};
-    file_ << text;
-    file_.close();
-    return file_ ? result<void>() : failed();
-  }
-
-private:
-  error failed() const {
-    return {
-      errc::store_failed,
-      fmt::format("write {}: {}",
-                  path_,
-                  std::error_code(errno, std::generic_category()).message())};
-  }
-
-  std::string path_;
-  std::ofstream file_;
-};
+// Why the settings cannot be run. What a store's path may not be is a rule of
+// stores, all else is a wrong option.
+std::optional<int> refusal(const load::settings& chosen) {
+  const auto fit = load::check_settings(chosen);
+  if (fit)
+    return std::nullopt;
+  return report(fit.error(),
+                read_store_address(chosen.store) ? exit_usage : exit_failed);
+}
 
 } // namespace
 
@@ -179,13 +121,29 @@ load_command::load_command(CLI::App& program)
   command_->add_option("--seed", chosen.seed, "Of all that is random")
     ->type_name("N")
     ->capture_default_str();
-  command_
-    ->add_option("--json", arguments_->json_file, "Write all of it to a file")
-    ->type_name("FILE");
-  command_
-    ->add_option(
-      "--csv", arguments_->csv_file, "Write a row per second to a file")
-    ->type_name("FILE");
+  auto* const repeat
+    = command_
+        ->add_option("--repeat",
+                     arguments_->repeats,
+                     "So many tests behind each other, with intervals")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N")
+        ->capture_default_str();
+  const auto file
+    = [this](const char* name, std::string& into, const char* what) {
+        return command_->add_option(name, into, what)->type_name("FILE");
+      };
+  file("--json",
+       arguments_->json_file,
+       "Write all of it to a file, each test on a line of its own");
+  file("--csv", arguments_->csv_file, "Write a row per second to a file")
+    ->excludes(repeat);
+  file("--hgrm",
+       arguments_->hgrm_file,
+       "Write the response times to a file, as HdrHistogram text in ms")
+    ->excludes(repeat);
+  file("--html", arguments_->html_file, "Write a page with charts to a file")
+    ->excludes(repeat);
   expected_ = command_->add_option("--expect")
                 ->description("What has to hold, such as 'p99<5ms', "
                               "'rate>100000'; may be repeated")
@@ -202,6 +160,7 @@ load_command::load_command(CLI::App& program)
     "  troupe load --store sqlite:load.db --callers 512 --duration 30 --expect "
     "'p99<10ms'");
   add_sweep();
+  compare_ = std::make_unique<compare_command>(*command_);
 }
 
 void load_command::add_sweep() {
@@ -229,12 +188,16 @@ bool load_command::is_chosen() const {
 }
 
 int load_command::execute(interrupts& signals) const {
+  if (compare_->is_chosen())
+    return compare_->execute();
   const auto read = read_settings();
   if (const auto* code = std::get_if<int>(&read))
     return *code;
+  // What is there is checked however long it takes.
+  signals.set_patience(interrupts::forever);
   const auto& chosen = std::get<load::settings>(read);
   return sweep_->parsed() ? execute_sweep(chosen, signals)
-                          : execute_test(chosen, signals);
+                          : execute_tests(chosen, signals);
 }
 
 std::variant<load::settings, int> load_command::read_settings() const {
@@ -257,8 +220,19 @@ std::variant<load::settings, int> load_command::read_settings() const {
   return chosen;
 }
 
-int load_command::execute_test(const load::settings& chosen,
-                               interrupts& signals) const {
+result<void> load_command::open(report_files& files) const {
+  for (const auto& [file, path] :
+       {std::pair(&files.json, &arguments_->json_file),
+        std::pair(&files.csv, &arguments_->csv_file),
+        std::pair(&files.hgrm, &arguments_->hgrm_file),
+        std::pair(&files.html, &arguments_->html_file)})
+    if (auto opened = file->open(*path); !opened)
+      return opened;
+  return {};
+}
+
+int load_command::execute_tests(const load::settings& chosen,
+                                interrupts& signals) const {
   std::vector<load::expectation> expected;
   for (const auto& text : expected_->results()) {
     auto read = load::read_expectation(text);
@@ -266,36 +240,73 @@ int load_command::execute_test(const load::settings& chosen,
       return report(read.error(), exit_usage);
     expected.push_back(std::move(*read));
   }
-  if (auto fit = load::check_settings(chosen); !fit)
-    return report(fit.error());
-  report_file json_file;
-  report_file csv_file;
-  for (auto opened : {json_file.open(arguments_->json_file),
-                      csv_file.open(arguments_->csv_file)})
-    if (!opened)
-      return report(opened.error());
+  if (auto possible = load::check_expectations(chosen, expected); !possible)
+    return report(possible.error(), exit_usage);
+  if (const auto code = refusal(chosen))
+    return *code;
+  report_files files;
+  if (auto opened = open(files); !opened)
+    return report(opened.error(), exit_usage);
 
   signals.begin();
-  second_line line;
-  auto made = load::run_load_test(
+  std::vector<load::outcome> runs;
+  bool holds = true;
+  while (runs.size() < arguments_->repeats
+         && (runs.empty() || !signals.token().stop_requested())) {
+    auto made
+      = run(chosen,
+            arguments_->repeats > 1
+              ? fmt::format("{} of {}: ", runs.size() + 1, arguments_->repeats)
+              : std::string(),
+            signals);
+    if (!made)
+      return report(made.error());
+    for (const auto& each : load::broken_expectations(*made, expected)) {
+      holds = false;
+      std::fputs(fmt::format("{}\n", each).c_str(), stderr);
+    }
+    holds = holds && made->found && made->found->holds();
+    if (auto written = files.json.write(to_json(*made).dump() + '\n'); !written)
+      return report(written.error());
+    runs.push_back(std::move(*made));
+  }
+  const auto& last = runs.back();
+  const auto text
+    = arguments_->repeats > 1 ? load::to_text(runs) : load::to_text(last);
+  for (const auto& written : {files.csv.write(load::to_csv(last)),
+                              files.hgrm.write(load::to_hgrm(
+                                last.response, std::chrono::milliseconds(1))),
+                              write_page(files, text, to_json(last))})
+    if (!written)
+      return report(written.error());
+  return finish(text, holds, signals);
+}
+
+result<load::outcome> load_command::run(const load::settings& chosen,
+                                        std::string before,
+                                        const interrupts& signals) {
+  load_progress line(std::move(before));
+  return load::run_load_test(
     chosen,
     [&line](const load::progress& now) { line.show(now); },
     signals.token());
-  line.clear();
-  if (!made)
-    return report(made.error());
-  const auto broken = load::broken_expectations(*made, expected);
+}
+
+result<void> load_command::write_page(report_files& files,
+                                      const std::string& text,
+                                      const json& data) {
+  return files.html.is_wanted()
+           ? files.html.write(load::to_page("troupe load", text, data))
+           : result<void>();
+}
+
+int load_command::finish(const std::string& text,
+                         bool holds,
+                         const interrupts& signals) {
   output target(STDOUT_FILENO, -1);
-  const auto shown = target.write(load::to_text(*made));
-  for (const auto& each : broken)
-    std::fputs(fmt::format("{}\n", each).c_str(), stderr);
-  for (auto written : {json_file.write(to_json(*made).dump() + '\n'),
-                       csv_file.write(load::to_csv(*made))})
-    if (!written)
-      return report(written.error());
-  if (!shown)
+  if (auto shown = target.write(text); !shown)
     return target.is_closed() ? exit_failed : report(shown.error());
-  if (!made->found || !made->found->holds() || !broken.empty())
+  if (!holds)
     return exit_failed;
   return signals.signal() != 0 ? interrupts::exit_code(signals.signal())
                                : exit_done;
@@ -310,40 +321,42 @@ int load_command::execute_sweep(const load::settings& base,
       return report(read.error(), exit_usage);
     varied.push_back(std::move(*read));
   }
+  if (arguments_->repeats > 1 || !arguments_->csv_file.empty()
+      || !arguments_->hgrm_file.empty() || expected_->count() > 0)
+    return report(error(errc::invalid_argument,
+                        "a sweep has no --repeat, --csv, --hgrm, --expect"),
+                  exit_usage);
   const auto steps = load::plan_sweep(base, varied);
   if (!steps)
-    return report(steps.error());
-  report_file json_file;
-  if (auto opened = json_file.open(arguments_->json_file); !opened)
-    return report(opened.error());
+    return report(steps.error(), exit_usage);
+  report_files files;
+  if (auto opened = open(files); !opened)
+    return report(opened.error(), exit_usage);
 
   signals.begin();
-  std::vector<load::sweep_row> rows;
+  load::sweep done{base, varied, {}, {}};
   bool holds = true;
   for (const auto& step : *steps) {
     if (signals.token().stop_requested())
       break;
-    second_line line(fmt::format("{} of {}: ", rows.size() + 1, steps->size()));
-    auto made = load::run_load_test(
-      step.chosen,
-      [&line](const load::progress& now) { line.show(now); },
-      signals.token());
-    line.clear();
+    auto made
+      = run(step.chosen,
+            fmt::format("{} of {}: ", done.rows.size() + 1, steps->size()),
+            signals);
     if (!made)
       return report(made.error());
-    rows.push_back(load::row_of(step, *made));
-    holds = holds && rows.back().holds;
+    if (done.rows.empty())
+      done.started = made->started;
+    done.rows.push_back(load::row_of(step, *made));
+    holds = holds && done.rows.back().holds;
   }
-  output target(STDOUT_FILENO, -1);
-  if (auto shown = target.write(load::to_text(varied, rows)); !shown)
-    return target.is_closed() ? exit_failed : report(shown.error());
-  if (auto written = json_file.write(load::to_json(varied, rows).dump() + '\n');
-      !written)
-    return report(written.error());
-  if (!holds)
-    return exit_failed;
-  return signals.signal() != 0 ? interrupts::exit_code(signals.signal())
-                               : exit_done;
+  const auto text = load::to_text(done);
+  const auto data = to_json(done);
+  for (const auto& written :
+       {files.json.write(data.dump() + '\n'), write_page(files, text, data)})
+    if (!written)
+      return report(written.error());
+  return finish(text, holds, signals);
 }
 
 } // namespace troupe::cli

@@ -1,11 +1,14 @@
-// `troupe load`: a load test of concurrent appends, and sweeps of them.
+// `troupe load`: load tests of concurrent appends, sweeps of them, and
+// comparisons.
 
 #pragma once
 
+#include "troupe/cli/compare_command.hpp"
 #include "troupe/cli/interrupts.hpp"
-#include "troupe/load/workload.hpp"
+#include "troupe/load/load_test.hpp"
 
 #include <memory>
+#include <string>
 #include <variant>
 
 namespace CLI {
@@ -29,12 +32,21 @@ public:
 
 private:
   struct arguments;
+  struct report_files;
 
   void add_sweep();
   // The settings, or the exit code of what is wrong with them.
   std::variant<load::settings, int> read_settings() const;
-  int execute_test(const load::settings& chosen, interrupts& signals) const;
+  result<void> open(report_files& files) const;
+  int execute_tests(const load::settings& chosen, interrupts& signals) const;
   int execute_sweep(const load::settings& base, interrupts& signals) const;
+  static result<load::outcome> run(const load::settings& chosen,
+                                   std::string before,
+                                   const interrupts& signals);
+  static result<void>
+  write_page(report_files& files, const std::string& text, const json& data);
+  static int
+  finish(const std::string& text, bool holds, const interrupts& signals);
 
   CLI::App* command_;
   CLI::App* sweep_ = nullptr;
@@ -42,6 +54,7 @@ private:
   CLI::Option* varied_ = nullptr;
   CLI::Option* mix_;
   CLI::Option* expected_;
+  std::unique_ptr<compare_command> compare_;
   std::unique_ptr<arguments> arguments_;
 };
 

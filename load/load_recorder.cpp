@@ -7,7 +7,7 @@
 
 namespace troupe::load {
 
-recorder::recorder(std::size_t mix_entries) {
+recorder::recorder(std::size_t mix_entries) : batches_(batch_max + 1) {
   for (auto& each : stripes_) {
     each = std::make_unique<stripe>();
     each->by_entry.resize(mix_entries);
@@ -70,6 +70,9 @@ void recorder::finish(outcome& into) {
     for (const auto& [code, count] : each->failures)
       into.failed[std::string(to_string(code))] += count;
   }
+  for (std::size_t events = 1; events < batches_.size(); ++events)
+    if (const auto count = batches_[events].load(std::memory_order_relaxed))
+      into.batches[events] = count;
   into.stored = into.service.count();
   into.reads = into.reading.count();
 }

@@ -7,7 +7,9 @@
 #include "troupe/load/histogram.hpp"
 #include "troupe/load/workload.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +37,18 @@ public:
   void failed(std::uint32_t caller, errc code);
   void read(std::uint32_t reader, std::chrono::nanoseconds service);
 
+  /// So many events were committed together.
+  void committed(std::size_t events) noexcept {
+    batches_[std::min(events, batches_.size() - 1)].fetch_add(
+      1, std::memory_order_relaxed);
+  }
+
+  /// What was committed so far was not of the test.
+  void forget_batches() noexcept {
+    for (auto& each : batches_)
+      each.store(0, std::memory_order_relaxed);
+  }
+
   /// What came since the last time.
   interval take_interval();
 
@@ -58,6 +72,7 @@ private:
   }
 
   std::array<std::unique_ptr<stripe>, 8> stripes_;
+  std::vector<std::atomic<std::uint64_t>> batches_; // By events.
 };
 
 } // namespace troupe::load

@@ -6,12 +6,11 @@
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <ctime>
 #include <exception>
-#include <fstream>
 #include <latch>
 #include <mutex>
 #include <thread>
@@ -70,12 +69,12 @@ fate fate_of(const result<event_ptr>& answered) {
   }
 }
 
-std::uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t whole = 0;
-  std::uint64_t resident = 0;
-  file >> whole >> resident;
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+// Of the whole process.
+std::chrono::nanoseconds cpu_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec)
+         + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 // Making an append and recording its answer, without the runtime.
@@ -99,11 +98,14 @@ std::chrono::nanoseconds measure_own_cost(const workload& plan) {
 
 class load_test {
 public:
-  load_test(const workload& plan, runtime& on, const std::stop_token& stop)
+  load_test(const workload& plan,
+            session_service& sessions,
+            recorder& records,
+            const std::stop_token& stop)
     : plan_(plan),
-      on_(on),
+      sessions_(sessions),
       stop_(stop),
-      records_(plan.chosen().mix.size()),
+      records_(records),
       told_(plan.chosen().callers),
       memories_(plan.chosen().callers),
       keys_(plan.chosen().sessions) {
@@ -113,7 +115,9 @@ public:
 
   result<void> create_sessions();
   void run(const watcher& watch, outcome& into);
-  void inspect(outcome& into);
+
+  // What the callers were told.
+  const ledger& told() const noexcept { return told_; }
 
 private:
   bool is_over() const { return ending_ || stop_.stop_requested(); }
@@ -132,9 +136,9 @@ private:
                      outcome& into);
 
   const workload& plan_;
-  runtime& on_;
+  session_service& sessions_;
   const std::stop_token stop_;
-  recorder records_;
+  recorder& records_;
   ledger told_;
   std::vector<caller_memory> memories_;
   std::mutex memory_mutex_; // With open arrival, and for `thrown_`.
@@ -142,6 +146,7 @@ private:
   std::vector<session_key> keys_;
   clock::time_point begun_;
   std::atomic<std::uint64_t> taken_ = 0;
+  std::atomic<std::uint64_t> offered_ = 0;
   std::atomic<std::uint64_t> in_flight_ = 0;
   std::atomic<bool> ending_ = false;
 };
@@ -160,14 +165,14 @@ result<void> load_test::create_sessions() {
       break;
     ++under_way;
     guard.unlock();
-    on_.sessions().create({.app = key.app, .user = key.user, .id = key.id},
-                          [&](const result<session>& made) {
-                            const std::lock_guard lock(mutex);
-                            --under_way;
-                            if (!made && !failure)
-                              failure = made.error();
-                            changed.notify_all();
-                          });
+    sessions_.create({.app = key.app, .user = key.user, .id = key.id},
+                     [&](const result<session>& made) {
+                       const std::lock_guard lock(mutex);
+                       --under_way;
+                       if (!made && !failure)
+                         failure = made.error();
+                       changed.notify_all();
+                     });
   }
   std::unique_lock guard(mutex);
   changed.wait(guard, [&] { return under_way == 0; });
@@ -213,7 +218,8 @@ task<> load_test::append_closed(std::uint32_t caller) {
     told_[caller].send(planned.session);
     const auto sent = clock::now();
     in_flight_.fetch_add(1, std::memory_order_relaxed);
-    const auto outcome = co_await on_.sessions().append_event_async(
+    offered_.fetch_add(1, std::memory_order_relaxed);
+    const auto outcome = co_await sessions_.append_event_async(
       keys_[planned.session], std::move(made));
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
     answered(planned, outcome, sent, sent);
@@ -226,8 +232,8 @@ task<> load_test::read_closed(std::uint32_t reader) {
   for (std::uint64_t number = 0; !is_over(); ++number) {
     const auto planned = plan_.plan(~reader, number);
     const auto sent = clock::now();
-    const auto read = co_await on_.sessions().get_async(
-      keys_[planned.session], {.num_recent_events = 20});
+    const auto read = co_await sessions_.get_async(keys_[planned.session],
+                                                   {.num_recent_events = 20});
     if (read)
       records_.read(reader, clock::now() - sent);
     else
@@ -259,8 +265,9 @@ void load_test::append_open() {
     }
     told_[caller].send(planned.session);
     in_flight_.fetch_add(1, std::memory_order_relaxed);
+    offered_.fetch_add(1, std::memory_order_relaxed);
     const auto sent = clock::now();
-    on_.sessions().append_event(
+    sessions_.append_event(
       keys_[planned.session],
       plan_.make(planned, before),
       {},
@@ -284,18 +291,25 @@ void load_test::watch_seconds(const std::stop_token& done,
   std::mutex mutex;
   std::condition_variable_any woken;
   std::unique_lock guard(mutex);
-  for (std::size_t second = 1; !done.stop_requested(); ++second) {
+  std::uint64_t offered_before = 0;
+  // What came since the last full second is told at the end.
+  bool is_last = false;
+  for (std::size_t second = 1; !is_last; ++second) {
     woken.wait_until(
       guard, done, begun_ + std::chrono::seconds(second), [] { return false; });
+    is_last = done.stop_requested();
     auto latest = records_.take_interval();
     const auto now = clock::now();
     latest.at
       = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
     latest.in_flight = in_flight_;
-    if (latest.stored + latest.failed == 0 && done.stop_requested())
+    latest.memory = resident_bytes();
+    const auto offered = offered_.load();
+    latest.offered = offered - std::exchange(offered_before, offered);
+    if (is_last && latest.stored + latest.failed == 0)
       return;
     into.seconds.push_back(latest);
-    if (!watch || done.stop_requested())
+    if (is_last || !watch)
       continue;
     progress shown;
     shown.newest = into.seconds.back();
@@ -319,6 +333,7 @@ void load_test::watch_seconds(const std::stop_token& done,
 
 void load_test::run(const watcher& watch, outcome& into) {
   const auto& chosen = plan_.chosen();
+  const auto cpu_before = cpu_time();
   begun_ = clock::now();
   std::jthread watching(
     [&](const std::stop_token& done) { watch_seconds(done, watch, into); });
@@ -340,6 +355,7 @@ void load_test::run(const watcher& watch, outcome& into) {
     callers.wait();
   }
   into.elapsed = clock::now() - begun_;
+  into.cpu = cpu_time() - cpu_before;
   ending_ = true;
   readers.wait();
   watching.request_stop();
@@ -353,35 +369,77 @@ void load_test::run(const watcher& watch, outcome& into) {
   records_.finish(into);
 }
 
-void load_test::inspect(outcome& into) {
-  inspection looking(plan_, told_);
-  auto& sessions = on_.sessions();
-  for (std::size_t index = 0; index < keys_.size(); ++index) {
-    const auto held = sessions.get(keys_[index]);
-    if (!held) {
-      into.unchecked = to_string(held.error());
-      return;
-    }
+// Looks at everything that the test has made, by way of `sessions`.
+result<verdict> inspect(const workload& plan,
+                        const ledger& told,
+                        session_service& sessions,
+                        const watcher& watch) {
+  const auto& chosen = plan.chosen();
+  inspection looking(plan, told);
+  progress shown;
+  shown.to_check = chosen.sessions;
+  auto shown_at = clock::now();
+  for (std::size_t index = 0; index < chosen.sessions; ++index) {
+    const auto held = sessions.get(plan.session(index));
+    if (!held)
+      return held.error();
     looking.look_at_session(index, *held);
-  }
-  for (std::size_t user = 0; user < plan_.chosen().users; ++user) {
-    const auto state = sessions.get_user_state(
-      plan_.app_name(plan_.app_of(user)), workload::user_name(user));
-    if (!state) {
-      into.unchecked = to_string(state.error());
-      return;
+    shown.checked = index + 1;
+    if (watch && clock::now() - shown_at >= std::chrono::seconds(1)) {
+      shown_at = clock::now();
+      watch(shown);
     }
+  }
+  for (std::size_t user = 0; user < chosen.users; ++user) {
+    const auto state = sessions.get_user_state(plan.app_name(plan.app_of(user)),
+                                               workload::user_name(user));
+    if (!state)
+      return state.error();
     looking.look_at_user(user, *state);
   }
-  for (std::size_t app = 0; app < plan_.chosen().apps; ++app) {
-    const auto state = sessions.get_app_state(plan_.app_name(app));
-    if (!state) {
-      into.unchecked = to_string(state.error());
-      return;
-    }
+  for (std::size_t app = 0; app < chosen.apps; ++app) {
+    const auto state = sessions.get_app_state(plan.app_name(app));
+    if (!state)
+      return state.error();
     looking.look_at_app(app, *state);
   }
-  into.found = looking.finish();
+  return looking.finish();
+}
+
+// What of a store outlives the runtime that has it open.
+bool is_kept(const settings& chosen) {
+  return !chosen.custom_store && !chosen.store.starts_with("memory:");
+}
+
+runtime_options options_for(const settings& chosen) {
+  runtime_options options;
+  options.store = chosen.store;
+  options.durability = chosen.durability;
+  options.custom_store = chosen.custom_store;
+  return options;
+}
+
+// By a runtime that was not there when it was written, if the store outlives
+// the one that was.
+result<verdict> inspect_stored(const workload& plan,
+                               const ledger& told,
+                               runtime& on,
+                               const watcher& watch) {
+  if (!is_kept(plan.chosen())) {
+    auto found = inspect(plan, told, on.sessions(), watch);
+    if (auto closed = on.shut_down(); !closed)
+      return closed.error();
+    return found;
+  }
+  if (auto closed = on.shut_down(); !closed)
+    return closed.error();
+  auto again = runtime::open(options_for(plan.chosen()));
+  if (!again)
+    return again.error();
+  auto found = inspect(plan, told, again->sessions(), watch);
+  if (auto closed = again->shut_down(); !closed)
+    return closed.error();
+  return found;
 }
 
 } // namespace
@@ -391,22 +449,32 @@ result<outcome> run_load_test(const settings& chosen,
                               const std::stop_token& stop) {
   if (auto fit = check_settings(chosen); !fit)
     return fit.error();
-  auto opened
-    = runtime::open({.store = chosen.store, .durability = chosen.durability});
+  recorder records(chosen.mix.size());
+  auto options = options_for(chosen);
+  options.on_commit
+    = [&records](std::size_t events) { records.committed(events); };
+  auto opened = runtime::open(std::move(options));
   if (!opened)
     return opened.error();
   outcome made;
   made.chosen = chosen;
+  made.chosen.custom_store = nullptr; // Closed by then.
+  made.made_on = this_machine();
+  made.made_with = these_versions(chosen.store);
+  made.started = opened->environment()->now();
   made.run = opened->environment()->new_id().substr(0, 8);
   const workload plan(chosen, made.run);
   made.own_cost = measure_own_cost(plan);
-  load_test test(plan, *opened, stop);
+  load_test test(plan, opened->sessions(), records, stop);
   if (auto ready = test.create_sessions(); !ready)
     return ready.error();
+  records.forget_batches();
   test.run(watch, made);
-  test.inspect(made);
-  if (auto closed = opened->shut_down(); !closed && made.unchecked.empty())
-    made.unchecked = to_string(closed.error());
+  auto found = inspect_stored(plan, test.told(), *opened, watch);
+  if (found)
+    made.found = std::move(*found);
+  else
+    made.unchecked = to_string(found.error());
   return made;
 }
 

@@ -1,5 +1,6 @@
 #include "troupe/load/report.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <thread>
 #include <utility>
 
 namespace troupe::load {
@@ -38,6 +38,58 @@ double rate(const outcome& made) {
   return made.elapsed.count() > 0
            ? static_cast<double>(made.stored) / seconds(made)
            : 0;
+}
+
+// Over closed callers this is what they came to.
+double offered_rate(const outcome& made) {
+  return made.elapsed.count() > 0
+           ? static_cast<double>(made.sent) / seconds(made)
+           : 0;
+}
+
+// What a commit had on average, in the middle of all events, and at most.
+std::string batch_line(const outcome& made) {
+  std::uint64_t commits = 0;
+  std::uint64_t events = 0;
+  for (const auto& [size, count] : made.batches) {
+    commits += count;
+    events += size * count;
+  }
+  if (commits == 0)
+    return {};
+  std::uint64_t before = 0;
+  std::size_t median = 0;
+  for (const auto& [size, count] : made.batches) {
+    before += count;
+    if (before * 2 >= commits) {
+      median = size;
+      break;
+    }
+  }
+  return fmt::format(
+    "{} commits of {:.1f} events on average, {} in the middle, {} at most\n",
+    commits,
+    static_cast<double>(events) / static_cast<double>(commits),
+    median,
+    made.batches.rbegin()->first);
+}
+
+// CPU time for each append, the tool's own included.
+std::chrono::nanoseconds cost(const outcome& made) {
+  return made.stored == 0 ? std::chrono::nanoseconds(0)
+                          : made.cpu / static_cast<std::int64_t>(made.stored);
+}
+
+std::string cost_line(const outcome& made) {
+  const auto all = cost(made);
+  if (all.count() == 0)
+    return {};
+  return fmt::format("an append takes {} of CPU time, {:.1f} % of it the tool "
+                     "itself ({})\n",
+                     to_text(all),
+                     100.0 * static_cast<double>(made.own_cost.count())
+                       / static_cast<double>(all.count()),
+                     to_text(made.own_cost));
 }
 
 std::uint64_t failures(const outcome& made) {
@@ -74,28 +126,6 @@ std::string distribution_of(const settings& chosen) {
     return "all on one session";
   return chosen.zipf > 0 ? fmt::format("by Zipf, {}", chosen.zipf)
                          : std::string("evenly");
-}
-
-json settings_to_json(const settings& chosen) {
-  auto written = json::object();
-  written["store"] = chosen.store;
-  written["durability"] = to_string(chosen.durability);
-  written["apps"] = chosen.apps;
-  written["users"] = chosen.users;
-  written["sessions"] = chosen.sessions;
-  written["callers"] = chosen.callers;
-  written["appends"] = chosen.appends ? json(*chosen.appends) : json();
-  written["durationSeconds"]
-    = static_cast<double>(chosen.duration.count()) / 1e3;
-  written["arrival"] = chosen.arrival == arrival::closed ? "closed" : "open";
-  written["rate"] = chosen.rate;
-  written["zipf"] = chosen.zipf;
-  written["hot"] = chosen.hot;
-  written["ops"] = to_string(chosen.mix);
-  written["payloadBytes"] = chosen.payload;
-  written["readers"] = chosen.readers;
-  written["seed"] = chosen.seed;
-  return written;
 }
 
 json verdict_to_json(const outcome& made) {
@@ -165,6 +195,14 @@ std::string shown(std::string_view what, double amount) {
 
 } // namespace
 
+std::string to_rfc3339(timestamp time) {
+  return fmt::format(
+    "{:%Y-%m-%dT%H:%M:%SZ}",
+    fmt::gmtime(std::chrono::system_clock::to_time_t(
+      std::chrono::time_point_cast<std::chrono::system_clock::duration>(
+        time))));
+}
+
 std::string to_text(std::chrono::nanoseconds time) {
   const auto amount = static_cast<double>(time.count());
   if (amount < 1e3)
@@ -181,15 +219,16 @@ std::string to_text(std::chrono::nanoseconds time) {
                      name);
 }
 
-std::string to_text(const outcome& made) {
+std::string describe(const outcome& made) {
   const auto& chosen = made.chosen;
-  auto text = fmt::format(
+  return fmt::format(
     "store      {}, {}\n"
     "load       {}; seed {}\n"
     "sessions   {} of {} users of {} apps (load-{}-0, ...), appends {}\n"
     "mix        {}; {} bytes of text each\n"
-    "machine    {} cores\n\n",
-    chosen.store,
+    "machine    {}\n"
+    "versions   troupe {}, {}, {}\n",
+    without_password(chosen.store),
     chosen.store.starts_with("memory:") ? "nothing outlives the program"
                                         : to_string(chosen.durability),
     model_of(chosen),
@@ -201,25 +240,29 @@ std::string to_text(const outcome& made) {
     distribution_of(chosen),
     to_string(chosen.mix),
     chosen.payload,
-    std::thread::hardware_concurrency());
+    to_text(made.made_on),
+    made.made_with.troupe,
+    made.made_with.store,
+    made.made_with.compiler);
+}
+
+std::string to_text(const outcome& made) {
+  const auto& chosen = made.chosen;
+  auto text = describe(made) + '\n';
   text += fmt::format("{} appends stored in {:.2f} s: {:.0f} per second{}\n",
                       made.stored,
                       seconds(made),
                       rate(made),
                       made.interrupted ? " (ended early)" : "");
   if (chosen.arrival == arrival::open)
-    text += fmt::format("{:.0f} per second were offered\n",
-                        made.elapsed.count() > 0
-                          ? static_cast<double>(made.sent) / seconds(made)
-                          : 0);
+    text += fmt::format("{:.0f} per second were offered\n", offered_rate(made));
   if (made.reads > 0)
     text += fmt::format("{} reads beside them\n", made.reads);
   for (const auto& [code, count] : made.failed)
     text += fmt::format("{} failed with {}\n", count, code);
-  text += fmt::format("the tool itself takes {} for each append\n"
-                      "{} MiB resident at the end\n\n",
-                      to_text(made.own_cost),
-                      made.memory >> 20U);
+  text += batch_line(made);
+  text += cost_line(made);
+  text += fmt::format("{} MiB resident at the end\n\n", made.memory >> 20U);
   text += fmt::format("{:<34}", "");
   for (const auto& [name, which] : percentile_names)
     text += fmt::format("{:>10}", name);
@@ -243,11 +286,36 @@ std::string to_text(const outcome& made) {
   return text + to_string(*made.found) + '\n';
 }
 
+json to_json(const settings& chosen) {
+  auto written = json::object();
+  written["store"] = without_password(chosen.store);
+  written["durability"] = to_string(chosen.durability);
+  written["apps"] = chosen.apps;
+  written["users"] = chosen.users;
+  written["sessions"] = chosen.sessions;
+  written["callers"] = chosen.callers;
+  written["appends"] = chosen.appends ? json(*chosen.appends) : json();
+  written["durationSeconds"]
+    = static_cast<double>(chosen.duration.count()) / 1e3;
+  written["arrival"] = chosen.arrival == arrival::closed ? "closed" : "open";
+  written["rate"] = chosen.rate;
+  written["zipf"] = chosen.zipf;
+  written["hot"] = chosen.hot;
+  written["ops"] = to_string(chosen.mix);
+  written["payloadBytes"] = chosen.payload;
+  written["readers"] = chosen.readers;
+  written["seed"] = chosen.seed;
+  return written;
+}
+
 json to_json(const outcome& made) {
   auto written = json::object();
-  written["settings"] = settings_to_json(made.chosen);
+  written["kind"] = "load";
+  written["settings"] = to_json(made.chosen);
+  written["machine"] = to_json(made.made_on);
+  written["versions"] = to_json(made.made_with);
+  written["startedAt"] = to_rfc3339(made.started);
   written["run"] = made.run;
-  written["cores"] = std::thread::hardware_concurrency();
   written["elapsedSeconds"] = seconds(made);
   written["interrupted"] = made.interrupted;
   written["sent"] = made.sent;
@@ -255,6 +323,8 @@ json to_json(const outcome& made) {
   written["reads"] = made.reads;
   written["failed"] = made.failed;
   written["appendsPerSecond"] = rate(made);
+  written["offeredPerSecond"] = offered_rate(made);
+  written["cpuPerAppendNanoseconds"] = cost(made).count();
   written["ownCostNanoseconds"] = made.own_cost.count();
   written["residentBytes"] = made.memory;
   written["response"] = to_json(made.response);
@@ -264,16 +334,21 @@ json to_json(const outcome& made) {
   for (std::size_t entry = 0; entry < made.by_entry.size(); ++entry)
     entries[to_string({made.chosen.mix[entry]})]
       = to_json(made.by_entry[entry]);
+  auto& batches = written["batches"] = json::array();
+  for (const auto& [events, count] : made.batches)
+    batches.push_back(json::array({events, count}));
   auto& rows = written["seconds"] = json::array();
   for (const auto& each : made.seconds) {
     auto row = json::object();
     row["atSeconds"] = static_cast<double>(each.at.count()) / 1e3;
+    row["offered"] = each.offered;
     row["stored"] = each.stored;
     row["failed"] = each.failed;
     row["inFlight"] = each.in_flight;
     row["p50"] = each.p50.count();
     row["p99"] = each.p99.count();
     row["max"] = each.max.count();
+    row["residentBytes"] = each.memory;
     rows.push_back(std::move(row));
   }
   written["verdict"] = verdict_to_json(made);
@@ -282,16 +357,19 @@ json to_json(const outcome& made) {
 
 std::string to_csv(const outcome& made) {
   std::string text
-    = "at_seconds,stored,failed,in_flight,p50_ns,p99_ns,max_ns\n";
+    = "at_seconds,offered,stored,failed,in_flight,p50_ns,p99_ns,max_ns,"
+      "resident_bytes\n";
   for (const auto& each : made.seconds)
-    text += fmt::format("{:.3f},{},{},{},{},{},{}\n",
+    text += fmt::format("{:.3f},{},{},{},{},{},{},{},{}\n",
                         static_cast<double>(each.at.count()) / 1e3,
+                        each.offered,
                         each.stored,
                         each.failed,
                         each.in_flight,
                         each.p50.count(),
                         each.p99.count(),
-                        each.max.count());
+                        each.max.count(),
+                        each.memory);
   return text;
 }
 
@@ -327,6 +405,29 @@ result<expectation> read_expectation(std::string_view text) {
                                      "(ns, us, ms, s)");
   read.limit = *amount;
   return read;
+}
+
+result<void> check_expectations(const settings& chosen,
+                                const std::vector<expectation>& expected) {
+  const auto impossible = [](std::string_view what, std::string_view why) {
+    return error(errc::invalid_argument,
+                 fmt::format("'{}' can never hold: {}", what, why));
+  };
+  for (const auto& each : expected) {
+    if (each.less && each.limit <= 0)
+      return impossible(each.text, "nothing is less than that");
+    if (!each.less && each.what == "rate" && chosen.arrival == arrival::open
+        && each.limit >= chosen.rate)
+      return impossible(
+        each.text,
+        fmt::format("only {} appends per second are offered", chosen.rate));
+    for (const auto& other : expected)
+      if (each.what == other.what && each.less && !other.less
+          && each.limit <= other.limit)
+        return impossible(each.text + ", " + other.text,
+                          "nothing lies between them");
+  }
+  return {};
 }
 
 std::vector<std::string>

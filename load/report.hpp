@@ -10,14 +10,23 @@
 
 namespace troupe::load {
 
+/// The load, the store and the machine, a line each.
+std::string describe(const outcome& made);
+
 /// Several lines, the last of which is the verdict.
 std::string to_text(const outcome& made);
+
+/// By the names of the options (docs/load_testing.md).
+json to_json(const settings& chosen);
 
 /// Everything, with stable names; docs/load_testing.md lists them.
 json to_json(const outcome& made);
 
 /// One row per second, with a head.
 std::string to_csv(const outcome& made);
+
+/// RFC 3339, in UTC, to the second.
+std::string to_rfc3339(timestamp time);
 
 /// `"1.25 ms"`, `"830 us"`, `"2.00 s"`.
 std::string to_text(std::chrono::nanoseconds time);
@@ -34,6 +43,11 @@ struct expectation {
 /// Reads `WHAT<LIMIT` or `WHAT>LIMIT`, times with `ns`, `us`, `ms` or `s`.
 /// Fails with `errc::invalid_argument`.
 result<expectation> read_expectation(std::string_view text);
+
+/// Fails with `errc::invalid_argument` on what can never hold under these
+/// settings.
+result<void> check_expectations(const settings& chosen,
+                                const std::vector<expectation>& expected);
 
 /// What did not hold, a line each.
 std::vector<std::string>

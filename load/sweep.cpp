@@ -54,9 +54,48 @@ bool set_rate(const std::string& text, settings& into) {
   return parse(text, into.rate) && std::isfinite(into.rate) && into.rate > 0;
 }
 
+bool set_appends(const std::string& text, settings& into) {
+  return parse(text, into.appends.emplace()) && into.appends != 0U;
+}
+
+bool set_duration(const std::string& text, settings& into) {
+  double seconds = 0;
+  if (!parse(text, seconds) || !(seconds >= 0.001 && seconds <= 1e6))
+    return false;
+  into.duration
+    = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1'000));
+  return true;
+}
+
+// A mix of one entry: a comma begins the next value.
+bool set_ops(const std::string& text, settings& into) {
+  auto read = read_mix(text);
+  if (read)
+    into.mix = std::move(*read);
+  return read.has_value();
+}
+
+bool set_hot(const std::string& text, settings& into) {
+  into.hot = text == "true";
+  return into.hot || text == "false";
+}
+
+// To be varied beside a rate, which open arrival needs.
+bool set_arrival(const std::string& text, settings& into) {
+  into.arrival = text == "open" ? arrival::open : arrival::closed;
+  if (text == "closed")
+    into.rate = 0;
+  return text == "open" || text == "closed";
+}
+
 const std::map<std::string, setter, std::less<>>& setters() {
   static const std::map<std::string, setter, std::less<>> known = {
+    {"appends", set_appends},
     {"apps", set_number<&settings::apps>},
+    {"arrival", set_arrival},
+    {"duration", set_duration},
+    {"hot", set_hot},
+    {"ops", set_ops},
     {"users", set_number<&settings::users>},
     {"sessions", set_number<&settings::sessions>},
     {"callers", set_number<&settings::callers>},
@@ -153,8 +192,8 @@ sweep_row row_of(const sweep_step& step, const outcome& made) {
   return row;
 }
 
-std::string to_text(const std::vector<variation>& varied,
-                    const std::vector<sweep_row>& rows) {
+std::string to_text(const sweep& done) {
+  const auto& [base, varied, rows, started] = done;
   constexpr std::size_t bar_length = 30;
   double fastest = 0;
   for (const auto& row : rows)
@@ -193,13 +232,21 @@ std::string to_text(const std::vector<variation>& varied,
   return text;
 }
 
-json to_json(const std::vector<variation>& varied,
-             const std::vector<sweep_row>& rows) {
-  auto written = json::array();
-  for (const auto& row : rows) {
+json to_json(const sweep& done) {
+  auto written = json::object();
+  written["kind"] = "sweep";
+  auto& varied = written["vary"] = json::array();
+  for (const auto& each : done.varied) {
+    auto added = json::object();
+    added["name"] = each.name;
+    added["values"] = each.values;
+    varied.push_back(std::move(added));
+  }
+  auto& rows = written["rows"] = json::array();
+  for (const auto& row : done.rows) {
     auto values = json::object();
-    for (std::size_t index = 0; index < varied.size(); ++index)
-      values[varied[index].name] = row.values[index];
+    for (std::size_t index = 0; index < done.varied.size(); ++index)
+      values[done.varied[index].name] = row.values[index];
     auto added = json::object();
     added["values"] = std::move(values);
     added["appendsPerSecond"] = row.rate;
@@ -208,8 +255,12 @@ json to_json(const std::vector<variation>& varied,
     added["p99_9"] = row.p99_9.count();
     added["failed"] = row.failed;
     added["holds"] = row.holds;
-    written.push_back(std::move(added));
+    rows.push_back(std::move(added));
   }
+  written["settings"] = to_json(done.base);
+  written["machine"] = to_json(this_machine());
+  written["versions"] = to_json(these_versions(done.base.store));
+  written["startedAt"] = to_rfc3339(done.started);
   return written;
 }
 

@@ -48,13 +48,21 @@ struct sweep_row {
 
 sweep_row row_of(const sweep_step& step, const outcome& made);
 
-/// A table with a bar for the rate of each row.
-std::string to_text(const std::vector<variation>& varied,
-                    const std::vector<sweep_row>& rows);
+/// A sweep that has run, or the part of it that has.
+struct sweep {
+  settings base;
+  std::vector<variation> varied;
+  std::vector<sweep_row> rows;
+  timestamp started{};
+};
 
-/// `[{"values": {NAME: text}, "appendsPerSecond", "p50", "p99", "p99_9",
-/// "failed", "holds"}]`, times in nanoseconds.
-json to_json(const std::vector<variation>& varied,
-             const std::vector<sweep_row>& rows);
+/// A table with a bar for the rate of each row.
+std::string to_text(const sweep& done);
+
+/// `{"kind": "sweep", "vary": [{"name", "values": [text]}], "rows": [{"values":
+/// {NAME: text}, "appendsPerSecond", "p50", "p99", "p99_9", "failed",
+/// "holds"}], "settings", "machine", "versions", "startedAt"}`, times in
+/// nanoseconds; the last four as of a load test.
+json to_json(const sweep& done);
 
 } // namespace troupe::load

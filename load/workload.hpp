@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,9 @@ struct mix_entry {
 
 struct settings {
   std::string store = "memory:";
+  /// A store of one's own, in place of `store`, which is its name then. It is
+  /// closed at the end.
+  std::shared_ptr<troupe::store> custom_store = {};
   troupe::durability durability = durability::durable;
   std::size_t apps = 1;
   std::size_t users = 8;

@@ -7,9 +7,11 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -43,8 +45,19 @@ const std::vector<std::vector<std::string>> not_runnable = {
   {"--arrival", "open"},
   {"--rate", "5"},
   {"--users", "100"},
-  {"--store", "sqlite:../x"},
   {"--json", "/nowhere/at/all.json"},
+  {"--expect", "p99<0ms"},
+  {"--expect", "p99<1ms", "--expect", "p99>2ms"},
+  {"--arrival", "open", "--rate", "5", "--expect", "rate>5"},
+  {"--repeat", "2", "--html", "x.html"},
+  {"--repeat", "0"},
+  {"sweep", "--vary", "callers=0"},
+  {"sweep", "--vary", "callers=1", "--csv", "x.csv"},
+  {"compare"},
+  {"compare", "/nowhere/a.json", "/nowhere/b.json"},
+  {"compare", "/etc/passwd", "/etc/passwd"},
+  {"compare", "/tmp", "/tmp"},
+  {"compare", "a", "b", "--margin", "-1"},
 };
 
 } // namespace
@@ -70,7 +83,7 @@ BOOST_FIXTURE_TEST_CASE(the_verdict_is_the_last_line, scratch_folder) {
   const auto written = parse_json(content_of(path() + "/load.json")).value();
   BOOST_TEST(written.at("stored") == 500);
   BOOST_TEST(
-    content_of(path() + "/load.csv").starts_with("at_seconds,stored,"));
+    content_of(path() + "/load.csv").starts_with("at_seconds,offered,"));
 }
 
 BOOST_AUTO_TEST_CASE(an_expectation_that_does_not_hold_fails_it) {
@@ -98,9 +111,106 @@ BOOST_DATA_TEST_CASE(what_cannot_be_run_is_refused_before_it_begins,
                      data::xrange(not_runnable.size()),
                      index) {
   const auto done = load(not_runnable[index]);
-  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.code == 2);
   BOOST_TEST(done.errors.starts_with("error: "), done.errors);
+  BOOST_TEST(std::ranges::count(done.errors, '\n') == 1, done.errors);
   BOOST_TEST(done.output == "");
+}
+
+// As everywhere: it parses, and breaks a rule of stores.
+BOOST_AUTO_TEST_CASE(a_path_that_no_store_may_have_is_refused) {
+  const auto done = load({"--store", "sqlite:../x"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.errors.starts_with("error: invalid_argument: "), done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(repeated_tests_can_be_compared, scratch_folder) {
+  for (const std::string name : {"a", "b"}) {
+    const auto done = load({"--appends",
+                            "200",
+                            "--callers",
+                            "2",
+                            "--repeat",
+                            "3",
+                            "--json",
+                            path() + "/" + name});
+    BOOST_TEST(done.code == 0);
+    BOOST_TEST(done.output.find("\nappends/s ") != std::string::npos);
+    BOOST_TEST(done.output.ends_with("verdict: 600 acknowledged, 0 lost, 0 "
+                                     "doubled, order ok, totals ok\n"),
+               done.output);
+    const auto lines = content_of(path() + "/" + name);
+    BOOST_TEST(std::ranges::count(lines, '\n') == 3);
+  }
+  const auto same
+    = load({"compare", path() + "/a", path() + "/b", "--margin", "1000000"});
+  BOOST_TEST(same.code == 0);
+  BOOST_TEST(same.output.find("comparison: no regression") != std::string::npos,
+             same.output);
+}
+
+// A figure that is ten times as bad in every run is no accident.
+BOOST_FIXTURE_TEST_CASE(a_regression_is_found, scratch_folder) {
+  const auto done
+    = load({"--appends", "200", "--repeat", "3", "--json", path() + "/a"});
+  BOOST_TEST(done.code == 0);
+  std::istringstream lines(content_of(path() + "/a"));
+  std::ofstream worse(path() + "/b");
+  for (std::string line; std::getline(lines, line);) {
+    auto run = parse_json(line).value();
+    run["appendsPerSecond"] = run["appendsPerSecond"].get<double>() / 10;
+    worse << run.dump() << '\n';
+  }
+  worse.close();
+  const auto found = load({"compare", path() + "/a", path() + "/b"});
+  BOOST_TEST(found.code == 1);
+  BOOST_TEST(found.output.find("\ncomparison: regression: rate -90")
+               != std::string::npos,
+             found.output);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_page_and_a_distribution_are_written, scratch_folder) {
+  const auto done = load({"--appends",
+                          "100",
+                          "--html",
+                          path() + "/x.html",
+                          "--hgrm",
+                          path() + "/x.hgrm"});
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(content_of(path() + "/x.html").find("\"kind\":\"load\"")
+             != std::string::npos);
+  BOOST_TEST(content_of(path() + "/x.hgrm").find("#[Mean ")
+             != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_sweep_prints_a_row_for_each_value, scratch_folder) {
+  const auto done = load({"sweep",
+                          "--vary",
+                          "callers=1,4",
+                          "--appends",
+                          "100",
+                          "--json",
+                          path() + "/x.json",
+                          "--html",
+                          path() + "/x.html"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(std::ranges::count(done.output, '\n') == 3, done.output);
+  const auto written = parse_json(content_of(path() + "/x.json")).value();
+  BOOST_TEST(written.at("rows").size() == 2U);
+  BOOST_TEST(content_of(path() + "/x.html").find("\"kind\":\"sweep\"")
+             != std::string::npos);
+}
+
+// At Ctrl-C everything that ran is reported, however much there is to check.
+BOOST_AUTO_TEST_CASE(an_interrupt_ends_with_a_report) {
+  program running({"load", "--duration", "600", "--callers", "4"},
+                  program::screen::terminal);
+  BOOST_REQUIRE(running.read_until(" in flight, "));
+  running.send(SIGINT);
+  const auto end = running.wait();
+  BOOST_TEST(end.code == 130);
+  BOOST_TEST(end.output.find("(ended early)") != std::string::npos, end.output);
+  BOOST_TEST(end.output.find("\nverdict: ") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,10 +3,13 @@
 #include "troupe/load/report.hpp"
 
 #include "../outcome.hpp"
+#include "../runtime/staged_store.hpp"
+#include "../stores/temporary_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <stop_token>
 #include <string>
@@ -111,6 +114,76 @@ BOOST_AUTO_TEST_CASE(a_test_that_is_stopped_reports_what_ran) {
   BOOST_TEST(made.found->holds());
 }
 
+// However short the test was.
+BOOST_AUTO_TEST_CASE(the_seconds_add_up_to_the_whole) {
+  for (int round = 0; round < 20; ++round) {
+    const auto made = perform(few(50));
+    std::uint64_t stored = 0;
+    std::uint64_t offered = 0;
+    for (const auto& each : made.seconds) {
+      stored += each.stored;
+      offered += each.offered;
+    }
+    BOOST_TEST(stored == 50U);
+    BOOST_TEST(offered == 50U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_event_is_in_a_batch) {
+  const auto made = perform(few());
+  std::uint64_t events = 0;
+  for (const auto& [size, count] : made.batches)
+    events += size * count;
+  BOOST_TEST(events == 2'000U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_stored_is_looked_at_by_another_runtime) {
+  const temporary_folder folder;
+  auto chosen = few(300);
+  chosen.store = "sqlite:" + (folder.path() / "load.db").string();
+  const auto made = perform(chosen);
+  BOOST_TEST(made.found->holds(), to_text(made));
+  BOOST_TEST(made.found->acknowledged == 300U);
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_fails_half_way_ends_in_a_report) {
+  const staged_place place;
+  std::atomic<int> commits = 0;
+  place.script->each_commit([&commits] {
+    return ++commits > 100 ? store_script::step::fail
+                           : store_script::step::work;
+  });
+  auto chosen = few(2'000);
+  chosen.custom_store = place.options().custom_store;
+  const auto made = perform(chosen);
+  BOOST_TEST(made.sent == 2'000U);
+  BOOST_TEST(made.stored > 0U);
+  BOOST_TEST(made.failed.at("store_failed") == 2'000U - made.stored);
+  // What was acknowledged before is there, and nothing else counts.
+  BOOST_TEST_REQUIRE(made.found.has_value());
+  BOOST_TEST(made.found->holds(), to_text(made));
+  BOOST_TEST(made.found->acknowledged == made.stored);
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_cannot_be_read_any_more_ends_in_a_report) {
+  const staged_place place;
+  std::atomic<int> commits = 0;
+  place.script->each_commit([&commits] {
+    return ++commits > 100 ? store_script::step::vanish
+                           : store_script::step::work;
+  });
+  auto chosen = few(2'000);
+  chosen.custom_store = place.options().custom_store;
+  const auto made = perform(chosen);
+  BOOST_TEST(!made.found.has_value());
+  BOOST_TEST(made.unchecked.starts_with("store_failed: "), made.unchecked);
+  BOOST_TEST(
+    to_text(made).find("\nverdict: not checked, the store could not be "
+                       "read: store_failed")
+    != std::string::npos);
+  BOOST_TEST(to_json(made).at("verdict").at("checked") == false);
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_run_is_refused) {
   settings chosen;
   chosen.callers = 0;
@@ -174,6 +247,39 @@ BOOST_AUTO_TEST_CASE(expectations_are_read_and_held_against_the_figures) {
                           "p99=5ms",
                           "errors<x"})
     BOOST_TEST(code_of(read_expectation(bad)) == "invalid_argument", bad);
+}
+
+BOOST_AUTO_TEST_CASE(expectations_that_can_never_hold_are_refused) {
+  settings chosen;
+  chosen.arrival = arrival::open;
+  chosen.rate = 1'000;
+  const auto check = [&chosen](const std::vector<std::string>& texts) {
+    std::vector<expectation> expected;
+    for (const auto& text : texts)
+      expected.push_back(read_expectation(text).value());
+    return code_of(check_expectations(chosen, expected));
+  };
+  BOOST_TEST(check({"p99<5ms", "p99>1ms", "rate>999", "errors<1"}) == "ok");
+  BOOST_TEST(check({"p99<0ms"}) == "invalid_argument");
+  BOOST_TEST(check({"errors<0"}) == "invalid_argument");
+  BOOST_TEST(check({"p99<1ms", "p99>5ms"}) == "invalid_argument");
+  BOOST_TEST(check({"rate>1000"}) == "invalid_argument");
+  chosen.arrival = arrival::closed;
+  BOOST_TEST(check({"rate>1000"}) == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(a_row_of_csv_has_a_value_for_each_column) {
+  const auto text = to_csv(perform(few(100)));
+  const auto head = text.substr(0, text.find('\n'));
+  const auto row = text.substr(head.size() + 1);
+  BOOST_TEST(std::ranges::count(head, ',') == 8);
+  BOOST_TEST(std::ranges::count(row.substr(0, row.find('\n')), ',') == 8);
+}
+
+BOOST_AUTO_TEST_CASE(times_are_told_in_utc) {
+  BOOST_TEST(
+    to_rfc3339(timestamp(std::chrono::microseconds(1'700'000'000'500'000)))
+    == "2023-11-14T22:13:20Z");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

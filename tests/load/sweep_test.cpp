@@ -77,10 +77,13 @@ BOOST_AUTO_TEST_CASE(a_row_tells_what_came_of_a_step) {
   BOOST_TEST(rows[1].holds);
   BOOST_TEST(rows[1].rate > 0);
   BOOST_TEST((rows[1].p50 > 0ns && rows[1].p50 <= rows[1].p99_9));
-  const auto text = to_text({callers}, rows);
+  const sweep done{{}, {callers}, rows, {}};
+  const auto text = to_text(done);
   BOOST_TEST(text.starts_with("callers     appends/s"), text);
   BOOST_TEST(text.find("##############################") != std::string::npos);
-  const auto written = to_json({callers}, rows);
+  const auto all = to_json(done);
+  BOOST_TEST(all.at("vary")[0].at("values") == json({"1", "8"}));
+  const auto& written = all.at("rows");
   BOOST_TEST(written[0].at("values").at("callers") == "1");
   BOOST_TEST(written[1].at("holds") == true);
 }

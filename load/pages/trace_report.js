@@ -1,0 +1,75 @@
+// The report of one session: what its agents did in each invocation, and when.
+
+function invocationFigures(timeline) {
+  const share = timeline.wall > 0 && isNumber(timeline.work) ? timeline.work / timeline.wall : null;
+  return figuresRow([
+    { name: "wall time", value: formatTime(timeline.wall) },
+    { name: "work", value: formatTime(timeline.work), aside: "all model and tool steps" },
+    { name: "longest lane", value: formatTime(timeline.longestLane),
+      aside: timeline.wall > 0 && isNumber(timeline.longestLane)
+        ? `${formatShare(timeline.longestLane / timeline.wall)} of the wall time` : null },
+    { name: "work per wall time", value: formatNumber(share) },
+    { name: "model calls", value: formatCount(timeline.modelCalls) },
+    { name: "tool calls", value: formatCount(timeline.toolCalls) },
+  ]);
+}
+
+function momentOf(seconds) {
+  return isNumber(seconds) ? formatMoment(seconds * 1000) : NONE;
+}
+
+function invocationParts(timeline) {
+  return [invocationFigures(timeline),
+    timeline.error ? element("p", { class: "text error" }, textOf(timeline.error)) : null,
+    element("div", {}, timelineView(timeline))];
+}
+
+// Of many invocations, all but the first few wait until they are opened.
+function invocationPanel(timeline, number, isFolded) {
+  const title = `Invocation ${number}`;
+  const aside = [timeline.invocation, momentOf(timeline.startedAt)].filter(Boolean).join(", ");
+  const options = { class: "wide long" };
+  if (!isFolded)
+    return panel(title, aside, () => element("div", { class: "stack" },
+      invocationParts(timeline)), options);
+  const words = `${title}: ${formatTime(timeline.wall)}, ${aside}${
+    timeline.error ? ", failed" : ""}`;
+  const made = folded(words, () => element("div", { class: "stack" }, invocationParts(timeline)));
+  made.classList.add("panel", "wide", "long");
+  return made;
+}
+
+function invocationTable(invocations) {
+  return table([
+    { name: "", head: true, number: true, text: (each) => invocations.indexOf(each) + 1 },
+    { name: "started", text: (each) => momentOf(each.startedAt) },
+    { name: "wall", number: true, text: (each) => formatTime(each.wall) },
+    { name: "work", number: true, text: (each) => formatTime(each.work) },
+    { name: "longest lane", number: true, text: (each) => formatTime(each.longestLane) },
+    { name: "lanes", number: true, text: (each) => formatCount(each.lanes?.length ?? 0) },
+    { name: "model calls", number: true, text: (each) => formatCount(each.modelCalls) },
+    { name: "tool calls", number: true, text: (each) => formatCount(each.toolCalls) },
+    { name: "invocation", words: true, text: (each) => each.invocation ?? NONE },
+    { name: "error", words: true, mark: (each) => (each.error ? "bad" : ""),
+      text: (each) => (each.error ? textOf(each.error) : "") },
+  ], invocations, { label: "Invocations" });
+}
+
+function drawTraceReport(page, report) {
+  const session = report.session ?? {};
+  const invocations = report.invocations ?? [];
+  const failed = invocations.filter((each) => each.error).length;
+  page.append(pageHead(document.title, [`app ${session.app ?? NONE}`,
+    `user ${session.user ?? NONE}`, `session ${session.id ?? NONE}`,
+    many(invocations.length, "invocation"), failed > 0 ? `${failed} failed` : null]));
+  const grid = element("div", { class: "grid" });
+  if (invocations.length === 0)
+    grid.append(panel("Invocations", null,
+      () => nothing("This session has no invocation yet."), { class: "wide" }));
+  if (invocations.length > 1)
+    grid.append(panel("Invocations", null, () => invocationTable(invocations),
+      { class: "wide" }));
+  invocations.forEach((timeline, index) => grid.append(
+    invocationPanel(timeline, index + 1, index >= 6)));
+  page.append(grid);
+}
