@@ -1,12 +1,14 @@
 // The `troupe` program: reads the command line and hands over to a command.
 
 #include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/experiment_command.hpp"
 #include "troupe/cli/interrupts.hpp"
 #include "troupe/cli/load_command.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/run_command.hpp"
 #include "troupe/cli/sessions_command.hpp"
 #include "troupe/cli/store_command.hpp"
+#include "troupe/cli/trace_command.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
@@ -65,10 +67,12 @@ int run_program(int count, char** words, interrupts& signals) {
   program.footer("Example:\n"
                  "  troupe run agents/root_agent.yaml --input 'Hello!'\n\n"
                  "`troupe COMMAND --help` tells more about a command.");
+  const experiment_command experiment(program);
   const load_command load(program);
   const run_command run(program);
   const sessions_command sessions(program);
   const store_command store(program);
+  const trace_command trace(program);
   try {
     program.parse(reversed_arguments(count, words));
   } catch (const CLI::CallForHelp&) {
@@ -83,6 +87,10 @@ int run_program(int count, char** words, interrupts& signals) {
                         fmt::format("{} (see troupe --help)", failure.what())),
                   exit_usage);
   }
+  if (experiment.is_chosen())
+    return experiment.execute(signals);
+  if (trace.is_chosen())
+    return trace.execute();
   if (load.is_chosen())
     return load.execute(signals);
   if (run.is_chosen())

@@ -34,6 +34,7 @@ struct run_command::arguments {
   std::string artifacts;
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
+  bool step_times = false;
 };
 
 namespace {
@@ -92,14 +93,14 @@ public:
                const agent& root,
                session_key session,
                bool as_json,
-               std::size_t model_calls_max,
+               run_options options,
                std::string go_on,
                const interrupts& signals)
     : owners_(owners),
       root_(root),
       session_(std::move(session)),
       as_json_(as_json),
-      model_calls_max_(model_calls_max),
+      options_(std::move(options)),
       go_on_(std::move(go_on)),
       signals_(signals),
       output_(STDOUT_FILENO, signals.descriptor()) {}
@@ -124,9 +125,8 @@ public:
     if (signals_.token().stop_requested())
       return error(errc::cancelled, "interrupted");
     progress line;
-    run_options options;
+    auto options = options_;
     options.on_agent = line.on_agent();
-    options.model_calls_max = model_calls_max_;
     auto run
       = owners_.run(root_, session_, std::move(message), std::move(options));
     const std::stop_callback interrupted(signals_.token(),
@@ -215,7 +215,7 @@ private:
   const agent& root_;
   session_key session_;
   bool as_json_;
-  std::size_t model_calls_max_;
+  run_options options_;
   std::string go_on_; // The command line for an answer; empty: none will do.
   const interrupts& signals_;
   output output_;
@@ -310,6 +310,10 @@ run_command::run_command(CLI::App& program)
     ->check(CLI::NonNegativeNumber)
     ->type_name("N")
     ->capture_default_str();
+  command_->add_flag("--step-times",
+                     chosen.step_times,
+                     "Keep in the events when models and tools worked, for "
+                     "troupe trace");
   chosen.store.add_to(*command_);
   command_
     ->add_option("--artifacts",
@@ -401,7 +405,8 @@ int run_command::execute(interrupts& signals) const {
                     *root,
                     *key,
                     chosen.output == "json",
-                    chosen.model_calls_max,
+                    {.model_calls_max = chosen.model_calls_max,
+                     .step_times = chosen.step_times},
                     go_on_line(chosen, *key),
                     signals);
   result<void> outcome;

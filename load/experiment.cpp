@@ -1,0 +1,338 @@
+#include "troupe/load/experiment.hpp"
+
+#include "troupe/agents/agent_fields.hpp"
+#include "troupe/agents/text_file.hpp"
+#include "troupe/core/key.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <random>
+#include <system_error>
+#include <utility>
+
+namespace troupe::load {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t file_bytes_max = std::size_t{16} << 20U;
+constexpr std::size_t yaml_depth_max = 64;
+constexpr std::size_t runs_max = 1'000'000;
+
+constexpr std::array<std::string_view, 10> experiment_fields{"agent",
+                                                             "at_once",
+                                                             "deadline",
+                                                             "inputs",
+                                                             "keys",
+                                                             "name",
+                                                             "repeats",
+                                                             "seed",
+                                                             "state",
+                                                             "variants"};
+constexpr std::array<std::string_view, 3> variant_fields{
+  "agents", "latency", "model"};
+
+template <class Names>
+result<void> check_fields(const field_reader& fields,
+                          std::string_view what,
+                          const Names& known) {
+  for (const auto& each : fields.node().fields)
+    if (std::ranges::find(known, each.name) == known.end())
+      return fail_at({&fields.file(), each.line},
+                     fmt::format("{} has no field '{}'; it has {}",
+                                 what,
+                                 each.name,
+                                 fmt::join(known, ", ")));
+  return {};
+}
+
+// What stands in names of apps, files and tables.
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64
+         && std::ranges::all_of(name, [](unsigned char next) {
+              return std::isalnum(next) != 0 || next == '_' || next == '-'
+                     || next == '.';
+            });
+}
+
+result<latencies> read_latencies(const field_reader& fields) {
+  latencies delays;
+  auto written = fields.object("latency");
+  if (!written)
+    return written.error();
+  if (!*written)
+    return delays;
+  const auto fail = [&fields](const error& why) {
+    return fail_at(fields.at("latency"), why.message());
+  };
+  auto all = latency_from_json(**written);
+  if (all) {
+    delays.emplace("*", *all);
+    return delays;
+  }
+  // By agent, unless it looks like one that is for all.
+  for (const auto& [agent, held] : (*written)->items()) {
+    if (!held.is_object())
+      return fail(all.error());
+    auto one = latency_from_json(held);
+    if (!one)
+      return fail((*written)->size() == 1 ? all.error() : one.error());
+    delays.emplace(agent, *one);
+  }
+  return delays;
+}
+
+std::string shortened(const json& data) {
+  constexpr std::size_t length_max = 60;
+  auto text = data.is_string() ? data.get<std::string>() : data.dump();
+  std::ranges::replace(text, '\n', ' ');
+  if (text.size() > length_max) {
+    // Not in the middle of a character.
+    auto end = length_max;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+      --end;
+    text = text.substr(0, end) + "...";
+  }
+  return text;
+}
+
+result<variant> read_variant(const fs::path& file,
+                             const yaml_node::field& written) {
+  variant read;
+  read.name = written.name;
+  if (!is_plain_name(read.name))
+    return fail_at({&file, written.line},
+                   fmt::format("variant '{}': a name has letters, digits, '_', "
+                               "'-' and '.', at most 64",
+                               read.name));
+  if (written.value->kind == yaml_node::form::null)
+    return read;
+  if (written.value->kind != yaml_node::form::map)
+    return fail_at({&file, written.line},
+                   fmt::format("variant '{}' must be a mapping, not {}",
+                               read.name,
+                               to_string(written.value->kind)));
+  const field_reader fields(file, *written.value);
+  if (auto fit = check_fields(fields, "a variant", variant_fields); !fit)
+    return fit.error();
+  auto agents = fields.object("agents");
+  if (!agents)
+    return agents.error();
+  if (*agents)
+    for (const auto& [name, changed] : (*agents)->items()) {
+      if (!changed.is_object())
+        return fail_at(
+          fields.at("agents"),
+          fmt::format("agent '{}' must be a mapping of fields", name));
+      read.agents[name] = changed;
+      for (const auto& [field, held] : changed.items())
+        read.changes.push_back(
+          fmt::format("{}.{}: {}", name, field, shortened(held)));
+    }
+  auto model = fields.text("model");
+  if (!model)
+    return model.error();
+  read.model = model->value_or("");
+  if (!read.model.empty())
+    read.changes.push_back("model: " + read.model);
+  auto delays = read_latencies(fields);
+  if (!delays)
+    return delays.error();
+  read.delays = std::move(*delays);
+  if (!read.delays.empty())
+    read.changes.push_back(
+      "latency: " + shortened(fields.object("latency").value().value()));
+  return read;
+}
+
+result<std::vector<std::string>> read_texts(const field_reader& fields,
+                                            std::string_view name) {
+  auto items = fields.list(name);
+  if (!items)
+    return items.error();
+  std::vector<std::string> texts;
+  for (const auto& item : *items) {
+    if (item->kind != yaml_node::form::scalar)
+      return fail_at({&fields.file(), item->line},
+                     fmt::format("'{}' must be a list of texts", name));
+    texts.push_back(item->text);
+  }
+  return texts;
+}
+
+result<void> read_variants(const field_reader& fields, experiment& read) {
+  const auto* written = fields.find("variants");
+  if (written == nullptr) {
+    read.variants.push_back({.name = "as_it_is"});
+    return {};
+  }
+  if (written->kind != yaml_node::form::map || written->fields.empty())
+    return fail_at(fields.at("variants"),
+                   "'variants' must be a mapping from names to what is "
+                   "different");
+  for (const auto& each : written->fields) {
+    auto one = read_variant(fields.file(), each);
+    if (!one)
+      return one.error();
+    read.variants.push_back(std::move(*one));
+  }
+  return {};
+}
+
+result<void> read_state(const field_reader& fields, experiment& read) {
+  auto state = fields.object("state");
+  if (!state)
+    return state.error();
+  read.state = state->value_or(json::object());
+  for (const auto& [key, unused] : read.state.items())
+    if (auto fit = check_key(key); !fit)
+      return fail_at(fields.at("state"), fit.error().message());
+  auto keys = read_texts(fields, "keys");
+  if (!keys)
+    return keys.error();
+  read.keys = std::move(*keys);
+  for (const auto& key : read.keys)
+    if (auto fit = check_key(key); !fit)
+      return fail_at(fields.at("keys"), fit.error().message());
+  return {};
+}
+
+result<experiment> read_fields(const field_reader& fields) {
+  if (auto fit = check_fields(fields, "an experiment", experiment_fields); !fit)
+    return fit.error();
+  experiment read;
+  read.file = fields.file();
+  auto name = fields.text("name");
+  if (!name)
+    return name.error();
+  read.name = name->value_or(fields.file().stem().string());
+  if (!is_plain_name(read.name))
+    return fail_at(fields.at("name"),
+                   fmt::format("the name '{}' has more than letters, digits, "
+                               "'_', '-' and '.', or more than 64",
+                               read.name));
+  auto agent = fields.text("agent");
+  if (!agent)
+    return agent.error();
+  if (agent->value_or("").empty())
+    return fail_at(fields.at("agent"),
+                   "expected a field 'agent', the path of an agent file");
+  read.agent_file = (fields.file().parent_path() / **agent).lexically_normal();
+  auto inputs = read_texts(fields, "inputs");
+  if (!inputs)
+    return inputs.error();
+  read.inputs = std::move(*inputs);
+  if (read.inputs.empty())
+    return fail_at(fields.at("inputs"),
+                   "expected a field 'inputs', a list of at least one message");
+  for (const auto& [field, target] : {std::pair("repeats", &read.repeats),
+                                      std::pair("at_once", &read.at_once)}) {
+    auto count = fields.count(field);
+    if (!count)
+      return count.error();
+    *target = static_cast<std::size_t>(count->value_or(*target));
+  }
+  auto seed = fields.count("seed");
+  if (!seed)
+    return seed.error();
+  read.seed = seed->value_or(read.seed);
+  auto deadline = fields.seconds("deadline");
+  if (!deadline)
+    return deadline.error();
+  read.deadline = *deadline;
+  if (auto done = read_state(fields, read); !done)
+    return done.error();
+  if (auto done = read_variants(fields, read); !done)
+    return done.error();
+  if (read.repeats > runs_max
+      || read.variants.size() * read.inputs.size() > runs_max / read.repeats)
+    return fail_at(fields.at(),
+                   fmt::format("variants x inputs x repeats are more than {} "
+                               "runs",
+                               runs_max));
+  return read;
+}
+
+// The same on every machine, for whatever is drawn for one run.
+std::uint64_t seed_of(const experiment& planned, const planned_run& which) {
+  std::seed_seq sequence{planned.seed,
+                         static_cast<std::uint64_t>(which.input),
+                         static_cast<std::uint64_t>(which.repeat)};
+  std::array<std::uint32_t, 2> words{};
+  sequence.generate(words.begin(), words.end());
+  return std::uint64_t{words[0]} << 32U | words[1];
+}
+
+} // namespace
+
+result<experiment> read_experiment(const fs::path& file) {
+  const auto text = read_text_file(file, file_bytes_max);
+  if (!text)
+    return error(
+      text.error().code() == errc::not_found ? errc::not_found
+                                             : errc::invalid_argument,
+      fmt::format("experiment {}: {}", file.string(), text.error().message()));
+  const auto root = parse_yaml(
+    *text,
+    {.depth_max = yaml_depth_max, .json_only = file.extension() == ".json"});
+  if (!root)
+    return fail_at({&file, root.error().line}, root.error().why);
+  if (!*root || (*root)->kind != yaml_node::form::map)
+    return fail_at({&file, 1},
+                   "expected an experiment, a mapping with 'agent'");
+  return read_fields(field_reader(file, **root));
+}
+
+std::vector<planned_run> plan_runs(const experiment& planned) {
+  std::vector<planned_run> runs;
+  for (std::size_t repeat = 0; repeat < planned.repeats; ++repeat)
+    for (std::size_t input = 0; input < planned.inputs.size(); ++input)
+      for (std::size_t which = 0; which < planned.variants.size(); ++which)
+        runs.push_back({which, input, repeat});
+  std::mt19937_64 random(planned.seed);
+  // Not std::shuffle, whose order each library is free to choose.
+  for (auto left = runs.size(); left > 1; --left)
+    std::swap(runs[left - 1], runs[random() % left]);
+  return runs;
+}
+
+result<agent> make_agents(const experiment& planned,
+                          const planned_run& which,
+                          const agent_file_options& more) {
+  const auto& chosen = planned.variants[which.variant];
+  const auto failed = [&](const error& why) {
+    return error(why.code(),
+                 fmt::format("variant '{}': {}", chosen.name, why.message()));
+  };
+  const auto open
+    = more.open ? more.open : [](std::string_view spec, const fs::path& base) {
+        return open_model(spec, base);
+      };
+  const auto delayed = [&](result<model_ptr> opened) {
+    if (opened && !chosen.delays.empty())
+      return result<model_ptr>(std::make_shared<delayed_model>(
+        std::move(*opened), chosen.delays, seed_of(planned, which)));
+    return opened;
+  };
+  auto options = more;
+  options.overrides = chosen.agents;
+  options.open = [&](std::string_view spec, const fs::path& base) {
+    return delayed(open(spec, base));
+  };
+  if (!chosen.model.empty()) {
+    auto model = options.open(chosen.model, planned.file.parent_path());
+    if (!model)
+      return failed(model.error());
+    options.model = std::move(*model);
+  } else if (more.model) {
+    options.model = delayed(more.model).value();
+  }
+  auto made = load_agent_file(planned.agent_file, options);
+  return made ? std::move(made) : result<agent>(failed(made.error()));
+}
+
+} // namespace troupe::load

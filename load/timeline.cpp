@@ -1,0 +1,455 @@
+#include "troupe/load/timeline.hpp"
+
+#include "troupe/agents/step_times.hpp"
+#include "troupe/load/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace troupe::load {
+
+namespace {
+
+using nanoseconds = std::chrono::nanoseconds;
+using form = timeline_step::form;
+
+// What is shorter is the runtime's own work between two steps, and no waiting.
+constexpr nanoseconds wait_min = std::chrono::microseconds(100);
+
+bool is_below(std::string_view branch, std::string_view above) {
+  return above.empty()
+         || (branch.size() > above.size() && branch.starts_with(above)
+             && branch[above.size()] == '.');
+}
+
+// Whether what happened on one can be the reason for what happens on the other:
+// lanes beside each other do not wait for each other.
+bool are_related(std::string_view left, std::string_view right) {
+  return left == right || is_below(left, right) || is_below(right, left);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// A step of which only the end is known.
+timeline_step derived_step(const event& said) {
+  timeline_step step;
+  std::vector<std::string> calls;
+  std::vector<std::string> responses;
+  for (const auto& element : said.content.parts) {
+    if (const auto* wanted = element.call())
+      calls.push_back(wanted->name);
+    if (const auto* given = element.response())
+      responses.push_back(given->name);
+  }
+  if (!responses.empty()) {
+    step.kind = form::tool;
+    step.name = joined(responses);
+  } else if (!calls.empty()) {
+    step.kind = form::model;
+    step.detail = "calls " + joined(calls);
+  } else if (said.extra.data().contains("usageMetadata")
+             || said.extra.data().contains("finishReason")
+             || said.extra.data().contains("modelVersion")) {
+    step.kind = form::model;
+  }
+  return step;
+}
+
+std::uint64_t tokens_of(const event& said) {
+  const auto& fields = said.extra.data();
+  const auto usage = fields.find("usageMetadata");
+  if (usage == fields.end() || !usage->is_object())
+    return 0;
+  const auto total = usage->find("totalTokenCount");
+  return total != usage->end() && total->is_number_integer()
+           ? static_cast<std::uint64_t>(
+             std::max<std::int64_t>(total->get<std::int64_t>(), 0))
+           : 0;
+}
+
+nanoseconds length(const timeline_step& step) {
+  return step.end - step.begin;
+}
+
+// The time in which at least one of them worked.
+nanoseconds covered(std::vector<std::pair<nanoseconds, nanoseconds>> spans) {
+  std::ranges::sort(spans);
+  nanoseconds sum{0};
+  nanoseconds reached = nanoseconds::min();
+  for (const auto& [begin, end] : spans) {
+    if (end > std::max(begin, reached))
+      sum += end - std::max(begin, reached);
+    reached = std::max(reached, end);
+  }
+  return sum;
+}
+
+// How long the longest chain of lanes worked.
+class chain_finder {
+public:
+  struct chain {
+    nanoseconds work{0};
+    std::size_t model_calls = 0;
+  };
+
+  explicit chain_finder(const timeline& shown, bool counts_other) {
+    std::map<std::string, std::vector<std::pair<nanoseconds, nanoseconds>>>
+      spans;
+    spans[""];
+    for (const auto& lane : shown.lanes)
+      for (const auto& step : lane.steps) {
+        if (step.kind == form::wait
+            || (step.kind == form::other && !counts_other))
+          continue;
+        spans[lane.branch].emplace_back(step.begin, step.end);
+        own_[lane.branch].model_calls += step.kind == form::model ? 1 : 0;
+      }
+    for (auto& [branch, found] : spans)
+      own_[branch].work = covered(std::move(found));
+    // By name, a branch stands somewhere behind what it branches off.
+    for (const auto& [branch, unused] : own_)
+      if (!branch.empty())
+        below_[above(branch)].push_back(branch);
+  }
+
+  chain longest(const std::string& branch = "") const {
+    auto found = own_.at(branch);
+    const auto below = below_.find(branch);
+    if (below == below_.end())
+      return found;
+    // By fan-out.
+    std::map<std::string_view, chain> slowest;
+    for (const auto& lane : below->second) {
+      const auto start = branch.empty() ? 0 : branch.size() + 1;
+      const auto fan_out
+        = std::string_view(lane).substr(start, lane.find('.', start) - start);
+      const auto reached = longest(lane);
+      auto& kept = slowest[fan_out];
+      if (reached.work >= kept.work)
+        kept = reached;
+    }
+    for (const auto& [fan_out, lane] : slowest) {
+      found.work += lane.work;
+      found.model_calls += lane.model_calls;
+    }
+    return found;
+  }
+
+private:
+  // The nearest branch that did something itself.
+  std::string above(const std::string& branch) const {
+    for (auto at = branch.rfind('.'); at != std::string::npos;
+         at = at == 0 ? std::string::npos : branch.rfind('.', at - 1))
+      if (const auto name = branch.substr(0, at); own_.contains(name))
+        return name;
+    return "";
+  }
+
+  std::map<std::string, chain> own_;
+  std::map<std::string, std::vector<std::string>> below_;
+};
+
+class timeline_maker {
+public:
+  explicit timeline_maker(std::vector<const event*> events)
+    : events_(std::move(events)) {}
+
+  timeline make() {
+    const auto& first = *events_.front();
+    made_.invocation = first.invocation_id;
+    made_.started = first.timestamp;
+    for (const auto* said : events_)
+      made_.started = std::min(made_.started, said->timestamp);
+    for (std::size_t index = 0; index < events_.size(); ++index)
+      add(index);
+    made_.error = events_.back()->field("errorCode");
+    finish();
+    return std::move(made_);
+  }
+
+private:
+  nanoseconds since_start(timestamp time) const {
+    return std::max<nanoseconds>(time - made_.started, nanoseconds(0));
+  }
+
+  timeline_lane& lane_of(const event& said) {
+    const auto [known, is_new] = places_.try_emplace(
+      std::pair(said.branch, said.author), made_.lanes.size());
+    if (is_new) {
+      auto& added = made_.lanes.emplace_back();
+      added.agent = said.author;
+      added.branch = said.branch;
+    }
+    return made_.lanes[known->second];
+  }
+
+  // When what comes before an event had ended.
+  nanoseconds ready_for(std::size_t index) const {
+    while (index-- > 0)
+      if (are_related(events_[index]->branch, events_[next_]->branch))
+        return since_start(events_[index]->timestamp);
+    return nanoseconds(0);
+  }
+
+  void add(std::size_t index) {
+    next_ = index;
+    const auto& said = *events_[index];
+    const auto end = since_start(said.timestamp);
+    made_.wall = std::max(made_.wall, end);
+    made_.tokens += tokens_of(said);
+    if (said.author == "user" || said.content.parts.empty())
+      return;
+    const auto ready = ready_for(index);
+    std::vector<timeline_step> steps;
+    for (const auto& told : steps_of(said)) {
+      auto& step = steps.emplace_back();
+      step.kind = told.kind == step_kind::model ? form::model : form::tool;
+      step.name = told.name;
+      step.begin = since_start(told.began);
+      step.end = since_start(told.ended);
+      made_.wall = std::max(made_.wall, step.end);
+    }
+    if (steps.empty()) {
+      steps.push_back(derived_step(said));
+      steps.back().begin = std::min(ready, end);
+      steps.back().end = end;
+    } else {
+      is_told_ = true;
+    }
+    auto& lane = lane_of(said);
+    const auto begin = std::ranges::min(steps, {}, &timeline_step::begin).begin;
+    if (begin - ready >= wait_min) {
+      auto& waited = lane.steps.emplace_back();
+      waited.kind = form::wait;
+      waited.begin = ready;
+      waited.end = begin;
+      waited.event = said.id;
+    }
+    for (auto& step : steps) {
+      step.event = said.id;
+      step.error = said.field("errorCode");
+      if (step.detail.empty() && step.kind != form::tool)
+        step.detail = derived_step(said).detail;
+      made_.model_calls += step.kind == form::model ? 1 : 0;
+      made_.tool_calls += step.kind == form::tool ? 1 : 0;
+      lane.steps.push_back(std::move(step));
+    }
+  }
+
+  void finish() {
+    for (auto& lane : made_.lanes) {
+      std::ranges::stable_sort(lane.steps, {}, &timeline_step::begin);
+      for (const auto& step : lane.steps)
+        if (step.kind == form::model || step.kind == form::tool
+            || (step.kind == form::other && !is_told_))
+          made_.work += length(step);
+    }
+    const auto chain = chain_finder(made_, !is_told_).longest();
+    made_.longest_lane = chain.work;
+    made_.longest_lane_model_calls = chain.model_calls;
+    put_lanes_in_order();
+  }
+
+  // Lanes of a fan-out together, otherwise as they began.
+  void put_lanes_in_order() {
+    using place = std::pair<nanoseconds, std::size_t>;
+    std::map<std::string, place> first;
+    const auto note = [&first](const std::string& name, nanoseconds begin) {
+      auto& known = first.try_emplace(name, begin, first.size()).first->second;
+      known.first = std::min(known.first, begin);
+    };
+    // A lane is two names further: the fan-out's and its own.
+    const auto levels = [](const std::string& branch) {
+      std::vector<std::string> names;
+      for (std::size_t at = 0; at < branch.size(); ++at) {
+        for (int dot = 0; dot < 2 && at != std::string::npos; ++dot)
+          at = branch.find('.', at + static_cast<std::size_t>(dot));
+        at = std::min(at, branch.size());
+        names.push_back(branch.substr(0, at));
+      }
+      return names;
+    };
+    for (const auto& lane : made_.lanes)
+      for (const auto& name : levels(lane.branch))
+        note(name, lane.steps.front().begin);
+    std::vector<std::pair<std::vector<place>, timeline_lane>> ranked;
+    for (auto& lane : made_.lanes) {
+      std::vector<place> rank;
+      for (const auto& name : levels(lane.branch))
+        rank.push_back(first.at(name));
+      rank.emplace_back(lane.steps.front().begin, 0);
+      ranked.emplace_back(std::move(rank), std::move(lane));
+    }
+    std::ranges::stable_sort(
+      ranked, {}, [](const auto& each) { return each.first; });
+    made_.lanes.clear();
+    for (auto& [rank, lane] : ranked)
+      made_.lanes.push_back(std::move(lane));
+  }
+
+  std::vector<const event*> events_;
+  std::size_t next_ = 0;
+  bool is_told_ = false;
+  std::map<std::pair<std::string, std::string>, std::size_t> places_;
+  timeline made_;
+};
+
+std::string_view name_of(form kind) {
+  switch (kind) {
+  case form::model:
+    return "model";
+  case form::tool:
+    return "tool";
+  case form::other:
+    return "other";
+  case form::wait:
+    return "wait";
+  }
+  return {};
+}
+
+char mark_of(form kind) {
+  switch (kind) {
+  case form::model:
+    return '#';
+  case form::tool:
+    return '=';
+  case form::other:
+    return '-';
+  case form::wait:
+    return '.';
+  }
+  return ' ';
+}
+
+// With the number of lanes above it as its indentation, and the place in a list
+// where the agent alone does not tell.
+std::string label_of(const timeline_lane& lane) {
+  const auto depth
+    = lane.branch.empty() ? 0 : (std::ranges::count(lane.branch, '.') + 1) / 2;
+  auto label
+    = std::string(2 * static_cast<std::size_t>(depth), ' ') + lane.agent;
+  const auto place = lane.branch.substr(lane.branch.rfind('.') + 1);
+  if (!place.empty() && place.find_first_not_of("0123456789") == place.npos)
+    label += fmt::format(" [{}]", place);
+  return label;
+}
+
+} // namespace
+
+std::vector<timeline> timelines_of(const event_slice& events) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const event*>> by_invocation;
+  for (const auto& said : events) {
+    if (said.invocation_id.empty())
+      continue;
+    auto& known = by_invocation[said.invocation_id];
+    if (known.empty())
+      order.push_back(said.invocation_id);
+    known.push_back(&said);
+  }
+  std::vector<timeline> made;
+  for (const auto& invocation : order)
+    made.push_back(timeline_maker(by_invocation.at(invocation)).make());
+  return made;
+}
+
+std::string to_text(const timeline& shown, std::size_t width) {
+  auto text = fmt::format(
+    "invocation {}, {}\n"
+    "{} in all, {} of work ({:.2f} at a time), {} of it one after the other\n"
+    "{} model calls, {} tool calls",
+    shown.invocation,
+    to_rfc3339(shown.started),
+    to_text(shown.wall),
+    to_text(shown.work),
+    shown.wall.count() > 0 ? static_cast<double>(shown.work.count())
+                               / static_cast<double>(shown.wall.count())
+                           : 0.0,
+    to_text(shown.longest_lane),
+    shown.model_calls,
+    shown.tool_calls);
+  if (shown.tokens > 0)
+    text += fmt::format(", {} tokens", shown.tokens);
+  if (!shown.error.empty())
+    text += ", ended with " + shown.error;
+  text += "\n\n";
+  std::size_t labels = 0;
+  for (const auto& lane : shown.lanes)
+    labels = std::max(labels, label_of(lane).size());
+  labels = std::min<std::size_t>(labels, 30);
+  const auto columns = std::max<std::size_t>(width, 40) - labels - 3;
+  const auto column_of = [&](nanoseconds at) {
+    return shown.wall.count() == 0 ? 0.0
+                                   : static_cast<double>(at.count())
+                                       / static_cast<double>(shown.wall.count())
+                                       * static_cast<double>(columns);
+  };
+  for (const auto& lane : shown.lanes) {
+    std::string bar(columns, ' ');
+    // Waits first, so that work beside them is seen.
+    for (const bool waits : {true, false})
+      for (const auto& step : lane.steps) {
+        if ((step.kind == form::wait) != waits)
+          continue;
+        const auto from = std::min(
+          static_cast<std::size_t>(column_of(step.begin)), columns - 1);
+        const auto to = std::clamp(
+          static_cast<std::size_t>(std::lround(column_of(step.end))),
+          from + 1,
+          columns);
+        std::fill(bar.begin() + static_cast<std::ptrdiff_t>(from),
+                  bar.begin() + static_cast<std::ptrdiff_t>(to),
+                  step.error.empty() ? mark_of(step.kind) : '!');
+      }
+    text
+      += fmt::format("{:<{}.{}} |{}|\n", label_of(lane), labels, labels, bar);
+  }
+  return text + "# model  = tool  - other  . waits  ! failed\n";
+}
+
+json to_json(const timeline& shown) {
+  const auto maybe = [](const std::string& text) {
+    return text.empty() ? json() : json(text);
+  };
+  auto written = json::object();
+  written["invocation"] = shown.invocation;
+  written["startedAt"] = to_seconds(shown.started);
+  written["wall"] = shown.wall.count();
+  written["work"] = shown.work.count();
+  written["longestLane"] = shown.longest_lane.count();
+  written["modelCalls"] = shown.model_calls;
+  written["toolCalls"] = shown.tool_calls;
+  written["tokens"] = shown.tokens;
+  written["error"] = maybe(shown.error);
+  auto& lanes = written["lanes"] = json::array();
+  for (const auto& lane : shown.lanes) {
+    auto steps = json::array();
+    for (const auto& step : lane.steps) {
+      auto added = json::object();
+      added["kind"] = name_of(step.kind);
+      added["name"] = step.name;
+      added["start"] = step.begin.count();
+      added["end"] = step.end.count();
+      added["event"] = step.event;
+      added["detail"] = maybe(step.detail);
+      added["error"] = maybe(step.error);
+      steps.push_back(std::move(added));
+    }
+    auto added = json::object();
+    added["agent"] = lane.agent;
+    added["branch"] = lane.branch;
+    added["steps"] = std::move(steps);
+    lanes.push_back(std::move(added));
+  }
+  return written;
+}
+
+} // namespace troupe::load

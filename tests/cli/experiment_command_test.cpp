@@ -1,0 +1,176 @@
+// `troupe experiment` and `troupe trace`: what they print, write and exit with.
+
+#include "troupe/core/json.hpp"
+
+#include "program.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace troupe::testing {
+
+namespace {
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// An agent that takes a while, and an experiment with it.
+struct place : scratch_folder {
+  place() {
+    write("replies.json", R"({"*": [{"text": "hi", "latency_ms": 2}]})");
+    agents
+      = write("agents.yaml", "{name: a, model: 'scripted:replies.json'}\n");
+    file = write("x.yaml",
+                 "agent: agents.yaml\n"
+                 "inputs: [go]\n"
+                 "repeats: 3\n"
+                 "variants:\n"
+                 "  plain:\n"
+                 "  slow: {latency: {constant: 5}}\n");
+    store = "sqlite:" + path() + "/x.db";
+  }
+
+  std::string agents;
+  std::string file;
+  std::string store;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(experiment_command)
+
+BOOST_FIXTURE_TEST_CASE(a_row_for_each_variant_and_files, place) {
+  const auto done = run_program({"experiment",
+                                 file,
+                                 "--store",
+                                 store,
+                                 "--json",
+                                 path() + "/x.json",
+                                 "--html",
+                                 path() + "/x.html"});
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(done.errors == "");
+  BOOST_TEST(done.output.find("\nplain        3       0 ") != std::string::npos,
+             done.output);
+  const auto written = parse_json(content_of(path() + "/x.json")).value();
+  BOOST_TEST(written.at("runs").size() == 6U);
+  BOOST_TEST(content_of(path() + "/x.html").find("\"kind\":\"experiment\"")
+             != std::string::npos);
+
+  // Every figure can be traced to its events.
+  const auto& session = written.at("runs")[0].at("session");
+  const auto traced = run_program({"trace",
+                                   "--store",
+                                   store,
+                                   "--app",
+                                   session.at("app").get<std::string>(),
+                                   "--user",
+                                   session.at("user").get<std::string>(),
+                                   "--session",
+                                   session.at("id").get<std::string>(),
+                                   "--json",
+                                   path() + "/t.json",
+                                   "--html",
+                                   path() + "/t.html"});
+  BOOST_TEST(traced.code == 0);
+  BOOST_TEST(traced.output.starts_with("invocation "), traced.output);
+  const auto trace = parse_json(content_of(path() + "/t.json")).value();
+  BOOST_TEST(trace.at("invocations")[0].at("modelCalls") == 1);
+  BOOST_TEST(trace.at("invocations")[0].at("lanes")[0].at("agent") == "a");
+}
+
+BOOST_FIXTURE_TEST_CASE(options_take_the_place_of_the_file, place) {
+  write("other.json", R"({"*": ["other"]})");
+  const auto done = run_program({"experiment",
+                                 file,
+                                 "--store",
+                                 "memory:",
+                                 "--repeats",
+                                 "1",
+                                 "--model",
+                                 "scripted:" + path() + "/other.json",
+                                 "--json",
+                                 path() + "/x.json"});
+  BOOST_TEST(done.code == 0, done.errors);
+  const auto written = parse_json(content_of(path() + "/x.json")).value();
+  BOOST_TEST(written.at("runs").size() == 2U);
+  BOOST_TEST(written.at("runs")[0].at("output") == "other");
+}
+
+BOOST_FIXTURE_TEST_CASE(wrong_files_and_options_end_it_with_one_line, place) {
+  const auto wrong = write("wrong.yaml", "agent: agents.yaml\nrepeats: 3\n");
+  const auto lost = write("lost.yaml", "agent: none.yaml\ninputs: [go]\n");
+  for (const auto& words :
+       {std::vector<std::string>{"experiment", path() + "/none.yaml"},
+        {"experiment", path()},
+        {"experiment", wrong},
+        {"experiment", lost},
+        {"experiment", file, "--repeats", "0"},
+        {"experiment", file, "--model", "gpt"},
+        {"experiment", file, "--json", "/nowhere/at/all.json"},
+        {"experiment", file, "--store", "somewhere"},
+        {"experiment"},
+        {"trace", "--app", "x"},
+        {"trace", "--app", "x", "--session", "y", "--html", "/nowhere/x"}}) {
+    const auto done = run_program(words);
+    BOOST_TEST(done.code == 2);
+    BOOST_TEST(done.errors.starts_with("error: "), done.errors);
+    BOOST_TEST(std::ranges::count(done.errors, '\n') == 1, done.errors);
+    BOOST_TEST(done.output == "");
+  }
+  const auto unknown
+    = run_program({"trace", "--store", store, "--app", "x", "--session", "y"});
+  BOOST_TEST(unknown.code == 1);
+  BOOST_TEST(unknown.errors.starts_with("error: not_found: "), unknown.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_interrupt_ends_with_a_report, place) {
+  program running({"experiment",
+                   file,
+                   "--store",
+                   "memory:",
+                   "--repeats",
+                   "100000",
+                   "--at-once",
+                   "2"},
+                  program::screen::terminal);
+  BOOST_REQUIRE(running.read_until(" running, "));
+  running.send(SIGINT);
+  const auto end = running.wait();
+  BOOST_TEST(end.code == 130);
+  BOOST_TEST(end.output.find("(ended early)") != std::string::npos, end.output);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_can_keep_the_times_of_its_steps, place) {
+  for (const bool kept : {false, true}) {
+    const std::string id = kept ? "kept" : "plain";
+    std::vector<std::string> words{
+      "run", agents, "--input", "go", "--store", store, "--session", id};
+    if (kept)
+      words.emplace_back("--step-times");
+    BOOST_TEST(run_program(words).code == 0);
+    BOOST_TEST(run_program({"trace",
+                            "--store",
+                            store,
+                            "--app",
+                            "a",
+                            "--session",
+                            id,
+                            "--json",
+                            path() + "/t.json"})
+                 .code
+               == 0);
+    const auto trace = parse_json(content_of(path() + "/t.json")).value();
+    BOOST_TEST(trace.at("invocations")[0].at("modelCalls") == (kept ? 1 : 0));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace troupe::testing

@@ -1,0 +1,241 @@
+// Timelines from the logs of sessions: told and derived steps, waits, and the
+// longest chain of lanes.
+
+#include "troupe/load/timeline.hpp"
+
+#include "troupe/agents/step_times.hpp"
+#include "troupe/core/event_log.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::load;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr timestamp dawn(1'700'000'000'000'000us);
+
+// A session's log, written event by event; times in milliseconds since the
+// user's message.
+class log_writer {
+public:
+  log_writer() { say("user", "", 0, "go"); }
+
+  log_writer& say(const std::string& author,
+                  const std::string& branch,
+                  int at,
+                  const std::string& words = "said") {
+    event said(content(author == "user" ? "user" : "model", {part(words)}));
+    add(std::move(said), author, branch, at);
+    return *this;
+  }
+
+  /// A model's answer that tells when it worked.
+  log_writer& ask(const std::string& author,
+                  const std::string& branch,
+                  int from,
+                  int to,
+                  int at) {
+    event said(content("model", {part("answer")}));
+    step_time step;
+    step.name = "m";
+    step.began = dawn + from * 1ms;
+    step.ended = dawn + to * 1ms;
+    tell_steps(said, {&step, 1});
+    add(std::move(said), author, branch, at);
+    return *this;
+  }
+
+  log_writer& call(const std::string& author, int at) {
+    event said(
+      content("model", {part(function_call{"1", "look", json::object()})}));
+    add(std::move(said), author, "", at);
+    return *this;
+  }
+
+  log_writer& respond(const std::string& author, int at) {
+    event said(
+      content("user", {part(function_response{"1", "look", json::object()})}));
+    add(std::move(said), author, "", at);
+    return *this;
+  }
+
+  log_writer& next_invocation() {
+    invocation_ = "e-2";
+    return *this;
+  }
+
+  void add(event said,
+           const std::string& author,
+           const std::string& branch,
+           int at) {
+    said.id = "event-" + std::to_string(++count_);
+    said.invocation_id = invocation_;
+    said.author = author;
+    said.branch = branch;
+    said.timestamp = dawn + at * 1ms;
+    log_.push_back(std::make_shared<const event>(std::move(said)));
+  }
+
+  std::vector<timeline> lines() const { return timelines_of(log_.slice()); }
+
+  timeline line() const { return lines().front(); }
+
+private:
+  std::string invocation_ = "e-1";
+  int count_ = 0;
+  event_log log_;
+};
+
+// "model 0-10, wait 10-30" of a lane, in milliseconds.
+std::string shown(const timeline_lane& lane) {
+  std::string text;
+  for (const auto& step : lane.steps) {
+    const auto name = step.kind == timeline_step::form::model  ? "model"
+                      : step.kind == timeline_step::form::tool ? "tool"
+                      : step.kind == timeline_step::form::wait ? "wait"
+                                                               : "other";
+    text += (text.empty() ? "" : ", ") + std::string(name) + " "
+            + std::to_string(step.begin / 1ms) + "-"
+            + std::to_string(step.end / 1ms);
+  }
+  return text;
+}
+
+std::string agents_of(const timeline& line) {
+  std::string names;
+  for (const auto& lane : line.lanes)
+    names += (names.empty() ? "" : " ") + lane.agent;
+  return names;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(timelines)
+
+BOOST_AUTO_TEST_CASE(what_models_tell_is_work_and_the_rest_is_waiting) {
+  const auto line
+    = log_writer().ask("a", "", 5, 20, 21).ask("b", "", 30, 50, 50).line();
+  BOOST_TEST(shown(line.lanes.at(0)) == "wait 0-5, model 5-20");
+  BOOST_TEST(shown(line.lanes.at(1)) == "wait 21-30, model 30-50");
+  BOOST_TEST((line.wall == 50ms));
+  BOOST_TEST((line.work == 35ms));
+  BOOST_TEST((line.longest_lane == 35ms));
+  BOOST_TEST(line.model_calls == 2U);
+  BOOST_TEST(line.lanes[0].steps[1].event == "event-2");
+}
+
+BOOST_AUTO_TEST_CASE(without_told_times_a_step_lasts_from_event_to_event) {
+  const auto line
+    = log_writer().call("a", 10).respond("a", 30).say("a", "", 35).line();
+  BOOST_TEST(shown(line.lanes.at(0)) == "model 0-10, tool 10-30, other 30-35");
+  BOOST_TEST((line.work == 35ms));
+  BOOST_TEST(line.lanes[0].steps[1].name == "look");
+}
+
+BOOST_AUTO_TEST_CASE(lanes_beside_each_other_do_not_wait_for_each_other) {
+  const auto line = log_writer()
+                      .say("a", "", 10)
+                      .say("x", "fan.x", 20)
+                      .say("y", "fan.y", 40)
+                      .say("b", "", 45)
+                      .line();
+  BOOST_TEST(agents_of(line) == "a x y b");
+  BOOST_TEST(shown(line.lanes.at(1)) == "other 10-20");
+  BOOST_TEST(shown(line.lanes.at(2)) == "other 10-40");
+  BOOST_TEST(shown(line.lanes.at(3)) == "other 40-45");
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_chain_takes_the_slowest_lane_of_each_fan_out) {
+  const auto line = log_writer()
+                      .ask("a", "", 0, 10, 10)
+                      .ask("x", "one.x", 10, 20, 20)
+                      .ask("y", "one.y", 10, 40, 40)
+                      .ask("z", "two.z", 40, 45, 45)
+                      .ask("deep", "two.w.three.v", 41, 60, 60)
+                      .ask("w", "two.w", 60, 62, 62)
+                      .line();
+  // a, y, then w with deep below it.
+  BOOST_TEST((line.longest_lane == 10ms + 30ms + 2ms + 19ms));
+  BOOST_TEST(line.longest_lane_model_calls == 4U);
+  BOOST_TEST((line.work == 10ms + 10ms + 30ms + 5ms + 19ms + 2ms));
+  BOOST_TEST(agents_of(line) == "a x y z deep w");
+}
+
+BOOST_AUTO_TEST_CASE(tools_at_the_same_time_are_one_stretch_of_their_lane) {
+  event said(content("user",
+                     {part(function_response{"1", "look", json::object()}),
+                      part(function_response{"2", "see", json::object()})}));
+  std::vector<step_time> steps(2);
+  for (auto& each : steps)
+    each.kind = step_kind::tool;
+  steps[0].began = steps[1].began = dawn + 10ms;
+  steps[0].ended = dawn + 30ms;
+  steps[1].ended = dawn + 40ms;
+  tell_steps(said, steps);
+  log_writer log;
+  log.add(std::move(said), "a", "", 40);
+  BOOST_TEST((log.line().work == 50ms));
+  BOOST_TEST((log.line().longest_lane == 30ms));
+  BOOST_TEST(log.line().tool_calls == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(each_invocation_has_a_line_of_its_own) {
+  const auto lines = log_writer()
+                       .say("a", "", 10)
+                       .next_invocation()
+                       .say("user", "", 1'000)
+                       .say("a", "", 1'020)
+                       .lines();
+  BOOST_TEST_REQUIRE(lines.size() == 2U);
+  BOOST_TEST(lines[1].invocation == "e-2");
+  BOOST_TEST((lines[1].wall == 20ms));
+  BOOST_TEST((lines[1].started == dawn + 1s));
+  BOOST_TEST(timelines_of(event_log().slice()).empty());
+}
+
+BOOST_AUTO_TEST_CASE(errors_and_tokens_are_told) {
+  event said(content("model", {part("x")}));
+  said.extra = json{{"errorCode", "MAX_TOKENS"},
+                    {"usageMetadata", {{"totalTokenCount", 42}}}};
+  log_writer log;
+  log.add(std::move(said), "a", "", 5);
+  const auto line = log.line();
+  BOOST_TEST(line.error == "MAX_TOKENS");
+  BOOST_TEST(line.tokens == 42U);
+  BOOST_TEST(line.lanes.at(0).steps.at(0).error == "MAX_TOKENS");
+  BOOST_TEST(to_json(line).at("error") == "MAX_TOKENS");
+  BOOST_TEST(to_text(line, 60).find("!!!") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_drawing_keeps_its_width_and_shows_every_step) {
+  log_writer log;
+  for (int index = 0; index < 20; ++index)
+    log.ask("agent_with_a_rather_long_name_" + std::to_string(index),
+            "fan.lane" + std::to_string(index),
+            index * 1'000,
+            index * 1'000 + 1,
+            index * 1'000 + 1);
+  const auto text = to_text(log.line(), 80);
+  std::size_t rows = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\n', at);
+    const auto row = text.substr(at, end - at);
+    if (row.ends_with('|')) {
+      ++rows;
+      BOOST_TEST(row.size() == 80U, row);
+      BOOST_TEST(row.find('#') != std::string::npos, row);
+    }
+    at = end + 1;
+  }
+  BOOST_TEST(rows == 20U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
