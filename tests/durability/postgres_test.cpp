@@ -1,13 +1,18 @@
 // Several processes on one PostgreSQL database, also when one of them or the
 // server is gone in between.
 
+#include "troupe/load/report.hpp"
+
 #include "../stores/postgres_server.hpp"
 #include "durable_place.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <csignal>
+#include <future>
 #include <list>
 #include <string>
+#include <utility>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -94,6 +99,41 @@ BOOST_AUTO_TEST_CASE(a_server_that_stops_in_the_middle_is_waited_for) {
   for (auto& writer : writers)
     check_end(writer);
   BOOST_TEST(place.findings() == "");
+}
+
+// Once it is gone for good, and once it comes back before the end.
+BOOST_AUTO_TEST_CASE(a_load_test_ends_in_a_report_though_its_server_is_killed) {
+  for (const bool comes_back : {false, true}) {
+    load::settings chosen;
+    chosen.store = server().url(comes_back ? "load_back" : "load_gone");
+    chosen.callers = 8;
+    chosen.duration = std::chrono::seconds(4);
+    std::promise<void> under_way;
+    bool is_told = false;
+    auto running = std::async(std::launch::async, [&] {
+      return load::run_load_test(chosen,
+                                 [&](const load::progress& now) {
+                                   if (now.stored > 0
+                                       && !std::exchange(is_told, true))
+                                     under_way.set_value();
+                                 },
+                                 {});
+    });
+    // Here, since the server ends with the thread that starts it.
+    under_way.get_future().wait();
+    server().kill();
+    if (comes_back)
+      server().start();
+    const auto made = running.get().value();
+    if (!comes_back)
+      server().start();
+    BOOST_TEST(made.stored > 0U);
+    BOOST_TEST(made.found.has_value() == comes_back, made.unchecked);
+    if (made.found)
+      BOOST_TEST(made.found->holds(), load::to_text(made));
+    else
+      BOOST_TEST(made.unchecked.starts_with("store_failed: "), made.unchecked);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
