@@ -4,6 +4,7 @@
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/report_file.hpp"
+#include "troupe/cli/screen_line.hpp"
 #include "troupe/cli/store_option.hpp"
 #include "troupe/load/experiment_report.hpp"
 #include "troupe/load/page.hpp"
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -41,45 +41,30 @@ namespace {
 // `troupe trace --html`.
 constexpr std::size_t page_timelines_max = 300;
 
-/// One line on stderr, at most some ten times a second, while a person looks at
-/// it.
+/// At most some ten times a second.
 class run_count {
 public:
-  run_count() = default;
-  run_count(const run_count&) = delete;
-  run_count& operator=(const run_count&) = delete;
-
-  ~run_count() {
-    if (drawn_)
-      std::fputs("\r\033[K", stderr);
-  }
-
   void show(const load::experiment_progress& now) {
-    if (!shown_ || (drawn_ && now.elapsed - drawn_at_ < step))
+    if (now.done < now.planned && drawn_at_ && now.elapsed - *drawn_at_ < step)
       return;
-    drawn_ = true;
     drawn_at_ = now.elapsed;
     std::string left;
     if (now.left)
       left = fmt::format(", {} s left", (now.left->count() + 999) / 1'000);
-    std::fputs(
-      fmt::format("\r\033[K{} s{}: {} of {} runs, {} running, {} failed",
-                  now.elapsed.count() / 1'000,
-                  left,
-                  now.done,
-                  now.planned,
-                  now.running,
-                  now.failed)
-        .c_str(),
-      stderr);
+    line_.show(fmt::format("{} s{}: {} of {} runs, {} running, {} failed",
+                           now.elapsed.count() / 1'000,
+                           left,
+                           now.done,
+                           now.planned,
+                           now.running,
+                           now.failed));
   }
 
 private:
   static constexpr std::chrono::milliseconds step{100};
 
-  const bool shown_ = ::isatty(STDERR_FILENO) == 1;
-  bool drawn_ = false;
-  std::chrono::milliseconds drawn_at_{};
+  screen_line line_;
+  std::optional<std::chrono::milliseconds> drawn_at_;
 };
 
 // A script's path is told from where the program runs, and not from the

@@ -3,10 +3,6 @@
 #include "troupe/load/report.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <utility>
 
 namespace troupe::cli {
 
@@ -24,11 +20,10 @@ std::string line_of(const load::progress& now) {
   std::string offered;
   if (second.offered > second.stored + second.stored / 100)
     offered = fmt::format(" of {}/s offered", second.offered);
-  return fmt::format("{} s{}: {} stored, {}/s{}, p50 {}, p99 {}, max {}, {} in "
-                     "flight, {} failed, {} MiB",
+  return fmt::format("{} s{}: {}/s{}, p50 {}, p99 {}, max {}, {} in flight, {} "
+                     "failed, {} MiB, {} stored",
                      now.elapsed.count() / 1'000,
                      left,
-                     now.stored,
                      second.stored,
                      offered,
                      load::to_text(second.p50),
@@ -36,26 +31,15 @@ std::string line_of(const load::progress& now) {
                      load::to_text(second.max),
                      second.in_flight,
                      now.failed,
-                     second.memory >> 20U);
+                     second.memory >> 20U,
+                     now.stored);
 }
 
 } // namespace
 
-load_progress::load_progress(std::string before)
-  : shown_(::isatty(STDERR_FILENO) == 1),
-    before_(std::move(before)) {}
-
-load_progress::~load_progress() {
-  if (drawn_)
-    std::fputs("\r\033[K", stderr);
-}
-
 void load_progress::show(const load::progress& now) {
-  if (!shown_)
-    return;
-  drawn_ = true;
-  std::fputs(fmt::format("\r\033[K{}{}", before_, line_of(now)).c_str(),
-             stderr);
+  if (line_.is_shown())
+    line_.show(before_ + line_of(now));
 }
 
 } // namespace troupe::cli

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "troupe/cli/screen_line.hpp"
+
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -12,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 namespace troupe::cli {
 
@@ -36,7 +37,7 @@ public:
   template <class Write>
   auto without_line(Write write) {
     const std::lock_guard guard(screen_);
-    clear();
+    line_.clear();
     return write();
   }
 
@@ -49,17 +50,14 @@ private:
   };
 
   void keep_drawing();
-  void draw();
-  void clear();
-  std::string line() const;
+  std::string text() const;
 
-  const bool shown_;
   const std::chrono::steady_clock::time_point started_;
   const std::shared_ptr<tally> tally_;
   // Guards what is on the screen and `ended_`; a terminal that has stopped
   // holds up nobody but writers.
   std::mutex screen_;
-  bool drawn_ = false;
+  screen_line line_;
   bool ended_ = false;
   std::condition_variable end_;
   std::thread drawing_;

@@ -3,13 +3,13 @@
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/report_file.hpp"
+#include "troupe/cli/screen_line.hpp"
 #include "troupe/cli/store_option.hpp"
 #include "troupe/load/page.hpp"
 #include "troupe/load/timeline.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,13 +31,7 @@ struct trace_command::arguments {
 
 namespace {
 
-std::size_t screen_width() {
-  constexpr std::size_t without_terminal = 100;
-  winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
-           ? size.ws_col
-           : without_terminal;
-}
+constexpr std::size_t columns_without_terminal = 100;
 
 json report_of(const session& held, const std::vector<load::timeline>& lines) {
   auto written = json::object();
@@ -123,7 +117,9 @@ int trace_command::execute() const {
                       chosen.invocation)));
   std::string text;
   for (const auto& each : lines)
-    text += (text.empty() ? "" : "\n") + load::to_text(each, screen_width());
+    text += (text.empty() ? "" : "\n")
+            + load::to_text(
+              each, columns_of(STDOUT_FILENO, columns_without_terminal));
   const auto data = report_of(*held, lines);
   if (auto written = json_file.write(data.dump() + '\n'); !written)
     return report(written.error());
