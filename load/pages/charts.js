@@ -10,7 +10,7 @@ function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {}))
     if (value !== null && value !== undefined && value !== false)
       node.setAttribute(name, value === true ? "" : value);
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return node;
 }
 

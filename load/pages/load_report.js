@@ -104,11 +104,19 @@ function legendOf(series) {
   return legend(series.map((each) => ({ name: each.name, swatch: swatchOf(each) })));
 }
 
+// Percentiles of the few appends of a last stretch of milliseconds say nothing.
+function withoutRest(seconds) {
+  const last = seconds.at(-1);
+  const before = seconds.at(-2);
+  return before && last.atSeconds - before.atSeconds < 0.2 ? seconds.slice(0, -1) : seconds;
+}
+
 function latencyOverTimePanel(report, seconds) {
   const aside = isOpen(report) ? "from when it was due" : "from call to answer";
   return panel("Latency over time", aside, (head) => {
     // A second without an append has no latency, which is not a latency of zero.
-    const over = (key) => seconds.map((row) => [row.atSeconds, row[key] > 0 ? row[key] : null]);
+    const told = withoutRest(seconds);
+    const over = (key) => told.map((row) => [row.atSeconds, row[key] > 0 ? row[key] : null]);
     const series = [{ name: "max", color: "cq", thin: true, points: over("max") },
       { name: "p99", color: "c2", points: over("p99") },
       { name: "p50", color: "c1", points: over("p50") }];
