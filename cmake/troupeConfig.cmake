@@ -1,5 +1,5 @@
 # What find_package(troupe) reads: finds what troupe stands on, then defines troupe::troupe,
-# troupe::actors and troupe::conformance.
+# troupe::actors, troupe::conformance and troupe::load.
 
 include(CMakeFindDependencyMacro)
 find_dependency(Boost 1.74)

@@ -24,4 +24,5 @@ run("${CMAKE_COMMAND}"
     "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --config "${CONFIG}")
 run("${WORK_DIR}/build/consumer")
+run("${WORK_DIR}/build/load_consumer")
 run("${WORK_DIR}/build/actors_consumer")
