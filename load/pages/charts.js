@@ -116,7 +116,9 @@ function formatCountTick(count) {
 }
 
 function formatShare(share) {
-  return isNumber(share) ? `${Number((share * 100).toFixed(1))} %` : NONE;
+  if (!isNumber(share))
+    return NONE;
+  return share > 0 && share < 0.0005 ? "< 0.1 %" : `${Number((share * 100).toFixed(1))} %`;
 }
 
 function formatMoment(text) {
@@ -168,9 +170,10 @@ function table(columns, rows, options = {}) {
 function cell(column, row) {
   const classes = [column.number ? "number" : column.words ? "words" : "",
     column.mark ? column.mark(row) : ""].filter(Boolean).join(" ");
+  const content = column.node ? column.node(row) : String(column.text(row));
   return element(column.head ? "th" : "td",
     { class: classes || null, scope: column.head ? "row" : null },
-    column.node ? column.node(row) : String(column.text(row)));
+    column.words ? element("div", {}, content) : content);
 }
 
 function factsList(facts) {
@@ -220,9 +223,18 @@ function amountScale(high, ticks = 5) {
   return linearScale(0, Math.ceil(top / step - 1e-9) * step);
 }
 
+// Round numbers around the values. Zero is left out when they are far from it, so this is for
+// points and not for bars.
+function spanScale(low, high, ticks = 5) {
+  if (!(low > high * 0.3))
+    return amountScale(high, ticks);
+  const step = niceStep((high - low) / ticks || high / ticks);
+  return linearScale(Math.floor(low / step) * step, Math.ceil(high / step) * step);
+}
+
 function logTicks(low, high, count) {
   const decades = Math.log10(high / low);
-  const leads = decades < count / 3 ? [1, 2, 5] : decades < count / 2 ? [1, 3] : [1];
+  const leads = decades < count / 2 ? [1, 2, 5] : decades < count * 0.8 ? [1, 3] : [1];
   const every = leads.length > 1 ? 1 : Math.max(1, Math.ceil(decades / count));
   const ticks = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += every)
@@ -439,7 +451,8 @@ function drawXAxis(svg, frame, x, svgWidth) {
   svg.append(shape("line", {
     class: "baseline", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom,
   }));
-  const ticks = x.ticks ?? x.scale.ticks(Math.max(2, Math.floor(frame.width / 90)));
+  const ticks = x.ticks?.(frame.width)
+    ?? x.scale.ticks(Math.max(2, Math.floor(frame.width / 90)));
   let free = -Infinity;
   for (const tick of ticks) {
     const at = placeX(frame, x.scale, tick);
@@ -558,8 +571,8 @@ function pointsAt(series, across, distance, reach) {
   });
 }
 
-// `x`, `y`: {scale, tick(value), text(value)}; `series`: {name, color, points: [[x, y]], dash,
-// thin, dots, bars}.
+// `x`, `y`: {scale, tick(value), text(value)}; `series`: {name, meaning, color, points: [[x, y]],
+// dash, thin, dots, bars}.
 function lineChart({ label, height = 250, x, y, series }) {
   return chart(height, (width) => {
     const svg = canvas(width, height, label);
@@ -610,7 +623,7 @@ function barChart({ label, height = 250, y, bars }) {
     const pitch = frame.width / bars.length;
     drawYAxis(svg, frame, y);
     drawXAxis(svg, frame, {
-      scale: linearScale(0, bars.length), ticks: bars.map((_, index) => index + 0.5),
+      scale: linearScale(0, bars.length), ticks: () => bars.map((_, index) => index + 0.5),
       tick: (at) => bars[Math.floor(at)].name,
     }, width);
     bars.forEach((bar, index) => svg.append(barShape(bar, index, frame, pitch, y)));
@@ -724,8 +737,8 @@ function eitherScale(head, build) {
       choice.made.setAttribute("aria-pressed", String(choice.log === log));
     holder.replaceChildren(build(log));
   };
-  head.append(element("div", { class: "controls", role: "group", "aria-label": "Scale" },
-    choices.map((choice) => choice.made)));
+  head.append(element("div", { class: "controls joined", role: "group",
+    "aria-label": "Scale of the times" }, choices.map((choice) => choice.made)));
   choose(true);
   return holder;
 }

@@ -75,7 +75,11 @@ function variantTable(variants) {
 function variantName(variant) {
   const changes = variant.changes ?? [];
   return [element("span", {}, named(variant.name)), element("span", { class: "aside" },
-    changes.length > 0 ? changes.join("; ") : "as it is")];
+    changes.length > 0 ? changes.join("; ") : "no changes")];
+}
+
+function errorText(run) {
+  return [run.error, run.reason].filter(Boolean).map(textOf).join(": ");
 }
 
 function runHeading(run) {
@@ -85,7 +89,7 @@ function runHeading(run) {
 function runRows(run) {
   return [["wall", formatTime(run.wall)], ["longest lane", formatTime(run.longestLane)],
     ["work", formatTime(run.work)], ["model calls", formatCount(run.modelCalls)],
-    ...(hasFailed(run) ? [["error", shortened(textOf(run.error), 160)]] : [])];
+    ...(hasFailed(run) ? [["error", shortened(errorText(run), 160)]] : [])];
 }
 
 // Wall time, a row per variant
@@ -93,45 +97,47 @@ function runRows(run) {
 function wallScale(values) {
   const positive = values.filter((value) => value > 0);
   const log = largest(positive) / smallest(positive) > 30;
-  return log ? logScaleOf(positive) : amountScale(largest(positive));
+  return log ? logScaleOf(positive) : spanScale(smallest(positive), largest(positive));
 }
 
 function stripLayout(variants, width) {
-  const above = width < 640;
+  const above = width < 480;
   const gutter = above ? 8 : Math.min(Math.ceil(largest(variants.map((variant) => textWidth(
     named(variant.name))))) + 20, 240);
-  const pitch = above ? 48 : 36;
+  const pitch = above ? 58 : Math.min(Math.max(300 / variants.length, 40), 64);
   return { above, left: gutter, right: width - 14, pitch, height: variants.length * pitch + 34 };
 }
 
-// The same run is always at the same height, and neighbours are apart.
+// Runs are in the upper part of a row. The same one is always at the same height, and neighbours
+// are apart.
 function jitterOf(index) {
-  return ((index * 0.618034) % 1 - 0.5) * 13;
+  return ((index * 0.618034) % 1 - 0.5) * 12 - 6;
 }
 
 function stripRow(svg, variant, layout, top, across) {
-  const middle = top + (layout.above ? 31 : layout.pitch / 2);
+  const middle = top + (layout.above ? 36 : layout.pitch / 2);
   svg.append(shape("text", layout.above ? { x: 2, y: top + 14 }
     : { x: layout.left - 10, y: middle + 4, "text-anchor": "end" },
   fitted(named(variant.name), layout.above ? layout.right : layout.left - 14)));
   const wall = variant.wall ?? {};
   if (isNumber(wall.min) && isNumber(wall.max))
-    svg.append(shape("line", { class: "gridline", x1: across(wall.min), x2: across(wall.max),
-      y1: middle, y2: middle }));
+    svg.append(shape("line", { class: "baseline", x1: across(wall.min), x2: across(wall.max),
+      y1: middle + 11, y2: middle + 11 }));
   return middle;
 }
 
 function stripMean(svg, wall, middle, across) {
   const parts = shape("g", { class: "c2" });
+  const low = middle + 11;
   if (isNumber(wall?.p50))
-    parts.append(shape("path", { class: "span", d: `M${across(wall.p50)} ${middle - 11}v22` }));
+    parts.append(shape("path", { class: "baseline", d: `M${across(wall.p50)} ${low - 6}v12` }));
   if (isNumber(wall?.low) && isNumber(wall?.high))
-    parts.append(shape("rect", { class: "bar", x: across(wall.low), y: middle - 2,
+    parts.append(shape("rect", { class: "bar", x: across(wall.low), y: low - 2,
       width: Math.max(across(wall.high) - across(wall.low), 1), height: 4 }));
   if (isNumber(wall?.mean)) {
     const at = across(wall.mean);
     parts.append(shape("path", { class: "bar",
-      d: `M${at} ${middle - 6}l6 6l-6 6l-6 -6z` }));
+      d: `M${at} ${low - 6}l6 6l-6 6l-6 -6z` }));
   }
   svg.append(parts);
 }
@@ -168,7 +174,7 @@ function drawStrip(variants, runs, scale, width, choose) {
     });
     stripMean(svg, variant.wall, middle, across);
     if (isNumber(variant.wall?.mean))
-      add(meanPoint(variant), [across(variant.wall.mean), middle]);
+      add(meanPoint(variant), [across(variant.wall.mean), middle + 11]);
   });
   const overlay = shape("g", {});
   svg.append(overlay);
@@ -209,7 +215,8 @@ function wallPanel(variants, runs, choose) {
       entries.splice(1, 0, { name: "failed run", swatch: "times" });
     return [legend(entries), chart(variants.length * 36 + 34,
       (width) => drawStrip(variants, grouped, scale, width, choose)),
-    element("p", { class: "note" }, "The upright line is the median.")];
+    element("p", { class: "note" },
+      "The thin line spans all runs that did not fail; its upright mark is the median.")];
   }, { class: variants.length > 8 ? "wide" : "" });
 }
 
@@ -225,7 +232,8 @@ function againstPanel(variants, runs, choose) {
       const values = known.flatMap((run) => [run.wall, run.longestLane]);
       const scale = wallScale(values);
       const axis = { scale, tick: formatTimeTick, text: formatTime };
-      const entries = coloured ? names.map((name) => ({ name: shortened(named(name), 60),
+      const told = names.filter((name) => known.some((run) => run.variant === name));
+      const entries = coloured ? told.map((name) => ({ name: shortened(named(name), 60),
         swatch: `round ${colorOf(name)}` })) : [{ name: "run", swatch: "round c1" }];
       if (known.some(hasFailed))
         entries.push({ name: "failed run", swatch: "times" });
@@ -237,7 +245,7 @@ function againstPanel(variants, runs, choose) {
           failed: hasFailed(run), heading: runHeading(run), rows: runRows(run),
           pick: () => choose(run) })),
       }), element("p", { class: "note" }, "Up: wall time. Across: longest lane.")];
-    });
+    }, { class: variants.length > 8 ? "wide" : "" });
 }
 
 // Answers
@@ -288,7 +296,7 @@ function errorPanel(variants, runs, choose) {
     ], counts, { label: "Errors by code" }) : null,
     failed.length > 0 ? folded(many(failed.length, "failed run"), () => table([
       { name: "run", head: true, words: true, text: runHeading },
-      { name: "error", words: true, text: (run) => textOf(run.error) },
+      { name: "error", words: true, text: errorText },
       { name: "", node: (run) => button("Show", () => choose(run)) },
     ], failed, { label: "Failed runs" })) : null), { class: "wide" });
 }
@@ -324,7 +332,7 @@ function runFigures(run) {
 function runView(report, run) {
   const state = Object.entries(run.state ?? {});
   return element("div", { class: "stack" }, runFigures(run),
-    hasFailed(run) ? titled("Error", element("pre", { class: "text error" }, textOf(run.error)))
+    hasFailed(run) ? titled("Error", element("pre", { class: "text error" }, errorText(run)))
       : null,
     titled("Timeline", run.timeline ? timelineView(run.timeline)
       : element("p", { class: "muted" }, "No timeline was kept of this run.")),
@@ -334,7 +342,7 @@ function runView(report, run) {
       textOf(run.output)) : element("p", { class: "muted" }, "It put out nothing.")),
     state.length > 0 ? titled("State", table([
       { name: "key", head: true, words: true, text: ([key]) => key },
-      { name: "value", text: ([, value]) => JSON.stringify(value) },
+      { name: "value", words: true, text: ([, value]) => JSON.stringify(value) },
     ], state, { label: "State at the end" })) : null,
     run.session ? titled("Session", element("code", { class: "address" },
       traceCommand(report, run.session))) : null);
@@ -410,7 +418,7 @@ function experimentFigures(variants, runs, report) {
     { name: "repeats of each", value: formatCount(report.repeats) },
     { name: "runs", value: formatCount(runs.length) },
     { name: "failed runs", value: formatCount(failed), wrong: failed > 0 },
-    { name: "lowest mean wall time", value: formatTime(fastest?.wall.mean),
+    { name: "lowest mean wall", value: formatTime(fastest?.wall.mean),
       aside: fastest ? shortened(named(fastest.name), 50) : null },
   ]);
 }
@@ -418,7 +426,9 @@ function experimentFigures(variants, runs, report) {
 function experimentSettings(report) {
   return [["file", report.file ?? NONE], ["store", report.settings?.store ?? NONE],
     ["runs at once", formatCount(report.settings?.atOnce)],
-    ["repeats", formatCount(report.repeats)], ["seed", String(report.seed ?? NONE)]];
+    ["repeats", formatCount(report.repeats)], ["seed", String(report.seed ?? NONE)],
+    ...Object.entries(report.settings?.state ?? {}).map(
+      ([key, value]) => [`state ${shortened(key, 40)}`, JSON.stringify(value)])];
 }
 
 function drawExperimentReport(page, report) {
@@ -426,7 +436,9 @@ function drawExperimentReport(page, report) {
   const { made: oneRun, choose } = runPanel(report, runs);
   page.append(
     pageHead(document.title, [report.startedAt ? formatMoment(report.startedAt) : null,
-      report.name ? `experiment ${report.name}` : null, report.file]),
+      report.name ? `experiment ${report.name}` : null, report.file,
+      isNumber(report.elapsedSeconds) ? formatSeconds(report.elapsedSeconds) : null,
+      report.interrupted ? "interrupted before its end" : null]),
     experimentFigures(variants, runs, report),
     fill(element("div", { class: "grid" }), {}, [
       panel("Variants", "means, with their 95 % intervals; the best of a column is marked",

@@ -9,8 +9,10 @@ function verdictState(verdict) {
     return ["unchecked", "Not checked", verdict?.reason ?? "No verdict was made."];
   if (!verdict.holds)
     return ["fails", "FAILS", "What is stored is not what was acknowledged."];
-  return ["holds", "Holds", verdict.acknowledged === 0 ? "Nothing was acknowledged."
-    : "All that was acknowledged is stored once, in order, with exact totals."];
+  if (verdict.acknowledged === 0)
+    return ["unchecked", "Holds", "Nothing was acknowledged, so there was nothing to lose."];
+  return ["holds", "Holds",
+    "All that was acknowledged is stored once, in order, with exact totals."];
 }
 
 function verdictPanel(verdict) {
@@ -43,27 +45,33 @@ function headlineFigures(report) {
     name, value: times.count > 0 ? formatTime(times[key]) : NONE, aside });
   const offered = isOpen(report) ? report.offeredPerSecond ?? report.settings.rate : null;
   return figuresRow([
-    { name: "appends per second", value: formatRate(report.appendsPerSecond),
-      aside: isNumber(offered) ? `of ${formatRate(offered)} offered`
+    { name: "appends", value: `${formatRate(report.appendsPerSecond)} /s`,
+      aside: isNumber(offered) ? `of ${formatRate(offered)} /s offered`
         : `${formatCount(report.stored)} stored` },
     time("p50", "p50", isOpen(report) ? "from when it was due" : "from call to answer"),
     time("p99", "p99"),
     time("p99.9", "p99_9"),
     time("longest", "max"),
     { name: "failures", value: formatCount(failures), wrong: failures > 0,
-      aside: report.sent > 0 ? `${formatShare(failures / report.sent)} of what was sent` : null },
+      aside: failures > 0 && report.sent > 0
+        ? `${formatShare(failures / report.sent)} of what was sent`
+        : `of ${formatCount(report.sent)} sent` },
   ]);
 }
 
-// Rates of the stretches between rows. A last one of a few milliseconds would be noise.
-function ratesOver(seconds, key) {
+// Rows with the seconds that each took. A last one of a few milliseconds would be noise.
+function timedRows(seconds) {
   let before = 0;
-  return seconds.flatMap((row) => {
+  return seconds.filter((row) => isNumber(row.atSeconds)).map((row) => {
     const lasted = row.atSeconds - before;
     before = row.atSeconds;
-    const enough = lasted > 0 && (lasted >= 0.2 || seconds.length === 1);
-    return enough && isNumber(row[key]) ? [[row.atSeconds, row[key] / lasted]] : [];
-  });
+    return { ...row, lasted };
+  }).filter((row, index, rows) => row.lasted >= 0.2 || (rows.length === 1 && row.lasted > 0));
+}
+
+function ratesOver(seconds, key) {
+  return seconds.filter((row) => isNumber(row[key]))
+    .map((row) => [row.atSeconds, row[key] / row.lasted]);
 }
 
 function secondsAxis(seconds) {
@@ -83,7 +91,7 @@ function throughputPanel(report, seconds) {
     const failed = ratesOver(seconds, "failed").filter(([, rate]) => rate > 0);
     const series = [{ name: "stored", color: "c1", points: stored }];
     if (offered.length > 0)
-      series.unshift({ name: "offered", color: "cq", dash: "6 4", points: offered });
+      series.push({ name: "offered", color: "cq", dash: "6 4", points: offered });
     if (failed.length > 0)
       series.push({ name: "failed", color: "cbad", bars: true, points: failed });
     const rates = series.flatMap((each) => each.points.map((point) => point[1]));
@@ -101,29 +109,24 @@ function throughputPanel(report, seconds) {
 }
 
 function legendOf(series) {
-  return legend(series.map((each) => ({ name: each.name, swatch: swatchOf(each) })));
-}
-
-// Percentiles of the few appends of a last stretch of milliseconds say nothing.
-function withoutRest(seconds) {
-  const last = seconds.at(-1);
-  const before = seconds.at(-2);
-  return before && last.atSeconds - before.atSeconds < 0.2 ? seconds.slice(0, -1) : seconds;
+  return legend(series.map((each) => ({
+    name: [each.name, each.meaning].filter(Boolean).join(", "), swatch: swatchOf(each) })));
 }
 
 function latencyOverTimePanel(report, seconds) {
   const aside = isOpen(report) ? "from when it was due" : "from call to answer";
   return panel("Latency over time", aside, (head) => {
     // A second without an append has no latency, which is not a latency of zero.
-    const told = withoutRest(seconds);
-    const over = (key) => told.map((row) => [row.atSeconds, row[key] > 0 ? row[key] : null]);
+    const over = (key) => seconds.map((row) => [row.atSeconds, row[key] > 0 ? row[key] : null]);
     const series = [{ name: "max", color: "cq", thin: true, points: over("max") },
       { name: "p99", color: "c2", points: over("p99") },
       { name: "p50", color: "c1", points: over("p50") }];
     const values = series.flatMap((each) => each.points.map((point) => point[1]))
       .filter((value) => value > 0);
     if (values.length === 0)
-      return nothing("No latencies per second: nothing was stored long enough to tell.");
+      return nothing(report.response?.count > 0
+        ? "The test was too short for a row per second."
+        : "No append was answered, so there is no latency.");
     const draw = (log) => lineChart({
       label: `Latency over time: p99 up to ${formatTime(largest(over("p99").map((at) => at[1])))}, `
         + `longest ${formatTime(largest(values))}.`,
@@ -169,23 +172,28 @@ function percentileText(inverse) {
 }
 
 function percentileAxis(highest) {
-  const ticks = [1, 2, 4];
-  for (let inverse = 10; inverse <= highest; inverse *= 10)
-    ticks.push(inverse);
+  const decades = Math.log10(Math.max(highest, 2));
+  const ticksIn = (width) => {
+    const ticks = width / decades > 150 ? [1, 2, 4] : [1];
+    for (let inverse = 10; inverse <= highest; inverse *= 10)
+      ticks.push(inverse);
+    return ticks.filter((tick) => tick <= highest);
+  };
   return {
-    scale: logScale(1, Math.max(highest, 2)), ticks: ticks.filter((tick) => tick <= highest),
-    tick: percentileText, text: (inverse) => `up to ${percentileText(inverse)}`,
+    scale: logScale(1, Math.max(highest, 2)), ticks: ticksIn,
+    tick: percentileText, text: (inverse) => `${percentileText(inverse)} within`,
   };
 }
 
-function percentilePanel(report) {
+function percentilePanel(report, isWide) {
   return panel("Latency by percentile", null, (head) => {
     const series = isOpen(report)
-      ? [{ name: "response, from when it was due", color: "c1",
+      ? [{ name: "response", meaning: "from when it was due", color: "c1",
         points: percentileCurve(report.response) },
-      { name: "service, from call to answer", color: "c3", dash: "6 4",
+      { name: "service", meaning: "from call to answer", color: "c3", dash: "6 4",
         points: percentileCurve(report.service) }]
-      : [{ name: "from call to answer", color: "c1", points: percentileCurve(report.response) }];
+      : [{ name: "service", meaning: "from call to answer", color: "c1",
+        points: percentileCurve(report.response) }];
     const drawn = series.filter((each) => each.points.length > 0);
     if (drawn.length === 0)
       return nothing("No append was answered, so there is no latency.");
@@ -197,7 +205,7 @@ function percentilePanel(report) {
       x: percentileAxis(highest), y: timeAxis(values, log), series: drawn,
     });
     return [legendOf(drawn), eitherScale(head, draw)];
-  });
+  }, { class: isWide ? "wide" : "" });
 }
 
 // One bar per size, or per power of two when there are too many.
@@ -234,7 +242,8 @@ function batchPanel(report) {
     const bars = batchBars(batches);
     return barChart({
       label: `Sizes of ${many(commits, "commit")}: ${formatNumber(mean)} events on average.`,
-      y: { scale: amountScale(largest(bars.map((bar) => bar.value))), tick: formatCountTick },
+      y: { scale: amountScale(Math.max(largest(bars.map((bar) => bar.value)), 4)),
+        tick: formatCountTick },
       bars,
     });
   });
@@ -342,7 +351,8 @@ function settingFacts(settings) {
       : formatSeconds(settings.durationSeconds)],
     ["apps, users, sessions",
       [settings.apps, settings.users, settings.sessions].map(formatCount).join(", ")],
-    ["appends go", distributionOf(settings)], ["mix", settings.ops],
+    ["appends go", distributionOf(settings)],
+    ["mix", String(settings.ops ?? NONE).replaceAll(",", ", ")],
     ["text in each event", many(settings.payloadBytes ?? 0, "byte")],
     ["readers beside", formatCount(settings.readers)], ["seed", String(settings.seed)],
   ];
@@ -350,7 +360,8 @@ function settingFacts(settings) {
 
 function drawLoadReport(page, report) {
   const settings = report.settings ?? {};
-  const seconds = (report.seconds ?? []).filter((row) => isNumber(row.atSeconds));
+  const seconds = timedRows(report.seconds ?? []);
+  const extras = [memoryPanel(report, seconds), inFlightPanel(report, seconds)].filter(Boolean);
   page.append(
     pageHead(document.title, [report.startedAt ? formatMoment(report.startedAt) : null,
       `run ${report.run ?? NONE}`, `${settings.store ?? NONE}, ${settings.durability ?? NONE}`,
@@ -359,10 +370,13 @@ function drawLoadReport(page, report) {
     verdictPanel(report.verdict), headlineFigures(report),
     fill(element("div", { class: "grid" }), {}, [
       throughputPanel(report, seconds), latencyOverTimePanel(report, seconds),
-      percentilePanel(report), batchPanel(report), memoryPanel(report, seconds),
-      inFlightPanel(report, seconds), latencyTablePanel(report), failurePanel(report),
+      percentilePanel(report, extras.length % 2 === 1), batchPanel(report), extras,
+      latencyTablePanel(report), failurePanel(report),
       surroundings(report, [...settingFacts(settings),
         ["reads", formatCount(report.reads)],
-        ["own cost of the tool", `${formatTime(report.ownCostNanoseconds)} for each append`]]),
+        ["own cost of the tool", `${formatTime(report.ownCostNanoseconds)} for each append`],
+        ...(isNumber(report.cpuPerAppendNanoseconds)
+          ? [["CPU time", `${formatTime(report.cpuPerAppendNanoseconds)} for each append`]]
+          : [])]),
     ]));
 }

@@ -11,14 +11,20 @@ function sweepAxis(values) {
     && number > 0 && String(values[index]).trim() !== "");
   if (!numeric) {
     const scale = linearScale(-0.5, values.length - 0.5);
-    return { scale, ticks: values.map((_, index) => index), placeOf: (text) => values.indexOf(text),
+    return { scale, ticks: () => values.map((_, index) => index),
+      placeOf: (text) => values.indexOf(text),
       tick: (index) => shortened(values[index], 18), name: (index) => values[index] };
   }
   const low = smallest(numbers);
   const high = largest(numbers);
   const margin = (high / low) ** 0.04;
   return { scale: logScale(low / margin, high * margin), placeOf: Number,
-    ticks: [...numbers].sort((left, right) => left - right), tick: String, name: String };
+    ticks: () => [...numbers].sort((left, right) => left - right), tick: String, name: String };
+}
+
+// A time of zero means that nothing was answered.
+function isTime(key) {
+  return key !== "appendsPerSecond";
 }
 
 function sweepSeries(report, key, axis) {
@@ -31,9 +37,17 @@ function sweepSeries(report, key, axis) {
     points: report.rows
       .filter((row) => value === null || row.values?.[second.name] === value)
       .map((row) => [axis.placeOf(row.values?.[first.name]), row[key], row.holds === false])
-      .filter(([across, up]) => isNumber(across) && isNumber(up))
+      .filter(([across, up]) => isNumber(across) && isNumber(up) && (up > 0 || !isTime(key)))
       .sort((left, right) => left[0] - right[0]),
   })).filter((series) => series.points.length > 0);
+}
+
+function sweepLegend(report, series) {
+  const entries = report.vary.length < 2 ? [] : series.map((each) => ({ name: each.name,
+    swatch: swatchOf(each) }));
+  if (report.rows.some((row) => row.holds === false))
+    entries.push({ name: "verdict fails", swatch: "round hollow cbad" });
+  return entries.length > 0 ? legend(entries) : null;
 }
 
 function sweepChart(report, key, text, axisOf) {
@@ -50,7 +64,7 @@ function sweepChart(report, key, text, axisOf) {
     x: { ...across, text: (at) => `${report.vary[0].name} ${across.name(at)}` },
     y, series,
   });
-  return [report.vary.length > 1 ? legendOf(series) : null, made];
+  return [sweepLegend(report, series), made];
 }
 
 function rateAxis(values) {
@@ -118,10 +132,11 @@ function drawSweepReport(page, report) {
   const grid = element("div", { class: "grid" });
   if (whole.vary.length > 0 && whole.rows.length > 0) {
     page.append(sweepFigures(whole));
+    const by = whole.vary[0].name;
     grid.append(
-      panel("Rate", "appends per second", () => sweepChart(whole, "appendsPerSecond",
+      panel("Rate", `appends per second, by ${by}`, () => sweepChart(whole, "appendsPerSecond",
         "Appends per second", rateAxis)),
-      panel("Latency", "p99", () => sweepChart(whole, "p99", "p99",
+      panel("Latency", `p99, by ${by}`, () => sweepChart(whole, "p99", "p99",
         (values) => timeAxis(values, true))),
       panel("All combinations", "the best of a column is marked", () => sweepTable(whole),
         { class: "wide" }));

@@ -15,6 +15,10 @@ function textOf(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+function stepName(step) {
+  return step.name ? String(step.name) : KIND_NAMES[step.kind];
+}
+
 function named(text) {
   return text === null || text === undefined || text === "" ? "(no name)" : String(text);
 }
@@ -124,7 +128,7 @@ function stepBar(step, box, hatch) {
   const indent = failed ? 11 : 5;
   if (step.kind !== "wait" && box.width > 34)
     parts.push(shape("text", { class: "on-step", x: box.x + indent, y: box.y + 13 },
-      fitted(named(step.name), box.width - indent - 4, 11)));
+      fitted(stepName(step), box.width - indent - 4, 11)));
   return parts;
 }
 
@@ -168,7 +172,7 @@ function axisSvg(layout, scale) {
   const svg = shape("svg", { viewBox: `0 0 ${layout.width} 26`, width: layout.width, height: 26,
     "aria-hidden": "true" });
   const room = layout.right - layout.left;
-  const ticks = scale.ticks(Math.max(2, Math.floor(room / 110)));
+  const ticks = scale.ticks(Math.max(2, Math.floor(room / 85)));
   const labels = timeLabels(ticks);
   let free = -Infinity;
   ticks.forEach((tick, index) => {
@@ -187,19 +191,29 @@ function axisSvg(layout, scale) {
 
 function drawGuides(svg, layout, scale) {
   const room = layout.right - layout.left;
-  for (const tick of scale.ticks(Math.max(2, Math.floor(room / 110)))) {
+  for (const tick of scale.ticks(Math.max(2, Math.floor(room / 85)))) {
     const at = layout.left + scale.at(tick) * room;
     svg.append(shape("line", { class: "gridline", x1: at, x2: at, y1: 0, y2: layout.height }));
   }
 }
 
+// As many digits as it takes to tell the ends of a step apart.
+function momentText(time, took) {
+  const [name, size] = unitOf(time, TIME_UNITS, 999.5);
+  const wanted = took > 0 ? Math.ceil(-Math.log10(took / size)) + 1 : 3;
+  const whole = String(Math.max(Math.floor(Math.abs(time) / size), 1)).length;
+  const digits = size === 1 ? 0 : Math.min(Math.max(wanted, 3 - whole, 0), 9);
+  return `${(time / size).toFixed(digits)} ${name}`;
+}
+
 function stepRows(step) {
+  const length = step.end - step.start;
   const told = (name, value) => (value === null || value === undefined || value === "" ? []
     : [[name, shortened(textOf(value), 300)]]);
   return [
     ["agent", shortened(named(step.lane.agent), 60)], ["kind", KIND_NAMES[step.kind]],
-    ["from", formatTime(step.start)], ["to", formatTime(step.end)],
-    ["took", formatTime(step.end - step.start)], ...told("event", step.event),
+    ["from", momentText(step.start, length)], ["to", momentText(step.end, length)],
+    ["took", formatTime(length)], ...told("event", step.event),
     ...told("detail", step.detail), ...told("error", step.error),
   ];
 }
@@ -243,7 +257,7 @@ function stepFinder(rows, layout, scale, overlay) {
       if (overlay.ownerSVGElement === document.activeElement)
         frame.scrollIntoView({ block: "nearest" });
       return { x: box.x + Math.min(box.width, 40), y: box.y + box.height + 40,
-        heading: shortened(named(step.name), 120), rows: stepRows(step) };
+        heading: shortened(stepName(step), 120), rows: stepRows(step) };
     },
   };
 }
@@ -342,7 +356,7 @@ function zoomControls(view, whole, setView) {
   const made = {
     closer: button("Zoom in", turn(0.5, 0)), wider: button("Zoom out", turn(2, 0)),
     earlier: button("Earlier", turn(1, -0.5)), later: button("Later", turn(1, 0.5)),
-    all: button("Whole", () => setView(0, whole)),
+    all: button("All", () => setView(0, whole)),
   };
   const readout = element("span", { class: "muted", "aria-live": "polite" });
   const update = () => {
@@ -397,9 +411,9 @@ function stepTable(steps) {
   return table([
     { name: "agent", head: true, words: true, text: (step) => named(step.lane.agent) },
     { name: "kind", text: (step) => KIND_NAMES[step.kind] },
-    { name: "step", words: true, text: (step) => named(step.name) },
-    { name: "start", number: true, text: (step) => formatTime(step.start) },
-    { name: "end", number: true, text: (step) => formatTime(step.end) },
+    { name: "step", words: true, text: stepName },
+    { name: "start", number: true, text: (step) => momentText(step.start, step.end - step.start) },
+    { name: "end", number: true, text: (step) => momentText(step.end, step.end - step.start) },
     { name: "took", number: true, text: (step) => formatTime(step.end - step.start) },
     { name: "event", words: true, text: (step) => told(step.event) },
     { name: "detail or error", words: true, mark: (step) => (step.error ? "bad" : ""),

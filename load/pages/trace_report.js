@@ -4,11 +4,11 @@ function invocationFigures(timeline) {
   const share = timeline.wall > 0 && isNumber(timeline.work) ? timeline.work / timeline.wall : null;
   return figuresRow([
     { name: "wall time", value: formatTime(timeline.wall) },
-    { name: "work", value: formatTime(timeline.work), aside: "all model and tool steps" },
+    { name: "work", value: formatTime(timeline.work), aside: "of all lanes, without waiting" },
     { name: "longest lane", value: formatTime(timeline.longestLane),
       aside: timeline.wall > 0 && isNumber(timeline.longestLane)
         ? `${formatShare(timeline.longestLane / timeline.wall)} of the wall time` : null },
-    { name: "work per wall time", value: formatNumber(share) },
+    { name: "parallelism", aside: "work per wall time", value: formatNumber(share) },
     { name: "model calls", value: formatCount(timeline.modelCalls) },
     { name: "tool calls", value: formatCount(timeline.toolCalls) },
   ]);
@@ -51,7 +51,7 @@ function invocationTable(invocations) {
     { name: "tool calls", number: true, text: (each) => formatCount(each.toolCalls) },
     { name: "invocation", words: true, text: (each) => each.invocation ?? NONE },
     { name: "error", words: true, mark: (each) => (each.error ? "bad" : ""),
-      text: (each) => (each.error ? textOf(each.error) : "") },
+      text: (each) => (each.error ? shortened(textOf(each.error), 160) : "") },
   ], invocations, { label: "Invocations" });
 }
 

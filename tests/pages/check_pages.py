@@ -109,6 +109,9 @@ MEASURE = r"""
     if (box.width > 0 && (box.right > width + 1 || box.left < -1) && !scrolls(node))
       found.push(`sticks out, ${Math.round(box.left)} to ${Math.round(box.right)}: ${name(node)}`);
   }
+  for (const wrong of ["[object ", "NaN", "undefined"])
+    if (document.body.innerText.includes(wrong))
+      found.push(`shows '${wrong}'`);
   for (const svg of document.querySelectorAll("svg")) {
     const outer = svg.getBoundingClientRect();
     if (outer.width === 0)

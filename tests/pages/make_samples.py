@@ -287,8 +287,8 @@ def experiment(chance, names, inputs, repeats, failing=0.05, timelines=1):
 
 
 def experiment_awkward(chance):
-    made = experiment(chance, [(EVIL, [EVIL, LONG_WORD]), (LONG_WORD, []), ("ключ 鍵", ["a: 1"])],
-                      [LONG_WORD, EVIL], 1, 0)
+    names = [(EVIL, [EVIL, LONG_WORD]), (LONG_WORD, []), ("ключ 鍵", ["a: 1"])]
+    made = experiment(chance, names, [LONG_WORD, EVIL], 1, 0)
     made["variants"][0]["keys"][EVIL] = [
         {"value": {"deep": [1, None, EVIL]}, "count": 2}, {"value": LONG_WORD, "count": 1},
         {"value": None, "count": 1}, {"value": "", "count": 1}, {"value": 1.5, "count": 1}]
@@ -313,8 +313,10 @@ def samples(chance):
                  {"atSeconds": 1.4, "stored": 0, "failed": 260, "inFlight": 0, "p50": 0,
                   "p99": 0, "max": 0}])
     one = histogram([1_250_000])
+    stored = {**load()["verdict"], "acknowledged": 1}
     yield "load_one_append", load(
-        sent=1, stored=1, appendsPerSecond=5.0, response=one, service=one, batches=[[1, 1]],
+        sent=1, stored=1, appendsPerSecond=5.0, verdict=stored, response=one, service=one,
+        batches=[[1, 1]],
         byOperation={"session:add=1": one},
         seconds=[{"atSeconds": 0.2, "stored": 1, "failed": 0, "inFlight": 0, "p50": 1_250_000,
                   "p99": 1_250_000, "max": 1_250_000}])
