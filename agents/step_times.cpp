@@ -43,7 +43,7 @@ std::optional<step_time> step_from(const json& data) {
   const auto began = time("began");
   const auto ended = time("ended");
   if ((kind != "model" && kind != "tool") || !began || !ended
-      || *ended < *began)
+      || *ended < *began || *began < timestamp())
     return std::nullopt;
   step_time step;
   step.kind = kind == "model" ? step_kind::model : step_kind::tool;

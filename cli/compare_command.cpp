@@ -4,7 +4,9 @@
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/report_file.hpp"
+#include "troupe/cli/visible_text.hpp"
 #include "troupe/load/comparison.hpp"
+#include "troupe/load/page.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -95,8 +97,8 @@ int compare_command::execute() const {
     *after,
     {.confidence = chosen.confidence / 100, .margin = chosen.margin / 100});
   output target(STDOUT_FILENO, -1);
-  const auto shown = target.write(load::to_text(found));
-  if (auto written = json_file.write(to_json(found).dump() + '\n'); !written)
+  const auto shown = target.write(visible_text(load::to_text(found), "\n"));
+  if (auto written = json_file.finish(load::to_line(to_json(found))); !written)
     return report(written.error());
   if (!shown)
     return target.is_closed() ? exit_failed : report(shown.error());

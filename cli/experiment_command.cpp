@@ -6,6 +6,7 @@
 #include "troupe/cli/report_file.hpp"
 #include "troupe/cli/screen_line.hpp"
 #include "troupe/cli/store_option.hpp"
+#include "troupe/cli/visible_text.hpp"
 #include "troupe/load/experiment_report.hpp"
 #include "troupe/load/page.hpp"
 
@@ -145,6 +146,10 @@ int experiment_command::execute(interrupts& signals) const {
   planned->repeats = chosen.repeats.value_or(planned->repeats);
   planned->at_once = chosen.at_once.value_or(planned->at_once);
   planned->seed = chosen.seed.value_or(planned->seed);
+  if (auto fit = load::check_amounts(*planned); !fit)
+    return report(fit.error(), exit_usage);
+  if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)
+    return report(apart.error(), exit_usage);
   agent_file_options more;
   more.tools = make_registry({exit_loop()});
   if (chosen.model) {
@@ -178,23 +183,28 @@ int experiment_command::execute(interrupts& signals) const {
   if (!made)
     return report(made.error());
   const auto text = load::to_text(*made);
-  if (auto written = json_file.write(to_json(*made).dump() + '\n'); !written)
-    return report(written.error());
-  if (html_file.is_wanted())
-    if (auto written
-        = html_file.write(load::to_page("troupe experiment " + planned->name,
-                                        text,
-                                        to_json(*made, page_timelines_max)));
-        !written)
-      return report(written.error());
+  // First of all, so that no file that cannot be written costs the report.
   output target(STDOUT_FILENO, -1);
-  if (auto shown = target.write(text); !shown)
+  if (auto shown = target.write(visible_text(text, "\n")); !shown)
     return target.is_closed() ? exit_failed : report(shown.error());
+  bool is_written = true;
+  const auto note = [&is_written](const result<void>& done) {
+    if (!done) {
+      report(done.error());
+      is_written = false;
+    }
+  };
+  if (json_file.is_wanted())
+    note(json_file.finish(load::to_line(to_json(*made))));
+  if (html_file.is_wanted())
+    note(html_file.finish(load::to_page("troupe experiment " + planned->name,
+                                        text,
+                                        to_json(*made, page_timelines_max))));
   if (signals.signal() != 0)
     return interrupts::exit_code(signals.signal());
   const bool any_well = std::ranges::any_of(
     made->runs, [](const auto& each) { return each.error.empty(); });
-  return any_well ? exit_done : exit_failed;
+  return any_well && is_written ? exit_done : exit_failed;
 }
 
 } // namespace troupe::cli

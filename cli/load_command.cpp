@@ -5,6 +5,7 @@
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/report_file.hpp"
 #include "troupe/cli/store_option.hpp"
+#include "troupe/cli/visible_text.hpp"
 #include "troupe/load/page.hpp"
 #include "troupe/load/report.hpp"
 #include "troupe/load/series.hpp"
@@ -57,6 +58,28 @@ std::optional<int> refusal(const load::settings& chosen) {
 
 } // namespace
 
+// What the exit code is made of.
+struct load_command::ending {
+  bool holds = true;
+  bool well = true; // Nothing else went wrong.
+
+  void fail(const error& why) {
+    report(why);
+    well = false;
+  }
+
+  void note(const result<void>& done) {
+    if (!done)
+      fail(done.error());
+  }
+
+  int code(const interrupts& signals) const {
+    if (signals.signal() != 0 && holds)
+      return interrupts::exit_code(signals.signal());
+    return holds && well ? exit_done : exit_failed;
+  }
+};
+
 load_command::load_command(CLI::App& program)
   : command_(program.add_subcommand("load",
                                     "Load test of concurrent appends, with a "
@@ -79,7 +102,7 @@ load_command::load_command(CLI::App& program)
   count("--payload", chosen.payload, "Bytes of text in each event");
   duration_ = command_->add_option(
     "--duration", arguments_->seconds, "How long; of a step of a sweep 3");
-  duration_->check(CLI::PositiveNumber)
+  duration_->check(CLI::Range(0.001, 1e6))
     ->type_name("SECONDS")
     ->capture_default_str();
   command_
@@ -221,11 +244,22 @@ std::variant<load::settings, int> load_command::read_settings() const {
 }
 
 result<void> load_command::open(report_files& files) const {
-  for (const auto& [file, path] :
-       {std::pair(&files.json, &arguments_->json_file),
-        std::pair(&files.csv, &arguments_->csv_file),
-        std::pair(&files.hgrm, &arguments_->hgrm_file),
-        std::pair(&files.html, &arguments_->html_file)})
+  const auto& chosen = *arguments_;
+  const auto address = read_store_address(chosen.store.address());
+  const auto database = address && address->kind == store_kind::sqlite
+                          ? address->place
+                          : std::string();
+  if (auto apart = check_distinct({database,
+                                   chosen.json_file,
+                                   chosen.csv_file,
+                                   chosen.hgrm_file,
+                                   chosen.html_file});
+      !apart)
+    return apart;
+  for (const auto& [file, path] : {std::pair(&files.json, &chosen.json_file),
+                                   std::pair(&files.csv, &chosen.csv_file),
+                                   std::pair(&files.hgrm, &chosen.hgrm_file),
+                                   std::pair(&files.html, &chosen.html_file)})
     if (auto opened = file->open(*path); !opened)
       return opened;
   return {};
@@ -250,8 +284,8 @@ int load_command::execute_tests(const load::settings& chosen,
 
   signals.begin();
   std::vector<load::outcome> runs;
-  bool holds = true;
-  while (runs.size() < arguments_->repeats
+  ending end;
+  while (runs.size() < arguments_->repeats && end.well
          && (runs.empty() || !signals.token().stop_requested())) {
     auto made
       = run(chosen,
@@ -259,27 +293,35 @@ int load_command::execute_tests(const load::settings& chosen,
               ? fmt::format("{} of {}: ", runs.size() + 1, arguments_->repeats)
               : std::string(),
             signals);
-    if (!made)
-      return report(made.error());
+    if (!made) {
+      // Between two tests, it is the end of them.
+      if (!runs.empty() && signals.token().stop_requested())
+        break;
+      end.fail(made.error());
+      break;
+    }
     for (const auto& each : load::broken_expectations(*made, expected)) {
-      holds = false;
+      end.holds = false;
       std::fputs(fmt::format("{}\n", each).c_str(), stderr);
     }
-    holds = holds && made->found && made->found->holds();
-    if (auto written = files.json.write(to_json(*made).dump() + '\n'); !written)
-      return report(written.error());
+    end.holds = end.holds && made->holds();
+    if (end.well)
+      end.note(files.json.write(load::to_line(to_json(*made))));
     runs.push_back(std::move(*made));
   }
+  if (runs.empty())
+    return end.code(signals);
   const auto& last = runs.back();
   const auto text
     = arguments_->repeats > 1 ? load::to_text(runs) : load::to_text(last);
-  for (const auto& written : {files.csv.write(load::to_csv(last)),
-                              files.hgrm.write(load::to_hgrm(
-                                last.response, std::chrono::milliseconds(1))),
-                              write_page(files, text, to_json(last))})
-    if (!written)
-      return report(written.error());
-  return finish(text, holds, signals);
+  if (const auto code = print(text))
+    return *code;
+  end.note(files.json.finish());
+  end.note(files.csv.finish(load::to_csv(last)));
+  end.note(files.hgrm.finish(
+    load::to_hgrm(last.response, std::chrono::milliseconds(1))));
+  end.note(finish_page(files, text, to_json(last)));
+  return end.code(signals);
 }
 
 result<load::outcome> load_command::run(const load::settings& chosen,
@@ -292,24 +334,21 @@ result<load::outcome> load_command::run(const load::settings& chosen,
     signals.token());
 }
 
-result<void> load_command::write_page(report_files& files,
-                                      const std::string& text,
-                                      const json& data) {
+result<void> load_command::finish_page(report_files& files,
+                                       const std::string& text,
+                                       const json& data) {
   return files.html.is_wanted()
-           ? files.html.write(load::to_page("troupe load", text, data))
+           ? files.html.finish(load::to_page("troupe load", text, data))
            : result<void>();
 }
 
-int load_command::finish(const std::string& text,
-                         bool holds,
-                         const interrupts& signals) {
+// First of all, so that no file that cannot be written costs the report.
+std::optional<int> load_command::print(const std::string& text) {
   output target(STDOUT_FILENO, -1);
-  if (auto shown = target.write(text); !shown)
-    return target.is_closed() ? exit_failed : report(shown.error());
-  if (!holds)
-    return exit_failed;
-  return signals.signal() != 0 ? interrupts::exit_code(signals.signal())
-                               : exit_done;
+  const auto shown = target.write(visible_text(text, "\n"));
+  if (shown)
+    return std::nullopt;
+  return target.is_closed() ? exit_failed : report(shown.error());
 }
 
 int load_command::execute_sweep(const load::settings& base,
@@ -335,7 +374,7 @@ int load_command::execute_sweep(const load::settings& base,
 
   signals.begin();
   load::sweep done{base, varied, {}, {}};
-  bool holds = true;
+  ending end;
   for (const auto& step : *steps) {
     if (signals.token().stop_requested())
       break;
@@ -343,20 +382,25 @@ int load_command::execute_sweep(const load::settings& base,
       = run(step.chosen,
             fmt::format("{} of {}: ", done.rows.size() + 1, steps->size()),
             signals);
-    if (!made)
-      return report(made.error());
+    if (!made) {
+      if (done.rows.empty() || !signals.token().stop_requested())
+        end.fail(made.error());
+      break;
+    }
     if (done.rows.empty())
       done.started = made->started;
     done.rows.push_back(load::row_of(step, *made));
-    holds = holds && done.rows.back().holds;
+    end.holds = end.holds && done.rows.back().holds;
   }
+  if (done.rows.empty())
+    return end.code(signals);
   const auto text = load::to_text(done);
   const auto data = to_json(done);
-  for (const auto& written :
-       {files.json.write(data.dump() + '\n'), write_page(files, text, data)})
-    if (!written)
-      return report(written.error());
-  return finish(text, holds, signals);
+  if (const auto code = print(text))
+    return *code;
+  end.note(files.json.finish(load::to_line(data)));
+  end.note(finish_page(files, text, data));
+  return end.code(signals);
 }
 
 } // namespace troupe::cli

@@ -8,6 +8,7 @@
 #include "troupe/load/load_test.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -32,6 +33,7 @@ public:
 
 private:
   struct arguments;
+  struct ending;
   struct report_files;
 
   void add_sweep();
@@ -44,9 +46,8 @@ private:
                                    std::string before,
                                    const interrupts& signals);
   static result<void>
-  write_page(report_files& files, const std::string& text, const json& data);
-  static int
-  finish(const std::string& text, bool holds, const interrupts& signals);
+  finish_page(report_files& files, const std::string& text, const json& data);
+  static std::optional<int> print(const std::string& text);
 
   CLI::App* command_;
   CLI::App* sweep_ = nullptr;

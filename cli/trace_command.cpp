@@ -5,6 +5,7 @@
 #include "troupe/cli/report_file.hpp"
 #include "troupe/cli/screen_line.hpp"
 #include "troupe/cli/store_option.hpp"
+#include "troupe/cli/visible_text.hpp"
 #include "troupe/load/page.hpp"
 #include "troupe/load/timeline.hpp"
 
@@ -121,17 +122,19 @@ int trace_command::execute() const {
             + load::to_text(
               each, columns_of(STDOUT_FILENO, columns_without_terminal));
   const auto data = report_of(*held, lines);
-  if (auto written = json_file.write(data.dump() + '\n'); !written)
-    return report(written.error());
-  if (html_file.is_wanted())
-    if (auto written = html_file.write(
-          load::to_page("troupe trace " + to_string(held->key()), text, data));
-        !written)
-      return report(written.error());
   output target(STDOUT_FILENO, -1);
-  if (auto shown = target.write(text); !shown)
+  if (auto shown = target.write(visible_text(text, "\n")); !shown)
     return target.is_closed() ? exit_failed : report(shown.error());
-  return exit_done;
+  int code = exit_done;
+  const auto note = [&code](const result<void>& done) {
+    if (!done)
+      code = report(done.error());
+  };
+  note(json_file.finish(load::to_line(data)));
+  if (html_file.is_wanted())
+    note(html_file.finish(
+      load::to_page("troupe trace " + to_string(held->key()), text, data)));
+  return code;
 }
 
 } // namespace troupe::cli

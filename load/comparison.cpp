@@ -162,6 +162,8 @@ result<measured_run> read_run(const json& report) {
   run.stored = fields.count("stored");
   run.failed = fields.sum("failed");
   run.holds = fields.claim("verdict.checked") && fields.claim("verdict.holds");
+  run.interrupted
+    = report.contains("interrupted") && report["interrupted"] == true;
   run.settings = fields.object("settings");
   run.machine = fields.optional_object("machine");
   run.versions = fields.optional_object("versions");
@@ -323,6 +325,9 @@ finding judge_verdicts(const comparison& made) {
 }
 
 finding judge_empty(const comparison& made) {
+  // Of two tests that stored nothing neither is as good as the other.
+  if (made.after.empty == made.after.runs)
+    return finding::worse;
   const auto share = [](const compared_side& side) {
     return static_cast<double>(side.empty) / static_cast<double>(side.runs);
   };
@@ -593,6 +598,14 @@ comparison compare(const std::vector<measured_run>& before,
     made.figures.push_back(compare_figure(each, before, after, chosen));
   sort_out(made);
   made.notes = notes_on(made);
+  std::size_t cut_off = 0;
+  for (const auto* side : {&before, &after})
+    cut_off += static_cast<std::size_t>(
+      std::ranges::count(*side, true, &measured_run::interrupted));
+  if (cut_off > 0)
+    made.notes.push_back(fmt::format(
+      "{} of the runs ended early, which figures of whole runs do not",
+      cut_off));
   for (const auto& each : circumstances)
     for (auto& note : differences(each, before, after))
       made.notes.push_back(std::move(note));

@@ -36,6 +36,8 @@ struct measured_run {
   std::uint64_t failed = 0; ///< With any code.
   /// Whether there is a verdict, and it holds.
   bool holds = false;
+  /// It was told to end early.
+  bool interrupted = false;
   json settings;
   /// Objects, or null if the report has none.
   json machine;

@@ -10,7 +10,7 @@
 #include <array>
 #include <cctype>
 #include <random>
-#include <system_error>
+#include <set>
 #include <utility>
 
 namespace troupe::load {
@@ -189,8 +189,13 @@ result<void> read_state(const field_reader& fields, experiment& read) {
     return state.error();
   read.state = state->value_or(json::object());
   for (const auto& [key, unused] : read.state.items())
-    if (auto fit = check_key(key); !fit)
+    if (const auto fit = check_key(key); !fit)
       return fail_at(fields.at("state"), fit.error().message());
+    else if (fit->where == scope::temp)
+      return fail_at(fields.at("state"),
+                     fmt::format("'{}': a session has no temp: state when it "
+                                 "is created",
+                                 key));
   auto keys = read_texts(fields, "keys");
   if (!keys)
     return keys.error();
@@ -236,10 +241,13 @@ result<experiment> read_fields(const field_reader& fields) {
       return count.error();
     *target = static_cast<std::size_t>(count->value_or(*target));
   }
-  auto seed = fields.count("seed");
-  if (!seed)
-    return seed.error();
-  read.seed = seed->value_or(read.seed);
+  if (const auto* seed = fields.find("seed")) {
+    const auto number = to_json(*seed);
+    if (!number.is_number_unsigned())
+      return fail_at(fields.at("seed"),
+                     "'seed' must be a whole number of at least 0");
+    read.seed = number.get<std::uint64_t>();
+  }
   auto deadline = fields.seconds("deadline");
   if (!deadline)
     return deadline.error();
@@ -248,18 +256,16 @@ result<experiment> read_fields(const field_reader& fields) {
     return done.error();
   if (auto done = read_variants(fields, read); !done)
     return done.error();
-  if (read.repeats > runs_max
-      || read.variants.size() * read.inputs.size() > runs_max / read.repeats)
-    return fail_at(fields.at(),
-                   fmt::format("variants x inputs x repeats are more than {} "
-                               "runs",
-                               runs_max));
+  if (auto fit = check_amounts(read); !fit)
+    return fail_at(fields.at(), fit.error().message());
   return read;
 }
 
 // The same on every machine, for whatever is drawn for one run.
 std::uint64_t seed_of(const experiment& planned, const planned_run& which) {
-  std::seed_seq sequence{planned.seed,
+  // It keeps 32 bits of each.
+  std::seed_seq sequence{planned.seed >> 32U,
+                         planned.seed,
                          static_cast<std::uint64_t>(which.input),
                          static_cast<std::uint64_t>(which.repeat)};
   std::array<std::uint32_t, 2> words{};
@@ -267,7 +273,41 @@ std::uint64_t seed_of(const experiment& planned, const planned_run& which) {
   return std::uint64_t{words[0]} << 32U | words[1];
 }
 
+// The names of an agent and of all below it, tools among them.
+void collect_names(const agent& of, std::set<std::string, std::less<>>& into) {
+  into.insert(of.name());
+  for (const auto& below : of.sub_agents())
+    collect_names(below, into);
+  if (const auto* options = std::get_if<llm_options>(&of.kind()))
+    for (const auto& each : options->tools)
+      if (each.options().as_agent)
+        collect_names(*each.options().as_agent, into);
+}
+
+result<void> check_latencies(const variant& chosen, const agent& root) {
+  std::set<std::string, std::less<>> names;
+  collect_names(root, names);
+  for (const auto& [name, unused] : chosen.delays)
+    if (name != "*" && !names.contains(name))
+      return error(errc::invalid_argument,
+                   fmt::format("there is no agent '{}' to delay; there are {}",
+                               name,
+                               fmt::join(names, ", ")));
+  return {};
+}
+
 } // namespace
+
+result<void> check_amounts(const experiment& planned) {
+  const auto each = planned.variants.size() * planned.inputs.size();
+  if (planned.repeats == 0 || planned.at_once == 0 || each == 0
+      || planned.repeats > runs_max || each > runs_max / planned.repeats)
+    return error(errc::invalid_argument,
+                 fmt::format("variants x inputs x repeats must be from 1 to {} "
+                             "runs, one at a time at least",
+                             runs_max));
+  return {};
+}
 
 result<experiment> read_experiment(const fs::path& file) {
   const auto text = read_text_file(file, file_bytes_max);
@@ -332,6 +372,9 @@ result<agent> make_agents(const experiment& planned,
     options.model = delayed(more.model).value();
   }
   auto made = load_agent_file(planned.agent_file, options);
+  if (made)
+    if (auto known = check_latencies(chosen, *made); !known)
+      return failed(known.error());
   return made ? std::move(made) : result<agent>(failed(made.error()));
 }
 

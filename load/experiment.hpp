@@ -56,6 +56,9 @@ struct experiment {
 /// with `FILE:LINE: `. The agent files are not read yet.
 result<experiment> read_experiment(const std::filesystem::path& file);
 
+/// Fails with `errc::invalid_argument` on no runs, and on too many.
+result<void> check_amounts(const experiment& planned);
+
 /// One run of it.
 struct planned_run {
   std::size_t variant = 0;

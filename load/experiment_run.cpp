@@ -81,6 +81,9 @@ void experiment_runner::read_log(experiment_run& made,
   auto lines = timelines_of(held.events());
   if (!lines.empty())
     made.line = std::move(lines.front());
+  // The log of a run that fails ends before its failure.
+  if (!made.error.empty())
+    made.line.error = made.error;
   made.output = last_text(held.events());
   for (const auto& key : planned_.keys)
     if (auto found = held.state().find(key))

@@ -282,7 +282,8 @@ json to_json(const histogram& from) {
                {"max", integer(from.max())},
                {"mean", from.mean().count()}};
   for (const auto& [name, percentile] : stored_percentiles)
-    data[std::string(name)] = integer(from.value_at(percentile));
+    data[std::string(name)]
+      = integer(std::min(from.value_at(percentile), from.max()));
   auto& buckets = data["buckets"] = json::array();
   for (const auto& bucket : from.buckets())
     buckets.push_back(json::array({integer(bucket.low), bucket.count}));

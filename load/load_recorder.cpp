@@ -38,6 +38,12 @@ void recorder::read(std::uint32_t reader, std::chrono::nanoseconds service) {
   own.reading.record(service);
 }
 
+void recorder::failed_read(std::uint32_t reader, errc code) {
+  auto& own = stripe_of(reader);
+  const std::lock_guard guard(own.mutex);
+  ++own.failed_reads[code];
+}
+
 interval recorder::take_interval() {
   interval taken;
   histogram latency;
@@ -69,6 +75,8 @@ void recorder::finish(outcome& into) {
       into.by_entry[entry].merge(each->by_entry[entry]);
     for (const auto& [code, count] : each->failures)
       into.failed[std::string(to_string(code))] += count;
+    for (const auto& [code, count] : each->failed_reads)
+      into.failed_reads[std::string(to_string(code))] += count;
   }
   for (std::size_t events = 1; events < batches_.size(); ++events)
     if (const auto count = batches_[events].load(std::memory_order_relaxed))

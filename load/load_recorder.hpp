@@ -36,6 +36,7 @@ public:
               std::chrono::nanoseconds service);
   void failed(std::uint32_t caller, errc code);
   void read(std::uint32_t reader, std::chrono::nanoseconds service);
+  void failed_read(std::uint32_t reader, errc code);
 
   /// So many events were committed together.
   void committed(std::size_t events) noexcept {
@@ -64,6 +65,7 @@ private:
     histogram reading;
     std::vector<histogram> by_entry;
     std::map<errc, std::uint64_t> failures;
+    std::map<errc, std::uint64_t> failed_reads;
     std::uint64_t recent_failures = 0;
   };
 

@@ -44,6 +44,24 @@ public:
         newest_[owner(plan, done, where)] = done.number;
   }
 
+  // Whether one of unknown fate took effect shows when the next one does not
+  // fit.
+  void failed(const workload& plan, const planned_append& done, errc code) {
+    if (done.what->kind != append_kind::compare_and_set)
+      return;
+    for (const auto where : scopes_of(*done.what)) {
+      const auto at = owner(plan, done, where);
+      if (code == errc::conflict) {
+        if (const auto known = unknown_.find(at); known != unknown_.end()) {
+          newest_[at] = known->second;
+          unknown_.erase(known);
+        }
+      } else if (code == errc::store_failed || code == errc::internal) {
+        unknown_[at] = done.number;
+      }
+    }
+  }
+
 private:
   static std::uint64_t
   owner(const workload& plan, const planned_append& done, scope where) {
@@ -55,6 +73,7 @@ private:
   }
 
   std::unordered_map<std::uint64_t, std::uint64_t> newest_;
+  std::unordered_map<std::uint64_t, std::uint64_t> unknown_;
 };
 
 fate fate_of(const result<event_ptr>& answered) {
@@ -77,23 +96,34 @@ std::chrono::nanoseconds cpu_time() {
          + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-// Making an append and recording its answer, without the runtime.
+// Making an append and recording its answer, without the runtime. The first
+// rounds only touch memory for the first time.
 std::chrono::nanoseconds measure_own_cost(const workload& plan) {
-  constexpr std::uint64_t rounds = 20'000;
+  constexpr std::uint64_t rounds = 4'000;
+  constexpr std::chrono::milliseconds time_max{25};
   recorder into(plan.chosen().mix.size());
   caller_memory memory;
   caller_ledger told;
-  const auto begun = clock::now();
-  for (std::uint64_t number = 0; number < rounds; ++number) {
-    const auto planned = plan.plan(0, number);
-    const auto made = plan.make(planned, memory.before(plan, planned));
-    const auto now = clock::now();
-    told.send(planned.session);
-    told.tell(number, made.id.empty() ? fate::refused : fate::stored);
-    memory.stored(plan, planned);
-    into.stored(0, planned, clock::now() - now, clock::now() - now);
-  }
-  return (clock::now() - begun) / rounds;
+  told.reserve(2 * rounds);
+  std::uint64_t number = 0;
+  const auto measure = [&] {
+    const auto begun = clock::now();
+    const auto first = number;
+    do {
+      const auto planned = plan.plan(0, number);
+      const auto made = plan.make(planned, memory.before(plan, planned));
+      const auto now = clock::now();
+      told.send(planned.session);
+      told.tell(number, made.id.empty() ? fate::refused : fate::stored);
+      memory.stored(plan, planned);
+      const auto took = clock::now() - now;
+      into.stored(0, planned, took, took);
+      ++number;
+    } while (number - first < rounds && clock::now() - begun < time_max);
+    return (clock::now() - begun) / static_cast<std::int64_t>(number - first);
+  };
+  measure();
+  return measure();
 }
 
 class load_test {
@@ -126,7 +156,7 @@ private:
   bool take_one();
   task<> append_closed(std::uint32_t caller);
   task<> read_closed(std::uint32_t reader);
-  void append_open();
+  void append_open(outcome& into);
   void answered(const planned_append& planned,
                 const result<event_ptr>& outcome,
                 clock::time_point due,
@@ -141,7 +171,7 @@ private:
   recorder& records_;
   ledger told_;
   std::vector<caller_memory> memories_;
-  std::mutex memory_mutex_; // With open arrival, and for `thrown_`.
+  std::mutex thrown_mutex_;
   std::exception_ptr thrown_;
   std::vector<session_key> keys_;
   clock::time_point begun_;
@@ -183,7 +213,7 @@ result<void> load_test::create_sessions() {
 void load_test::keep(const std::exception_ptr& thrown) {
   if (!thrown)
     return;
-  const std::lock_guard guard(memory_mutex_);
+  const std::lock_guard guard(thrown_mutex_);
   thrown_ = thrown;
   ending_ = true;
 }
@@ -225,6 +255,8 @@ task<> load_test::append_closed(std::uint32_t caller) {
     answered(planned, outcome, sent, sent);
     if (outcome)
       memory.stored(plan_, planned);
+    else
+      memory.failed(plan_, planned, outcome.error().code());
   }
 }
 
@@ -237,50 +269,58 @@ task<> load_test::read_closed(std::uint32_t reader) {
     if (read)
       records_.read(reader, clock::now() - sent);
     else
-      records_.failed(reader, read.error().code());
+      records_.failed_read(reader, read.error().code());
   }
 }
 
 // Latency counts from when an append was due, so that a stall is not hidden by
-// appends that were not made meanwhile.
-void load_test::append_open() {
+// appends that were not made meanwhile. What is not begun within the duration
+// is not offered, which is this thread's fault and not the store's.
+void load_test::append_open(outcome& into) {
   const auto& chosen = plan_.chosen();
   // The kernel may wake a thread 50 us late unless it is told not to.
   ::prctl(PR_SET_TIMERSLACK, 1UL);
   const auto count = chosen.appends.value_or(static_cast<std::uint64_t>(
     chosen.rate * static_cast<double>(chosen.duration.count()) / 1'000));
+  const auto end
+    = chosen.appends ? clock::time_point::max() : begun_ + chosen.duration;
   for (auto& each : told_)
     each.reserve(count / chosen.callers + 1);
+  std::mutex mutex;
+  std::condition_variable_any woken;
   for (std::uint64_t index = 0; index < count && !is_over(); ++index) {
     const auto due = begun_
                      + std::chrono::nanoseconds(static_cast<std::int64_t>(
                        static_cast<double>(index) * 1e9 / chosen.rate));
-    std::this_thread::sleep_until(due);
+    // Short sleeps are more exact, long ones can be ended.
+    if (due - clock::now() > std::chrono::milliseconds(20)) {
+      std::unique_lock guard(mutex);
+      if (woken.wait_until(guard, stop_, due, [this] { return is_over(); }))
+        break;
+    } else {
+      std::this_thread::sleep_until(due);
+    }
+    if (clock::now() >= end)
+      break;
     const auto caller = static_cast<std::uint32_t>(index % chosen.callers);
     const auto planned = plan_.plan(caller, index / chosen.callers);
-    numbers_before before;
-    {
-      const std::lock_guard guard(memory_mutex_);
-      before = memories_[caller].before(plan_, planned);
-    }
+    auto made = plan_.make(planned, {});
     told_[caller].send(planned.session);
     in_flight_.fetch_add(1, std::memory_order_relaxed);
     offered_.fetch_add(1, std::memory_order_relaxed);
     const auto sent = clock::now();
+    into.lateness.record(sent - due);
     sessions_.append_event(
       keys_[planned.session],
-      plan_.make(planned, before),
+      std::move(made),
       {},
       [this, planned, due, sent](const result<event_ptr>& outcome) {
         answered(planned, outcome, due, sent);
-        if (outcome && planned.what->kind == append_kind::compare_and_set) {
-          const std::lock_guard guard(memory_mutex_);
-          memories_[planned.caller].stored(plan_, planned);
-        }
         in_flight_.fetch_sub(1, std::memory_order_acq_rel);
         in_flight_.notify_all();
       });
   }
+  into.offering = clock::now() - begun_;
   for (auto left = in_flight_.load(); left != 0; left = in_flight_.load())
     in_flight_.wait(left);
 }
@@ -338,23 +378,31 @@ void load_test::run(const watcher& watch, outcome& into) {
   std::jthread watching(
     [&](const std::stop_token& done) { watch_seconds(done, watch, into); });
   std::latch readers(static_cast<std::ptrdiff_t>(chosen.readers));
-  for (std::uint32_t index = 0; index < chosen.readers; ++index)
-    start(read_closed(index), [&](const std::exception_ptr& thrown) {
-      keep(thrown);
-      readers.count_down();
-    });
+  for (std::size_t index = 0; index < chosen.readers; ++index)
+    start(read_closed(static_cast<std::uint32_t>(index)),
+          [&](const std::exception_ptr& thrown) {
+            keep(thrown);
+            readers.count_down();
+          });
   if (chosen.arrival == arrival::open) {
-    append_open();
+    append_open(into);
   } else {
     std::latch callers(static_cast<std::ptrdiff_t>(chosen.callers));
-    for (std::uint32_t index = 0; index < chosen.callers; ++index)
-      start(append_closed(index), [&](const std::exception_ptr& thrown) {
-        keep(thrown);
-        callers.count_down();
-      });
+    for (std::size_t index = 0; index < chosen.callers; ++index)
+      start(append_closed(static_cast<std::uint32_t>(index)),
+            [&](const std::exception_ptr& thrown) {
+              keep(thrown);
+              callers.count_down();
+            });
     callers.wait();
   }
   into.elapsed = clock::now() - begun_;
+  // Nothing was due in the rest of the time, which counts all the same.
+  if (chosen.arrival == arrival::open && !chosen.appends && !is_over())
+    into.elapsed
+      = std::max<std::chrono::nanoseconds>(into.elapsed, chosen.duration);
+  if (chosen.arrival == arrival::closed)
+    into.offering = into.elapsed;
   into.cpu = cpu_time() - cpu_before;
   ending_ = true;
   readers.wait();
@@ -381,9 +429,12 @@ result<verdict> inspect(const workload& plan,
   auto shown_at = clock::now();
   for (std::size_t index = 0; index < chosen.sessions; ++index) {
     const auto held = sessions.get(plan.session(index));
-    if (!held)
+    if (held)
+      looking.look_at_session(index, *held);
+    else if (held.error().code() == errc::not_found)
+      looking.miss_session(index); // All of it is lost.
+    else
       return held.error();
-    looking.look_at_session(index, *held);
     shown.checked = index + 1;
     if (watch && clock::now() - shown_at >= std::chrono::seconds(1)) {
       shown_at = clock::now();
@@ -420,25 +471,25 @@ runtime_options options_for(const settings& chosen) {
 }
 
 // By a runtime that was not there when it was written, if the store outlives
-// the one that was.
+// the one that was. `closing` is what was wrong with closing the store, which
+// is no reason not to look at it.
 result<verdict> inspect_stored(const workload& plan,
                                const ledger& told,
                                runtime& on,
-                               const watcher& watch) {
+                               const watcher& watch,
+                               result<void>& closing) {
   if (!is_kept(plan.chosen())) {
     auto found = inspect(plan, told, on.sessions(), watch);
-    if (auto closed = on.shut_down(); !closed)
-      return closed.error();
+    closing = on.shut_down();
     return found;
   }
-  if (auto closed = on.shut_down(); !closed)
-    return closed.error();
+  closing = on.shut_down();
   auto again = runtime::open(options_for(plan.chosen()));
   if (!again)
     return again.error();
   auto found = inspect(plan, told, again->sessions(), watch);
-  if (auto closed = again->shut_down(); !closed)
-    return closed.error();
+  if (auto closed = again->shut_down(); !closed && closing)
+    closing = std::move(closed);
   return found;
 }
 
@@ -468,9 +519,14 @@ result<outcome> run_load_test(const settings& chosen,
   load_test test(plan, opened->sessions(), records, stop);
   if (auto ready = test.create_sessions(); !ready)
     return ready.error();
+  if (stop.stop_requested())
+    return error(errc::cancelled, "interrupted before the test began");
   records.forget_batches();
   test.run(watch, made);
-  auto found = inspect_stored(plan, test.told(), *opened, watch);
+  result<void> closing;
+  auto found = inspect_stored(plan, test.told(), *opened, watch, closing);
+  if (!closing)
+    made.closing = to_string(closing.error());
   if (found)
     made.found = std::move(*found);
   else

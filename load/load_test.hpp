@@ -68,6 +68,11 @@ struct outcome {
   std::uint64_t reads = 0;
   /// By the name of the error code.
   std::map<std::string, std::uint64_t> failed;
+  std::map<std::string, std::uint64_t> failed_reads;
+  /// With open arrival: until the last append was begun, and how late each was
+  /// begun after it was due, which is the tool's fault.
+  std::chrono::nanoseconds offering{};
+  histogram lateness;
   /// From the moment an append was due until it was answered; of those stored.
   histogram response;
   /// From the call until the answer.
@@ -89,6 +94,11 @@ struct outcome {
   /// why.
   std::optional<load::verdict> found;
   std::string unchecked;
+  /// What went wrong when the store was closed, or empty.
+  std::string closing;
+
+  /// Whether it says anything: something was stored, and all of it holds.
+  bool holds() const noexcept { return stored > 0 && found && found->holds(); }
 };
 
 /// Runs a test on a runtime of its own, then closes its store, opens it again

@@ -38,8 +38,7 @@ std::string escaped(std::string_view text) {
 // JSON that no browser takes for the end of a script.
 std::string embedded(const json& report) {
   std::string safe;
-  for (const char next :
-       report.dump(-1, ' ', false, json::error_handler_t::replace))
+  for (const char next : to_line(report))
     if (next == '<')
       safe += "\\u003c";
     else
@@ -48,6 +47,10 @@ std::string embedded(const json& report) {
 }
 
 } // namespace
+
+std::string to_line(const json& report) {
+  return report.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+}
 
 std::string
 to_page(std::string_view title, std::string_view summary, const json& report) {

@@ -9,6 +9,9 @@
 
 namespace troupe::load {
 
+/// A report as one line of JSON; what is not UTF-8 in it is replaced.
+std::string to_line(const json& report);
+
 /// The page of a report, which is what `--json` writes, with its `kind`:
 /// `load`, `sweep`, `trace` or `experiment` (docs/load_testing.md,
 /// docs/experiments.md). `summary` is what a browser shows that runs no

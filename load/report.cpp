@@ -40,14 +40,34 @@ double rate(const outcome& made) {
            : 0;
 }
 
-// Over closed callers this is what they came to.
+// Appends begun per second; over closed callers what they came to.
 double offered_rate(const outcome& made) {
-  return made.elapsed.count() > 0
-           ? static_cast<double>(made.sent) / seconds(made)
-           : 0;
+  const std::chrono::duration<double> time
+    = made.chosen.appends || made.chosen.arrival == arrival::closed
+        ? made.offering
+        : std::max<std::chrono::nanoseconds>(made.offering,
+                                             made.chosen.duration);
+  return time.count() > 0 ? static_cast<double>(made.sent) / time.count() : 0;
 }
 
-// What a commit had on average, in the middle of all events, and at most.
+// What was asked for, what was begun, and whose fault a difference is.
+std::string offer_lines(const outcome& made) {
+  constexpr std::chrono::milliseconds late{1};
+  auto text = fmt::format("{:.0f} per second were offered, {:g} asked for\n",
+                          offered_rate(made),
+                          made.chosen.rate);
+  const auto p99 = std::min(made.lateness.value_at(99), made.lateness.max());
+  if (p99 >= late)
+    text += fmt::format(
+      "the tool itself began appends late, by {} at the 99th percentile, and "
+      "{} at most:\nthe response times have that in them, the service times do "
+      "not\n",
+      to_text(p99),
+      to_text(made.lateness.max()));
+  return text;
+}
+
+// What a commit had on average, in the middle of all commits, and at most.
 std::string batch_line(const outcome& made) {
   std::uint64_t commits = 0;
   std::uint64_t events = 0;
@@ -84,6 +104,11 @@ std::string cost_line(const outcome& made) {
   const auto all = cost(made);
   if (all.count() == 0)
     return {};
+  if (made.reads > 0)
+    return fmt::format("an append takes {} of CPU time with the reads beside "
+                       "it; the tool itself takes {}\n",
+                       to_text(all),
+                       to_text(made.own_cost));
   return fmt::format("an append takes {} of CPU time, {:.1f} % of it the tool "
                      "itself ({})\n",
                      to_text(all),
@@ -129,12 +154,16 @@ std::string distribution_of(const settings& chosen) {
 }
 
 json verdict_to_json(const outcome& made) {
-  if (!made.found)
-    return {{"checked", false}, {"reason", made.unchecked}};
-  const auto& found = *made.found;
   auto written = json::object();
-  written["checked"] = true;
-  written["holds"] = found.holds();
+  written["checked"] = made.found.has_value();
+  written["holds"] = made.holds();
+  if (!made.closing.empty())
+    written["closing"] = made.closing;
+  if (!made.found) {
+    written["reason"] = made.unchecked;
+    return written;
+  }
+  const auto& found = *made.found;
   written["acknowledged"] = found.acknowledged;
   written["lost"] = found.lost;
   written["doubled"] = found.doubled;
@@ -255,11 +284,15 @@ std::string to_text(const outcome& made) {
                       rate(made),
                       made.interrupted ? " (ended early)" : "");
   if (chosen.arrival == arrival::open)
-    text += fmt::format("{:.0f} per second were offered\n", offered_rate(made));
+    text += offer_lines(made);
   if (made.reads > 0)
     text += fmt::format("{} reads beside them\n", made.reads);
   for (const auto& [code, count] : made.failed)
     text += fmt::format("{} failed with {}\n", count, code);
+  for (const auto& [code, count] : made.failed_reads)
+    text += fmt::format("{} reads failed with {}\n", count, code);
+  if (made.stored == 0)
+    text += "nothing was stored, so there is nothing to judge\n";
   text += batch_line(made);
   text += cost_line(made);
   text += fmt::format("{} MiB resident at the end\n\n", made.memory >> 20U);
@@ -276,6 +309,8 @@ std::string to_text(const outcome& made) {
                            made.by_entry[entry]);
   text += latency_line("reads", made.reading);
   text += '\n';
+  if (!made.closing.empty())
+    text += fmt::format("- closing the store: {}\n", made.closing);
   if (!made.found)
     return text
            + fmt::format("verdict: not checked, the store could not be read: "
@@ -322,6 +357,7 @@ json to_json(const outcome& made) {
   written["stored"] = made.stored;
   written["reads"] = made.reads;
   written["failed"] = made.failed;
+  written["failedReads"] = made.failed_reads;
   written["appendsPerSecond"] = rate(made);
   written["offeredPerSecond"] = offered_rate(made);
   written["cpuPerAppendNanoseconds"] = cost(made).count();
@@ -330,6 +366,7 @@ json to_json(const outcome& made) {
   written["response"] = to_json(made.response);
   written["service"] = to_json(made.service);
   written["reading"] = to_json(made.reading);
+  written["lateness"] = to_json(made.lateness);
   auto& entries = written["byOperation"] = json::object();
   for (std::size_t entry = 0; entry < made.by_entry.size(); ++entry)
     entries[to_string({made.chosen.mix[entry]})]
@@ -359,6 +396,10 @@ std::string to_csv(const outcome& made) {
   std::string text
     = "at_seconds,offered,stored,failed,in_flight,p50_ns,p99_ns,max_ns,"
       "resident_bytes\n";
+  // Without answers there is no latency, which is not one of zero.
+  const auto latency = [](const interval& of, std::chrono::nanoseconds time) {
+    return of.stored > 0 ? std::to_string(time.count()) : std::string();
+  };
   for (const auto& each : made.seconds)
     text += fmt::format("{:.3f},{},{},{},{},{},{},{},{}\n",
                         static_cast<double>(each.at.count()) / 1e3,
@@ -366,9 +407,9 @@ std::string to_csv(const outcome& made) {
                         each.stored,
                         each.failed,
                         each.in_flight,
-                        each.p50.count(),
-                        each.p99.count(),
-                        each.max.count(),
+                        latency(each, each.p50),
+                        latency(each, each.p99),
+                        latency(each, each.max),
                         each.memory);
   return text;
 }
@@ -435,6 +476,12 @@ broken_expectations(const outcome& made,
                     const std::vector<expectation>& expected) {
   std::vector<std::string> broken;
   for (const auto& each : expected) {
+    // Without an append nothing was quick.
+    if (!is_count(each.what) && made.response.empty()) {
+      broken.push_back(
+        fmt::format("expected {}, but nothing was stored", each.text));
+      continue;
+    }
     const auto found = measured(made, each.what);
     if (each.less ? found < each.limit : found > each.limit)
       continue;

@@ -26,10 +26,6 @@ std::chrono::nanoseconds percentile(const outcome& made, double which) {
   return std::min(made.response.value_at(which), made.response.max());
 }
 
-bool holds(const outcome& made) {
-  return made.found && made.found->holds();
-}
-
 std::string row_of(std::size_t number, const outcome& made) {
   std::uint64_t failed = 0;
   for (const auto& [code, count] : made.failed)
@@ -42,9 +38,10 @@ std::string row_of(std::size_t number, const outcome& made) {
                      to_text(percentile(made, 99.9)),
                      to_text(made.response.max()),
                      failed,
-                     holds(made)  ? "holds"
-                     : made.found ? "FAILS"
-                                  : "not checked");
+                     made.interrupted ? "ended early"
+                     : made.holds()   ? "holds"
+                     : made.found     ? "FAILS"
+                                      : "not checked");
 }
 
 std::string estimate_line(std::string_view what,
@@ -53,7 +50,8 @@ std::string estimate_line(std::string_view what,
                           const std::function<std::string(double)>& shown) {
   std::vector<double> values;
   for (const auto& each : runs)
-    values.push_back(figure(each));
+    if (!each.interrupted || runs.size() == 1)
+      values.push_back(figure(each));
   const auto found = estimate_mean(values);
   auto text = fmt::format("{:<10}{}", what, shown(found.mean));
   if (found.low)

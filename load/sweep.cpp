@@ -50,7 +50,6 @@ bool set_zipf(const std::string& text, settings& into) {
 }
 
 bool set_rate(const std::string& text, settings& into) {
-  into.arrival = arrival::open;
   return parse(text, into.rate) && std::isfinite(into.rate) && into.rate > 0;
 }
 
@@ -80,11 +79,8 @@ bool set_hot(const std::string& text, settings& into) {
   return into.hot || text == "false";
 }
 
-// To be varied beside a rate, which open arrival needs.
 bool set_arrival(const std::string& text, settings& into) {
   into.arrival = text == "open" ? arrival::open : arrival::closed;
-  if (text == "closed")
-    into.rate = 0;
   return text == "open" || text == "closed";
 }
 
@@ -141,7 +137,8 @@ result<variation> read_variation(std::string_view text) {
     auto& added = read.values.emplace_back(rest.substr(0, comma));
     settings scratch;
     if (!known->second(added, scratch))
-      return refused(fmt::format("'{}' is no value of '{}'", added, read.name));
+      return refused(fmt::format(
+        "'{}' is no value of '{}'", without_password(added), read.name));
     if (comma == std::string_view::npos)
       return read;
     rest.remove_prefix(comma + 1);
@@ -154,7 +151,14 @@ plan_sweep(const settings& base, const std::vector<variation>& varied) {
     return refused("a sweep varies one setting or two");
   if (varied.size() == 2 && varied[0].name == varied[1].name)
     return refused(fmt::format("'{}' is varied twice", varied[0].name));
+  const auto is_varied = [&varied](std::string_view name) {
+    return std::ranges::find(varied, name, &variation::name) != varied.end();
+  };
+  if (is_varied("duration") && (base.appends || is_varied("appends")))
+    return refused("a number of appends leaves no duration to vary");
   std::vector<sweep_step> steps{{{}, base}};
+  if (is_varied("rate") && !is_varied("arrival"))
+    steps.front().chosen.arrival = arrival::open;
   for (const auto& each : varied) {
     std::vector<sweep_step> longer;
     for (const auto& step : steps)
@@ -174,7 +178,8 @@ plan_sweep(const settings& base, const std::vector<variation>& varied) {
 
 sweep_row row_of(const sweep_step& step, const outcome& made) {
   sweep_row row;
-  row.values = step.values;
+  for (const auto& value : step.values)
+    row.values.push_back(without_password(value));
   const std::chrono::duration<double> seconds = made.elapsed;
   if (seconds.count() > 0)
     row.rate = static_cast<double>(made.stored) / seconds.count();
@@ -188,7 +193,8 @@ sweep_row row_of(const sweep_step& step, const outcome& made) {
   }
   for (const auto& [code, count] : made.failed)
     row.failed += count;
-  row.holds = made.found && made.found->holds();
+  row.holds = made.holds();
+  row.interrupted = made.interrupted;
   return row;
 }
 
@@ -203,7 +209,7 @@ std::string to_text(const sweep& done) {
   for (std::size_t index = 0; index < varied.size(); ++index) {
     auto width = varied[index].name.size();
     for (const auto& value : varied[index].values)
-      width = std::max(width, value.size());
+      width = std::max(width, without_password(value).size());
     widths.push_back(width);
     text += fmt::format("{:<{}}  ", varied[index].name, width);
   }
@@ -226,7 +232,9 @@ std::string to_text(const sweep& done) {
                         to_text(row.p99),
                         to_text(row.p99_9),
                         row.failed,
-                        row.holds ? "holds" : "FAILS",
+                        row.interrupted ? "cut off"
+                        : row.holds     ? "holds"
+                                        : "FAILS",
                         std::string(length, '#'));
   }
   return text;
@@ -239,7 +247,9 @@ json to_json(const sweep& done) {
   for (const auto& each : done.varied) {
     auto added = json::object();
     added["name"] = each.name;
-    added["values"] = each.values;
+    auto& values = added["values"] = json::array();
+    for (const auto& value : each.values)
+      values.push_back(without_password(value));
     varied.push_back(std::move(added));
   }
   auto& rows = written["rows"] = json::array();
@@ -255,6 +265,7 @@ json to_json(const sweep& done) {
     added["p99_9"] = row.p99_9.count();
     added["failed"] = row.failed;
     added["holds"] = row.holds;
+    added["interrupted"] = row.interrupted;
     rows.push_back(std::move(added));
   }
   written["settings"] = to_json(done.base);

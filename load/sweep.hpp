@@ -44,6 +44,8 @@ struct sweep_row {
   std::uint64_t failed = 0;
   /// Whether the verdict holds.
   bool holds = false;
+  /// The test was told to end early.
+  bool interrupted = false;
 };
 
 sweep_row row_of(const sweep_step& step, const outcome& made);

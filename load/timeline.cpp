@@ -21,16 +21,35 @@ using form = timeline_step::form;
 // What is shorter is the runtime's own work between two steps, and no waiting.
 constexpr nanoseconds wait_min = std::chrono::microseconds(100);
 
-bool is_below(std::string_view branch, std::string_view above) {
-  return above.empty()
-         || (branch.size() > above.size() && branch.starts_with(above)
-             && branch[above.size()] == '.');
+// What a text from a log may show: a line of its own it may not begin.
+std::string on_one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  std::ranges::replace(text, '\r', ' ');
+  return text;
+}
+
+// The names of a branch: of each fan-out on the way, and of the lane below it.
+std::vector<std::string_view> names_of(std::string_view branch) {
+  std::vector<std::string_view> names;
+  while (!branch.empty()) {
+    const auto end = branch.find('.');
+    names.push_back(branch.substr(0, end));
+    branch.remove_prefix(end == branch.npos ? branch.size() : end + 1);
+  }
+  return names;
 }
 
 // Whether what happened on one can be the reason for what happens on the other:
-// lanes beside each other do not wait for each other.
+// lanes of one fan-out do not wait for each other, but a fan-out does for the
+// one before it on its lane.
 bool are_related(std::string_view left, std::string_view right) {
-  return left == right || is_below(left, right) || is_below(right, left);
+  const auto ours = names_of(left);
+  const auto theirs = names_of(right);
+  const auto shared = std::min(ours.size(), theirs.size());
+  for (std::size_t level = 0; level < shared; ++level)
+    if (ours[level] != theirs[level])
+      return level % 2 == 0; // Other fan-outs, not other lanes of one.
+  return true;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -99,61 +118,76 @@ public:
     std::size_t model_calls = 0;
   };
 
-  explicit chain_finder(const timeline& shown, bool counts_other) {
-    std::map<std::string, std::vector<std::pair<nanoseconds, nanoseconds>>>
-      spans;
-    spans[""];
+  chain_finder(const timeline& shown, bool counts_other) {
     for (const auto& lane : shown.lanes)
-      for (const auto& step : lane.steps) {
-        if (step.kind == form::wait
-            || (step.kind == form::other && !counts_other))
-          continue;
-        spans[lane.branch].emplace_back(step.begin, step.end);
-        own_[lane.branch].model_calls += step.kind == form::model ? 1 : 0;
-      }
-    for (auto& [branch, found] : spans)
-      own_[branch].work = covered(std::move(found));
-    // By name, a branch stands somewhere behind what it branches off.
-    for (const auto& [branch, unused] : own_)
-      if (!branch.empty())
-        below_[above(branch)].push_back(branch);
+      for (const auto& step : lane.steps)
+        if (step.kind != form::wait
+            && (step.kind != form::other || counts_other))
+          all_.push_back({names_of(lane.branch), &step});
+    std::ranges::stable_sort(
+      all_, {}, [](const place& each) { return each.step->begin; });
   }
 
-  chain longest(const std::string& branch = "") const {
-    auto found = own_.at(branch);
-    const auto below = below_.find(branch);
-    if (below == below_.end())
-      return found;
-    // By fan-out.
-    std::map<std::string_view, chain> slowest;
-    for (const auto& lane : below->second) {
-      const auto start = branch.empty() ? 0 : branch.size() + 1;
-      const auto fan_out
-        = std::string_view(lane).substr(start, lane.find('.', start) - start);
-      const auto reached = longest(lane);
-      auto& kept = slowest[fan_out];
-      if (reached.work >= kept.work)
-        kept = reached;
+  chain longest() const { return longest(all_, 0); }
+
+private:
+  struct place {
+    std::vector<std::string_view> names;
+    const timeline_step* step;
+  };
+
+  using places = std::vector<place>;
+
+  // Of steps that share their first `level` names, by their beginnings: what is
+  // done on that lane itself, and what its fan-outs have come to.
+  static chain longest(const places& steps, std::size_t level) {
+    chain found;
+    std::vector<std::pair<nanoseconds, nanoseconds>> own;
+    std::map<std::string_view, places> fan_outs;
+    for (const auto& each : steps) {
+      if (each.names.size() > level) {
+        fan_outs[each.names[level]].push_back(each);
+        continue;
+      }
+      own.emplace_back(each.step->begin, each.step->end);
+      found.model_calls += each.step->kind == form::model ? 1 : 0;
     }
-    for (const auto& [fan_out, lane] : slowest) {
-      found.work += lane.work;
-      found.model_calls += lane.model_calls;
+    found.work = covered(std::move(own));
+    for (const auto& [name, below] : fan_outs) {
+      const auto slowest = longest_of_rounds(below, level);
+      found.work += slowest.work;
+      found.model_calls += slowest.model_calls;
     }
     return found;
   }
 
-private:
-  // The nearest branch that did something itself.
-  std::string above(const std::string& branch) const {
-    for (auto at = branch.rfind('.'); at != std::string::npos;
-         at = at == 0 ? std::string::npos : branch.rfind('.', at - 1))
-      if (const auto name = branch.substr(0, at); own_.contains(name))
-        return name;
-    return "";
+  // A fan-out that runs again, as in a loop, begins when all lanes have ended.
+  static chain longest_of_rounds(const places& steps, std::size_t level) {
+    chain sum;
+    for (std::size_t first = 0; first < steps.size();) {
+      auto end = steps[first].step->end;
+      auto last = first + 1;
+      for (; last < steps.size() && steps[last].step->begin < end; ++last)
+        end = std::max(end, steps[last].step->end);
+      std::map<std::string_view, places> lanes;
+      for (auto index = first; index < last; ++index) {
+        const auto& names = steps[index].names;
+        lanes[names.size() > level + 1 ? names[level + 1] : std::string_view()]
+          .push_back(steps[index]);
+      }
+      chain slowest;
+      for (const auto& [name, lane] : lanes)
+        if (const auto reached = longest(lane, level + 2);
+            reached.work >= slowest.work)
+          slowest = reached;
+      sum.work += slowest.work;
+      sum.model_calls += slowest.model_calls;
+      first = last;
+    }
+    return sum;
   }
 
-  std::map<std::string, chain> own_;
-  std::map<std::string, std::vector<std::string>> below_;
+  places all_;
 };
 
 class timeline_maker {
@@ -176,7 +210,17 @@ public:
 
 private:
   nanoseconds since_start(timestamp time) const {
-    return std::max<nanoseconds>(time - made_.started, nanoseconds(0));
+    // Times come from whoever wrote the log.
+    constexpr std::chrono::microseconds longest = std::chrono::hours(24 * 366);
+    if (time <= made_.started)
+      return nanoseconds(0);
+    const auto apart
+      = static_cast<std::uint64_t>(time.time_since_epoch().count())
+        - static_cast<std::uint64_t>(made_.started.time_since_epoch().count());
+    return apart > static_cast<std::uint64_t>(longest.count())
+             ? nanoseconds(longest)
+             : nanoseconds(
+               std::chrono::microseconds(static_cast<std::int64_t>(apart)));
   }
 
   timeline_lane& lane_of(const event& said) {
@@ -204,7 +248,8 @@ private:
     const auto end = since_start(said.timestamp);
     made_.wall = std::max(made_.wall, end);
     made_.tokens += tokens_of(said);
-    if (said.author == "user" || said.content.parts.empty())
+    if (said.author == "user"
+        || (said.content.parts.empty() && said.field("errorCode").empty()))
       return;
     const auto ready = ready_for(index);
     std::vector<timeline_step> steps;
@@ -334,8 +379,8 @@ char mark_of(form kind) {
 std::string label_of(const timeline_lane& lane) {
   const auto depth
     = lane.branch.empty() ? 0 : (std::ranges::count(lane.branch, '.') + 1) / 2;
-  auto label
-    = std::string(2 * static_cast<std::size_t>(depth), ' ') + lane.agent;
+  auto label = std::string(2 * static_cast<std::size_t>(depth), ' ')
+               + on_one_line(lane.agent);
   const auto place = lane.branch.substr(lane.branch.rfind('.') + 1);
   if (!place.empty() && place.find_first_not_of("0123456789") == place.npos)
     label += fmt::format(" [{}]", place);
@@ -366,7 +411,7 @@ std::string to_text(const timeline& shown, std::size_t width) {
     "invocation {}, {}\n"
     "{} in all, {} of work ({:.2f} at a time), {} of it one after the other\n"
     "{} model calls, {} tool calls",
-    shown.invocation,
+    on_one_line(shown.invocation),
     to_rfc3339(shown.started),
     to_text(shown.wall),
     to_text(shown.work),
@@ -379,7 +424,7 @@ std::string to_text(const timeline& shown, std::size_t width) {
   if (shown.tokens > 0)
     text += fmt::format(", {} tokens", shown.tokens);
   if (!shown.error.empty())
-    text += ", ended with " + shown.error;
+    text += ", ended with " + on_one_line(shown.error);
   text += "\n\n";
   std::size_t labels = 0;
   for (const auto& lane : shown.lanes)

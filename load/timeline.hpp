@@ -50,10 +50,12 @@ struct timeline {
   /// Of all steps but waits, added up.
   std::chrono::nanoseconds work{};
   /// Work that had to be done one after the other: that of the root branch, and
-  /// of the lane of each fan-out that worked longest, and so on below. Lanes of
-  /// a fan-out that runs several times count as one.
+  /// of the lane of each fan-out that worked longest, and so on below. A
+  /// fan-out that runs again counts again.
   std::chrono::nanoseconds longest_lane{};
   std::size_t longest_lane_model_calls = 0;
+  /// On lanes of the run; what an agent that is a tool asks is in the step of
+  /// that tool.
   std::size_t model_calls = 0;
   std::size_t tool_calls = 0;
   /// What the events that use tokens say they used, in total.

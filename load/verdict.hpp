@@ -28,7 +28,7 @@ struct verdict {
   std::uint64_t ghosts = 0;
   /// Behind one that the same caller sent later.
   std::uint64_t reordered = 0;
-  /// Without all of their changes.
+  /// Not as they were sent: without all of their changes, or with others.
   std::uint64_t torn = 0;
   /// Totals and states that differ from what the logs say.
   std::uint64_t wrong_totals = 0;
@@ -55,6 +55,9 @@ public:
   /// Takes a session with all of its events.
   void look_at_session(std::size_t index, const session& held);
 
+  /// Takes note of one that is not there.
+  void miss_session(std::size_t index);
+
   /// Take the states of a user and of an app, without prefixes; when all of
   /// their sessions have been looked at.
   void look_at_user(std::size_t user, const json& state);
@@ -64,18 +67,34 @@ public:
   verdict finish();
 
 private:
+  // Of a user or an app: the sums that its events have told, and what else its
+  // state has to hold.
+  struct wide_scope {
+    std::uint64_t count = 0;
+    std::vector<bool> sums;
+    json expected = json::object();
+  };
+
   void note(std::uint64_t& count, std::string finding);
   void look_at_event(std::size_t index, const event& said);
-  void
-  look_at_total(std::string what, std::uint64_t expected, const json& state);
+  void look_at_change(std::size_t index,
+                      const event& said,
+                      const planned_append& planned,
+                      scope where,
+                      const json& changed);
+  void look_at_wide(std::string what, wide_scope& told, const json& state);
+  wide_scope& wide(scope where, std::size_t session);
+  void replay_wide();
 
   const workload& plan_;
   const ledger& told_;
   verdict found_;
   std::vector<std::vector<bool>> seen_; // By caller and number.
   std::vector<std::uint64_t> newest_;   // By caller, in the session at hand.
-  std::vector<std::uint64_t> user_totals_;
-  std::vector<std::uint64_t> app_totals_;
+  std::uint64_t session_count_ = 0;     // Of the session at hand.
+  std::vector<wide_scope> users_;
+  std::vector<wide_scope> apps_;
+  bool is_replayed_ = false;
 };
 
 } // namespace troupe::load

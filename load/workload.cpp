@@ -19,9 +19,6 @@ constexpr std::array kind_names = {
   std::pair{append_kind::compare_and_set, std::string_view("cas")},
 };
 
-// Elements that a list gets before it begins anew: values have a size limit.
-constexpr std::uint64_t list_length = 256;
-
 error refused(std::string why) {
   return {errc::invalid_argument, std::move(why)};
 }
@@ -124,7 +121,7 @@ void record(delta& changes,
     recorded = changes.record(key, operation_kind::add, value(json(1)));
     break;
   case append_kind::append:
-    recorded = planned.number % list_length == 0
+    recorded = planned.number % workload::list_length == 0
                  ? changes.record(key,
                                   operation_kind::set,
                                   value(json::array({planned.number})))
@@ -138,6 +135,50 @@ void record(delta& changes,
     break;
   }
   recorded.value(); // Keys and values are ours.
+}
+
+// More than that takes all memory of a machine before it begins.
+constexpr std::uint64_t appends_max = 200'000'000;
+
+struct setting_limit {
+  std::string_view name;
+  std::size_t settings::*value;
+  std::size_t most;
+};
+
+constexpr std::array setting_limits = {
+  setting_limit{"apps", &settings::apps, 1'000'000},
+  setting_limit{"users", &settings::users, 1'000'000},
+  setting_limit{"sessions", &settings::sessions, 10'000'000},
+  setting_limit{"callers", &settings::callers, 1'000'000},
+  setting_limit{"readers", &settings::readers, 100'000},
+  setting_limit{"bytes of text", &settings::payload, 1'000'000},
+};
+
+result<void> check_amounts(const settings& chosen) {
+  for (const auto& each : setting_limits)
+    if (chosen.*each.value > each.most)
+      return refused(fmt::format(
+        "{} {} are more than {}", chosen.*each.value, each.name, each.most));
+  if (chosen.appends.value_or(1) > appends_max)
+    return refused(
+      fmt::format("{} appends are more than {}", *chosen.appends, appends_max));
+  if (chosen.arrival == arrival::closed)
+    return {};
+  if (chosen.rate > 1e7)
+    return refused("a rate above 10,000,000 cannot be offered");
+  const auto planned
+    = chosen.rate * static_cast<double>(chosen.duration.count()) / 1e3;
+  if (!chosen.appends && planned < 1)
+    return refused("no append falls due within the duration at that rate");
+  if (!chosen.appends && planned > static_cast<double>(appends_max))
+    return refused(fmt::format("more than {} appends", appends_max));
+  if (std::ranges::any_of(chosen.mix, [](const mix_entry& each) {
+        return each.kind == append_kind::compare_and_set;
+      }))
+    return refused("cas needs closed arrival: who does not wait for the answer "
+                   "before does not know what to compare with");
+  return {};
 }
 
 } // namespace
@@ -168,7 +209,7 @@ result<void> check_settings(const settings& chosen) {
     return refused("the Zipf parameter is below 0");
   if (chosen.hot && chosen.zipf != 0)
     return refused("one hot session leaves nothing to distribute by Zipf");
-  return {};
+  return check_amounts(chosen);
 }
 
 result<std::vector<mix_entry>> read_mix(std::string_view text) {
@@ -239,7 +280,8 @@ session_key workload::session(std::size_t index) const {
 
 planned_append workload::plan(std::uint32_t caller,
                               std::uint64_t number) const {
-  const auto bits = scattered(scattered(chosen_.seed ^ caller) ^ number);
+  const auto bits
+    = scattered(scattered(scattered(chosen_.seed) + caller) ^ number);
   planned_append planned;
   planned.caller = caller;
   planned.number = number;
@@ -260,7 +302,7 @@ event workload::make(const planned_append& planned,
                      const numbers_before& before) const {
   event made(content("model", {part(payload_)}));
   made.id = id_of(planned.caller, planned.number);
-  made.author = "load";
+  made.author = author;
   auto& changes = made.actions.state_delta;
   for (const auto where : scopes_of(*planned.what))
     record(changes, planned, before[static_cast<std::size_t>(where)], where);

@@ -130,6 +130,14 @@ public:
   /// numbers of the caller's appends before this one under the same keys.
   event make(const planned_append& planned, const numbers_before& before) const;
 
+  /// What each event says, and who says it.
+  const std::string& payload() const noexcept { return payload_; }
+
+  static constexpr std::string_view author = "load";
+
+  /// Elements that a list gets before it begins anew: values have a size limit.
+  static constexpr std::uint64_t list_length = 256;
+
   /// The id of its event, and the reverse; nothing if it is none of ours.
   static std::string id_of(std::uint32_t caller, std::uint64_t number);
 

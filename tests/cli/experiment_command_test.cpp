@@ -112,6 +112,8 @@ BOOST_FIXTURE_TEST_CASE(wrong_files_and_options_end_it_with_one_line, place) {
         {"experiment", wrong},
         {"experiment", lost},
         {"experiment", file, "--repeats", "0"},
+        {"experiment", file, "--repeats", "100000000000"},
+        {"experiment", file, "--json", path() + "/x", "--html", path() + "/x"},
         {"experiment", file, "--model", "gpt"},
         {"experiment", file, "--json", "/nowhere/at/all.json"},
         {"experiment", file, "--store", "somewhere"},

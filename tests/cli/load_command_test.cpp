@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -51,6 +52,9 @@ const std::vector<std::vector<std::string>> not_runnable = {
   {"--arrival", "open", "--rate", "5", "--expect", "rate>5"},
   {"--repeat", "2", "--html", "x.html"},
   {"--repeat", "0"},
+  {"--callers", "10000000000"},
+  {"--duration", "1e300"},
+  {"--payload", "5000000"},
   {"sweep", "--vary", "callers=0"},
   {"sweep", "--vary", "callers=1", "--csv", "x.csv"},
   {"compare"},
@@ -181,6 +185,53 @@ BOOST_FIXTURE_TEST_CASE(a_page_and_a_distribution_are_written, scratch_folder) {
              != std::string::npos);
   BOOST_TEST(content_of(path() + "/x.hgrm").find("#[Mean ")
              != std::string::npos);
+}
+
+// A report that cannot be written costs nothing but itself.
+BOOST_FIXTURE_TEST_CASE(the_report_comes_before_its_files, scratch_folder) {
+  for (const auto* option : {"--json", "--csv", "--hgrm", "--html"}) {
+    const auto done = load({"--appends", "50", option, "/dev/full"});
+    BOOST_TEST(done.code == 1);
+    BOOST_TEST(done.errors.starts_with("error: store_failed: write /dev/full"),
+               done.errors);
+    BOOST_TEST(done.output.find("\nverdict: 50 acknowledged")
+               != std::string::npos);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(an_old_report_stays_until_there_is_a_new_one,
+                        scratch_folder) {
+  const auto old = write("old.json", "old");
+  BOOST_TEST(load({"--store", "sqlite:/nowhere/x.db", "--json", old}).code
+             == 1);
+  BOOST_TEST(content_of(old) == "old");
+  BOOST_TEST(load({"--appends", "10", "--json", old}).code == 0);
+  BOOST_TEST(content_of(old).starts_with("{"));
+  // Nothing is left beside it.
+  const std::filesystem::directory_iterator all(path());
+  BOOST_TEST(std::distance(begin(all), end(all)) == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_is_written_by_one_alone, scratch_folder) {
+  for (const auto& words :
+       {std::vector<std::string>{
+          "--json", path() + "/x", "--csv", path() + "/./x"},
+        {"--store", "sqlite:" + path() + "/x", "--json", path() + "/x"}}) {
+    const auto done = load(words);
+    BOOST_TEST(done.code == 2);
+    BOOST_TEST(done.errors.find("is written to twice") != std::string::npos);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_path_that_is_no_utf8_is_reported, scratch_folder) {
+  const auto done = load({"--appends",
+                          "10",
+                          "--store",
+                          "sqlite:" + path() + "/\xff.db",
+                          "--json",
+                          path() + "/x.json"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(parse_json(content_of(path() + "/x.json")).has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(a_sweep_prints_a_row_for_each_value, scratch_folder) {

@@ -88,10 +88,13 @@ const std::vector<refusal_case> refusals{
    "x.yaml:3: an experiment has no field 'repeat'"},
   {"agent: a.yaml\ninputs: [a]\nrepeats: 0\n", "x.yaml:3: 'repeats' must be"},
   {"agent: a.yaml\ninputs: [a]\nrepeats: 9999999\n",
-   "x.yaml:1: variants x inputs x repeats are more than"},
+   "x.yaml:1: variants x inputs x repeats must be"},
   {"agent: a.yaml\ninputs: [a]\nname: 'a b'\n", "x.yaml:3: the name 'a b'"},
   {"agent: a.yaml\ninputs: [a]\nstate: [1]\n", "x.yaml:3: 'state' must be"},
   {"agent: a.yaml\ninputs: [a]\nstate: {'app:': 1}\n", "x.yaml:3: "},
+  {"agent: a.yaml\ninputs: [a]\nstate: {'temp:x': 1}\n",
+   "x.yaml:3: 'temp:x': a session has no temp: state"},
+  {"agent: a.yaml\ninputs: [a]\nseed: -1\n", "x.yaml:3: 'seed' must be"},
   {"agent: a.yaml\ninputs: [a]\nvariants: [a]\n", "x.yaml:3: 'variants' must"},
   {"agent: a.yaml\ninputs: [a]\nvariants:\n  x/y: {}\n",
    "x.yaml:4: variant 'x/y': a name"},
@@ -145,6 +148,37 @@ BOOST_FIXTURE_TEST_CASE(a_variant_that_cannot_be_made_stops_all, place) {
   BOOST_TEST(reason_of(failed).starts_with(
                "variant 'wrong': there is no agent 'c' to change"),
              reason_of(failed));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_latency_has_to_find_its_agent, place) {
+  const auto planned
+    = read("agent: agents.yaml\n"
+           "inputs: [go]\n"
+           "variants: {x: {latency: {nobody: {constant: 5}}}}\n")
+        .value();
+  const auto failed = run_experiment(planned, {}, {}, {}, {});
+  BOOST_TEST(reason_of(failed).find("there is no agent 'nobody' to delay")
+               != std::string::npos,
+             reason_of(failed));
+}
+
+BOOST_FIXTURE_TEST_CASE(all_bits_of_a_seed_count, place) {
+  auto planned = read(small).value();
+  planned.variants[0].delays = {{"*",
+                                 {latency::form::uniform,
+                                  std::chrono::milliseconds(1),
+                                  std::chrono::milliseconds(20)}}};
+  planned.inputs = {"go"};
+  planned.repeats = 1;
+  const auto work = [&planned](std::uint64_t seed) {
+    planned.seed = seed;
+    return run_experiment(planned, {}, {}, {}, {}).value().runs.at(0).line.work;
+  };
+  const auto first = work(1);
+  const auto other = work(1 + (std::uint64_t{1} << 32U));
+  // Timers are late by less than the two are apart.
+  BOOST_TEST((first - other > std::chrono::milliseconds(1)
+              || other - first > std::chrono::milliseconds(1)));
 }
 
 BOOST_FIXTURE_TEST_CASE(every_combination_runs_once, place) {

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -182,6 +184,79 @@ BOOST_AUTO_TEST_CASE(a_store_that_cannot_be_read_any_more_ends_in_a_report) {
                        "read: store_failed")
     != std::string::npos);
   BOOST_TEST(to_json(made).at("verdict").at("checked") == false);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_stored_is_judged_by_nobody) {
+  auto chosen = few(20);
+  const staged_place place;
+  place.script->each_commit([commits = 0]() mutable {
+    // The sessions, and nothing else.
+    return ++commits > 64 ? store_script::step::fail : store_script::step::work;
+  });
+  chosen.custom_store = place.options().custom_store;
+  const auto made = perform(chosen);
+  if (made.stored == 0) {
+    BOOST_TEST(!made.holds());
+    BOOST_TEST(
+      broken_expectations(made, {read_expectation("p99<5s").value()}).size()
+      == 1U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(open_arrival_ends_with_its_duration) {
+  settings chosen;
+  chosen.arrival = arrival::open;
+  chosen.rate = 5'000'000; // More than one thread can begin.
+  chosen.callers = 8;
+  chosen.duration = 100ms;
+  const auto made = perform(chosen);
+  BOOST_TEST(made.sent < 500'000U);
+  BOOST_TEST(made.stored > 0U);
+  BOOST_TEST((made.lateness.max() > 0ns));
+  BOOST_TEST(made.found->holds(), to_text(made));
+}
+
+BOOST_AUTO_TEST_CASE(other_seeds_are_other_appends) {
+  const auto streams = [](std::uint64_t seed) {
+    settings chosen;
+    chosen.seed = seed;
+    const workload plan(chosen, "x");
+    std::set<std::string> all;
+    for (std::uint32_t caller = 0; caller < 64; ++caller) {
+      std::string stream;
+      for (std::uint64_t number = 0; number < 20; ++number)
+        stream += std::to_string(plan.plan(caller, number).session) + " ";
+      all.insert(stream);
+    }
+    return all;
+  };
+  const auto first = streams(1);
+  for (const auto& stream : streams(42))
+    BOOST_TEST(!first.contains(stream));
+}
+
+BOOST_AUTO_TEST_CASE(absurd_amounts_are_refused) {
+  const auto refused = [](const std::function<void(settings&)>& change) {
+    settings chosen;
+    change(chosen);
+    return code_of(check_settings(chosen)) == "invalid_argument";
+  };
+  BOOST_TEST(refused([](settings& of) { of.callers = 10'000'000'000; }));
+  BOOST_TEST(refused([](settings& of) { of.readers = SIZE_MAX; }));
+  BOOST_TEST(refused([](settings& of) { of.sessions = SIZE_MAX; }));
+  BOOST_TEST(refused([](settings& of) { of.payload = 1'000'000'000'000; }));
+  BOOST_TEST(refused([](settings& of) { of.appends = UINT64_MAX; }));
+  for (const double rate : {1e300, 1e8, 0.01})
+    BOOST_TEST(refused([rate](settings& of) {
+      of.arrival = arrival::open;
+      of.rate = rate;
+    }));
+  BOOST_TEST(refused([](settings& of) {
+    of.arrival = arrival::open;
+    of.rate = 10;
+    of.mix = read_mix("session:cas").value();
+  }));
+  BOOST_TEST(!refused([](settings&) {}));
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_run_is_refused) {

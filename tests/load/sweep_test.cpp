@@ -65,6 +65,36 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_run_is_refused_before_anything_is) {
              reason_of(failed));
 }
 
+BOOST_AUTO_TEST_CASE(what_contradicts_itself_is_refused) {
+  const auto plan = [](settings base, std::vector<std::string> texts) {
+    std::vector<variation> varied;
+    for (const auto& text : texts)
+      varied.push_back(read_variation(text).value());
+    return plan_sweep(base, varied);
+  };
+  BOOST_TEST(code_of(plan({}, {"arrival=closed,open", "rate=10,20"}))
+             == "invalid_argument");
+  BOOST_TEST(code_of(plan({}, {"rate=10,20", "arrival=open,closed"}))
+             == "invalid_argument");
+  settings counted;
+  counted.appends = 100;
+  BOOST_TEST(code_of(plan(counted, {"duration=1,2"})) == "invalid_argument");
+  const auto steps = plan({}, {"rate=10,20"}).value();
+  BOOST_TEST((steps[1].chosen.arrival == arrival::open));
+  BOOST_TEST(steps[1].chosen.rate == 20);
+}
+
+BOOST_AUTO_TEST_CASE(a_password_is_not_shown) {
+  const auto stores
+    = read_variation("store=memory:,postgres://me:s3cret@host/x").value();
+  auto steps = plan_sweep({}, {stores}).value();
+  sweep done{{}, {stores}, {row_of(steps[1], outcome())}, {}};
+  BOOST_TEST(to_text(done).find("s3cret") == std::string::npos);
+  BOOST_TEST(to_json(done).dump().find("s3cret") == std::string::npos);
+  BOOST_TEST(to_text(done).find("postgres://me:***@host/x")
+             != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_row_tells_what_came_of_a_step) {
   const auto callers = read_variation("callers=1,8").value();
   auto steps = plan_sweep({}, {callers}).value();

@@ -169,6 +169,55 @@ BOOST_AUTO_TEST_CASE(the_longest_chain_takes_the_slowest_lane_of_each_fan_out) {
   BOOST_TEST(agents_of(line) == "a x y z deep w");
 }
 
+// Fan-outs behind each other in a lane that does nothing else.
+BOOST_AUTO_TEST_CASE(fan_outs_within_a_lane_are_behind_each_other) {
+  const auto line = log_writer()
+                      .ask("c", "p.s.q1.c", 0, 5, 5)
+                      .ask("r", "p.r", 0, 10, 10)
+                      .ask("a", "p.s.q1.a", 0, 300, 300)
+                      .ask("d", "p.s.q2.d", 300, 305, 305)
+                      .ask("b", "p.s.q2.b", 300, 600, 600)
+                      .line();
+  BOOST_TEST((line.longest_lane == 600ms));
+  BOOST_TEST(line.longest_lane_model_calls == 2U);
+  for (const auto& lane : line.lanes)
+    BOOST_TEST(shown(lane).find("wait") == std::string::npos, lane.agent);
+}
+
+BOOST_AUTO_TEST_CASE(a_fan_out_that_runs_again_counts_again) {
+  const auto line = log_writer()
+                      .ask("a", "p.a", 0, 200, 200)
+                      .ask("b", "p.b", 0, 5, 5)
+                      .ask("a", "p.a", 201, 206, 206)
+                      .ask("b", "p.b", 201, 401, 401)
+                      .line();
+  BOOST_TEST((line.longest_lane == 400ms));
+  BOOST_TEST(line.longest_lane_model_calls == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_without_words_is_drawn) {
+  event said;
+  said.extra = json{{"errorCode", "SAFETY"}};
+  log_writer log;
+  log.add(std::move(said), "a", "", 5);
+  BOOST_TEST(shown(log.line().lanes.at(0)) == "other 0-5");
+  BOOST_TEST(log.line().error == "SAFETY");
+}
+
+// Logs may come from anywhere.
+BOOST_AUTO_TEST_CASE(absurd_times_and_names_do_no_harm) {
+  event said(content("model", {part("x")}));
+  step_time far;
+  far.began = timestamp(std::chrono::microseconds(1));
+  far.ended = timestamp(std::chrono::microseconds(INT64_MAX));
+  tell_steps(said, {&far, 1});
+  log_writer log;
+  log.add(std::move(said), "evil\nverdict: fake", "", 5);
+  const auto line = log.line();
+  BOOST_TEST((line.wall <= std::chrono::hours(24 * 366)));
+  BOOST_TEST(to_text(line, 80).find("\nverdict") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(tools_at_the_same_time_are_one_stretch_of_their_lane) {
   event said(content("user",
                      {part(function_response{"1", "look", json::object()}),

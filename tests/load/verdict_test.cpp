@@ -7,6 +7,7 @@
 #include "../outcome.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -187,6 +188,97 @@ BOOST_AUTO_TEST_CASE(a_wrong_total_is_found_in_every_scope) {
     BOOST_TEST(found.wrong_totals == 1U);
     BOOST_TEST(found.findings.back().find("session 3") != std::string::npos);
   }
+}
+
+// A lost update agrees with its own log: only what it should have come to
+// tells it.
+BOOST_AUTO_TEST_CASE(a_lost_update_is_found_in_every_scope) {
+  for (const auto where : {scope::session, scope::user, scope::app}) {
+    stored_test test;
+    bool is_done = false;
+    for (auto& log : test.logs)
+      for (auto& said : log) {
+        const auto share = said->actions.state_delta.share(where);
+        const auto found = std::ranges::find_if(
+          share, [](const auto& done) { return done.name == counter_key; });
+        if (is_done || found == share.end()
+            || found->operand.data().get<int>() < 2)
+          continue;
+        auto altered = *said;
+        const auto key = (where == scope::user  ? std::string(key_prefix_user)
+                          : where == scope::app ? std::string(key_prefix_app)
+                                                : std::string())
+                         + std::string(counter_key);
+        altered.actions.state_delta
+          .record(key,
+                  operation_kind::set,
+                  value(json(found->operand.data().get<int>() - 1)))
+          .value();
+        said = std::make_shared<const event>(std::move(altered));
+        is_done = true;
+      }
+    BOOST_TEST_REQUIRE(is_done);
+    BOOST_TEST(test.inspect().wrong_totals >= 1U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_event_that_says_or_does_something_else_is_found) {
+  const auto altered = [](const std::function<void(event&)>& alter) {
+    stored_test test;
+    auto& said = test.logs[0].front();
+    auto made = *said;
+    alter(made);
+    said = std::make_shared<const event>(std::move(made));
+    return test.inspect().torn;
+  };
+  BOOST_TEST(altered([](event&) {}) == 0U);
+  BOOST_TEST(altered([](event& said) { said.author = "somebody"; }) == 1U);
+  BOOST_TEST(altered([](event& said) { said.content.parts = {part("short")}; })
+             == 1U);
+  BOOST_TEST(altered([](event& said) {
+               said.actions.state_delta
+                 .record("more", operation_kind::set, value(json(1)))
+                 .value();
+             })
+             == 1U);
+  stored_test test;
+  for (auto& log : test.logs)
+    for (auto& said : log) {
+      const auto id = *workload::identity_of(said->id);
+      const auto planned = test.plan.plan(id.caller, id.number);
+      if (planned.what->kind == append_kind::add)
+        continue;
+      auto made = *said;
+      made.actions.state_delta
+        .record(workload::key_of(planned, scope::session),
+                operation_kind::set,
+                value(json("garbage")))
+        .value();
+      said = std::make_shared<const event>(std::move(made));
+      BOOST_TEST(test.inspect().torn == 1U);
+      return;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_state_that_is_not_what_callers_left_is_found) {
+  stored_test test;
+  for (auto& [name, held] : test.users[0].items())
+    if (name.starts_with("list-")) {
+      held.erase(0);
+      BOOST_TEST(test.inspect().wrong_totals == 1U);
+      return;
+    }
+  BOOST_ERROR("no caller has left a list");
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_is_not_there_is_found) {
+  const stored_test test;
+  inspection looking(test.plan, test.told);
+  looking.miss_session(2);
+  const auto found = looking.finish();
+  BOOST_TEST(found.wrong_totals == 1U);
+  BOOST_TEST(found.findings.front() == "session 2 is not there");
+  BOOST_TEST(found.lost == 120U);
 }
 
 BOOST_AUTO_TEST_CASE(an_event_that_was_refused_or_never_sent_is_found) {
