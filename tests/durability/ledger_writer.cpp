@@ -99,7 +99,7 @@ int work(const options_by_name& given) {
   }
   const auto closed = opened->shut_down();
   // A server that is away just then takes nothing with it.
-  if (!closed && !plan.retries)
+  if (!closed && !(plan.retries && options.store.starts_with("postgres:")))
     return fail("close: " + to_string(closed.error()));
   const auto surprises = load.surprises();
   if (!surprises.empty())
