@@ -277,6 +277,7 @@ void lane_actor::ask(model_call& request) {
   piece.branch = request.branch;
   piece.partial = true;
   request.request.environment = run_->shared->environment;
+  request.request.retries = run_->retries;
   request.request.stop = stop();
   if (const auto time = run_->options.model_timeout)
     request.request.stop = give_up_after(*time, *wait, request, who);

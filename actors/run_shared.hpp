@@ -34,6 +34,7 @@ struct run_shared {
   /// The sessions of the runs that wait for this one, and its own.
   std::vector<session_key> sessions;
   std::atomic<std::size_t> model_calls{0};
+  std::shared_ptr<retry_budget> retries;
   /// Where its tools wait for each other.
   std::optional<turnstile> tool_places;
   /// The run's agents, if one of them may hand over to another.

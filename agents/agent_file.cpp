@@ -1,10 +1,10 @@
 #include "troupe/agents/agent_file.hpp"
 
 #include "troupe/agents/agent_class.hpp"
+#include "troupe/agents/model_reader.hpp"
 #include "troupe/agents/name.hpp"
-#include "troupe/agents/text_file.hpp"
 #include "troupe/agents/tool_reader.hpp"
-#include "troupe/models/scripted_model.hpp"
+#include "troupe/core/text_file.hpp"
 
 #include <fmt/format.h>
 
@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view scripted_prefix = "scripted:";
 constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
-constexpr std::size_t script_bytes_max = std::size_t{16} << 20U;
 // An agent written inline takes two levels, its own and that of the list that
 // it stands in.
 constexpr std::size_t yaml_depth_max = 2 * agent_file_depth_max + 8;
@@ -462,34 +461,36 @@ private:
 
   result<model_ptr> read_model(const field_reader& fields,
                                const model_ptr& inherited) {
-    auto spec = fields.text("model");
-    if (!spec)
-      return spec.error();
+    auto source = read_model_source(fields);
+    if (!source)
+      return source.error();
     if (options_.model)
       return options_.model;
     const auto at = fields.at("model");
-    if (!*spec) {
+    if (!*source) {
       if (inherited)
         return inherited;
       return fail_at(at,
-                     "expected a field 'model', such as scripted:replies.json; "
-                     "--model gives one to every agent");
+                     "expected a field 'model', such as gemini-2.5-pro or "
+                     "scripted:replies.json; --model gives one to every agent");
     }
     const auto base = at.file->parent_path();
-    // One script is one model, so that its replies are used up together.
-    const auto name
-      = (**spec).starts_with(scripted_prefix)
-          ? identity(base / (**spec).substr(scripted_prefix.size())).string()
-          : **spec;
-    auto& opened = models_[name];
-    if (!opened) {
-      auto model = options_.open ? options_.open(**spec, base)
-                                 : open_model(**spec, base);
-      if (!model)
-        return fail_at(at, model.error().message());
-      opened = std::move(*model);
-    }
-    return opened;
+    // One script is one model, so that its replies are used up together, and so
+    // is what is asked in the same way, so that it shares its limits.
+    auto key = **source;
+    if (key.name.starts_with(scripted_prefix))
+      key.name
+        = identity(base / key.name.substr(scripted_prefix.size())).string();
+    const auto known = std::ranges::find(
+      models_, key, &std::pair<model_source, model_ptr>::first);
+    if (known != models_.end())
+      return known->second;
+    auto model = options_.open ? options_.open(**source, base)
+                               : open_model(**source, {.base = base});
+    if (!model)
+      return fail_at(at, model.error().message());
+    models_.emplace_back(std::move(key), *model);
+    return model;
   }
 
   result<std::vector<agent>> read_sub_agents(const fs::path& file,
@@ -567,7 +568,7 @@ private:
   std::vector<fs::path> open_files_;
   std::size_t depth_ = 0;
   std::map<std::string, std::string, std::less<>> names_;
-  std::map<std::string, model_ptr> models_;
+  std::vector<std::pair<model_source, model_ptr>> models_;
   std::set<std::string, std::less<>> seen_;       // Agents, by name.
   std::set<std::string, std::less<>> overridden_; // Of `options_.overrides`.
 };
@@ -579,35 +580,6 @@ result<agent> load_agent_file(const std::filesystem::path& file,
   std::error_code unused;
   auto found = fs::is_directory(file, unused) ? file / "root_agent.yaml" : file;
   return agent_loader(options).load_root(std::move(found));
-}
-
-result<model_ptr> open_model(std::string_view spec,
-                             const std::filesystem::path& base) {
-  if (!spec.starts_with(scripted_prefix))
-    return error(
-      errc::invalid_argument,
-      fmt::format("model '{}' is not available; there are only "
-                  "scripted:FILE models, and --model puts one in its "
-                  "place",
-                  spec));
-  const auto failed = [spec](const error& failure) {
-    return error(errc::invalid_argument,
-                 fmt::format("model '{}': {}", spec, failure.message()));
-  };
-  const auto name = spec.substr(scripted_prefix.size());
-  if (name.empty() || name.find('\0') != std::string_view::npos)
-    return failed({errc::invalid_argument, "expected a file behind scripted:"});
-  auto text = read_text_file(base / name, script_bytes_max);
-  if (!text)
-    return failed(text.error());
-  auto data = parse_json(*text);
-  if (!data)
-    return failed(data.error());
-  auto replies = script_from_json(*data);
-  if (!replies)
-    return failed(replies.error());
-  return model_ptr(
-    std::make_shared<scripted_model>(std::move(*replies), std::string(spec)));
 }
 
 } // namespace troupe

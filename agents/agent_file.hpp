@@ -8,7 +8,7 @@
 
 #include "troupe/agents/agent.hpp"
 #include "troupe/agents/tool.hpp"
-#include "troupe/models/model.hpp"
+#include "troupe/models/open_model.hpp"
 
 #include <cstddef>
 #include <filesystem>
@@ -46,8 +46,9 @@ struct agent_file_options {
   /// Replaces the model of every agent; models that the files name are then not
   /// opened, and may be missing.
   model_ptr model = {};
-  /// Opens the models that the files name; unset: `open_model`.
-  std::function<result<model_ptr>(std::string_view spec,
+  /// Opens the models that the files name, `base` being where relative paths
+  /// start; unset: `open_model`.
+  std::function<result<model_ptr>(const model_source& source,
                                   const std::filesystem::path& base)>
     open = {};
   /// Fields that take the place of those in the files, or come on top, by agent
@@ -69,10 +70,5 @@ struct agent_file_options {
 /// follow ADK's Agent Config.
 result<agent> load_agent_file(const std::filesystem::path& file,
                               const agent_file_options& options = {});
-
-/// Opens a model by its name: `scripted:FILE`, with `FILE` relative to `base`,
-/// is a `scripted_model`. Fails with `errc::invalid_argument`.
-result<model_ptr> open_model(std::string_view spec,
-                             const std::filesystem::path& base);
 
 } // namespace troupe

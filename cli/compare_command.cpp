@@ -1,6 +1,6 @@
 #include "troupe/cli/compare_command.hpp"
 
-#include "troupe/agents/text_file.hpp"
+#include "troupe/core/text_file.hpp"
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/report_file.hpp"

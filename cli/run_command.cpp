@@ -9,6 +9,7 @@
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/progress.hpp"
 #include "troupe/cli/store_option.hpp"
+#include "troupe/models/recording_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,6 +38,7 @@ struct run_command::arguments {
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
   bool step_times = false;
+  std::string record;
 };
 
 namespace {
@@ -299,10 +303,18 @@ run_command::run_command(CLI::App& program)
     ->type_name("JSON")
     ->capture_default_str();
   command_
-    ->add_option("--model",
-                 chosen.model,
-                 "Model in place of every agent's own: scripted:FILE")
+    ->add_option(
+      "--model",
+      chosen.model,
+      "Model in place of every agent's own: openai:NAME, gemini-..., "
+      "claude-..., scripted:FILE")
     ->type_name("M");
+  command_
+    ->add_option("--record",
+                 chosen.record,
+                 "Keep what models answer in a file that scripted:FILE plays "
+                 "back")
+    ->type_name("FILE");
   command_
     ->add_option("--model-calls-max",
                  chosen.model_calls_max,
@@ -372,10 +384,25 @@ int run_command::execute(interrupts& signals) const {
                         "--answer needs the --session that waits for it"),
                   exit_usage);
 
+  std::shared_ptr<recording> kept_answers;
+  if (!chosen.record.empty()) {
+    auto opened = recording::open(chosen.record);
+    if (!opened)
+      return report(opened.error());
+    kept_answers = std::move(*opened);
+  }
   agent_file_options options;
   options.tools = make_registry({exit_loop()});
+  options.open = [&kept_answers](const model_source& source,
+                                 const std::filesystem::path& base) {
+    auto opened = open_model(source, {.base = base});
+    if (opened && kept_answers)
+      opened
+        = std::make_shared<recording_model>(std::move(*opened), kept_answers);
+    return opened;
+  };
   if (chosen.model) {
-    auto model = open_model(*chosen.model, {});
+    auto model = options.open({.name = *chosen.model}, {});
     if (!model)
       return report(model.error());
     options.model = std::move(*model);

@@ -30,6 +30,8 @@ struct run_options {
   bool take_over = false;
   /// Over all lanes of the run; one more is `errc::limit_exceeded`.
   std::size_t model_calls_max = 500;
+  /// Requests that models may send again, over all lanes of the run.
+  std::size_t model_retries_max = 100;
   /// Agents below each other.
   std::size_t agent_depth_max = 64;
   /// Lanes of one fan-out that run at the same time, at least 1.

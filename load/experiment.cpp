@@ -1,8 +1,8 @@
 #include "troupe/load/experiment.hpp"
 
 #include "troupe/agents/agent_fields.hpp"
-#include "troupe/agents/text_file.hpp"
 #include "troupe/core/key.hpp"
+#include "troupe/core/text_file.hpp"
 
 #include <fmt/format.h>
 
@@ -348,10 +348,10 @@ result<agent> make_agents(const experiment& planned,
     return error(why.code(),
                  fmt::format("variant '{}': {}", chosen.name, why.message()));
   };
-  const auto open
-    = more.open ? more.open : [](std::string_view spec, const fs::path& base) {
-        return open_model(spec, base);
-      };
+  const auto open = [&more](const model_source& source, const fs::path& base) {
+    return more.open ? more.open(source, base)
+                     : open_model(source, {.base = base});
+  };
   const auto delayed = [&](result<model_ptr> opened) {
     if (opened && !chosen.delays.empty())
       return result<model_ptr>(std::make_shared<delayed_model>(
@@ -360,11 +360,12 @@ result<agent> make_agents(const experiment& planned,
   };
   auto options = more;
   options.overrides = chosen.agents;
-  options.open = [&](std::string_view spec, const fs::path& base) {
-    return delayed(open(spec, base));
+  options.open = [&](const model_source& source, const fs::path& base) {
+    return delayed(open(source, base));
   };
   if (!chosen.model.empty()) {
-    auto model = options.open(chosen.model, planned.file.parent_path());
+    auto model
+      = options.open({.name = chosen.model}, planned.file.parent_path());
     if (!model)
       return failed(model.error());
     options.model = std::move(*model);

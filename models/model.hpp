@@ -6,6 +6,8 @@
 #include "troupe/core/content.hpp"
 #include "troupe/core/environment.hpp"
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -21,6 +23,24 @@ struct tool_declaration {
   std::string description;
   /// JSON Schema of the arguments, an object schema.
   value parameters;
+};
+
+/// Retries that a run has left, over all of its models. Thread-safe.
+class retry_budget {
+public:
+  explicit retry_budget(std::size_t count) : left_(count) {}
+
+  /// Whether there was one left, which is taken.
+  bool take() noexcept {
+    auto left = left_.load(std::memory_order_relaxed);
+    while (left > 0)
+      if (left_.compare_exchange_weak(left, left - 1))
+        return true;
+    return false;
+  }
+
+private:
+  std::atomic<std::size_t> left_;
 };
 
 struct model_request {
@@ -39,6 +59,8 @@ struct model_request {
   value generation_config;
   /// Where simulated latency and the like get their time from.
   std::shared_ptr<troupe::environment> environment;
+  /// What a model that asks again takes from; null: nobody counts.
+  std::shared_ptr<retry_budget> retries;
   /// Asks the model to give up; it may then answer with anything or not at all.
   std::stop_token stop;
 };

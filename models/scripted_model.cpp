@@ -42,6 +42,13 @@ result<scripted_reply> reply_from_json(const json& data,
   for (const auto& [field, held] : data.items()) {
     if (field == "text" && held.is_string()) {
       reply.text = held.get<std::string>();
+    } else if (field == "content" && held.is_object()) {
+      auto said = content_from_json(held);
+      if (!said)
+        return refuse(where, said.error().message());
+      reply.said = std::move(*said);
+    } else if (field == "extra" && held.is_object()) {
+      reply.extra = held;
     } else if (field == "error" && held.is_string()) {
       reply.failure = held.get<std::string>();
     } else if (field == "latency_ms" && held.is_number()
@@ -59,13 +66,15 @@ result<scripted_reply> reply_from_json(const json& data,
     } else {
       return refuse(where,
                     fmt::format("'{}' is unknown or of the wrong type; a reply "
-                                "has text, function_calls, error, latency_ms",
+                                "has text, function_calls, content, extra, "
+                                "error, latency_ms",
                                 field));
     }
   }
   if (!data.contains("text") && !data.contains("function_calls")
-      && !data.contains("error"))
-    return refuse(where, "a reply needs text, function_calls or error");
+      && !data.contains("content") && !data.contains("error"))
+    return refuse(where,
+                  "a reply needs text, function_calls, content or error");
   return reply;
 }
 
@@ -103,6 +112,11 @@ result<model_response> answer(const scripted_reply& reply,
                               const model_request& request) {
   if (reply.failure)
     return error(errc::model_failed, *reply.failure);
+  if (reply.said) {
+    model_response answered(*reply.said);
+    answered.extra = reply.extra;
+    return answered;
+  }
   std::vector<part> parts;
   if (!reply.text.empty() || reply.function_calls.empty())
     parts.emplace_back(expand(reply.text, request));

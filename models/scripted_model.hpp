@@ -19,6 +19,10 @@ namespace troupe {
 struct scripted_reply {
   std::string text = {};
   std::vector<function_call> function_calls = {};
+  /// The whole answer in place of both, and wire fields of its event, as
+  /// `recording_model` keeps them; or null.
+  std::optional<content> said = {};
+  value extra = {};
   /// When set, the call fails with this reason.
   std::optional<std::string> failure = {};
   std::chrono::milliseconds latency{0};
@@ -28,9 +32,10 @@ struct scripted_reply {
 using script = std::map<std::string, std::vector<scripted_reply>>;
 
 /// Reads `{"agent": [reply, …]}`, a reply being a string, `{"text": string}`,
-/// `{"function_calls": [{"name": string, "args": object}]}` or `{"error":
-/// string}`, each object with an optional `"latency_ms": number`. Fails with
-/// `errc::invalid_argument`, naming agent and reply.
+/// `{"function_calls": [{"name": string, "args": object}]}`, `{"content": {…}}`
+/// (in wire form, with an optional `"extra": object` of wire fields for the
+/// event) or `{"error": string}`, each with an optional `"latency_ms": number`.
+/// Fails with `errc::invalid_argument`, naming agent and reply.
 result<script> script_from_json(const json& data);
 
 /// Replies in order per agent; the last one repeats. An agent without replies

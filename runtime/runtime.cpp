@@ -159,6 +159,8 @@ result<void> prepare(actors::run_shared& started,
   if (auto fit = check_limits(started.options); !fit)
     return fit;
   started.tool_places.emplace(started.options.tool_calls_max);
+  started.retries
+    = std::make_shared<retry_budget>(started.options.model_retries_max);
   auto key = check_key(session);
   if (!key)
     return key.error();

@@ -73,9 +73,28 @@ const std::vector<refusal> refusals{
    "root_agent.yaml:3: ",
    "at least 1"},
   {"name: a\n", "root_agent.yaml:1: ", "--model"},
-  {"name: a\nmodel: gemini-2.5-flash\n",
+  {"name: a\nmodel: {name: openai:x, api_key: k}\n",
    "root_agent.yaml:2: ",
-   "only scripted:FILE models, and --model"},
+   "keys do not stand in files; name an environment variable with key_env"},
+  {"name: a\nmodel: {name: openai:x, colour: red}\n",
+   "root_agent.yaml:2: ",
+   "a model has no field 'colour'"},
+  {"name: a\nmodel: {base_url: http://localhost:1}\n",
+   "root_agent.yaml:2: ",
+   "expected a field 'name'"},
+  {"name: a\nmodel: {name: openai:x, base_url: localhost}\n",
+   "root_agent.yaml:2: ",
+   "its base URL is none of http:// or https://"},
+  {"name: a\nmodel: {name: openai:x, requests_per_minute: 0}\n",
+   "root_agent.yaml:2: ",
+   "'requests_per_minute' must be a number above 0"},
+  {"name: a\nmodel: {name: openai:x, connect_timeout: soon}\n",
+   "root_agent.yaml:2: ",
+   "'connect_timeout' must be seconds"},
+  {"name: a\nmodel: [a]\n", "root_agent.yaml:2: ", "'model' must be text"},
+  {"name: a\nmodel: gpt-4\n",
+   "root_agent.yaml:2: ",
+   "model 'gpt-4': expected openai:NAME, gemini-NAME"},
   {"name: a\nmodel: scripted:missing.json\n",
    "root_agent.yaml:2: ",
    "No such file"},
@@ -213,7 +232,8 @@ BOOST_FIXTURE_TEST_CASE(a_missing_file_is_not_found, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(another_model_replaces_all_of_them, folder) {
-  options.model = open_model("scripted:replies.json", path).value();
+  options.model
+    = open_model({.name = "scripted:replies.json"}, {.base = path}).value();
   const auto loaded = load("agent_class: SequentialAgent\nname: all\n"
                            "sub_agents:\n- name: a\n- name: b\n"
                            "  model: gemini-2.5-flash\n");
@@ -404,10 +424,46 @@ BOOST_FIXTURE_TEST_CASE(what_is_to_be_different_is_checked_as_in_a_file,
   BOOST_TEST(failure(text).find("must be a mapping") != std::string::npos);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_model_says_how_it_is_asked, folder) {
+  std::vector<model_source> asked;
+  options.open = [&asked](const model_source& source, const fs::path&) {
+    asked.push_back(source);
+    return model_ptr(std::make_shared<scripted_model>(script(), source.name));
+  };
+  const std::string model = "{name: openai:x, base_url: http://h/v1, key_env: "
+                            "K, stream: true, connect_timeout: 0.5, "
+                            "total_timeout: 9, attempts: 2, "
+                            "requests_per_minute: 30, tokens_per_minute: 1e5}";
+  const auto root = load("agent_class: SequentialAgent\n"
+                         "name: both\n"
+                         "sub_agents:\n"
+                         "- {name: a, model: "
+                         + model + "}\n- {name: b, model: " + model
+                         + "}\n- {name: c, model: 'openai:x'}\n")
+                      .value();
+  // What is asked in the same way is one model, with one limit.
+  BOOST_TEST_REQUIRE(asked.size() == 2U);
+  const auto& below = root.sub_agents();
+  BOOST_TEST((llm_of(below[0]).model == llm_of(below[1]).model));
+  BOOST_TEST((llm_of(below[0]).model != llm_of(below[2]).model));
+  const auto& first = asked[0];
+  BOOST_TEST(first.name == "openai:x");
+  BOOST_TEST(first.base_url == "http://h/v1");
+  BOOST_TEST(first.key_variable == "K");
+  BOOST_TEST(first.streams);
+  BOOST_TEST((first.timeouts.connect == std::chrono::milliseconds(500)));
+  BOOST_TEST((first.timeouts.total == std::chrono::seconds(9)));
+  BOOST_TEST(first.retries.attempts_max == 2U);
+  BOOST_TEST(*first.limit.requests_per_minute == 30);
+  BOOST_TEST(*first.limit.tokens_per_minute == 1e5);
+  BOOST_TEST((asked[1] == model_source{.name = "openai:x"}));
+}
+
 BOOST_FIXTURE_TEST_CASE(models_may_be_opened_by_the_caller, folder) {
   std::vector<std::string> asked;
-  options.open = [&asked](std::string_view spec, const fs::path& base) {
-    asked.push_back(fmt::format("{} in {}", spec, base.filename().string()));
+  options.open = [&asked](const model_source& source, const fs::path& base) {
+    asked.push_back(
+      fmt::format("{} in {}", source.name, base.filename().string()));
     return model_ptr(std::make_shared<scripted_model>(script(), "mine"));
   };
   const auto root = load("name: a\nmodel: own:model\n").value();

@@ -105,7 +105,7 @@ const std::vector<refusal> refusals{
   {{"--model-calls-max", "-1"}, 2, "error: invalid_argument: "},
   {{"--app", ""}, 1, "error: invalid_argument: "},
   {{"--user", " "}, 1, "error: invalid_argument: "},
-  {{"--model", "gemini"}, 1, "only scripted:FILE models"},
+  {{"--model", "gpt"}, 1, "expected openai:NAME, gemini-NAME"},
 };
 
 } // namespace
@@ -193,6 +193,15 @@ BOOST_FIXTURE_TEST_CASE(a_folder_stands_for_its_root_agent, folder) {
   BOOST_TEST(
     run_program({"run", "--store", "memory:", path(), "--input", "hi"}).output
     == "echo: hi\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_recorded_is_played_back, folder) {
+  const auto kept = path() + "/answers.jsonl";
+  BOOST_TEST(run({"--input", "hi", "--record", kept}).output == "echo: hi\n");
+  // Another input gets the answer of before.
+  BOOST_TEST(run({"--input", "other", "--model", "scripted:" + kept}).output
+             == "echo: hi\n");
+  BOOST_TEST(run({"--input", "hi", "--record", "/nowhere/x"}).code == 1);
 }
 
 BOOST_DATA_TEST_CASE_F(folder, says_why_it_refuses, data::make(refusals)) {

@@ -1,4 +1,4 @@
-#include "troupe/agents/text_file.hpp"
+#include "troupe/core/text_file.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,653 @@
+#include "troupe/core/base64.hpp"
+#include "troupe/models/answer_builder.hpp"
+#include "troupe/models/answer_schema.hpp"
+#include "troupe/models/request_parts.hpp"
+#include "troupe/models/wire_document.hpp"
+#include "troupe/models/wire_failure.hpp"
+#include "troupe/models/wire_format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::string_view vendor = "Anthropic";
+constexpr std::string_view version = "2023-06-01";
+
+// The interface has no default of its own; this is that of ADK's AnthropicLlm.
+constexpr std::int64_t max_tokens_default = 8'192;
+
+error failed(std::string_view why) {
+  return {errc::model_failed, std::string(why)};
+}
+
+error refused(std::string_view why) {
+  return {errc::invalid_argument, std::string(why)};
+}
+
+// -- signatures ----
+
+// A signature is text to Anthropic and bytes to ADK, so it is kept as base64 of
+// that text, as ADK's AnthropicLlm does.
+json kept_signature(std::string_view signature) {
+  return to_base64(signature, base64_alphabet::url);
+}
+
+std::optional<std::string> signature_of(const json& fields) {
+  if (!fields.is_object() || !fields.contains("thoughtSignature")
+      || !fields["thoughtSignature"].is_string())
+    return std::nullopt;
+  auto text
+    = from_base64(fields["thoughtSignature"].get_ref<const std::string&>());
+  // Signatures of other vendors are bytes.
+  if (!text || text->empty()
+      || !std::ranges::all_of(
+        *text, [](unsigned char next) { return next >= ' ' && next < 0x7f; }))
+    return std::nullopt;
+  return std::move(*text);
+}
+
+// -- requests ----
+
+// Sources: anthropics/anthropic-sdk-python, types/*_param.py, August 2026.
+class message_writer {
+public:
+  result<json> write(const model_request& asked) {
+    for (const auto& said : conversation_of(asked)) {
+      const bool by_model = is_by_model(*said);
+      turn(by_model ? "assistant" : "user");
+      for (const auto& element : said->parts)
+        if (auto added = add(element, by_model); !added)
+          return added.error();
+    }
+    turn("");
+    return std::move(messages_);
+  }
+
+private:
+  // Turns alternate: neighbours by the same side become one. The results of
+  // tools have to come first in theirs.
+  void turn(std::string_view role) {
+    if (role == role_)
+      return;
+    for (auto& block : blocks_)
+      results_.push_back(std::move(block));
+    if (!results_.empty())
+      messages_.push_back(
+        {{"role", role_}, {"content", std::exchange(results_, json::array())}});
+    blocks_ = json::array();
+    role_ = role;
+  }
+
+  result<void> add(const part& said, bool by_model) {
+    if (said.thought) {
+      add_thought(said);
+    } else if (const auto* text = said.text()) {
+      // "text content blocks must contain non-whitespace text"
+      if (text->find_first_not_of(" \t\r\n") != std::string::npos)
+        blocks_.push_back({{"type", "text"}, {"text", *text}});
+    } else if (const auto* call = said.call()) {
+      blocks_.push_back(
+        {{"type", "tool_use"},
+         {"id", ids_.id_of(*call)},
+         {"name", call->name},
+         {"input", call->args.is_null() ? json::object() : call->args.data()}});
+    } else if (const auto* answer = said.response()) {
+      add_result(*answer);
+    } else {
+      auto block = media_block(said, by_model);
+      if (!block)
+        return block.error();
+      blocks_.push_back(std::move(*block));
+    }
+    return {};
+  }
+
+  // Thoughts go back as they came, with their signature or not at all: a turn
+  // that used tools has to begin with its own.
+  void add_thought(const part& said) {
+    if (const auto* text = said.text()) {
+      if (auto signature = signature_of(said.extra.data()))
+        blocks_.push_back({{"type", "thinking"},
+                           {"thinking", *text},
+                           {"signature", std::move(*signature)}});
+    } else if (const auto* body = std::get_if<value>(&said.body)) {
+      if (auto data = signature_of(body->data()))
+        blocks_.push_back(
+          {{"type", "redacted_thinking"}, {"data", std::move(*data)}});
+    }
+  }
+
+  // {"result": string} goes as that string, all else as JSON, as in ADK.
+  void add_result(const function_response& answer) {
+    const auto& held = answer.response.data();
+    const bool is_one = held.is_object() && held.size() == 1;
+    json result{{"type", "tool_result"}, {"tool_use_id", ids_.id_of(answer)}};
+    if (is_one && held.contains("result") && held["result"].is_string())
+      result["content"] = held["result"];
+    else
+      result["content"] = object_text(answer.response);
+    if (is_one && held.contains("error"))
+      result["is_error"] = true;
+    results_.push_back(std::move(result));
+  }
+
+  static result<json> media_block(const part& said, bool by_model) {
+    const auto held = media_of(said);
+    if (!held)
+      return held.error();
+    if (!*held || by_model)
+      return refused(fmt::format("{} takes no {}{}",
+                                 vendor,
+                                 kind_of(said),
+                                 by_model ? " by the model" : ""));
+    const auto& which = **held;
+    constexpr std::array<std::string_view, 4> images
+      = {"image/jpeg", "image/png", "image/gif", "image/webp"};
+    const bool is_image
+      = std::ranges::find(images, which.mime_type) != images.end();
+    if (!is_image && which.mime_type != "application/pdf"
+        && !(which.is_inline() && which.mime_type == "text/plain"))
+      return no_such_media(vendor, which);
+    json block{{"type", is_image ? "image" : "document"},
+               {"source", source_of(which)}};
+    if (!is_image && !which.display_name.empty())
+      block["title"] = which.display_name;
+    return block;
+  }
+
+  static json source_of(const media& which) {
+    if (!which.is_inline())
+      return {{"type", "url"}, {"url", which.uri}};
+    if (which.mime_type == "text/plain")
+      return {{"type", "text"},
+              {"media_type", "text/plain"},
+              {"data", from_base64(which.base64).value()}};
+    return {{"type", "base64"},
+            {"media_type", which.mime_type},
+            {"data", which.base64}};
+  }
+
+  json messages_ = json::array();
+  std::string role_;
+  json results_ = json::array(); // Of the turn that is being written,
+  json blocks_ = json::array();  // as are these, which follow them.
+  call_ids ids_;
+};
+
+json tools_of(const model_request& asked) {
+  auto tools = json::array();
+  for (const auto& tool : asked.tools) {
+    json made{{"name", tool.name}, {"input_schema", parameters_of(tool)}};
+    if (!tool.description.empty())
+      made["description"] = tool.description;
+    tools.push_back(std::move(made));
+  }
+  return tools;
+}
+
+json tool_choice_of(const tool_choice& choice) {
+  switch (choice.mode) {
+  case calling_mode::automatic:
+    return {{"type", "auto"}};
+  case calling_mode::none:
+    return {{"type", "none"}};
+  case calling_mode::any:
+    return {{"type", "any"}};
+  case calling_mode::one:
+    break;
+  }
+  return {{"type", "tool"}, {"name", choice.function}};
+}
+
+// A budget of 0 is none, of -1 the model's choice, as in ADK.
+result<void> add_thinking(const json& config, json& body) {
+  if (config.is_null())
+    return {};
+  for (const auto& [name, field] : config.items()) {
+    if (name == "thinkingBudget" || name == "thinking_budget") {
+      if (field == 0)
+        body["thinking"] = {{"type", "disabled"}};
+      else if (field == -1)
+        body["thinking"] = {{"type", "adaptive"}};
+      else
+        body["thinking"] = {{"type", "enabled"}, {"budget_tokens", field}};
+    } else if (name != "includeThoughts" && name != "include_thoughts") {
+      return refused(
+        fmt::format("generation_config: Anthropic has no '{}', but "
+                    "output_config with an effort",
+                    name));
+    }
+  }
+  return {};
+}
+
+result<void> add_format(generation_settings& settings,
+                        const model_request& asked,
+                        json& body) {
+  const auto type = settings.take("responseMimeType");
+  const bool has_schema = !asked.response_schema.is_null();
+  if (!type.is_null() && type != "text/plain"
+      && !(has_schema && type == "application/json"))
+    return refused(
+      fmt::format("{} answers in no {} without a schema", vendor, type.dump()));
+  if (auto config = settings.take("outputConfig"); !config.is_null())
+    body["output_config"] = std::move(config);
+  if (!has_schema)
+    return {};
+  auto& config = body["output_config"];
+  if (!config.is_null() && (!config.is_object() || config.contains("format")))
+    return refused("generation_config: the format of 'output_config' is set "
+                   "already");
+  config["format"] = {
+    {"type", "json_schema"},
+    {"schema", anthropic_schema(closed_schema(asked.response_schema.data()))}};
+  return {};
+}
+
+result<void> add_settings(const model_request& asked, json& body) {
+  auto settings = generation_settings::open(asked.generation_config);
+  if (!settings)
+    return settings.error();
+  const auto move = [&](std::string_view name, const char* field) {
+    if (auto held = settings->take(name); !held.is_null())
+      body[field] = std::move(held);
+  };
+  move("temperature", "temperature");
+  move("topP", "top_p");
+  move("topK", "top_k");
+  move("stopSequences", "stop_sequences");
+  move("maxOutputTokens", "max_tokens");
+  move("maxTokens", "max_tokens");
+  if (auto added = add_thinking(settings->take("thinkingConfig"), body); !added)
+    return added;
+  if (!body.contains("max_tokens")) {
+    // A budget of thoughts has to be less than what is allowed in all.
+    const auto thinking = body.value("thinking", json::object());
+    const auto budget = thinking.value("budget_tokens", json());
+    body["max_tokens"]
+      = max_tokens_default
+        + (budget.is_number_integer() ? std::clamp<std::int64_t>(
+             budget.get<std::int64_t>(), 0, 1'000'000)
+                                      : 0);
+  }
+  const auto choice = take_tool_choice(*settings, vendor);
+  if (!choice)
+    return choice.error();
+  if (*choice)
+    body["tool_choice"] = tool_choice_of(**choice);
+  if (auto added = add_format(*settings, asked, body); !added)
+    return added;
+  for (const auto* name : {"presencePenalty",
+                           "frequencyPenalty",
+                           "seed",
+                           "responseLogprobs",
+                           "logprobs"})
+    if (!settings->take(name).is_null())
+      return refused(
+        fmt::format("generation_config: {} has no '{}'", vendor, name));
+  if (auto none = refuse_gemini_fields(*settings, vendor); !none)
+    return none;
+  return add_own_fields(std::move(*settings).rest(), body, vendor);
+}
+
+// -- answers ----
+
+// types/stop_reason.py; "pause_turn" comes only with tools of the server.
+std::string_view adk_reason(std::string_view reason) {
+  if (reason == "end_turn" || reason == "stop_sequence" || reason == "tool_use")
+    return "STOP";
+  if (reason == "max_tokens" || reason == "model_context_window_exceeded")
+    return "MAX_TOKENS";
+  if (reason == "refusal")
+    return "SAFETY";
+  return "OTHER";
+}
+
+// One block of content, whole or as far as it has come.
+struct content_block {
+  enum class kind : std::uint8_t { other, text, thinking, redacted, call };
+
+  kind is = kind::other;
+  std::int64_t index = 0;
+  std::string text; // Of a call its arguments, in pieces.
+  std::string signature;
+  std::string id;
+  std::string name;
+  std::string input; // What a call began with.
+  json citations = json::array();
+};
+
+json citation_of(const wire_node& said) {
+  auto citation = json::object();
+  const auto set = [&citation](const char* name, std::string_view text) {
+    if (!text.empty())
+      citation[name] = text;
+  };
+  set("title",
+      said["document_title"] ? said["document_title"].text()
+                             : said["title"].text());
+  set("uri", said["url"] ? said["url"].text() : said["source"].text());
+  return citation;
+}
+
+// Blocks of other types are work of the server, which is no part of content.
+content_block block_of(const wire_node& said) {
+  using kind = content_block::kind;
+  content_block made;
+  const auto type = said["type"].text();
+  if (type == "text") {
+    made.is = kind::text;
+    made.text = said["text"].text();
+    said["citations"].for_each([&made](const wire_node& each) {
+      made.citations.push_back(citation_of(each));
+    });
+  } else if (type == "thinking") {
+    made.is = kind::thinking;
+    made.text = said["thinking"].text();
+    made.signature = said["signature"].text();
+  } else if (type == "redacted_thinking") {
+    made.is = kind::redacted;
+    made.signature = said["data"].text();
+  } else if (type == "tool_use") {
+    made.is = kind::call;
+    made.id = said["id"].text();
+    made.name = said["name"].text();
+    made.input = said["input"].to_text();
+  }
+  return made;
+}
+
+class anthropic_answer {
+public:
+  void begin(const wire_node& message) {
+    model_ = message["model"].text();
+    take_usage(message["usage"]);
+  }
+
+  void take_blocks(const wire_node& blocks) {
+    blocks.for_each(
+      [this](const wire_node& each) { blocks_.push_back(block_of(each)); });
+  }
+
+  result<void> begin_block(const wire_node& event,
+                           std::vector<model_response>& pieces) {
+    constexpr std::size_t blocks_max = 10'000;
+    if (blocks_.size() == blocks_max)
+      return failed(
+        fmt::format("more than {} blocks in one answer", blocks_max));
+    auto block = block_of(event["content_block"]);
+    block.index = event["index"].count().value_or(
+      static_cast<std::int64_t>(blocks_.size()));
+    blocks_.push_back(std::move(block));
+    say(blocks_.back(), blocks_.back().text, pieces);
+    return {};
+  }
+
+  result<void> take_delta(const wire_node& event,
+                          std::vector<model_response>& pieces) {
+    const auto index = event["index"].count();
+    const auto found
+      = std::find_if(blocks_.rbegin(), blocks_.rend(), [&](const auto& block) {
+          return block.index == index;
+        });
+    if (found == blocks_.rend())
+      return failed("a piece of a block that had not begun");
+    const auto delta = event["delta"];
+    const auto type = delta["type"].text();
+    if (type == "text_delta") {
+      append(*found, delta["text"].text(), pieces);
+    } else if (type == "thinking_delta") {
+      append(*found, delta["thinking"].text(), pieces);
+    } else if (type == "input_json_delta") {
+      found->text += delta["partial_json"].text();
+    } else if (type == "signature_delta") {
+      found->signature += delta["signature"].text();
+    } else if (type == "citations_delta") {
+      found->citations.push_back(citation_of(delta["citation"]));
+    }
+    return {};
+  }
+
+  // Of a message or of `message_delta`.
+  void take_end(const wire_node& said, const wire_node& usage) {
+    take_usage(usage);
+    if (const auto reason = said["stop_reason"].text(); !reason.empty()) {
+      reason_ = adk_reason(reason);
+      has_ended_ = true;
+    }
+    const auto details = said["stop_details"];
+    if (const auto words = details["explanation"].text(); !words.empty())
+      message_ = words;
+    else if (const auto category = details["category"].text();
+             !category.empty())
+      message_ = category;
+  }
+
+  void end() { has_ended_ = true; }
+
+  bool has_ended() const { return has_ended_; }
+
+  result<model_response> whole() && {
+    answer_builder answer;
+    answer.finish(reason_, message_);
+    auto citations = json::array();
+    for (auto& block : blocks_) {
+      if (auto added = add(std::move(block), answer, citations); !added)
+        return added.error();
+    }
+    answer.set_text("modelVersion", model_);
+    answer.set_usage(usage());
+    if (!citations.empty())
+      answer.set_field("citationMetadata",
+                       {{"citations", std::move(citations)}});
+    return std::move(answer).take();
+  }
+
+private:
+  using kind = content_block::kind;
+
+  static void say(const content_block& block,
+                  std::string_view words,
+                  std::vector<model_response>& pieces) {
+    if (!words.empty()
+        && (block.is == kind::text || block.is == kind::thinking))
+      pieces.push_back(partial_answer(words, block.is == kind::thinking));
+  }
+
+  static void append(content_block& block,
+                     std::string_view words,
+                     std::vector<model_response>& pieces) {
+    block.text += words;
+    say(block, words, pieces);
+  }
+
+  static result<void>
+  add(content_block block, answer_builder& answer, json& citations) {
+    part made;
+    switch (block.is) {
+    case kind::other:
+      return {};
+    case kind::call:
+      return answer.add_call(std::move(block.id),
+                             std::move(block.name),
+                             block.text.empty() ? block.input : block.text);
+    case kind::text:
+      for (auto& citation : block.citations)
+        if (!citation.empty())
+          citations.push_back(std::move(citation));
+      if (block.text.empty())
+        return {};
+      made.body = std::move(block.text);
+      break;
+    case kind::thinking:
+      made.body = std::move(block.text);
+      made.thought = true;
+      if (!block.signature.empty())
+        made.extra
+          = json{{"thoughtSignature", kept_signature(block.signature)}};
+      break;
+    case kind::redacted:
+      made.body
+        = value(json{{"thoughtSignature", kept_signature(block.signature)}});
+      made.thought = true;
+      break;
+    }
+    answer.add_part(std::move(made));
+    return {};
+  }
+
+  // The counts of `message_delta` are cumulative; those that it does not give
+  // stay.
+  void take_usage(const wire_node& said) {
+    const auto take = [](auto& count, std::optional<std::int64_t> given) {
+      if (given)
+        count = given;
+    };
+    take(input_, said["input_tokens"].count());
+    take(cache_written_, said["cache_creation_input_tokens"].count());
+    take(cache_read_, said["cache_read_input_tokens"].count());
+    take(output_, said["output_tokens"].count());
+    take(thoughts_, said["output_tokens_details"]["thinking_tokens"].count());
+  }
+
+  // "Total input tokens in a request is the summation of `input_tokens`,
+  // `cache_creation_input_tokens`, and `cache_read_input_tokens`."
+  token_usage usage() const {
+    static constexpr std::int64_t count_max = std::int64_t{1} << 60U;
+    const auto bounded = [](std::optional<std::int64_t> count) {
+      return std::min(count.value_or(0), count_max);
+    };
+    token_usage counts;
+    if (input_)
+      counts.prompt
+        = bounded(input_) + bounded(cache_written_) + bounded(cache_read_);
+    counts.candidates = output_;
+    counts.thoughts = thoughts_;
+    if (cache_read_.value_or(0) > 0)
+      counts.cached = cache_read_;
+    return counts;
+  }
+
+  std::string model_;
+  std::vector<content_block> blocks_;
+  std::string reason_;
+  std::string message_;
+  std::optional<std::int64_t> input_;
+  std::optional<std::int64_t> cache_written_;
+  std::optional<std::int64_t> cache_read_;
+  std::optional<std::int64_t> output_;
+  std::optional<std::int64_t> thoughts_;
+  bool has_ended_ = false;
+};
+
+class anthropic_stream : public stream_reader {
+public:
+  result<void> take(const sse_event& next,
+                    std::vector<model_response>& pieces) override {
+    if (next.data.empty())
+      return {};
+    const auto event = document_.parse(next.data);
+    if (!event)
+      return event.error();
+    if (auto taken = take_event(*event, pieces); !taken)
+      return taken;
+    return document_.check();
+  }
+
+  result<model_response> finish() override {
+    if (!answer_.has_ended())
+      return failed("the stream broke off before its end");
+    return std::move(answer_).whole();
+  }
+
+private:
+  // Unknown events are to be passed over (docs.anthropic.com, "Streaming
+  // messages"), `ping` and `content_block_stop` say nothing.
+  result<void> take_event(const wire_node& event,
+                          std::vector<model_response>& pieces) {
+    const auto type = event["type"].text();
+    if (type == "content_block_delta")
+      return answer_.take_delta(event, pieces);
+    if (type == "content_block_start")
+      return answer_.begin_block(event, pieces);
+    if (type == "message_start")
+      answer_.begin(event["message"]);
+    else if (type == "message_delta")
+      answer_.take_end(event["delta"], event["usage"]);
+    else if (type == "message_stop")
+      answer_.end();
+    else if (type == "error" || event["error"])
+      return failed(failure_line(failure_text(event)));
+    return {};
+  }
+
+  wire_document document_;
+  anthropic_answer answer_;
+};
+
+class anthropic_wire_format : public wire_format {
+public:
+  std::string_view provider() const noexcept override { return vendor; }
+
+  result<http_request> make_request(const model_request& asked,
+                                    const wire_options& with) const override
+    try {
+    auto messages = message_writer().write(asked);
+    if (!messages)
+      return messages.error();
+    json body{{"model", with.model}, {"messages", std::move(*messages)}};
+    if (!asked.system_instruction.empty())
+      body["system"] = asked.system_instruction;
+    if (!asked.tools.empty())
+      body["tools"] = tools_of(asked);
+    if (with.streams)
+      body["stream"] = true;
+    if (auto added = add_settings(asked, body); !added)
+      return added.error();
+    http_headers headers{{"anthropic-version", std::string(version)}};
+    if (!with.key.empty())
+      headers.emplace_back("x-api-key", with.key);
+    return json_request(with, "/v1/messages", std::move(headers), body);
+
+  } catch (const json::exception&) {
+
+    return refused("the request holds text that is not UTF-8");
+  }
+
+  result<model_response> read_answer(std::string_view body) const override {
+    wire_document document;
+    const auto said = document.parse(body);
+    if (!said)
+      return said.error();
+    if ((*said)["error"])
+      return failed(failure_line(failure_text(*said)));
+    if (!(*said)["content"].is_list())
+      return failed("the answer has no content");
+    anthropic_answer answer;
+    answer.begin(*said);
+    answer.take_blocks((*said)["content"]);
+    answer.take_end(*said, {});
+    if (auto checked = document.check(); !checked)
+      return checked.error();
+    return std::move(answer).whole();
+  }
+
+  std::unique_ptr<stream_reader> read_stream() const override {
+    return std::make_unique<anthropic_stream>();
+  }
+};
+
+} // namespace
+
+wire_format_ptr anthropic_format() {
+  return std::make_shared<anthropic_wire_format>();
+}
+
+} // namespace troupe

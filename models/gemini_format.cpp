@@ -1,0 +1,353 @@
+#include "troupe/models/answer_builder.hpp"
+#include "troupe/models/request_parts.hpp"
+#include "troupe/models/wire_document.hpp"
+#include "troupe/models/wire_failure.hpp"
+#include "troupe/models/wire_format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::string_view vendor = "Gemini";
+
+error failed(std::string_view why) {
+  return {errc::model_failed, std::string(why)};
+}
+
+error refused(std::string_view why) {
+  return {errc::invalid_argument, std::string(why)};
+}
+
+// -- requests ----
+
+// Sources: googleapis/python-genai, types.py and models.py
+// (_GenerateContentConfig_to_mldev), August 2026; ai.google.dev, "Thought
+// signatures".
+
+// Fields beside what a part is.
+void add_part_fields(const part& said, json& made) {
+  constexpr std::array names
+    = {"thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"};
+  const auto& extra = said.extra.data();
+  for (const auto* name : names)
+    if (extra.is_object() && extra.contains(name))
+      made[name] = extra[name];
+}
+
+result<json> media_part(const media& which) {
+  if (which.is_inline())
+    return json{
+      {"inlineData", {{"mimeType", which.mime_type}, {"data", which.base64}}}};
+  return json{
+    {"fileData", {{"mimeType", which.mime_type}, {"fileUri", which.uri}}}};
+}
+
+// A part of the request, or null for one that is left out: thoughts, which the
+// model does not want back (what it needs of them are the signatures of other
+// parts), and empty text, which it refuses.
+//
+// Calls go without their ids. troupe has given them ids of its own, as ADK
+// does, and ADK strips those; calls and responses pair up by name and order.
+result<json> part_of(const part& said) {
+  if (said.thought)
+    return json();
+  json made;
+  if (const auto* text = said.text()) {
+    made["text"] = *text;
+    add_part_fields(said, made);
+    return text->empty() && made.size() == 1 ? json() : made;
+  }
+  if (const auto* call = said.call()) {
+    made["functionCall"]
+      = {{"name", call->name},
+         {"args", call->args.is_null() ? json::object() : call->args.data()}};
+  } else if (const auto* answer = said.response()) {
+    made["functionResponse"]
+      = {{"name", answer->name}, {"response", answer->response.data()}};
+  } else {
+    auto held = media_of(said);
+    if (!held)
+      return held.error();
+    if (*held) {
+      auto media = media_part(**held);
+      if (!media)
+        return media;
+      made = std::move(*media);
+    } else {
+      constexpr std::array<std::string_view, 4> kinds
+        = {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"};
+      if (std::ranges::find(kinds, kind_of(said)) == kinds.end())
+        return refused(fmt::format("{} takes no {}", vendor, kind_of(said)));
+      made = std::get<value>(said.body).data();
+    }
+  }
+  add_part_fields(said, made);
+  return made;
+}
+
+result<json> contents_of(const model_request& asked) {
+  auto contents = json::array();
+  for (const auto& said : conversation_of(asked)) {
+    auto parts = json::array();
+    for (const auto& element : said->parts) {
+      auto made = part_of(element);
+      if (!made)
+        return made.error();
+      if (!made->is_null())
+        parts.push_back(std::move(*made));
+    }
+    if (!parts.empty())
+      contents.push_back({{"role", is_by_model(*said) ? "model" : "user"},
+                          {"parts", std::move(parts)}});
+  }
+  return contents;
+}
+
+// `parametersJsonSchema` takes JSON Schema; `parameters`, its alternative,
+// takes the subset of OpenAPI 3.0 that the type Schema is.
+json tools_of(const model_request& asked) {
+  auto functions = json::array();
+  for (const auto& tool : asked.tools)
+    functions.push_back({{"name", tool.name},
+                         {"description", tool.description},
+                         {"parametersJsonSchema", parameters_of(tool)}});
+  return {{{"functionDeclarations", std::move(functions)}}};
+}
+
+// Settings of the request itself; all others are of its generationConfig.
+result<void> add_settings(const model_request& asked, json& body) {
+  constexpr std::array own = {
+    "safetySettings", "toolConfig", "cachedContent", "labels", "serviceTier"};
+  auto settings = generation_settings::open(asked.generation_config);
+  if (!settings)
+    return settings.error();
+  for (const auto* name : own)
+    if (auto held = settings->take(name); !held.is_null())
+      body[name] = std::move(held);
+  for (const auto* name : {"tools", "systemInstruction", "contents", "model"})
+    if (!settings->take(name).is_null())
+      return refused(fmt::format(
+        "generation_config: '{}' of {} is set already", name, vendor));
+  auto config = std::move(*settings).rest_in_camel_case();
+  if (!asked.response_schema.is_null()) {
+    config["responseMimeType"] = "application/json";
+    config["responseJsonSchema"] = asked.response_schema.data();
+    config.erase("responseSchema"); // Only one of them may be set.
+  }
+  if (!config.empty())
+    body["generationConfig"] = std::move(config);
+  return {};
+}
+
+// "gemini-x", "models/gemini-x", "publishers/google/models/gemini-x"; part of a
+// path.
+result<std::string> path_of(const wire_options& with) {
+  const auto is_plain = [](unsigned char next) {
+    return next < 0x80
+           && (std::isalnum(next) != 0
+               || std::string_view("-_./@").find(static_cast<char>(next))
+                    != std::string_view::npos);
+  };
+  if (with.model.empty() || !std::ranges::all_of(with.model, is_plain)
+      || with.model.find("..") != std::string::npos)
+    return refused(fmt::format("no model is named '{}'", with.model));
+  return fmt::format("/v1beta/{}{}:{}",
+                     with.model.find('/') == std::string::npos ? "models/" : "",
+                     with.model,
+                     with.streams ? "streamGenerateContent?alt=sse"
+                                  : "generateContent");
+}
+
+// -- answers ----
+
+class gemini_answer {
+public:
+  result<void> take(const wire_node& document,
+                    std::vector<model_response>* pieces) {
+    if (document["error"])
+      return failed(failure_line(failure_text(document)));
+    if (const auto version = document["modelVersion"].text(); !version.empty())
+      answer_.set_text("modelVersion", version);
+    if (const auto usage = document["usageMetadata"])
+      if (auto set = set_field("usageMetadata", usage); !set)
+        return set;
+    if (const auto candidate = document["candidates"].first())
+      return take_candidate(candidate, pieces);
+    const auto feedback = document["promptFeedback"];
+    if (const auto reason = feedback["blockReason"].text(); !reason.empty()) {
+      answer_.block(reason, feedback["blockReasonMessage"].text());
+      has_ended_ = true;
+    }
+    return {};
+  }
+
+  bool has_ended() const { return has_ended_; }
+
+  model_response whole() && { return std::move(answer_).take(); }
+
+private:
+  result<void> take_candidate(const wire_node& candidate,
+                              std::vector<model_response>* pieces) {
+    result<void> taken;
+    candidate["content"]["parts"].for_each([&](const wire_node& element) {
+      if (taken && element)
+        taken = take_part(element, pieces);
+    });
+    if (!taken)
+      return taken;
+    // The fields of a candidate that ADK's LlmResponse has.
+    for (const std::string_view name :
+         {"citationMetadata", "groundingMetadata", "logprobsResult"})
+      if (const auto field = candidate[name])
+        if (auto set = set_field(name, field); !set)
+          return set;
+    if (const auto average = candidate["avgLogprobs"].number())
+      answer_.set_field("avgLogprobs", *average);
+    if (const auto reason = candidate["finishReason"].text();
+        !reason.empty() && reason != "FINISH_REASON_UNSPECIFIED") {
+      answer_.finish(reason, candidate["finishMessage"].text());
+      has_ended_ = true;
+    }
+    return {};
+  }
+
+  result<void> take_part(const wire_node& said,
+                         std::vector<model_response>* pieces) {
+    const bool thought = said["thought"].flag();
+    const auto signature = said["thoughtSignature"];
+    if (const auto text = said["text"]) {
+      const auto words = text.text();
+      if (pieces != nullptr && !words.empty())
+        pieces->push_back(partial_answer(words, thought));
+      // "Don't concatenate parts with signatures together": such a part goes
+      // back as it came, even if it has no words.
+      if (!signature) {
+        answer_.add_text(words, thought);
+        return {};
+      }
+    }
+    const auto call = said["functionCall"];
+    // Arguments in pieces come only if a request asks for them
+    // (streamFunctionCallArguments, of Vertex alone).
+    if (call["partialArgs"] || call["willContinue"].flag())
+      return failed("it streamed the arguments of a function, which troupe has "
+                    "not asked for");
+    if (!said.is_object())
+      return {}; // A misfit, which `check` tells.
+    const auto malformed = [&call](const error& why) {
+      return failed(call ? fmt::format("it called function '{}' with malformed "
+                                       "arguments: {}",
+                                       call["name"].text(),
+                                       why.message())
+                         : why.message());
+    };
+    auto form = said.copy();
+    if (!form)
+      return malformed(form.error());
+    auto parts = content_from_json({{"parts", {std::move(*form)}}});
+    if (!parts)
+      return malformed(parts.error());
+    answer_.add_part(std::move(parts->parts.front()));
+    return {};
+  }
+
+  result<void> set_field(std::string_view name, const wire_node& field) {
+    auto made = field.copy();
+    if (!made || !made->is_object())
+      return failed(fmt::format("'{}': {}",
+                                name,
+                                made
+                                  ? std::string_view("it is no object")
+                                  : std::string_view(made.error().message())));
+    answer_.set_field(name, std::move(*made));
+    return {};
+  }
+
+  answer_builder answer_;
+  bool has_ended_ = false;
+};
+
+class gemini_stream : public stream_reader {
+public:
+  result<void> take(const sse_event& next,
+                    std::vector<model_response>& pieces) override {
+    if (next.data.empty())
+      return {};
+    const auto piece = document_.parse(next.data);
+    if (!piece)
+      return piece.error();
+    if (auto taken = answer_.take(*piece, &pieces); !taken)
+      return taken;
+    return document_.check();
+  }
+
+  result<model_response> finish() override {
+    if (!answer_.has_ended())
+      return failed("the stream broke off before its end");
+    return std::move(answer_).whole();
+  }
+
+private:
+  wire_document document_;
+  gemini_answer answer_;
+};
+
+class gemini_wire_format : public wire_format {
+public:
+  std::string_view provider() const noexcept override { return vendor; }
+
+  result<http_request> make_request(const model_request& asked,
+                                    const wire_options& with) const override {
+    const auto path = path_of(with);
+    if (!path)
+      return path.error();
+    auto contents = contents_of(asked);
+    if (!contents)
+      return contents.error();
+    json body{{"contents", std::move(*contents)}};
+    if (!asked.system_instruction.empty())
+      body["systemInstruction"]
+        = {{"parts", {{{"text", asked.system_instruction}}}}};
+    if (!asked.tools.empty())
+      body["tools"] = tools_of(asked);
+    if (auto added = add_settings(asked, body); !added)
+      return added.error();
+    http_headers headers;
+    if (!with.key.empty())
+      headers.emplace_back("x-goog-api-key", with.key);
+    return json_request(with, *path, std::move(headers), body);
+  }
+
+  // An answer that says nothing at all is one, as ADK has it.
+  result<model_response> read_answer(std::string_view body) const override {
+    wire_document document;
+    const auto said = document.parse(body);
+    if (!said)
+      return said.error();
+    gemini_answer answer;
+    if (auto taken = answer.take(*said, nullptr); !taken)
+      return taken.error();
+    if (auto checked = document.check(); !checked)
+      return checked.error();
+    return std::move(answer).whole();
+  }
+
+  std::unique_ptr<stream_reader> read_stream() const override {
+    return std::make_unique<gemini_stream>();
+  }
+};
+
+} // namespace
+
+wire_format_ptr gemini_format() {
+  return std::make_shared<gemini_wire_format>();
+}
+
+} // namespace troupe

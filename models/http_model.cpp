@@ -1,0 +1,356 @@
+#include "troupe/models/http_model.hpp"
+
+#include "troupe/models/wire_failure.hpp"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <ctime>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+using milliseconds = std::chrono::milliseconds;
+
+constexpr std::size_t answer_bytes_max = std::size_t{64} << 20U;
+constexpr std::size_t failed_body_bytes_max = std::size_t{64} << 10U;
+constexpr double bytes_per_token = 4;
+
+bool is_good(int status) {
+  return status >= 200 && status < 300;
+}
+
+bool is_worth_a_retry(int status) {
+  return status == 408 || status == 429 || status >= 500;
+}
+
+bool is_same_name(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, [](char one, char other) {
+    const auto lower = [](char next) {
+      return next >= 'A' && next <= 'Z' ? static_cast<char>(next - 'A' + 'a')
+                                        : next;
+    };
+    return lower(one) == lower(other);
+  });
+}
+
+const std::string* find_header(const http_headers& headers,
+                               std::string_view name) {
+  const auto found = std::ranges::find_if(headers, [name](const auto& each) {
+    return is_same_name(each.first, name);
+  });
+  return found == headers.end() ? nullptr : &found->second;
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || !(number >= 0)
+      || number > 1e9)
+    return std::nullopt;
+  return number;
+}
+
+// When the server wants to be asked again, by RFC 9110 or in OpenAI's way.
+std::optional<milliseconds> retry_after(const http_headers& headers,
+                                        timestamp now) {
+  if (const auto* exact = find_header(headers, "retry-after-ms"))
+    if (const auto number = number_of(*exact))
+      return milliseconds(std::llround(*number));
+  const auto* said = find_header(headers, "retry-after");
+  if (said == nullptr)
+    return std::nullopt;
+  if (const auto number = number_of(*said))
+    return milliseconds(std::llround(*number * 1'000));
+  const auto date = curl_getdate(said->c_str(), nullptr);
+  if (date < 0)
+    return std::nullopt;
+  const timestamp due{std::chrono::seconds(date)};
+  return std::max(std::chrono::duration_cast<milliseconds>(due - now),
+                  milliseconds(0));
+}
+
+// Spreads neighbouring numbers over all of 64 bits (the finalizer of
+// splitmix64).
+std::uint64_t scattered(std::uint64_t number) {
+  number += 0x9e3779b97f4a7c15U;
+  number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9U;
+  number = (number ^ (number >> 27U)) * 0x94d049bb133111ebU;
+  return number ^ (number >> 31U);
+}
+
+double total_tokens(const model_response& answer) {
+  const auto& fields = answer.extra.data();
+  if (!fields.is_object() || !fields.contains("usageMetadata"))
+    return 0;
+  const auto& usage = fields["usageMetadata"];
+  return usage.is_object() && usage.contains("totalTokenCount")
+             && usage["totalTokenCount"].is_number()
+           ? usage["totalTokenCount"].get<double>()
+           : 0;
+}
+
+} // namespace
+
+// One call, over all of its attempts. Its steps come one after another, each on
+// the thread of what it waited for; only a stop comes from aside.
+class http_model::call : public std::enable_shared_from_this<call> {
+public:
+  call(std::shared_ptr<const http_model_options> options,
+       model_request request,
+       model_reply reply)
+    : options_(std::move(options)),
+      request_(std::move(request)),
+      reply_(std::move(reply)) {}
+
+  void begin() {
+    if (request_.stop.stop_possible())
+      stopped_.emplace(request_.stop, [weak = weak_from_this()] {
+        if (const auto self = weak.lock())
+          self->stop();
+      });
+    if (options_->key)
+      key_ = options_->key();
+    auto made = options_->format->make_request(request_, wire());
+    if (!made)
+      return end(named(made.error()));
+    sent_ = std::move(*made);
+    sent_.timeouts = options_->timeouts;
+    expected_tokens_ = static_cast<double>(sent_.body.size()) / bytes_per_token;
+    enter();
+  }
+
+private:
+  wire_options wire() const {
+    wire_options with;
+    with.model = options_->model;
+    with.base_url = options_->base_url;
+    with.key = key_;
+    with.streams = options_->streams;
+    return with;
+  }
+
+  void enter() {
+    if (!options_->limit)
+      return send();
+    options_->limit->enter(expected_tokens_,
+                           [self = shared_from_this()] { self->send(); });
+  }
+
+  bool is_over() {
+    const std::lock_guard guard(mutex_);
+    return is_over_;
+  }
+
+  void send() {
+    if (is_over())
+      return;
+    status_ = 0;
+    headers_.clear();
+    body_.clear();
+    events_ = sse_reader();
+    reader_ = options_->streams ? options_->format->read_stream() : nullptr;
+    broken_.reset();
+    ++attempts_;
+    http_handler handler;
+    handler.on_head
+      = [self = shared_from_this()](int status, const http_headers& headers) {
+          self->status_ = status;
+          self->headers_ = headers;
+        };
+    handler.on_data = [self = shared_from_this()](std::string_view piece) {
+      self->take(piece);
+    };
+    handler.on_end = [self = shared_from_this()](result<void> ended) {
+      self->receive_end(std::move(ended));
+    };
+    const auto& client
+      = options_->client ? options_->client : shared_http_client();
+    // Kept for the next attempt, unless there is none.
+    auto started = client->start(sent_, std::move(handler));
+    bool is_stopped = false;
+    {
+      const std::lock_guard guard(mutex_);
+      under_way_ = started;
+      is_stopped = is_over_;
+    }
+    if (is_stopped)
+      started.cancel();
+  }
+
+  void take(std::string_view piece) {
+    if (broken_)
+      return;
+    if (!is_good(status_) || !reader_) {
+      const auto room
+        = (is_good(status_) ? answer_bytes_max : failed_body_bytes_max)
+          - body_.size();
+      body_.append(piece.substr(0, room));
+      if (is_good(status_) && piece.size() > room)
+        broken_ = error(errc::model_failed, "the answer is too large");
+      return;
+    }
+    std::vector<sse_event> events;
+    auto read = events_.take(piece, events);
+    std::vector<model_response> pieces;
+    for (const auto& each : events)
+      if (read)
+        read = reader_->take(each, pieces);
+    for (auto& each : pieces)
+      deliver(std::move(each));
+    if (!read)
+      broken_ = read.error();
+  }
+
+  void deliver(model_response piece) {
+    piece.partial = true;
+    if (is_over())
+      return;
+    has_delivered_ = true;
+    reply_(std::move(piece));
+  }
+
+  void receive_end(result<void> ended) {
+    if (ended && status_ == 0)
+      ended = error(errc::model_failed, "the server said nothing");
+    // What came says more than how the connection ended.
+    const bool is_answer = is_good(status_);
+    if (!ended)
+      return is_answer || status_ == 0
+                 || ended.error().code() != errc::model_failed
+               ? fail(ended.error(), ended.error().code() == errc::model_failed)
+               : fail_by_status();
+    if (!is_answer)
+      return fail_by_status();
+    if (broken_)
+      return fail(*broken_, false);
+    auto answer
+      = reader_ ? reader_->finish() : options_->format->read_answer(body_);
+    if (!answer)
+      return fail(answer.error(), false);
+    if (const auto used = total_tokens(*answer); used > 0 && options_->limit)
+      options_->limit->settle(expected_tokens_, used);
+    answer->partial = false;
+    end(std::move(*answer));
+  }
+
+  void fail_by_status() {
+    fail(error(errc::model_failed,
+               fmt::format("status {}: {}",
+                           status_,
+                           options_->format->failure_of(status_, body_, key_))),
+         is_worth_a_retry(status_));
+  }
+
+  void fail(const error& why, bool may_retry) {
+    if (may_retry && !has_delivered_)
+      if (const auto delay = delay_of_retry())
+        return wait(*delay);
+    end(named(why));
+  }
+
+  // Nothing if there is to be no further attempt.
+  std::optional<milliseconds> delay_of_retry() {
+    const auto& rule = options_->retries;
+    if (attempts_ >= rule.attempts_max || !request_.environment)
+      return std::nullopt;
+    const auto wished = retry_after(headers_, request_.environment->now());
+    if (wished && *wished > rule.retry_after_max)
+      return std::nullopt;
+    if (request_.retries && !request_.retries->take())
+      return std::nullopt;
+    if (wished)
+      return wished;
+    const auto doublings = std::min<std::size_t>(attempts_ - 1, 20);
+    const auto ceiling
+      = std::min<milliseconds>(rule.first * (1LL << doublings), rule.longest);
+    static std::atomic<std::uint64_t> drawn = 0;
+    const auto bits = scattered(options_->seed + drawn.fetch_add(1));
+    return milliseconds(static_cast<std::int64_t>(
+      static_cast<double>(ceiling.count())
+      * (static_cast<double>(bits >> 11U) * 0x1.0p-53)));
+  }
+
+  void wait(milliseconds delay) {
+    request_.environment->call_after(delay, [self = shared_from_this()] {
+      if (!self->is_over())
+        self->enter();
+    });
+  }
+
+  error named(const error& why) const {
+    return {why.code(),
+            fmt::format("{} model '{}'{}: {}",
+                        options_->format->provider(),
+                        options_->model,
+                        attempts_ > 1 ? fmt::format(", attempt {}", attempts_)
+                                      : std::string(),
+                        failure_line(why.message(), key_))};
+  }
+
+  void stop() {
+    http_call ended;
+    {
+      const std::lock_guard guard(mutex_);
+      if (std::exchange(is_over_, true))
+        return;
+      ended = under_way_;
+    }
+    ended.cancel();
+    reply_(error(errc::cancelled, "the model call was cancelled"));
+  }
+
+  void end(result<model_response> outcome) {
+    {
+      const std::lock_guard guard(mutex_);
+      if (std::exchange(is_over_, true))
+        return;
+    }
+    reply_(std::move(outcome));
+  }
+
+  const std::shared_ptr<const http_model_options> options_;
+  const model_request request_;
+  const model_reply reply_;
+  http_request sent_;
+  std::string key_; // In the request alone.
+  double expected_tokens_ = 0;
+  std::size_t attempts_ = 0;
+
+  // Of the present attempt.
+  int status_ = 0;
+  http_headers headers_;
+  std::string body_;
+  sse_reader events_;
+  std::unique_ptr<stream_reader> reader_;
+  std::optional<error> broken_;
+  bool has_delivered_ = false;
+
+  std::mutex mutex_;
+  bool is_over_ = false;
+  http_call under_way_;
+  // Last, so that it is gone before what it touches.
+  std::optional<std::stop_callback<std::function<void()>>> stopped_;
+};
+
+http_model::http_model(http_model_options options)
+  : shared_(std::make_shared<const http_model_options>(std::move(options))) {}
+
+void http_model::generate(model_request request, model_reply reply) {
+  std::make_shared<call>(shared_, std::move(request), std::move(reply))
+    ->begin();
+}
+
+} // namespace troupe

@@ -1,0 +1,78 @@
+// A language model behind HTTP: asked by a wire format, over a client that
+// holds no thread, and asked again when it is worth it.
+
+#pragma once
+
+#include "troupe/models/http_client.hpp"
+#include "troupe/models/model.hpp"
+#include "troupe/models/rate_limit.hpp"
+#include "troupe/models/wire_format.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// When a request that failed is sent again: on the status 408, 429 and from
+/// 500 on, and on broken connections; never once a piece of a streamed answer
+/// has been delivered, and only as often as the run has retries left
+/// (`run_options::model_retries_max`).
+struct retry_rule {
+  /// Times that a request is sent, the first one included; at least 1.
+  std::size_t attempts_max = 4;
+  /// The wait before the second attempt is drawn from zero to `first`, then
+  /// from twice that, and so on up to `longest`.
+  std::chrono::milliseconds first{1'000};
+  std::chrono::milliseconds longest{30'000};
+  /// A `Retry-After` is obeyed, and one above this is no retry.
+  std::chrono::milliseconds retry_after_max{120'000};
+
+  friend bool operator==(const retry_rule&, const retry_rule&) = default;
+};
+
+struct http_model_options {
+  /// What the model is called in reports: `"openai:gpt-x"`.
+  std::string name = {};
+  wire_format_ptr format = {};
+  /// The vendor's name of it.
+  std::string model = {};
+  /// Without a slash at its end.
+  std::string base_url = {};
+  /// Asked for each call, on any thread; unset or empty: no key is sent. It
+  /// is in no error, event or report.
+  std::function<std::string()> key = {};
+  /// Whether answers come in pieces, which a run delivers as partial events.
+  bool streams = false;
+  http_timeouts timeouts = {};
+  retry_rule retries = {};
+  /// Null: no limit.
+  std::shared_ptr<rate_limit> limit = {};
+  /// Null: the one that all models share.
+  std::shared_ptr<http_client> client = {};
+  /// Of the jitter.
+  std::uint64_t seed = 1;
+};
+
+/// Fails its calls with `errc::model_failed`, or `errc::deadline_exceeded` on a
+/// time-out; the reason names provider, model, status, the provider's code and
+/// message. Thread-safe.
+class http_model : public model {
+public:
+  /// `format` is set.
+  explicit http_model(http_model_options options);
+
+  std::string name() const override { return shared_->name; }
+
+  void generate(model_request request, model_reply reply) override;
+
+private:
+  class call;
+
+  std::shared_ptr<const http_model_options> shared_;
+};
+
+} // namespace troupe

@@ -1,0 +1,343 @@
+#include "troupe/models/http_transfer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cctype>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using namespace std::string_view_literals;
+using url_ptr = std::unique_ptr<CURLU, void (*)(CURLU*)>;
+
+constexpr std::size_t head_bytes_max = std::size_t{256} << 10U;
+
+// Longer ones would overflow where they are added to a time.
+constexpr std::chrono::milliseconds timeout_max = std::chrono::hours{24 * 30};
+
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0
+         || "!#$%&'*+-.^_`|~"sv.find(c) != std::string_view::npos;
+}
+
+bool is_header(const std::pair<std::string, std::string>& header) {
+  const auto& [name, text] = header;
+  return !name.empty()
+         && std::all_of(name.begin(), name.end(), is_name_character)
+         && text.find_first_of("\r\n\0"sv) == std::string::npos;
+}
+
+bool same_name(std::string_view left, std::string_view right) {
+  return std::equal(left.begin(),
+                    left.end(),
+                    right.begin(),
+                    right.end(),
+                    [](unsigned char one, unsigned char other) {
+                      return std::tolower(one) == std::tolower(other);
+                    });
+}
+
+std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, flags) != CURLUE_OK)
+    return {};
+  std::string copied(text);
+  curl_free(text);
+  return copied;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/// What curl says of its failure. It quotes a proxy's URL where that makes no
+/// sense to it, and a password may be in there.
+std::string_view reason_of(CURLcode code, std::string_view reason) {
+  const bool may_quote_url
+    = reason.find("://") != std::string_view::npos
+      || reason.find_first_of("@?") != std::string_view::npos
+      || code == CURLE_COULDNT_RESOLVE_PROXY;
+  return reason.empty() || may_quote_url ? curl_easy_strerror(code) : reason;
+}
+
+void check_set([[maybe_unused]] CURLcode done) {
+  assert(done == CURLE_OK);
+}
+
+} // namespace
+
+http_transfer::http_transfer(http_request request, http_handler handler)
+  : request_(std::move(request)),
+    handler_(std::move(handler)),
+    started_(std::chrono::steady_clock::now()),
+    sent_headers_(nullptr, &curl_slist_free_all) {
+  auto& limits = request_.timeouts;
+  for (auto* limit :
+       {&limits.connect, &limits.first_byte, &limits.between, &limits.total})
+    *limit = std::clamp<std::chrono::milliseconds>(
+      *limit, std::chrono::milliseconds{1}, timeout_max);
+}
+
+result<void> http_transfer::check() {
+  const url_ptr url(curl_url(), &curl_url_cleanup);
+  if (!url)
+    throw std::bad_alloc();
+  if (const auto parsed
+      = curl_url_set(url.get(), CURLUPART_URL, request_.url.c_str(), 0);
+      parsed != CURLUE_OK)
+    return error(errc::invalid_argument,
+                 fmt::format("the URL of a request is not valid: {}",
+                             curl_url_strerror(parsed)));
+  host_ = part_of(url.get(), CURLUPART_HOST);
+  const auto scheme = part_of(url.get(), CURLUPART_SCHEME);
+  if (scheme != "https" && scheme != "http")
+    return failure(errc::invalid_argument,
+                   "its URL is neither of HTTP nor of HTTPS");
+  std::transform(
+    host_.begin(), host_.end(), host_.begin(), [](unsigned char c) {
+      return static_cast<char>(std::tolower(c));
+    });
+  origin_ = fmt::format("{}://{}:{}",
+                        scheme,
+                        host_,
+                        part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT));
+  if (const auto port = part_of(url.get(), CURLUPART_PORT); !port.empty())
+    host_ += ":" + port;
+  for (const auto& header : request_.headers)
+    if (!is_header(header))
+      return failure(errc::invalid_argument,
+                     "a header has a name or a text that HTTP does not allow");
+  return {};
+}
+
+http_transfer::time_point http_transfer::total_due() const noexcept {
+  return started_ + request_.timeouts.total;
+}
+
+// -- options ----
+
+void http_transfer::take_place(time_point now) {
+  placed_ = now;
+}
+
+void http_transfer::mount(CURL* easy, std::vector<http_transfer*>& connected) {
+  assert(easy_ == nullptr);
+  easy_ = easy;
+  connected_list_ = &connected;
+  set_headers();
+  check_set(curl_easy_setopt(easy, CURLOPT_PRIVATE, this));
+  check_set(curl_easy_setopt(easy, CURLOPT_URL, request_.url.c_str()));
+  check_set(curl_easy_setopt(easy, CURLOPT_HTTPHEADER, sent_headers_.get()));
+  check_set(curl_easy_setopt(easy,
+                             CURLOPT_POSTFIELDSIZE_LARGE,
+                             static_cast<curl_off_t>(request_.body.size())));
+  check_set(curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request_.body.data()));
+  check_set(curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, reason_.data()));
+  check_set(curl_easy_setopt(easy, CURLOPT_HEADERDATA, this));
+  check_set(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &take_header));
+  check_set(curl_easy_setopt(easy, CURLOPT_WRITEDATA, this));
+  check_set(curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &take_data));
+  check_set(curl_easy_setopt(easy, CURLOPT_PREREQDATA, this));
+  check_set(curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, &note_connected));
+  // Ours comes first or at the same time; curl needs it to leave half of the
+  // time to the host's second address.
+  check_set(
+    curl_easy_setopt(easy,
+                     CURLOPT_CONNECTTIMEOUT_MS,
+                     static_cast<long>(request_.timeouts.connect.count())));
+}
+
+void http_transfer::set_headers() {
+  // "Expect: 100-continue" would cost a round trip or a second.
+  auto* list = curl_slist_append(nullptr, "Expect:");
+  const auto add = [&list](const std::string& line) {
+    if (auto* longer = curl_slist_append(list, line.c_str()))
+      list = longer;
+  };
+  bool has_type = false;
+  for (const auto& [name, text] : request_.headers) {
+    has_type = has_type || same_name(name, "Content-Type");
+    add(text.empty() ? name + ";" : name + ": " + text);
+  }
+  if (!has_type)
+    add("Content-Type:");
+  sent_headers_.reset(list);
+}
+
+void http_transfer::dismount() {
+  if (easy_ == nullptr)
+    return;
+  check_set(curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, nullptr));
+  check_set(curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, nullptr));
+  check_set(curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, nullptr));
+  easy_ = nullptr;
+}
+
+// -- time-outs ----
+
+std::optional<error> http_transfer::overdue(time_point now) const {
+  const auto& limits = request_.timeouts;
+  const auto passed
+    = [&](std::string_view what, std::chrono::milliseconds limit) {
+        return failure(errc::deadline_exceeded,
+                       fmt::format("{} {} ms", what, limit.count()));
+      };
+  if (now >= total_due())
+    return passed(placed_ == time_point() ? "no place in the queue after"
+                                          : "no end after",
+                  limits.total);
+  if (placed_ == time_point())
+    return std::nullopt;
+  if (last_came_) {
+    if (now >= *last_came_ + limits.between)
+      return passed("the answer paused for", limits.between);
+    return std::nullopt;
+  }
+  if (!connected_ && now >= placed_ + limits.connect)
+    return passed("no connection after", limits.connect);
+  if (now >= placed_ + limits.first_byte)
+    return passed("no answer after", limits.first_byte);
+  return std::nullopt;
+}
+
+http_transfer::time_point http_transfer::next_look(time_point now) const {
+  const auto& limits = request_.timeouts;
+  if (last_came_)
+    return std::min(total_due(), *last_came_ + limits.between);
+  // A first byte may come at any time, and a pause begins there; so that
+  // nothing has to be moved then, it is looked at after each such time from the
+  // start.
+  auto due = std::min(
+    {total_due(), placed_ + limits.first_byte, now + limits.between});
+  return connected_ ? due : std::min(due, placed_ + limits.connect);
+}
+
+// -- what comes ----
+
+template <class Call>
+bool http_transfer::tell(Call&& call) {
+  try {
+    call();
+    return true;
+  } catch (const std::exception& thrown) {
+    fail(errc::internal, fmt::format("its handler threw: {}", thrown.what()));
+  } catch (...) {
+    fail(errc::internal, "its handler threw");
+  }
+  return false;
+}
+
+int http_transfer::note_connected(void* self, char*, char*, int, int) {
+  auto& transfer = *static_cast<http_transfer*>(self);
+  if (!std::exchange(transfer.connected_, true))
+    transfer.connected_list_->push_back(&transfer);
+  return CURL_PREREQFUNC_OK;
+}
+
+std::size_t http_transfer::take_header(char* text,
+                                       std::size_t,
+                                       std::size_t size,
+                                       void* self) {
+  auto& transfer = *static_cast<http_transfer*>(self);
+  if (transfer.cancelled_)
+    return CURL_WRITEFUNC_ERROR;
+  transfer.last_came_ = std::chrono::steady_clock::now();
+  // After the head come the trailers of a body in chunks, which nobody needs.
+  if (transfer.head_told_)
+    return size;
+  return transfer.read_header_line({text, size}) ? size : CURL_WRITEFUNC_ERROR;
+}
+
+bool http_transfer::read_header_line(std::string_view line) {
+  head_bytes_ += line.size();
+  if (head_bytes_ > head_bytes_max) {
+    fail(errc::model_failed, "the answer's head is too large");
+    return false;
+  }
+  if (line.starts_with("HTTP/")) {
+    head_.clear();
+    return true;
+  }
+  if (trimmed(line).empty()) {
+    long status = 0;
+    curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+    // Those of 100 to 199 go before the answer.
+    if (status < 200)
+      return true;
+    head_told_ = true;
+    const auto head = std::exchange(head_, {});
+    return !handler_.on_head
+           || tell([&] { handler_.on_head(static_cast<int>(status), head); });
+  }
+  if (const bool goes_on = line.front() == ' ' || line.front() == '\t';
+      goes_on && !head_.empty()) {
+    head_.back().second += ' ';
+    head_.back().second += trimmed(line);
+    return true;
+  }
+  const auto colon = line.find(':');
+  if (colon != std::string_view::npos)
+    head_.emplace_back(trimmed(line.substr(0, colon)),
+                       trimmed(line.substr(colon + 1)));
+  return true;
+}
+
+std::size_t http_transfer::take_data(char* text,
+                                     std::size_t,
+                                     std::size_t size,
+                                     void* self) {
+  auto& transfer = *static_cast<http_transfer*>(self);
+  if (transfer.cancelled_)
+    return CURL_WRITEFUNC_ERROR;
+  transfer.last_came_ = std::chrono::steady_clock::now();
+  const auto& on_data = transfer.handler_.on_data;
+  const bool told = !on_data || transfer.tell([&] { on_data({text, size}); });
+  return told ? size : CURL_WRITEFUNC_ERROR;
+}
+
+// -- the end ----
+
+void http_transfer::fail(errc code, std::string_view reason) {
+  own_failure_ = failure(code, reason);
+}
+
+error http_transfer::failure(errc code, std::string_view reason) const {
+  return {code, fmt::format("request to {}: {}", host_, reason)};
+}
+
+result<void> http_transfer::outcome(CURLcode code) const {
+  if (cancelled_)
+    return failure(errc::cancelled, "cancelled");
+  if (own_failure_)
+    return *own_failure_;
+  // Curl's own watch over the connection may be a moment before ours.
+  if (code == CURLE_OPERATION_TIMEDOUT)
+    return failure(errc::deadline_exceeded,
+                   fmt::format("no connection after {} ms",
+                               request_.timeouts.connect.count()));
+  if (code != CURLE_OK)
+    return failure(errc::model_failed, reason_of(code, reason_.data()));
+  // To curl, a connection that closes between two headers ends an answer.
+  if (!head_told_)
+    return failure(errc::model_failed,
+                   "the connection was closed within the answer's head");
+  return {};
+}
+
+void http_transfer::end(result<void> ended) {
+  auto handler = std::exchange(handler_, {});
+  // What it throws has nobody left to be told.
+  if (handler.on_end)
+    tell([&] { handler.on_end(std::move(ended)); });
+}
+
+} // namespace troupe

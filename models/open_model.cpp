@@ -1,0 +1,190 @@
+#include "troupe/models/open_model.hpp"
+
+#include "troupe/core/text_file.hpp"
+#include "troupe/models/recording_model.hpp"
+#include "troupe/models/scripted_model.hpp"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t script_bytes_max = std::size_t{16} << 20U;
+
+enum class vendor : std::uint8_t { openai, gemini, anthropic, scripted };
+
+struct known_vendor {
+  vendor which;
+  std::string_view name;
+  std::array<std::string_view, 2> key_variables; // The first that is set.
+  std::string_view url_variable;
+  std::string_view url;
+};
+
+constexpr std::array vendors = {
+  known_vendor{vendor::openai,
+               "OpenAI",
+               {"OPENAI_API_KEY", ""},
+               "OPENAI_BASE_URL",
+               "https://api.openai.com/v1"},
+  known_vendor{vendor::gemini,
+               "Gemini",
+               {"GOOGLE_API_KEY", "GEMINI_API_KEY"},
+               "GOOGLE_GEMINI_BASE_URL",
+               "https://generativelanguage.googleapis.com"},
+  known_vendor{vendor::anthropic,
+               "Anthropic",
+               {"ANTHROPIC_API_KEY", ""},
+               "ANTHROPIC_BASE_URL",
+               "https://api.anthropic.com"},
+};
+
+struct model_name {
+  vendor which;
+  std::string name; // The vendor's.
+};
+
+// `"openai:gpt-x"`, or a name that only one vendor gives.
+std::optional<model_name> read_name(std::string_view text) {
+  constexpr std::array prefixes = {
+    std::pair{std::string_view("openai:"), vendor::openai},
+    std::pair{std::string_view("gemini:"), vendor::gemini},
+    std::pair{std::string_view("anthropic:"), vendor::anthropic},
+    std::pair{std::string_view("scripted:"), vendor::scripted},
+  };
+  for (const auto& [prefix, which] : prefixes)
+    if (text.starts_with(prefix))
+      return model_name{which, std::string(text.substr(prefix.size()))};
+  if (text.starts_with("gemini-"))
+    return model_name{vendor::gemini, std::string(text)};
+  if (text.starts_with("claude-"))
+    return model_name{vendor::anthropic, std::string(text)};
+  return std::nullopt;
+}
+
+std::optional<std::string> process_variable(const std::string& name) {
+  const char* held = std::getenv(name.c_str());
+  return held != nullptr ? std::optional<std::string>(held) : std::nullopt;
+}
+
+error refused(const model_source& source, std::string_view why) {
+  return {errc::invalid_argument,
+          fmt::format("model '{}': {}", source.name, why)};
+}
+
+// Checked here, so that a typing error is not a failure of each call.
+result<std::string> read_url(const model_source& source, std::string text) {
+  while (text.ends_with('/'))
+    text.pop_back();
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(
+    curl_url(), &curl_url_cleanup);
+  if (!parsed
+      || curl_url_set(parsed.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK
+      || !(text.starts_with("http://") || text.starts_with("https://")))
+    return refused(source, "its base URL is none of http:// or https://");
+  char* user = nullptr;
+  if (curl_url_get(parsed.get(), CURLUPART_USER, &user, 0) == CURLUE_OK) {
+    curl_free(user);
+    return refused(source, "a base URL must not hold a user or a password");
+  }
+  return text;
+}
+
+wire_format_ptr format_of(vendor which) {
+  switch (which) {
+  case vendor::openai:
+    return openai_format();
+  case vendor::gemini:
+    return gemini_format();
+  default:
+    return anthropic_format();
+  }
+}
+
+result<model_ptr> open_script(const model_source& source,
+                              const std::string& name,
+                              const std::filesystem::path& base) {
+  if (name.empty() || name.find('\0') != std::string::npos)
+    return refused(source, "expected a file behind scripted:");
+  auto text = read_text_file(base / name, script_bytes_max);
+  if (!text)
+    return refused(source, text.error().message());
+  auto replies = read_script(*text);
+  if (!replies)
+    return refused(source, replies.error().message());
+  return model_ptr(
+    std::make_shared<scripted_model>(std::move(*replies), source.name));
+}
+
+} // namespace
+
+result<model_ptr> open_model(const model_source& source,
+                             const open_model_options& options) {
+  const auto named = read_name(source.name);
+  if (!named)
+    return refused(source,
+                   "expected openai:NAME, gemini-NAME, claude-NAME or "
+                   "scripted:FILE");
+  if (named->which == vendor::scripted)
+    return open_script(source, named->name, options.base);
+  if (named->name.empty())
+    return refused(source, "expected a name behind the colon");
+  const auto& known = vendors[static_cast<std::size_t>(named->which)];
+  const auto variable = [&options](std::string_view name) {
+    const auto read = options.variable ? options.variable : process_variable;
+    auto held = name.empty() ? std::nullopt : read(std::string(name));
+    return held && !held->empty() ? held : std::nullopt;
+  };
+
+  auto url = source.base_url;
+  if (url.empty())
+    url = variable(known.url_variable).value_or(std::string(known.url));
+  auto base_url = read_url(source, std::move(url));
+  if (!base_url)
+    return base_url.error();
+
+  std::optional<std::string> key;
+  if (!source.key_variable.empty()) {
+    key = variable(source.key_variable);
+    if (!key)
+      return refused(source,
+                     fmt::format("the environment variable {} is not set",
+                                 source.key_variable));
+  } else {
+    key = variable(known.key_variables[0]);
+    if (!key)
+      key = variable(known.key_variables[1]);
+    if (!key && *base_url == known.url)
+      return refused(
+        source,
+        fmt::format("the environment variable {} is not set: it holds the key "
+                    "for {}",
+                    known.key_variables[0],
+                    known.name));
+  }
+
+  http_model_options chosen;
+  chosen.name = source.name;
+  chosen.format = format_of(named->which);
+  chosen.model = named->name;
+  chosen.base_url = std::move(*base_url);
+  if (key)
+    chosen.key = [held = std::move(*key)] { return held; };
+  chosen.streams = source.streams;
+  chosen.timeouts = source.timeouts;
+  chosen.retries = source.retries;
+  chosen.client = options.client;
+  if (source.limit.requests_per_minute || source.limit.tokens_per_minute)
+    chosen.limit
+      = std::make_shared<rate_limit>(source.limit, system_environment());
+  return model_ptr(std::make_shared<http_model>(std::move(chosen)));
+}
+
+} // namespace troupe

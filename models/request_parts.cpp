@@ -1,0 +1,306 @@
+#include "troupe/models/request_parts.hpp"
+
+#include "troupe/core/base64.hpp"
+#include "troupe/core/inline_data.hpp"
+#include "troupe/core/wire.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace troupe {
+
+namespace {
+
+// OpenAI takes no longer id; Anthropic takes no other characters ("String
+// should match pattern '^[a-zA-Z0-9_-]+$'").
+constexpr std::size_t call_id_bytes_max = 40;
+
+bool is_id(std::string_view text) {
+  return !text.empty() && text.size() <= call_id_bytes_max
+         && std::ranges::all_of(text, [](unsigned char next) {
+              return next < 0x80
+                     && (std::isalnum(next) != 0 || next == '_' || next == '-');
+            });
+}
+
+bool is_header_text(std::string_view text) {
+  return std::ranges::all_of(
+    text, [](unsigned char next) { return next >= ' ' && next < 0x7f; });
+}
+
+std::string plain_mime_type(std::string_view text) {
+  std::string plain(text.substr(0, text.find(';')));
+  while (plain.ends_with(' '))
+    plain.pop_back();
+  std::ranges::transform(plain, plain.begin(), [](unsigned char next) {
+    return static_cast<char>(std::tolower(next));
+  });
+  return plain;
+}
+
+// {"fileData": {"fileUri", "mimeType", "displayName"}}
+result<std::optional<media>> file_of(const json& body) {
+  const auto& fields = body.get_ref<const json::object_t&>();
+  const auto held = std::ranges::find_if(fields, [](const auto& field) {
+    return to_camel_case(field.first) == "fileData";
+  });
+  if (held == fields.end())
+    return std::nullopt;
+  auto reader = wire_reader::open(held->second, "fileData");
+  if (!reader)
+    return reader.error();
+  media made;
+  reader->take("fileUri", made.uri);
+  reader->take("mimeType", made.mime_type);
+  reader->take("displayName", made.display_name);
+  if (made.uri.empty())
+    reader->fail("'fileUri' is missing");
+  if (auto rest = std::move(*reader).rest(); !rest)
+    return rest.error();
+  made.mime_type = plain_mime_type(made.mime_type);
+  return made;
+}
+
+} // namespace
+
+bool is_by_model(const content& said) {
+  return said.role == "model" || said.role == "assistant";
+}
+
+std::vector<std::shared_ptr<const content>>
+conversation_of(const model_request& asked) {
+  std::vector<std::shared_ptr<const content>> said;
+  std::ranges::copy_if(
+    asked.contents, std::back_inserter(said), [](const auto& each) {
+      return each && !each->parts.empty();
+    });
+  if (said.empty() || is_by_model(*said.back()))
+    said.push_back(std::make_shared<const content>(user_text("Go on.")));
+  return said;
+}
+
+json parameters_of(const tool_declaration& tool) {
+  return tool.parameters.is_null()
+           ? json{{"type", "object"}, {"properties", json::object()}}
+           : tool.parameters.data();
+}
+
+std::string object_text(const value& object) {
+  return object.is_null() ? "{}" : object->dump();
+}
+
+result<std::optional<media>> media_of(const part& said) {
+  const auto* body = std::get_if<value>(&said.body);
+  if (body == nullptr || !body->data().is_object())
+    return std::nullopt;
+  auto bytes = blob_of(said);
+  if (!bytes)
+    return bytes.error();
+  result<std::optional<media>> made = std::nullopt;
+  if (*bytes) {
+    auto& held = **bytes;
+    made->emplace();
+    (*made)->mime_type = plain_mime_type(held.mime_type);
+    (*made)->base64 = to_base64(held.bytes);
+    (*made)->display_name = std::move(held.display_name);
+  } else {
+    made = file_of(body->data());
+  }
+  if (made && *made && (*made)->mime_type.empty())
+    return error(errc::invalid_argument,
+                 fmt::format("{} without a MIME type", kind_of(said)));
+  return made;
+}
+
+error no_such_media(std::string_view provider, const media& which) {
+  return {errc::invalid_argument,
+          which.is_inline()
+            ? fmt::format("{} takes no {}", provider, which.mime_type)
+            : fmt::format(
+              "{} takes no {} at {}", provider, which.mime_type, which.uri)};
+}
+
+std::string kind_of(const part& said) {
+  if (said.text() != nullptr)
+    return "text";
+  if (said.call() != nullptr)
+    return "functionCall";
+  if (said.response() != nullptr)
+    return "functionResponse";
+  const auto& body = std::get<value>(said.body).data();
+  return body.is_object() && !body.empty() ? to_camel_case(body.begin().key())
+                                           : "empty part";
+}
+
+// -- ids of calls ----
+
+const std::string& call_ids::id_of(const function_call& call) {
+  if (!call.id.empty())
+    return mapped(call.id);
+  return unnamed_.emplace(call.name, next_free())->second;
+}
+
+std::string call_ids::id_of(const function_response& answer) {
+  if (!answer.id.empty())
+    return mapped(answer.id);
+  const auto open = unnamed_.lower_bound(answer.name); // The oldest of them.
+  if (open == unnamed_.end() || open->first != answer.name)
+    return next_free();
+  auto id = std::move(open->second);
+  unnamed_.erase(open);
+  return id;
+}
+
+const std::string& call_ids::mapped(const std::string& id) {
+  const auto known = known_.find(id);
+  if (known != known_.end())
+    return known->second;
+  auto free = is_id(id) && used_.insert(id).second ? id : next_free();
+  return known_.emplace(id, std::move(free)).first->second;
+}
+
+std::string call_ids::next_free() {
+  for (;;)
+    if (auto id = fmt::format("call_{}", ++count_); used_.insert(id).second)
+      return id;
+}
+
+// -- settings ----
+
+result<generation_settings> generation_settings::open(const value& config) {
+  generation_settings made;
+  if (config.is_null())
+    return made;
+  if (!config->is_object())
+    return error(errc::invalid_argument, "generation_config is no object");
+  for (const auto& [name, field] : config->get_ref<const json::object_t&>()) {
+    if (field.is_null())
+      continue;
+    if (!made.fields_.emplace(to_camel_case(name), std::pair(name, field))
+           .second)
+      return error(
+        errc::invalid_argument,
+        fmt::format("generation_config has '{}' in two spellings", name));
+  }
+  return made;
+}
+
+json generation_settings::take(std::string_view name) {
+  const auto found = fields_.find(std::string(name));
+  if (found == fields_.end())
+    return {};
+  auto field = std::move(found->second.second);
+  fields_.erase(found);
+  return field;
+}
+
+json generation_settings::rest() && {
+  auto left = json::object();
+  for (auto& [unused, field] : fields_)
+    left[field.first] = std::move(field.second);
+  return left;
+}
+
+json generation_settings::rest_in_camel_case() && {
+  auto left = json::object();
+  for (auto& [name, field] : fields_)
+    left[name] = std::move(field.second);
+  return left;
+}
+
+result<std::optional<tool_choice>>
+take_tool_choice(generation_settings& settings, std::string_view provider) {
+  const auto config = settings.take("toolConfig");
+  if (config.is_null())
+    return std::nullopt;
+  const auto field_of = [](const json& object, const char* name) {
+    return object.is_object() ? object.value(name, json()) : json();
+  };
+  const auto calling = field_of(config, "functionCallingConfig");
+  const auto mode = field_of(calling, "mode");
+  const auto allowed = field_of(calling, "allowedFunctionNames");
+  tool_choice choice;
+  if (mode == "NONE") {
+    choice.mode = calling_mode::none;
+  } else if (mode == "ANY" && allowed.size() == 1 && allowed.is_array()
+             && allowed[0].is_string()) {
+    choice.mode = calling_mode::one;
+    choice.function = allowed[0].get<std::string>();
+  } else if (mode == "ANY" && allowed.empty()) {
+    choice.mode = calling_mode::any;
+  } else if (mode != "AUTO") {
+    return error(
+      errc::invalid_argument,
+      fmt::format("generation_config: {} has no such 'toolConfig'", provider));
+  }
+  return choice;
+}
+
+result<void> refuse_gemini_fields(generation_settings& settings,
+                                  std::string_view provider) {
+  if (const auto count = settings.take("candidateCount");
+      !count.is_null() && count != 1)
+    return error(errc::invalid_argument,
+                 "generation_config: 'candidateCount' can only be 1");
+  // Of google.genai.types.GenerateContentConfig.
+  constexpr std::array names = {"audioTimestamp",
+                                "audioTranscriptionConfig",
+                                "cachedContent",
+                                "enableEnhancedCivicAnswers",
+                                "imageConfig",
+                                "labels",
+                                "mediaResolution",
+                                "modelArmorConfig",
+                                "modelSelectionConfig",
+                                "responseJsonSchema",
+                                "responseModalities",
+                                "responseSchema",
+                                "routingConfig",
+                                "safetySettings",
+                                "speechConfig"};
+  for (const std::string_view name : names)
+    if (!settings.take(name).is_null())
+      return error(
+        errc::invalid_argument,
+        fmt::format("generation_config: {} has no '{}'", provider, name));
+  return {};
+}
+
+result<void> add_own_fields(json rest, json& body, std::string_view provider) {
+  for (auto& [name, field] : rest.get_ref<json::object_t&>()) {
+    if (body.contains(name) || name == "stream")
+      return error(errc::invalid_argument,
+                   fmt::format("generation_config: '{}' of {} is set already",
+                               name,
+                               provider));
+    body[name] = std::move(field);
+  }
+  return {};
+}
+
+result<http_request> json_request(const wire_options& with,
+                                  std::string_view path,
+                                  http_headers headers,
+                                  const json& body) {
+  http_request made;
+  made.url = with.base_url + std::string(path);
+  made.headers = std::move(headers);
+  made.headers.emplace_back("Content-Type", "application/json");
+  made.headers.emplace_back(
+    "Accept", with.streams ? "text/event-stream" : "application/json");
+  if (!is_header_text(with.key))
+    return error(errc::invalid_argument,
+                 "the key holds a character that no header may hold");
+  try {
+    made.body = to_text(body);
+  } catch (const json::exception&) {
+    return error(errc::invalid_argument,
+                 "the request holds text that is not UTF-8");
+  }
+  return made;
+}
+
+} // namespace troupe

@@ -1,0 +1,161 @@
+#include "troupe/models/wire_failure.hpp"
+
+#include "troupe/models/wire_format.hpp"
+
+#include <fmt/format.h>
+#include <utf8.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <iterator>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t read_bytes_max = std::size_t{64} << 10U;
+
+bool is_blank(char next) {
+  return static_cast<unsigned char>(next) <= ' ' || next == '\x7f';
+}
+
+// The first of these fields that says something: names of Gemini, OpenAI,
+// Anthropic, and of servers that are compatible with OpenAI's.
+template <std::size_t Count>
+std::string_view first_text(const wire_node& said,
+                            const std::array<std::string_view, Count>& names) {
+  for (const auto name : names)
+    if (const auto field = said[name]; field.is_text() && !field.text().empty())
+      return field.text();
+  return {};
+}
+
+void replace_all(std::string& text,
+                 std::string_view from,
+                 std::string_view with) {
+  for (auto at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + with.size()))
+    text.replace(at, from.size(), with);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char next) {
+    return static_cast<char>(std::tolower(next));
+  });
+  return lower;
+}
+
+// Where an element whose content nobody reads ends, or the end of a tag.
+std::size_t tag_end(std::string_view lower, std::size_t at) {
+  for (const std::string_view name : {"script", "style", "head"}) {
+    // A page says in its title what the matter is; it is told by its body, too.
+    if (!lower.substr(at + 1).starts_with(name))
+      continue;
+    const auto close = lower.find(fmt::format("</{}", name), at);
+    if (close != std::string_view::npos)
+      at = close;
+    break;
+  }
+  return lower.find('>', at);
+}
+
+std::string without_tags(std::string_view page) {
+  const auto lower = lower_case(page);
+  std::string words;
+  std::size_t at = 0;
+  while (at < page.size()) {
+    const auto tag = page.find('<', at);
+    words += page.substr(at, tag - at);
+    if (tag == std::string_view::npos)
+      break;
+    words += ' ';
+    const auto end = tag_end(lower, tag);
+    if (end == std::string_view::npos)
+      break;
+    at = end + 1;
+  }
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6>
+    entities{{{"&nbsp;", " "},
+              {"&lt;", "<"},
+              {"&gt;", ">"},
+              {"&quot;", "\""},
+              {"&#39;", "'"},
+              {"&amp;", "&"}}};
+  for (const auto& [from, with] : entities)
+    replace_all(words, from, with);
+  return words;
+}
+
+} // namespace
+
+std::string failure_line(std::string_view text, std::string_view key) {
+  std::string whole;
+  utf8::replace_invalid(text.begin(), text.end(), std::back_inserter(whole));
+  // Before anything is cut off or joined, so that no part of it stays.
+  if (!key.empty())
+    replace_all(whole, key, "***");
+  std::string line;
+  for (const char next : whole) {
+    if (!is_blank(next))
+      line += next;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  if (line.ends_with(' '))
+    line.pop_back();
+  if (line.size() <= failure_bytes_max)
+    return line;
+  constexpr std::string_view ellipsis = "\xE2\x80\xA6";
+  auto size = failure_bytes_max - ellipsis.size();
+  while ((static_cast<unsigned char>(line[size]) & 0xC0U) == 0x80U)
+    --size; // Not within a character.
+  line.resize(size);
+  line += ellipsis;
+  return line;
+}
+
+// {"error": {"code", "message", "status"}} of Gemini, {"error": {"message",
+// "type", "code"}} of OpenAI, {"error": {"type", "message"}} of Anthropic,
+// {"error": string} of Ollama's own interface, {"message", "type", "code"} of
+// vLLM before 0.10, {"detail": string} of FastAPI.
+std::string failure_text(const wire_node& said) {
+  if (!said.is_object())
+    return said.is_text() ? std::string(said.text()) : std::string();
+  if (const auto inner = said["error"])
+    if (auto text = failure_text(inner); !text.empty())
+      return text;
+  const auto code = first_text<3>(said, {"status", "code", "type"});
+  const auto message = first_text<3>(said, {"message", "detail", "msg"});
+  if (code.empty() || message.empty() || code == message)
+    return std::string(message.empty() ? code : message);
+  return fmt::format("{}: {}", code, message);
+}
+
+std::string wire_format::failure_of(int status,
+                                    std::string_view body,
+                                    std::string_view key) const {
+  while (!body.empty() && is_blank(body.front()))
+    body.remove_prefix(1);
+  // Gemini puts the error of a stream that did not begin into a list.
+  auto object = body;
+  while (!object.empty() && (object.front() == '[' || is_blank(object.front())))
+    object.remove_prefix(1);
+  while (!object.empty() && (object.back() == ']' || is_blank(object.back())))
+    object.remove_suffix(1);
+  std::string text;
+  wire_document document;
+  if (const auto said = document.parse(object))
+    text = failure_text(*said);
+  else if (body.starts_with('<'))
+    text = without_tags(body.substr(0, read_bytes_max));
+  if (text.empty())
+    text = body.substr(0, read_bytes_max);
+  auto line = failure_line(text, key);
+  return line.empty() ? fmt::format("no reason given (status {})", status)
+                      : line;
+}
+
+} // namespace troupe

@@ -1,0 +1,305 @@
+// generateContent: requests as the reference has them, recorded answers, and
+// what goes wrong.
+
+#include "troupe/core/inline_data.hpp"
+#include "troupe/models/wire_format.hpp"
+
+#include "../outcome.hpp"
+#include "recordings.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+const wire_format& format() {
+  static const wire_format_ptr made = gemini_format();
+  return *made;
+}
+
+json contents(std::vector<content> said) {
+  const auto body
+    = body_of(request_of(format(), std::move(said), [](auto&, auto&) {}));
+  return body.contains("contents") ? body["contents"] : body;
+}
+
+json configured(std::string_view config) {
+  return body_of(
+    request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
+      request.generation_config = parse_json(config).value();
+    }));
+}
+
+std::string url_of(const std::string& model, bool streams) {
+  const auto made
+    = request_of(format(), {user_text("Hi")}, [&](auto&, auto& with) {
+        with.model = model;
+        with.streams = streams;
+      });
+  return made ? made->url : reason_of(made);
+}
+
+// Parts in wire form.
+content said(const std::string& role, const std::string& parts) {
+  return content_from_json(
+           {{"role", role}, {"parts", parse_json(parts).value()}})
+    .value();
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(gemini)
+
+// -- requests ----
+
+BOOST_AUTO_TEST_CASE(a_request_is_that_of_the_reference) {
+  const auto made = request_of(
+    format(), {user_text("How warm is it?")}, [](auto& request, auto&) {
+      request.system_instruction = "Be brief.";
+      request.tools.push_back({"get_weather",
+                               "Tells the weather.",
+                               R"({"type":"object","properties":{"city":
+                                  {"type":"string"}},"required":["city"]})"_json});
+      request.tools.push_back({"ping", "Pings.", {}});
+    });
+  BOOST_TEST_REQUIRE(code_of(made) == "ok");
+  const http_headers expected{{"x-goog-api-key", "secret-key-1"},
+                              {"Content-Type", "application/json"},
+                              {"Accept", "application/json"}};
+  BOOST_TEST((made->headers == expected));
+  BOOST_TEST(to_text(body_of(made)) == to_text(R"({
+    "systemInstruction": {"parts": [{"text": "Be brief."}]},
+    "contents": [{"role": "user", "parts": [{"text": "How warm is it?"}]}],
+    "tools": [{"functionDeclarations": [
+      {"name": "get_weather", "description": "Tells the weather.",
+       "parametersJsonSchema": {"type": "object",
+         "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+      {"name": "ping", "description": "Pings.",
+       "parametersJsonSchema": {"type": "object", "properties": {}}}]}]
+    })"_json));
+}
+
+BOOST_AUTO_TEST_CASE(the_model_is_in_the_path_and_the_key_is_not) {
+  const std::string base = "https://models.example/v1beta/";
+  BOOST_TEST(url_of("gemini-2.5-flash", false)
+             == base + "models/gemini-2.5-flash:generateContent");
+  BOOST_TEST(url_of("gemini-2.5-flash", true)
+             == base + "models/gemini-2.5-flash:streamGenerateContent?alt=sse");
+  BOOST_TEST(url_of("tunedModels/mine", false)
+             == base + "tunedModels/mine:generateContent");
+  for (const std::string name :
+       {"", "a b", "a?key=1", "../x", "a\r\nb", "\xFF"})
+    BOOST_TEST(url_of(name, false) == "no model is named '" + name + "'");
+}
+
+BOOST_AUTO_TEST_CASE(calls_go_without_ids_and_with_their_signatures) {
+  const auto seen = contents({user_text("Compare."),
+                              said("model", R"([
+       {"text": "Both.", "thought": true, "thoughtSignature": "c2ln"},
+       {"text": "I look.", "thoughtSignature": "YQ=="},
+       {"functionCall": {"id": "adk-1", "name": "look", "args": {"at": 1}},
+        "thoughtSignature": "Yg=="},
+       {"functionCall": {"id": "adk-2", "name": "look", "args": {"at": 2}}},
+       {"text": "", "thoughtSignature": "Yw=="}])"),
+                              said("user", R"([
+       {"functionResponse": {"id": "adk-1", "name": "look",
+                             "response": {"result": "dark"}}},
+       {"functionResponse": {"id": "adk-2", "name": "look",
+                             "response": {"error": "blind"}}}])")});
+  BOOST_TEST(to_text(seen) == to_text(R"([
+    {"role": "user", "parts": [{"text": "Compare."}]},
+    {"role": "model", "parts": [
+      {"text": "I look.", "thoughtSignature": "YQ=="},
+      {"functionCall": {"name": "look", "args": {"at": 1}},
+       "thoughtSignature": "Yg=="},
+      {"functionCall": {"name": "look", "args": {"at": 2}}},
+      {"text": "", "thoughtSignature": "Yw=="}]},
+    {"role": "user", "parts": [
+      {"functionResponse": {"name": "look", "response": {"result": "dark"}}},
+      {"functionResponse": {"name": "look", "response": {"error": "blind"}}}]}
+    ])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(thoughts_empty_texts_and_foreign_fields_are_left_out) {
+  const auto seen
+    = contents({said("model", R"([{"text": "Hm.", "thought": true}])"),
+                said("", R"([{"text": ""}, {"text": "Hi", "ownField": 1}])")});
+  BOOST_TEST(
+    to_text(seen)
+    == to_text(R"([{"role": "user", "parts": [{"text": "Hi"}]}])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(a_conversation_ends_with_words_to_the_model) {
+  BOOST_TEST(to_text(contents({text("Done.")})) == to_text(R"([
+    {"role": "model", "parts": [{"text": "Done."}]},
+    {"role": "user", "parts": [{"text": "Go on."}]}])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(media_of_all_kinds_go_without_their_display_names) {
+  const auto seen = contents(
+    {{"user",
+      {inline_data("\xFF\xFE", "video/mp4", "film.mp4"),
+       said("", R"([{"file_data": {"file_uri": "gs://bucket/a.pdf",
+                                   "mime_type": "application/pdf",
+                                   "display_name": "a"}}])")
+         .parts[0],
+       said("", R"([{"inlineData": {"mimeType": "image/png", "data": "__4"},
+                     "videoMetadata": {"fps": 1}}])")
+         .parts[0],
+       said("", R"([{"executableCode": {"code": "1"}}])").parts[0]}}});
+  BOOST_TEST(to_text(seen) == to_text(R"([{"role": "user", "parts": [
+    {"inlineData": {"mimeType": "video/mp4", "data": "//4="}},
+    {"fileData": {"fileUri": "gs://bucket/a.pdf",
+                  "mimeType": "application/pdf"}},
+    {"inlineData": {"mimeType": "image/png", "data": "//4="}},
+    {"executableCode": {"code": "1"}}]}])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(parts_that_it_does_not_have_are_named) {
+  BOOST_TEST(contents({said("user", R"([{"ownPart": {}}])")})["reason"]
+             == "Gemini takes no ownPart");
+  BOOST_TEST(contents({{"user", {inline_data("x", "")}}})["reason"]
+             == "inlineData without a MIME type");
+}
+
+BOOST_AUTO_TEST_CASE(settings_go_where_the_reference_has_them) {
+  const auto seen = configured(R"({
+    "temperature": 0.5, "top_p": 0.9, "maxOutputTokens": 10, "seed": null,
+    "thinking_config": {"includeThoughts": true}, "candidateCount": 1,
+    "safetySettings": [{"category": "C"}], "cached_content": "cachedContents/1",
+    "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}})");
+  BOOST_TEST(to_text(seen) == to_text(R"({
+    "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+    "generationConfig": {"temperature": 0.5, "topP": 0.9,
+      "maxOutputTokens": 10, "candidateCount": 1,
+      "thinkingConfig": {"includeThoughts": true}},
+    "safetySettings": [{"category": "C"}],
+    "cachedContent": "cachedContents/1",
+    "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}})"_json));
+}
+
+BOOST_AUTO_TEST_CASE(settings_that_the_request_makes_are_refused) {
+  for (const std::string config : {R"({"tools": []})",
+                                   R"({"system_instruction": {}})",
+                                   R"({"contents": []})",
+                                   "[]",
+                                   R"({"topP": 1, "top_p": 1})"})
+    BOOST_TEST(configured(config)["code"] == "invalid_argument", config);
+}
+
+BOOST_AUTO_TEST_CASE(a_schema_of_answers_is_json_schema) {
+  const auto schema
+    = R"({"type": "object", "properties": {"a": {"type": "string"}}})"_json;
+  const auto seen = body_of(
+    request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
+      request.response_schema = schema;
+      request.generation_config = json{{"temperature", 1}};
+    }));
+  BOOST_TEST(to_text(seen["generationConfig"])
+             == to_text({{"temperature", 1},
+                         {"responseMimeType", "application/json"},
+                         {"responseJsonSchema", schema}}));
+}
+
+BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
+  BOOST_TEST(contents({user_text("\xFF")})["code"] == "invalid_argument");
+}
+
+// -- answers ----
+
+BOOST_AUTO_TEST_CASE(streams_mean_what_is_expected_however_they_are_cut) {
+  check_streams(format(), "gemini");
+}
+
+BOOST_AUTO_TEST_CASE(answers_at_once_mean_the_same_as_streams) {
+  check_answers(format(), "gemini");
+}
+
+BOOST_AUTO_TEST_CASE(pieces_are_the_words_of_the_whole) {
+  check_pieces(format(), "gemini");
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_ends_anywhere_is_whole_or_has_failed) {
+  check_ends(format(), "gemini");
+}
+
+BOOST_AUTO_TEST_CASE(no_damage_makes_a_reader_throw) {
+  check_damage(format(), "gemini", 2);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_model_said_goes_back_as_it_came) {
+  const recordings recorded("gemini");
+  auto answer
+    = format().read_answer(recorded.text("parallel_calls", ".json")).value();
+  const auto parts = parse_json(recorded.text("parallel_calls", ".json"))
+                       .value()["candidates"][0]["content"]["parts"];
+  const auto back = contents({std::move(answer.said)})[0]["parts"];
+  BOOST_TEST(to_text(back[0]) == to_text(parts[0]));
+  BOOST_TEST(to_text(back[1]) == to_text(parts[1]));
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_says_nothing_is_one) {
+  const auto read = format().read_answer("{}");
+  BOOST_TEST_REQUIRE(code_of(read) == "ok");
+  BOOST_TEST(read->said.parts.empty());
+  BOOST_TEST(read->extra.is_null());
+}
+
+struct bad_answer {
+  std::string text;
+  std::string reason;
+};
+
+std::ostream& operator<<(std::ostream& to, const bad_answer& shown) {
+  return to << shown.text;
+}
+
+const std::vector<bad_answer> bad_answers = {
+  {"", "it sent nothing"},
+  {"{", "what it sent is not JSON"},
+  {"[]", "what it sent is no JSON object"},
+  {R"({"candidates": {}})", "'candidates' in what it sent is no list"},
+  {R"({"candidates": [5]})", "'candidates' in what it sent is no object"},
+  {R"({"candidates": [{"content": {"parts": [{"text": 5}]}}]})",
+   "'text' in what it sent is no string"},
+  {R"({"candidates": [{"content": {"parts": ["x"]}}]})",
+   "'parts' in what it sent is no object"},
+  {R"({"candidates": [{"content": {"parts": [{"functionCall": {}}]}}]})",
+   "'name' is missing"},
+  {R"({"candidates": [{"content": {"parts": [{"functionCall":
+       {"name": "f", "args": {"a": 1, "a": 2}}}]}}]})",
+   "it called function 'f' with malformed arguments: the key \"a\" comes "
+   "twice"},
+  {R"({"candidates": [{"content": {"parts": [{"functionCall":
+       {"name": "f", "willContinue": true}}]}}]})",
+   "streamed the arguments"},
+  {R"({"usageMetadata": 5})", "'usageMetadata': it is no object"},
+  {R"({"error": {"code": 400, "message": "m", "status": "INVALID_ARGUMENT"}})",
+   "INVALID_ARGUMENT: m"},
+};
+
+BOOST_DATA_TEST_CASE(what_is_no_answer_is_told,
+                     data::make(bad_answers),
+                     shown) {
+  const auto read = format().read_answer(shown.text);
+  BOOST_TEST(code_of(read) == "model_failed");
+  BOOST_TEST(reason_of(read).find(shown.reason) != std::string::npos,
+             reason_of(read));
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_is_told_in_the_vendors_words) {
+  BOOST_TEST(format().failure_of(429, R"({"error": {"code": 429,
+    "message": "Quota exceeded.\nRetry in 3 s.",
+    "status": "RESOURCE_EXHAUSTED", "details": []}})")
+             == "RESOURCE_EXHAUSTED: Quota exceeded. Retry in 3 s.");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

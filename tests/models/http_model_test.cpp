@@ -1,0 +1,355 @@
+// Models over HTTP: what is asked again and what is not, what reaches the
+// caller, and that a key reaches nobody but the server.
+
+#include "troupe/models/http_model.hpp"
+
+#include "../outcome.hpp"
+#include "http_server.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+const std::string secret = "s3cret-k3y";
+
+std::string answer_of(const std::string& words) {
+  return R"({"id": "1", "object": "chat.completion", "model": "m", "choices": )"
+         R"([{"index": 0, "finish_reason": "stop", "message": {"role": )"
+         R"("assistant", "content": ")"
+         + words
+         + R"("}}], "usage": {"prompt_tokens": 1, "completion_tokens": 2, )"
+           R"("total_tokens": 3}})";
+}
+
+std::string refusal_of(const std::string& code) {
+  return R"({"error": {"message": "please wait", "type": "t", "code": ")" + code
+         + R"("}})";
+}
+
+std::string event_of(const std::string& words) {
+  return R"(data: {"id": "1", "object": "chat.completion.chunk", "model": "m", )"
+         R"("choices": [{"index": 0, "delta": {"content": ")"
+         + words + "\"}}]}\n\n";
+}
+
+const std::string last_event
+  = R"(data: {"id": "1", "object": "chat.completion.chunk", "model": "m", )"
+    R"("choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})"
+    "\n\ndata: [DONE]\n\n";
+
+const std::string stream_head
+  = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+    "Transfer-Encoding: chunked\r\n\r\n";
+
+// Answers request after request by a list; the last one repeats.
+http_server::answerer in_turn(std::vector<server_script> scripts) {
+  auto next = std::make_shared<std::size_t>(0);
+  return [scripts = std::move(scripts), next](const served_request&) {
+    const auto index = std::min(*next, scripts.size() - 1);
+    ++*next;
+    return scripts[index];
+  };
+}
+
+server_script once(std::string bytes) {
+  return {say(std::move(bytes))};
+}
+
+// A model that a test asks, and what came of it.
+struct asking {
+  explicit asking(http_server::answerer answer, bool streams = false)
+    : server(std::move(answer)) {
+    options.name = "openai:m";
+    options.format = openai_format();
+    options.model = "m";
+    options.base_url = server.url("/v1");
+    options.key = [] { return secret; };
+    options.streams = streams;
+    options.client = std::make_shared<http_client>();
+    options.retries.first = 1ms;
+    options.retries.longest = 1ms;
+  }
+
+  /// Asks, and waits for the end.
+  result<model_response> ask() {
+    std::promise<result<model_response>> ended;
+    std::atomic<int> ends = 0;
+    http_model model(options);
+    model.generate(request(), [&](result<model_response> answer) {
+      if (answer && answer->partial) {
+        pieces += answer->said.text() + "|";
+        return;
+      }
+      if (++ends == 1)
+        ended.set_value(std::move(answer));
+    });
+    auto outcome = ended.get_future().get();
+    BOOST_TEST(ends == 1);
+    // Of the key nobody hears but the server.
+    if (!outcome)
+      BOOST_TEST(reason_of(outcome).find("s3cret") == std::string::npos,
+                 reason_of(outcome));
+    for (const auto& each : server.requests()) {
+      BOOST_TEST(each.header("authorization") == "Bearer " + secret);
+      BOOST_TEST(each.line.find("s3cret") == std::string::npos);
+      BOOST_TEST(each.body.find("s3cret") == std::string::npos);
+    }
+    return outcome;
+  }
+
+  std::string text() {
+    auto outcome = ask();
+    return outcome ? outcome->said.text() : reason_of(outcome);
+  }
+
+  model_request request() const {
+    model_request wanted;
+    wanted.agent = "a";
+    wanted.contents
+      = {std::make_shared<const content>(user_text("What about owls?"))};
+    wanted.environment = environment;
+    wanted.retries = budget;
+    wanted.stop = stop.get_token();
+    return wanted;
+  }
+
+  http_server server;
+  http_model_options options;
+  std::shared_ptr<troupe::environment> environment = system_environment();
+  std::shared_ptr<retry_budget> budget;
+  std::stop_source stop;
+  std::string pieces;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(http_models)
+
+BOOST_AUTO_TEST_CASE(an_answer_is_the_models) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  BOOST_TEST(on.text() == "hoo");
+  BOOST_TEST(
+    on.server.requests().at(0).line.starts_with("POST /v1/chat/completions "));
+}
+
+BOOST_DATA_TEST_CASE(what_may_pass_is_asked_again,
+                     data::make({408, 429, 500, 502, 503, 504, 529}),
+                     status) {
+  asking on(in_turn({once(whole(refusal_of("later"), status)),
+                     once(whole("<html>bad gateway</html>", status)),
+                     once(whole(answer_of("hoo")))}));
+  BOOST_TEST(on.text() == "hoo");
+  BOOST_TEST(on.server.requests().size() == 3U);
+}
+
+BOOST_DATA_TEST_CASE(what_is_wrong_is_not_asked_again,
+                     data::make({400, 401, 403, 404, 422, 301}),
+                     status) {
+  asking on(in_turn({once(whole(refusal_of("no_such"), status))}));
+  const auto outcome = on.ask();
+  BOOST_TEST(code_of(outcome) == "model_failed");
+  const auto reason = reason_of(outcome);
+  BOOST_TEST(reason.starts_with("OpenAI model 'm': status "
+                                + std::to_string(status) + ": "),
+             reason);
+  BOOST_TEST(reason.find("no_such") != std::string::npos, reason);
+  BOOST_TEST(reason.find("please wait") != std::string::npos, reason);
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_breaks_is_made_again) {
+  asking on(in_turn({{testing::reset()},
+                     {say("HTTP/1.1 200 OK\r\nContent-Le"), testing::close()},
+                     once(whole(answer_of("hoo")))}));
+  BOOST_TEST(on.text() == "hoo");
+}
+
+BOOST_AUTO_TEST_CASE(attempts_end_and_the_last_failure_is_told) {
+  asking on(in_turn({once(whole(refusal_of("first"), 500)),
+                     once(whole(refusal_of("second"), 503))}));
+  on.options.retries.attempts_max = 3;
+  const auto reason = reason_of(on.ask());
+  BOOST_TEST(reason.starts_with("OpenAI model 'm', attempt 3: status 503"),
+             reason);
+  BOOST_TEST(reason.find("second") != std::string::npos, reason);
+  BOOST_TEST(on.server.requests().size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_has_a_budget_of_retries) {
+  asking on(in_turn({once(whole(refusal_of("x"), 500))}));
+  on.budget = std::make_shared<retry_budget>(1);
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+  BOOST_TEST(on.server.requests().size() == 2U);
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+  BOOST_TEST(on.server.requests().size() == 3U);
+}
+
+// On simulated time: nothing is sent before the server wants it.
+BOOST_AUTO_TEST_CASE(retry_after_is_obeyed) {
+  for (const auto* header :
+       {"Retry-After: 7\r\n", "retry-after-ms: 7000\r\nRetry-After: 99\r\n"}) {
+    asking on(in_turn({once(whole(refusal_of("x"), 429, header)),
+                       once(whole(answer_of("hoo")))}));
+    const auto time = std::make_shared<simulated_environment>(1);
+    on.environment = time;
+    std::promise<void> ended;
+    http_model model(on.options);
+    model.generate(on.request(), [&ended](const auto& answer) {
+      BOOST_REQUIRE(answer.has_value());
+      ended.set_value();
+    });
+    on.server.wait_for_requests(1);
+    while (time->waiting() == 0)
+      std::this_thread::yield();
+    time->advance(6'999ms);
+    BOOST_TEST(on.server.requests().size() == 1U);
+    time->advance(1ms);
+    ended.get_future().wait();
+    BOOST_TEST(on.server.requests().size() == 2U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_retry_that_would_take_too_long_is_none) {
+  asking on(
+    in_turn({once(whole(refusal_of("x"), 429, "Retry-After: 3600\r\n"))}));
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
+// -- streams -----------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(pieces_come_before_the_whole) {
+  asking on(in_turn({{say(stream_head),
+                      say(chunk(event_of("ho"))),
+                      say(chunk(event_of("o"))),
+                      say(chunk(last_event)),
+                      say("0\r\n\r\n")}}),
+            true);
+  BOOST_TEST(on.text() == "hoo");
+  BOOST_TEST(on.pieces == "ho|o|");
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_is_split_anywhere_says_the_same) {
+  const auto bytes = stream_head + chunk(event_of("h\u00f6") + event_of("o"))
+                     + chunk(last_event) + "0\r\n\r\n";
+  asking on(in_turn({drip(bytes, 0ms)}), true);
+  BOOST_TEST(on.text() == "h\u00f6o");
+}
+
+BOOST_AUTO_TEST_CASE(once_a_piece_is_delivered_nothing_is_asked_again) {
+  asking on(
+    in_turn({{say(stream_head), say(chunk(event_of("ho"))), testing::reset()},
+             once(whole(answer_of("hoo")))}),
+    true);
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+  BOOST_TEST(on.pieces == "ho|");
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_breaks_off_before_is_asked_again) {
+  asking on(in_turn({{say(stream_head), testing::reset()},
+                     {say(stream_head),
+                      say(chunk(event_of("hoo"))),
+                      say(chunk(last_event)),
+                      say("0\r\n\r\n")}}),
+            true);
+  BOOST_TEST(on.text() == "hoo");
+  BOOST_TEST(on.server.requests().size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_without_its_end_is_no_answer) {
+  asking on(
+    in_turn({{say(stream_head), say(chunk(event_of("ho"))), say("0\r\n\r\n")}}),
+    true);
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+}
+
+// -- ends --------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_stop_closes_the_connection) {
+  asking on(in_turn({{hold()}}));
+  std::promise<result<model_response>> ended;
+  http_model model(on.options);
+  model.generate(on.request(),
+                 [&ended](auto answer) { ended.set_value(std::move(answer)); });
+  on.server.wait_for_requests(1);
+  on.stop.request_stop();
+  BOOST_TEST(code_of(ended.get_future().get()) == "cancelled");
+  on.server.wait_for_hang_ups(1);
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_before_the_start_asks_nobody) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  on.stop.request_stop();
+  BOOST_TEST(code_of(on.ask()) == "cancelled");
+  BOOST_TEST(on.options.client->under_way() == 0U);
+  BOOST_TEST(on.server.requests().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_ends_the_wait_for_a_retry) {
+  asking on(
+    in_turn({once(whole(refusal_of("x"), 429, "Retry-After: 100\r\n"))}));
+  const auto time = std::make_shared<simulated_environment>(1);
+  on.environment = time;
+  std::promise<result<model_response>> ended;
+  http_model model(on.options);
+  model.generate(on.request(),
+                 [&ended](auto answer) { ended.set_value(std::move(answer)); });
+  while (time->waiting() == 0)
+    std::this_thread::yield();
+  on.stop.request_stop();
+  BOOST_TEST(code_of(ended.get_future().get()) == "cancelled");
+  time->advance(200s);
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_time_out_is_told_as_one) {
+  asking on(in_turn({{hold()}}));
+  on.options.timeouts.first_byte = 20ms;
+  on.options.retries.attempts_max = 1;
+  const auto outcome = on.ask();
+  BOOST_TEST(code_of(outcome) == "deadline_exceeded");
+  BOOST_TEST(reason_of(outcome).starts_with("OpenAI model 'm': "),
+             reason_of(outcome));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_answer_is_an_error) {
+  for (const auto* body : {"", "nonsense", "{}", "[]", "{\"choices\": []}"}) {
+    asking on(in_turn({once(whole(body))}));
+    BOOST_TEST(code_of(on.ask()) == "model_failed", body);
+    BOOST_TEST(on.server.requests().size() == 1U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_holds_requests_back) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  const auto time = std::make_shared<simulated_environment>(1);
+  on.options.limit = std::make_shared<rate_limit>(
+    rate_limit_options{.requests_per_minute = 1}, time);
+  BOOST_TEST(on.text() == "hoo");
+  std::promise<void> ended;
+  http_model model(on.options);
+  model.generate(on.request(), [&ended](const auto&) { ended.set_value(); });
+  time->advance(59s);
+  BOOST_TEST(on.server.requests().size() == 1U);
+  time->advance(2s);
+  ended.get_future().wait();
+  BOOST_TEST(on.server.requests().size() == 2U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

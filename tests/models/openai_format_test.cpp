@@ -1,0 +1,610 @@
+// Chat completions: requests as the reference has them, recorded answers of
+// OpenAI and of compatible servers, and what goes wrong.
+
+#include "troupe/core/inline_data.hpp"
+#include "troupe/models/wire_format.hpp"
+
+#include "../outcome.hpp"
+#include "recordings.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+const wire_format& format() {
+  static const wire_format_ptr made = openai_format();
+  return *made;
+}
+
+json asked(std::vector<content> said) {
+  return body_of(request_of(format(), std::move(said), [](auto&, auto&) {}));
+}
+
+json messages(std::vector<content> said) {
+  return asked(std::move(said))["messages"];
+}
+
+// The body for one word and a generation config.
+json configured(std::string_view config,
+                const std::string& base_url = "https://models.example") {
+  return body_of(
+    request_of(format(), {user_text("Hi")}, [&](auto& request, auto& with) {
+      request.generation_config = parse_json(config).value();
+      with.base_url = base_url;
+    }));
+}
+
+json with_schema(std::string_view schema) {
+  return body_of(
+    request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
+      request.response_schema = parse_json(schema).value();
+    }))["response_format"];
+}
+
+part thought(std::string words) {
+  part made(std::move(words));
+  made.thought = true;
+  return made;
+}
+
+function_call call(std::string id, std::string name, json args) {
+  return {std::move(id), std::move(name), std::move(args)};
+}
+
+function_response answer(std::string id, std::string name, json response) {
+  return {std::move(id), std::move(name), std::move(response)};
+}
+
+part wire_part(std::string_view text) {
+  part made;
+  made.body = value(parse_json(text).value());
+  return made;
+}
+
+struct setting {
+  std::string config;
+  std::string expected; // What the body has besides model and messages.
+};
+
+std::ostream& operator<<(std::ostream& to, const setting& shown) {
+  return to << shown.config;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(openai)
+
+// -- requests ----
+
+BOOST_AUTO_TEST_CASE(a_request_is_that_of_the_reference) {
+  const auto made = request_of(
+    format(), {user_text("How warm is it?")}, [](auto& request, auto&) {
+      request.system_instruction = "Be brief.";
+      request.tools.push_back({"get_weather",
+                               "Tells the weather.",
+                               R"({"type":"object","properties":{"city":
+                                  {"type":"string"}},"required":["city"]})"_json});
+      request.tools.push_back({"ping", "", {}});
+    });
+  BOOST_TEST_REQUIRE(code_of(made) == "ok");
+  BOOST_TEST(made->url == "https://models.example/chat/completions");
+  const http_headers expected{{"Authorization", "Bearer secret-key-1"},
+                              {"Content-Type", "application/json"},
+                              {"Accept", "application/json"}};
+  BOOST_TEST((made->headers == expected));
+  BOOST_TEST(to_text(body_of(made)) == to_text(R"({
+    "model": "some-model",
+    "messages": [
+      {"role": "system", "content": "Be brief."},
+      {"role": "user", "content": "How warm is it?"}
+    ],
+    "tools": [
+      {"type": "function", "function": {
+        "name": "get_weather",
+        "description": "Tells the weather.",
+        "parameters": {"type": "object",
+                       "properties": {"city": {"type": "string"}},
+                       "required": ["city"]}}},
+      {"type": "function", "function": {
+        "name": "ping",
+        "parameters": {"type": "object", "properties": {}}}}
+    ]})"_json));
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_is_asked_for_with_its_counts) {
+  const auto made
+    = request_of(format(), {user_text("Hi")}, [](auto&, auto& with) {
+        with.streams = true;
+        with.key.clear();
+      });
+  BOOST_TEST(to_text(body_of(made)) == to_text(R"({
+    "model": "some-model",
+    "messages": [{"role": "user", "content": "Hi"}],
+    "stream": true,
+    "stream_options": {"include_usage": true}})"_json));
+  const http_headers expected{{"Content-Type", "application/json"},
+                              {"Accept", "text/event-stream"}};
+  BOOST_TEST((made->headers == expected));
+}
+
+BOOST_AUTO_TEST_CASE(calls_and_their_responses_are_messages_of_their_own) {
+  const auto seen
+    = messages({user_text("Compare."),
+                {"model",
+                 {thought("Both."),
+                  part("I look."),
+                  call("adk-1", "look", {{"at", 1}}),
+                  call("adk-2", "look", {{"at", 2}})}},
+                {"user",
+                 {answer("adk-1", "look", {{"result", "dark"}}),
+                  part("Hurry."),
+                  answer("adk-2", "look", {{"error", "blind"}})}}});
+  BOOST_TEST(to_text(seen) == to_text(R"([
+    {"role": "user", "content": "Compare."},
+    {"role": "assistant", "content": "I look.", "tool_calls": [
+      {"id": "adk-1", "type": "function",
+       "function": {"name": "look", "arguments": "{\"at\":1}"}},
+      {"id": "adk-2", "type": "function",
+       "function": {"name": "look", "arguments": "{\"at\":2}"}}]},
+    {"role": "tool", "tool_call_id": "adk-1",
+     "content": "{\"result\":\"dark\"}"},
+    {"role": "tool", "tool_call_id": "adk-2",
+     "content": "{\"error\":\"blind\"}"},
+    {"role": "user", "content": "Hurry."}])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(ids_that_the_vendor_refuses_are_mapped_alike) {
+  const std::string longest(40, 'x');
+  const std::string too_long(41, 'x');
+  const auto seen = messages({{"model",
+                               {call(longest, "a", {}),
+                                call(too_long, "b", {}),
+                                call("call_1", "c", {}),
+                                call("with space", "d", {}),
+                                call("", "e", {}),
+                                call("", "e", {})}},
+                              {"user",
+                               {answer("", "e", {{"result", 1}}),
+                                answer("with space", "d", {}),
+                                answer("call_1", "c", {}),
+                                answer(too_long, "b", {}),
+                                answer(longest, "a", {}),
+                                answer("", "e", {{"result", 2}})}}});
+  std::vector<std::string> called;
+  for (const auto& each : seen[0]["tool_calls"])
+    called.push_back(each["id"]);
+  std::vector<std::string> answered;
+  for (std::size_t index = 1; index < seen.size(); ++index)
+    answered.push_back(seen[index]["tool_call_id"]);
+  BOOST_TEST(called
+               == (std::vector<std::string>{
+                 longest, "call_1", "call_2", "call_3", "call_4", "call_5"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(answered
+               == (std::vector<std::string>{
+                 "call_4", "call_3", "call_2", "call_1", longest, "call_5"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_call_without_words_has_null_content_and_no_arguments) {
+  const auto seen = messages({{"model", {call("1", "ping", nullptr)}},
+                              {"user", {answer("1", "ping", nullptr)}}});
+  BOOST_TEST(to_text(seen) == to_text(R"([
+    {"role": "assistant", "content": null, "tool_calls": [
+      {"id": "1", "type": "function",
+       "function": {"name": "ping", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "1", "content": "{}"}])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(thoughts_and_empty_contents_are_left_out) {
+  const auto seen
+    = messages({{"model", {thought("Hm.")}}, {"user", {}}, {"", {part("Hi")}}});
+  BOOST_TEST(to_text(seen)
+             == to_text(R"([{"role": "user", "content": "Hi"}])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(a_conversation_ends_with_words_to_the_model) {
+  BOOST_TEST(to_text(messages({}))
+             == to_text(R"([{"role": "user", "content": "Go on."}])"_json));
+  BOOST_TEST(to_text(messages({text("Done.")})) == to_text(R"([
+    {"role": "assistant", "content": "Done."},
+    {"role": "user", "content": "Go on."}])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(media_go_in_the_form_of_their_kind) {
+  const auto seen = messages(
+    {{"user",
+      {part("See:"),
+       inline_data("\xFF\xFE", "image/png"),
+       inline_data("wav", "audio/wav"),
+       inline_data("mp3", "audio/mpeg; rate=1"),
+       inline_data("%PDF", "Application/PDF", "bill.pdf"),
+       wire_part(R"({"file_data": {"file_uri": "https://example.org/a.jpg",
+                                   "mime_type": "image/jpeg"}})")}}});
+  BOOST_TEST(to_text(seen) == to_text(R"([{"role": "user", "content": [
+    {"type": "text", "text": "See:"},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,//4="}},
+    {"type": "input_audio", "input_audio": {"data": "d2F2", "format": "wav"}},
+    {"type": "input_audio", "input_audio": {"data": "bXAz", "format": "mp3"}},
+    {"type": "file", "file": {"filename": "bill.pdf",
+      "file_data": "data:application/pdf;base64,JVBERg=="}},
+    {"type": "image_url", "image_url": {"url": "https://example.org/a.jpg"}}
+    ]}])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(media_that_it_cannot_take_are_named) {
+  const auto reason = [](part said) {
+    return asked({{"user", {std::move(said)}}});
+  };
+  BOOST_TEST(to_text(reason(inline_data("x", "video/mp4")))
+             == R"({"code":"invalid_argument",)"
+                R"("reason":"OpenAI takes no video/mp4"})");
+  BOOST_TEST(reason(inline_data("x", ""))["reason"]
+             == "inlineData without a MIME type");
+  BOOST_TEST(reason(wire_part(
+               R"({"fileData": {"fileUri": "gs://b/a.pdf",
+                       "mimeType": "application/pdf"}})"))["reason"]
+             == "OpenAI takes no application/pdf at gs://b/a.pdf");
+  BOOST_TEST(reason(wire_part(R"({"executableCode": {}})"))["reason"]
+             == "OpenAI takes no executableCode");
+  BOOST_TEST(asked({{"model", {inline_data("x", "image/png")}}})["reason"]
+             == "OpenAI takes no inlineData by the model");
+  BOOST_TEST(reason(wire_part(R"({"inlineData": {"mimeType": "image/png",
+                                                 "data": "?"}})"))["code"]
+             == "invalid_argument");
+}
+
+const std::vector<setting> settings = {
+  {"null", "{}"},
+  {R"({"temperature": 0.5, "topP": 0.9, "stopSequences": ["x"], "seed": 7,
+       "presencePenalty": 1, "frequencyPenalty": -1, "candidateCount": 1,
+       "maxOutputTokens": 10, "topK": 5})",
+   R"({"temperature": 0.5, "top_p": 0.9, "stop": ["x"], "seed": 7,
+       "presence_penalty": 1, "frequency_penalty": -1, "max_tokens": 10,
+       "top_k": 5})"},
+  {R"({"top_p": 0.9, "max_output_tokens": 10, "seed": null})",
+   R"({"top_p": 0.9, "max_tokens": 10})"},
+  {R"({"responseLogprobs": true, "logprobs": 3})",
+   R"({"logprobs": true, "top_logprobs": 3})"},
+  {R"({"logprobs": true})", R"({"logprobs": true})"},
+  {R"({"responseMimeType": "application/json"})",
+   R"({"response_format": {"type": "json_object"}})"},
+  {R"({"responseMimeType": "text/plain"})", "{}"},
+  {R"({"thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": true}})",
+   R"({"reasoning_effort": "low"})"},
+  {R"({"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}})",
+   R"({"tool_choice": "required"})"},
+  {R"({"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}})",
+   R"({"tool_choice": "none"})"},
+  {R"({"toolConfig": {"functionCallingConfig": {"mode": "AUTO"}}})",
+   R"({"tool_choice": "auto"})"},
+  {R"({"toolConfig": {"functionCallingConfig": {"mode": "ANY",
+       "allowedFunctionNames": ["look"]}}})",
+   R"({"tool_choice": {"type": "function", "function": {"name": "look"}}})"},
+  {R"({"parallel_tool_calls": false, "user": "ann"})",
+   R"({"parallel_tool_calls": false, "user": "ann"})"},
+};
+
+BOOST_DATA_TEST_CASE(settings_have_the_vendors_names,
+                     data::make(settings),
+                     shown) {
+  auto expected = parse_json(shown.expected).value();
+  expected["model"] = "some-model";
+  expected["messages"] = R"([{"role": "user", "content": "Hi"}])"_json;
+  BOOST_TEST(to_text(configured(shown.config)) == to_text(expected));
+}
+
+BOOST_AUTO_TEST_CASE(openai_itself_gets_the_new_limit_of_tokens) {
+  for (const std::string url :
+       {"https://api.openai.com/v1", "https://x.openai.azure.com/openai/v1"}) {
+    const auto body = configured(R"({"maxOutputTokens": 10})", url);
+    BOOST_TEST(body["max_completion_tokens"] == 10);
+    BOOST_TEST(!body.contains("max_tokens"));
+    BOOST_TEST(configured(R"({"topK": 10})", url)["reason"]
+               == "generation_config: OpenAI has no 'topK'");
+  }
+}
+
+const std::vector<std::string> refused = {
+  R"([])",
+  R"({"topP": 1, "top_p": 1})",
+  R"({"candidateCount": 2})",
+  R"({"responseMimeType": "text/x.enum"})",
+  R"({"thinkingConfig": {"thinkingBudget": 100}})",
+  R"({"thinkingConfig": {"thinkingLevel": 1}})",
+  R"({"safetySettings": []})",
+  R"({"cachedContent": "x"})",
+  R"({"response_json_schema": {}})",
+  R"({"toolConfig": {"functionCallingConfig": {"mode": "SOME"}}})",
+  R"({"toolConfig": {"functionCallingConfig": {"mode": "ANY",
+      "allowedFunctionNames": ["a", "b"]}}})",
+  R"({"messages": []})",
+  R"({"model": "x"})",
+  R"({"stream": true})",
+};
+
+BOOST_DATA_TEST_CASE(settings_without_effect_are_refused,
+                     data::make(refused),
+                     config) {
+  BOOST_TEST(configured(config)["code"] == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(a_schema_that_can_be_strict_is_closed_and_strict) {
+  BOOST_TEST(to_text(with_schema(R"({
+    "type": "object", "required": ["stars", "of"], "properties": {
+      "stars": {"type": "integer", "minimum": 1},
+      "of": {"type": "array", "items": {"type": "object",
+             "required": ["a"], "properties": {"a": {"$ref": "#/$defs/a"}}}}},
+    "$defs": {"a": {"anyOf": [{"type": "null"},
+                              {"type": "object", "properties": {}}]}}})"))
+             == to_text(R"({"type": "json_schema", "json_schema": {
+    "name": "answer", "strict": true, "schema": {
+    "type": "object", "additionalProperties": false,
+    "required": ["stars", "of"], "properties": {
+      "stars": {"type": "integer", "minimum": 1},
+      "of": {"type": "array", "items": {"type": "object",
+             "additionalProperties": false,
+             "required": ["a"], "properties": {"a": {"$ref": "#/$defs/a"}}}}},
+    "$defs": {"a": {"anyOf": [{"type": "null"},
+      {"type": "object", "additionalProperties": false,
+       "properties": {}}]}}}}})"_json));
+}
+
+const std::vector<std::string> loose_schemas = {
+  R"({"type": "object", "properties": {"a": {"type": "string"}}})",
+  R"({"type": "object", "properties": {}, "additionalProperties": true})",
+  R"({"type": "array", "items": {"type": "string"}})",
+  R"({"type": "object", "required": ["a"], "properties": {
+      "a": {"type": "string", "minLength": 1}}})",
+  R"({"type": "object", "required": ["a"], "properties": {
+      "a": {"oneOf": [{"type": "string"}]}}})",
+  R"({"type": "object", "required": ["a"], "properties": {
+      "a": {"items": {"type": "object", "properties": {"b": {}}}}}})",
+};
+
+BOOST_DATA_TEST_CASE(any_other_schema_is_sent_as_it_is,
+                     data::make(loose_schemas),
+                     schema) {
+  const auto seen = with_schema(schema)["json_schema"];
+  BOOST_TEST(seen["strict"] == false);
+  BOOST_TEST(to_text(seen["schema"]) == to_text(parse_json(schema).value()));
+}
+
+BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
+  BOOST_TEST(asked({user_text("\xFF")})["code"] == "invalid_argument");
+  BOOST_TEST(asked({{"model", {call("1", "f", {{"a", "\xFF"}})}}})["code"]
+             == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_is_no_header_is_refused_and_not_told) {
+  const auto made
+    = request_of(format(), {user_text("Hi")}, [](auto&, auto& with) {
+        with.key = "secret\r\nX-Evil: 1";
+      });
+  BOOST_TEST(code_of(made) == "invalid_argument");
+  BOOST_TEST(reason_of(made).find("secret") == std::string::npos);
+}
+
+// -- answers ----
+
+BOOST_AUTO_TEST_CASE(streams_mean_what_is_expected_however_they_are_cut) {
+  check_streams(format(), "openai");
+}
+
+BOOST_AUTO_TEST_CASE(answers_at_once_mean_the_same_as_streams) {
+  check_answers(format(), "openai");
+}
+
+BOOST_AUTO_TEST_CASE(pieces_are_the_words_of_the_whole) {
+  check_pieces(format(), "openai");
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_ends_anywhere_is_whole_or_has_failed) {
+  check_ends(format(), "openai");
+}
+
+BOOST_AUTO_TEST_CASE(no_damage_makes_a_reader_throw) {
+  check_damage(format(), "openai", 1);
+}
+
+BOOST_AUTO_TEST_CASE(words_come_in_the_pieces_that_the_vendor_sends) {
+  const auto seen
+    = play(format(), recordings("openai").text("text", ".sse"), {}).pieces;
+  BOOST_TEST_REQUIRE(seen.size() == 3U);
+  BOOST_TEST(to_text(seen[1]) == to_text(R"({"role": "model",
+    "parts": [{"text": " aus \u6771\u4eac"}]})"_json));
+}
+
+struct bad_answer {
+  std::string text;
+  std::string reason;
+};
+
+std::ostream& operator<<(std::ostream& to, const bad_answer& shown) {
+  return to << shown.text;
+}
+
+const std::vector<bad_answer> bad_answers = {
+  {"", "it sent nothing"},
+  {"{", "what it sent is not JSON"},
+  {"[]", "what it sent is no JSON object"},
+  {"{}", "the answer has no choices"},
+  {R"({"choices": []})", "the answer has no choices"},
+  {R"({"choices": {}})", "'choices' in what it sent is no list"},
+  {R"({"choices": [{"message": {"content": 5}}]})",
+   "'content' in what it sent is no string"},
+  {R"({"choices": [{"message": [], "finish_reason": "stop"}]})",
+   "'message' in what it sent is no object"},
+  {R"({"choices": [{"message": {"tool_calls": [{}]}}]})",
+   "it called a function without a name"},
+  {R"({"choices": [{"message": {"tool_calls": [{"function":
+       {"name": "f", "arguments": "[1]"}}]}}]})",
+   "it called function 'f' with malformed arguments: they are no JSON object"},
+  {R"({"choices": [{"message": {"tool_calls": [{"function":
+       {"name": "f", "arguments": "{\"a\":1,\"a\":2}"}}]}}]})",
+   "comes twice"},
+  {R"({"choices": [{"message": {"tool_calls": [{"function":
+       {"name": "f", "arguments": "{\"a\":1e999}"}}]}}]})",
+   "does not fit 64 bits"},
+  {R"({"error": {"message": "no", "type": "t", "code": "c"}})", "c: no"},
+  {R"({"error": "just text"})", "just text"},
+  {R"({"object": "error", "message": "vLLM says no", "type": "BadRequestError",
+       "code": 400})",
+   "BadRequestError: vLLM says no"},
+};
+
+BOOST_DATA_TEST_CASE(what_is_no_answer_is_told,
+                     data::make(bad_answers),
+                     shown) {
+  const auto read = format().read_answer(shown.text);
+  BOOST_TEST(code_of(read) == "model_failed");
+  BOOST_TEST(reason_of(read).find(shown.reason) != std::string::npos,
+             reason_of(read));
+}
+
+BOOST_AUTO_TEST_CASE(arguments_that_nest_too_deep_are_refused) {
+  const auto nested = std::string(70, '[') + std::string(70, ']');
+  const json body{
+    {"choices",
+     {{{"message",
+        {{"tool_calls",
+          {{{"function",
+             {{"name", "f"}, {"arguments", "{\"a\":" + nested + "}"}}}}}}}}}}}};
+  BOOST_TEST(reason_of(format().read_answer(to_text(body))).find("deeper than")
+             != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_passed_over) {
+  const auto text = recordings("openai").text("text", ".json");
+  BOOST_TEST(to_text(shown(format().read_answer("\xEF\xBB\xBF" + text)))
+             == to_text(shown(format().read_answer(text))));
+}
+
+BOOST_AUTO_TEST_CASE(of_several_alternatives_the_first_is_the_answer) {
+  const auto read = format().read_answer(R"({"choices": [
+    {"index": 1, "message": {"content": "B"}, "finish_reason": "length"},
+    {"index": 0, "message": {"content": "A"}, "finish_reason": "stop"}]})");
+  BOOST_TEST(to_text(shown(read)) == to_text(R"({
+    "content": {"role": "model", "parts": [{"text": "A"}]},
+    "extra": {"finishReason": "STOP"}})"_json));
+}
+
+BOOST_AUTO_TEST_CASE(odd_counts_of_tokens_are_passed_over) {
+  const auto read = format().read_answer(R"({"choices": [{}], "usage": {
+    "prompt_tokens": -1, "completion_tokens": 1e300, "total_tokens": "7",
+    "prompt_tokens_details": {"cached_tokens": 18446744073709551615}}})");
+  BOOST_TEST_REQUIRE(code_of(read) == "ok");
+  BOOST_TEST(read->extra.is_null());
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_each_piece_repeats_is_one_name) {
+  const std::string piece = R"(data: {"choices": [{"delta": {"tool_calls": [
+    {"index": 0, "id": "1", "function": {"name": "f", "arguments": "X"}}]}}]})";
+  std::string text;
+  for (const std::string arguments : {"{", "}"}) {
+    text += piece;
+    text.replace(text.rfind('X'), 1, arguments);
+    text.erase(text.rfind('\n'), 1);
+    text += "\n\n";
+  }
+  const auto seen = play(format(), text + "data: [DONE]\n\n", {}).whole;
+  BOOST_TEST(to_text(seen["content"]) == to_text(R"({"role": "model", "parts": [
+    {"functionCall": {"id": "1", "name": "f", "args": {}}}]})"_json));
+}
+
+BOOST_AUTO_TEST_CASE(done_is_an_end_without_a_reason) {
+  const auto seen = play(format(),
+                         "data: {\"choices\": [{\"delta\": {\"content\": "
+                         "\"Hi\"}}]}\n\ndata: [DONE]\n\n",
+                         {})
+                      .whole;
+  BOOST_TEST(to_text(seen) == to_text(R"({
+    "content": {"role": "model", "parts": [{"text": "Hi"}]},
+    "extra": null})"_json));
+}
+
+BOOST_AUTO_TEST_CASE(what_follows_the_end_is_passed_over) {
+  const auto text = recordings("openai").text("text", ".sse");
+  BOOST_TEST((play(format(), text + "data: nonsense\n\n", {})
+              == play(format(), text, {})));
+}
+
+BOOST_AUTO_TEST_CASE(an_event_that_is_no_json_fails_the_stream) {
+  const auto seen = play(format(), "data: <html>\n\n", {}).whole;
+  BOOST_TEST(seen["code"] == "model_failed");
+}
+
+// -- failures ----
+
+struct failure {
+  std::string body;
+  std::string expected;
+};
+
+std::ostream& operator<<(std::ostream& to, const failure& shown) {
+  return to << shown.body;
+}
+
+const std::vector<failure> failures = {
+  {R"({"error": {"message": "Incorrect API key provided: sk-x.",
+       "type": "invalid_request_error", "param": null,
+       "code": "invalid_api_key"}})",
+   "invalid_api_key: Incorrect API key provided: sk-x."},
+  {R"({"error": {"message": "Slow down", "type": "tokens", "code": null}})",
+   "tokens: Slow down"},
+  {R"({"error": "model 'x' not found"})", "model 'x' not found"},
+  {R"({"error": {"code": 400, "message": "bad", "type": "invalid"}})",
+   "invalid: bad"},
+  {R"({"detail": "Not Found"})", "Not Found"},
+  {R"({"message": "no Route matched"})", "no Route matched"},
+  {R"({"reason": 1})", R"({"reason": 1})"},
+  {R"([{"error": {"code": 400, "message": "m", "status": "INVALID"}}])",
+   "INVALID: m"},
+  {"<html><head><title>502 Bad Gateway</title><style>p {}</style></head>"
+   "<body>\r\n<h1>502 Bad&nbsp;Gateway</h1><script>if (1 > 0) x();</script>"
+   "nginx &amp; co</body></html>",
+   "502 Bad Gateway nginx & co"},
+  {"upstream connect error\n\nreset", "upstream connect error reset"},
+  {"", "no reason given (status 502)"},
+  {" \n", "no reason given (status 502)"},
+  {"bad \xFF\x01 byte", "bad \xEF\xBF\xBD byte"},
+};
+
+BOOST_DATA_TEST_CASE(a_failure_is_told_in_the_vendors_words,
+                     data::make(failures),
+                     shown) {
+  BOOST_TEST(format().failure_of(502, shown.body) == shown.expected);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_failure_is_cut_between_characters) {
+  for (std::size_t offset = 0; offset < 3; ++offset) {
+    std::string body(offset, 'x');
+    for (int count = 0; count < 1'000; ++count)
+      body += "\xE6\x9D\xB1";
+    const auto line = format().failure_of(500, body);
+    BOOST_TEST(line.size() <= 500U);
+    BOOST_TEST(line.size() >= 495U);
+    BOOST_TEST(is_utf8(line));
+    BOOST_TEST(line.ends_with("\xE2\x80\xA6"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_never_tells_the_key) {
+  const std::string key = "secret-key-1";
+  // Also where the line is cut off within it.
+  const auto body = std::string(490, 'x') + key + " and " + key;
+  const auto line = format().failure_of(401, body, key);
+  BOOST_TEST(line.find("secret") == std::string::npos);
+  BOOST_TEST(format().failure_of(401, "Bearer " + key, key) == "Bearer ***");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
