@@ -135,15 +135,18 @@ task<model_response> ask(invocation_context& context,
              return static_cast<bool>(each.on_model_error);
            });
     auto sent = is_wanted ? request : std::move(request);
-    auto& clock = *context.lane().facts().environment;
-    step.name = options.model->name();
-    step.began = clock.now();
+    const auto& facts = context.lane().facts();
+    if (facts.step_times) {
+      step.name = options.model->name();
+      step.began = facts.environment->now();
+    }
     try {
       answer = co_await context.ask(options.model, std::move(sent));
     } catch (const error& thrown) {
       failure = thrown;
     }
-    step.ended = clock.now();
+    if (facts.step_times)
+      step.ended = facts.environment->now();
   }
   if (failure) {
     if (ends_run(*failure, context))
@@ -330,8 +333,7 @@ task<std::optional<agent>> run_llm(invocation_context& context,
       options, std::move(response), *context.lane().facts().environment);
     if (!said)
       throw said.error();
-    if (context.lane().facts().step_times)
-      tell_steps(*said, {&asked, 1});
+    tell_steps(*said, {&asked, 1});
     mark_long_running(*said, tools);
     check_answer(*said, options, context.lane().facts().limits);
     const auto stored = co_await context.emit(std::move(*said));

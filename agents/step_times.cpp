@@ -42,8 +42,8 @@ std::optional<step_time> step_from(const json& data) {
   const auto kind = text("kind");
   const auto began = time("began");
   const auto ended = time("ended");
-  if ((kind != "model" && kind != "tool") || !began || !ended
-      || *ended < *began || *began < timestamp())
+  if ((kind != "model" && kind != "tool") || !began || !ended || *ended < *began
+      || *began < timestamp())
     return std::nullopt;
   step_time step;
   step.kind = kind == "model" ? step_kind::model : step_kind::tool;
@@ -57,11 +57,11 @@ std::optional<step_time> step_from(const json& data) {
 } // namespace
 
 void tell_steps(event& said, std::span<const step_time> steps) {
-  auto told = json::array();
+  json told;
   for (const auto& step : steps)
     if (step.began != timestamp() && step.ended >= step.began)
       told.push_back(to_json(step));
-  if (told.empty())
+  if (told.is_null())
     return;
   auto fields = said.extra.is_null() ? json::object() : said.extra.data();
   auto& metadata = fields[custom];

@@ -38,8 +38,10 @@ inspection::inspection(const workload& plan, const ledger& told)
     seen_(told.size()),
     users_(plan.chosen().users),
     apps_(plan.chosen().apps) {
-  for (std::size_t caller = 0; caller < told.size(); ++caller)
+  for (std::size_t caller = 0; caller < told.size(); ++caller) {
     seen_[caller].resize(told[caller].size());
+    sent_ += told[caller].size();
+  }
 }
 
 void inspection::note(std::uint64_t& count, std::string finding) {
@@ -180,7 +182,7 @@ void inspection::look_at_change(std::size_t index,
     = changed.is_number_integer() && changed.get<std::int64_t>() > 0
         ? changed.get<std::uint64_t>()
         : 0;
-  if (sum == 0 || sum > (std::uint64_t{1} << 32U))
+  if (sum == 0 || sum > sent_)
     return wrong();
   if (told.sums.size() <= sum)
     told.sums.resize(sum + 1);

@@ -94,6 +94,7 @@ private:
   std::uint64_t session_count_ = 0;     // Of the session at hand.
   std::vector<wide_scope> users_;
   std::vector<wide_scope> apps_;
+  std::uint64_t sent_ = 0; // By all callers.
   bool is_replayed_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "troupe/load/workload.hpp"
 
+#include "troupe/core/scattered.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,20 +23,6 @@ constexpr std::array kind_names = {
 
 error refused(std::string why) {
   return {errc::invalid_argument, std::move(why)};
-}
-
-// Spreads neighbouring numbers over all of 64 bits (the finalizer of
-// splitmix64).
-std::uint64_t scattered(std::uint64_t number) {
-  number += 0x9e3779b97f4a7c15U;
-  number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9U;
-  number = (number ^ (number >> 27U)) * 0x94d049bb133111ebU;
-  return number ^ (number >> 31U);
-}
-
-// From 0 up to but without 1.
-double fraction_of(std::uint64_t bits) {
-  return static_cast<double>(bits >> 11U) * 0x1.0p-53;
 }
 
 std::size_t pick(const std::vector<double>& cumulative, double fraction) {

@@ -1,5 +1,7 @@
 #include "troupe/models/delayed_model.hpp"
 
+#include "troupe/core/scattered.hpp"
+
 #include <boost/math/distributions/normal.hpp>
 #include <fmt/format.h>
 
@@ -47,15 +49,6 @@ result<std::chrono::nanoseconds> read_time(const json& data,
                                "from 0 to a day",
                                name));
   return rounded(milliseconds(data.get<double>()));
-}
-
-// Spreads neighbouring numbers over all of 64 bits (the finalizer of
-// splitmix64).
-std::uint64_t scattered(std::uint64_t number) {
-  number += 0x9e3779b97f4a7c15U;
-  number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9U;
-  number = (number ^ (number >> 27U)) * 0x94d049bb133111ebU;
-  return number ^ (number >> 31U);
 }
 
 // The same on every machine, which std::hash is not (FNV-1a).
@@ -155,7 +148,7 @@ std::chrono::nanoseconds delayed_model::draw(const std::string& agent) {
     number = calls_[agent]++;
   }
   const auto bits = scattered(scattered(seed_ ^ hash_of(agent)) + number);
-  return found->second.at(static_cast<double>(bits >> 11U) * 0x1.0p-53);
+  return found->second.at(fraction_of(bits));
 }
 
 void delayed_model::generate(model_request request, model_reply reply) {

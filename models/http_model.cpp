@@ -1,5 +1,6 @@
 #include "troupe/models/http_model.hpp"
 
+#include "troupe/core/scattered.hpp"
 #include "troupe/models/wire_failure.hpp"
 
 #include <curl/curl.h>
@@ -82,15 +83,6 @@ std::optional<milliseconds> retry_after(const http_headers& headers,
                   milliseconds(0));
 }
 
-// Spreads neighbouring numbers over all of 64 bits (the finalizer of
-// splitmix64).
-std::uint64_t scattered(std::uint64_t number) {
-  number += 0x9e3779b97f4a7c15U;
-  number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9U;
-  number = (number ^ (number >> 27U)) * 0x94d049bb133111ebU;
-  return number ^ (number >> 31U);
-}
-
 double total_tokens(const model_response& answer) {
   const auto& fields = answer.extra.data();
   if (!fields.is_object() || !fields.contains("usageMetadata"))
@@ -109,9 +101,11 @@ double total_tokens(const model_response& answer) {
 class http_model::call : public std::enable_shared_from_this<call> {
 public:
   call(std::shared_ptr<const http_model_options> options,
+       std::shared_ptr<std::atomic<std::uint64_t>> waits,
        model_request request,
        model_reply reply)
     : options_(std::move(options)),
+      waits_(std::move(waits)),
       request_(std::move(request)),
       reply_(std::move(reply)) {}
 
@@ -199,7 +193,7 @@ private:
           - body_.size();
       body_.append(piece.substr(0, room));
       if (is_good(status_) && piece.size() > room)
-        broken_ = error(errc::model_failed, "the answer is too large");
+        give_up(error(errc::model_failed, "the answer is too large"));
       return;
     }
     std::vector<sse_event> events;
@@ -211,7 +205,18 @@ private:
     for (auto& each : pieces)
       deliver(std::move(each));
     if (!read)
-      broken_ = read.error();
+      give_up(read.error());
+  }
+
+  // What is left of the answer is of no use to anybody.
+  void give_up(error why) {
+    broken_ = std::move(why);
+    http_call ended;
+    {
+      const std::lock_guard guard(mutex_);
+      ended = under_way_;
+    }
+    ended.cancel();
   }
 
   void deliver(model_response piece) {
@@ -223,6 +228,8 @@ private:
   }
 
   void receive_end(result<void> ended) {
+    if (broken_)
+      return fail(*broken_, false);
     if (ended && status_ == 0)
       ended = error(errc::model_failed, "the server said nothing");
     // What came says more than how the connection ended.
@@ -234,8 +241,6 @@ private:
                : fail_by_status();
     if (!is_answer)
       return fail_by_status();
-    if (broken_)
-      return fail(*broken_, false);
     auto answer
       = reader_ ? reader_->finish() : options_->format->read_answer(body_);
     if (!answer)
@@ -276,11 +281,9 @@ private:
     const auto doublings = std::min<std::size_t>(attempts_ - 1, 20);
     const auto ceiling
       = std::min<milliseconds>(rule.first * (1LL << doublings), rule.longest);
-    static std::atomic<std::uint64_t> drawn = 0;
-    const auto bits = scattered(options_->seed + drawn.fetch_add(1));
     return milliseconds(static_cast<std::int64_t>(
       static_cast<double>(ceiling.count())
-      * (static_cast<double>(bits >> 11U) * 0x1.0p-53)));
+      * fraction_of(scattered(options_->seed + waits_->fetch_add(1)))));
   }
 
   void wait(milliseconds delay) {
@@ -322,6 +325,7 @@ private:
   }
 
   const std::shared_ptr<const http_model_options> options_;
+  const std::shared_ptr<std::atomic<std::uint64_t>> waits_;
   const model_request request_;
   const model_reply reply_;
   http_request sent_;
@@ -349,7 +353,7 @@ http_model::http_model(http_model_options options)
   : shared_(std::make_shared<const http_model_options>(std::move(options))) {}
 
 void http_model::generate(model_request request, model_reply reply) {
-  std::make_shared<call>(shared_, std::move(request), std::move(reply))
+  std::make_shared<call>(shared_, waits_, std::move(request), std::move(reply))
     ->begin();
 }
 

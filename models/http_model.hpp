@@ -8,6 +8,7 @@
 #include "troupe/models/rate_limit.hpp"
 #include "troupe/models/wire_format.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -73,6 +74,9 @@ private:
   class call;
 
   std::shared_ptr<const http_model_options> shared_;
+  // Waits that were drawn so far.
+  std::shared_ptr<std::atomic<std::uint64_t>> waits_
+    = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 } // namespace troupe

@@ -272,6 +272,17 @@ BOOST_AUTO_TEST_CASE(a_stream_that_breaks_off_before_is_asked_again) {
   BOOST_TEST(on.server.requests().size() == 2U);
 }
 
+// It need not end by itself.
+BOOST_AUTO_TEST_CASE(a_stream_of_garbage_is_closed_at_once) {
+  asking on(
+    in_turn(
+      {{say(stream_head), say(chunk("data: {\"choices\": 3}\n\n")), hold()}}),
+    true);
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+  on.server.wait_for_hang_ups(1);
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_stream_without_its_end_is_no_answer) {
   asking on(
     in_turn({{say(stream_head), say(chunk(event_of("ho"))), say("0\r\n\r\n")}}),
