@@ -1,13 +1,27 @@
 // Prints every figure of benchmarks/README.md.
 
 #include "append_bench.hpp"
+#include "model_bench.hpp"
 #include "run_bench.hpp"
 #include "store_bench.hpp"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <optional>
 #include <set>
 #include <thread>
+
+namespace {
+
+void allow_many_sockets() {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
+} // namespace
 
 int main(int argc, char** argv) {
   CLI::App program("Benchmarks of troupe beside a global mutex");
@@ -16,10 +30,10 @@ int main(int argc, char** argv) {
   program
     .add_option("--only",
                 only,
-                "Sections to run: tasks, threads, growth, runs, durable, "
-                "stored")
+                "Sections to run: tasks, threads, growth, runs, models, "
+                "durable, stored")
     ->check(CLI::IsMember(
-      {"tasks", "threads", "growth", "runs", "durable", "stored"}));
+      {"tasks", "threads", "growth", "runs", "models", "durable", "stored"}));
   program.add_option("--rounds", settings.rounds, "Rounds per figure")
     ->capture_default_str();
   program.add_option("--seconds", settings.seconds, "Length of a round")
@@ -59,6 +73,12 @@ int main(int argc, char** argv) {
   const auto wanted = [&only](const char* section) {
     return only.empty() || only.contains(section);
   };
+  // Before there are threads.
+  std::optional<bench::answering_process> server;
+  if (wanted("models")) {
+    allow_many_sockets();
+    server.emplace();
+  }
   fmt::print("{} cores, {} rounds of {} s, medians\n",
              std::thread::hardware_concurrency(),
              settings.rounds,
@@ -79,6 +99,13 @@ int main(int argc, char** argv) {
     bench::run_many_models(settings.rounds);
     bench::get_recent(settings.rounds);
     bench::idle_sessions();
+  }
+  if (server) {
+    fmt::print("\nmodels over HTTP, on loopback\n");
+    bench::ask_many(*server, settings.rounds);
+    bench::time_first_words(*server);
+    bench::time_cancels(*server);
+    bench::read_streams(settings.rounds);
   }
   if (wanted("durable"))
     bench::append_durably(stored);

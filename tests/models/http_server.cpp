@@ -83,6 +83,12 @@ server_step say(std::string bytes) {
   return {server_step::kind::send, std::move(bytes)};
 }
 
+server_step say_now(std::string (*make)()) {
+  server_step step;
+  step.make = make;
+  return step;
+}
+
 server_step wait_for(std::chrono::milliseconds time) {
   return {server_step::kind::pause, {}, time};
 }
@@ -325,7 +331,7 @@ void http_server::go_on(int socket) {
     at.steps.pop_front();
     switch (step.what) {
     case server_step::kind::send:
-      at.unsent += step.bytes;
+      at.unsent += step.make != nullptr ? step.make() : step.bytes;
       break;
     case server_step::kind::pause:
       at.waits = true;

@@ -53,6 +53,8 @@ struct server_step {
   kind what = kind::send;
   std::string bytes = {};
   std::chrono::milliseconds time{};
+  /// Makes the bytes when they are sent; null: they are `bytes`.
+  std::string (*make)() = nullptr;
 };
 
 using server_script = std::vector<server_step>;
@@ -60,6 +62,7 @@ using server_script = std::vector<server_step>;
 // -- steps ----
 
 server_step say(std::string bytes);
+server_step say_now(std::string (*make)());
 server_step wait_for(std::chrono::milliseconds time);
 server_step hold();
 server_step close();
