@@ -17,8 +17,9 @@
 
 namespace troupe::cli {
 
-/// Shows agents running, time and events of one run, some ten times a second,
-/// and is gone when it ends. Does nothing when stderr is no terminal.
+/// Shows agents running, time, events and the latest words of one run, some ten
+/// times a second, and is gone when it ends. Does nothing when stderr is no
+/// terminal.
 class progress {
 public:
   progress();
@@ -31,6 +32,9 @@ public:
   std::function<void(std::string_view agent, bool started)> on_agent() const;
 
   void count_event();
+
+  /// One piece of what `author` is saying; `count_event` ends it.
+  void hear(std::string_view author, std::string_view words);
 
   /// Runs `write` while the line is off the screen, so that the two do not mix
   /// on one terminal.
@@ -47,6 +51,8 @@ private:
     std::mutex mutex;
     std::map<std::string, std::size_t, std::less<>> running;
     std::size_t events = 0;
+    std::string author;
+    std::string words; // The latest ones.
   };
 
   void keep_drawing();

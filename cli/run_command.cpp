@@ -38,6 +38,7 @@ struct run_command::arguments {
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
   bool step_times = false;
+  bool stream = false;
   std::string record;
 };
 
@@ -97,6 +98,7 @@ public:
                const agent& root,
                session_key session,
                bool as_json,
+               bool prints_pieces,
                run_options options,
                std::string go_on,
                const interrupts& signals)
@@ -104,6 +106,7 @@ public:
       root_(root),
       session_(std::move(session)),
       as_json_(as_json),
+      prints_pieces_(prints_pieces),
       options_(std::move(options)),
       go_on_(std::move(go_on)),
       signals_(signals),
@@ -143,9 +146,13 @@ public:
         tell_waits(run.waits_for());
         return {};
       }
-      if ((*next)->partial)
+      const bool is_piece = (*next)->partial;
+      if (is_piece)
+        line.hear((*next)->author, (*next)->text());
+      else
+        line.count_event();
+      if (is_piece && !prints_pieces_)
         continue;
-      line.count_event();
       auto written = line.without_line([this, &next] { return print(**next); });
       if (!written) {
         run.cancel();
@@ -219,6 +226,7 @@ private:
   const agent& root_;
   session_key session_;
   bool as_json_;
+  bool prints_pieces_;
   run_options options_;
   std::string go_on_; // The command line for an answer; empty: none will do.
   const interrupts& signals_;
@@ -322,6 +330,10 @@ run_command::run_command(CLI::App& program)
     ->check(CLI::NonNegativeNumber)
     ->type_name("N")
     ->capture_default_str();
+  command_->add_flag("--stream",
+                     chosen.stream,
+                     "Models answer in pieces: --output json prints each as a "
+                     "partial event, text shows them on the progress line");
   command_->add_flag("--step-times",
                      chosen.step_times,
                      "Keep in the events when models and tools worked, for "
@@ -393,8 +405,9 @@ int run_command::execute(interrupts& signals) const {
   }
   agent_file_options options;
   options.tools = make_registry({exit_loop()});
-  options.open = [&kept_answers](const model_source& source,
-                                 const std::filesystem::path& base) {
+  options.open = [&kept_answers, &chosen](model_source source,
+                                          const std::filesystem::path& base) {
+    source.streams = source.streams || chosen.stream;
     auto opened = open_model(source, {.base = base});
     if (opened && kept_answers)
       opened
@@ -432,6 +445,7 @@ int run_command::execute(interrupts& signals) const {
                     *root,
                     *key,
                     chosen.output == "json",
+                    chosen.output == "json" && chosen.stream,
                     {.model_calls_max = chosen.model_calls_max,
                      .step_times = chosen.step_times},
                     go_on_line(chosen, *key),

@@ -24,7 +24,6 @@ namespace {
 
 using milliseconds = std::chrono::milliseconds;
 
-constexpr std::size_t answer_bytes_max = std::size_t{64} << 20U;
 constexpr std::size_t failed_body_bytes_max = std::size_t{64} << 10U;
 constexpr double bytes_per_token = 4;
 
@@ -156,6 +155,8 @@ private:
     body_.clear();
     events_ = sse_reader();
     reader_ = options_->streams ? options_->format->read_stream() : nullptr;
+    answer_bytes_ = 0;
+    has_begun_ = false;
     broken_.reset();
     ++attempts_;
     http_handler handler;
@@ -187,15 +188,35 @@ private:
   void take(std::string_view piece) {
     if (broken_)
       return;
-    if (!is_good(status_) || !reader_) {
-      const auto room
-        = (is_good(status_) ? answer_bytes_max : failed_body_bytes_max)
-          - body_.size();
-      body_.append(piece.substr(0, room));
-      if (is_good(status_) && piece.size() > room)
-        give_up(error(errc::model_failed, "the answer is too large"));
+    if (!is_good(status_)) {
+      body_.append(piece.substr(0, failed_body_bytes_max - body_.size()));
       return;
     }
+    answer_bytes_ += piece.size();
+    if (answer_bytes_ > options_->answer_bytes_max)
+      return give_up(error(errc::model_failed,
+                           fmt::format("the answer has more than {} bytes",
+                                       options_->answer_bytes_max)));
+    if (reader_ && !has_begun_)
+      look_at_first(piece);
+    if (reader_)
+      take_events(piece);
+    else
+      body_.append(piece);
+  }
+
+  // Some servers answer in one piece whatever they are asked for. A stream of
+  // events does not begin with a bracket, and JSON with nothing else.
+  void look_at_first(std::string_view piece) {
+    const auto first = piece.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos)
+      return;
+    has_begun_ = true;
+    if (piece[first] == '{' || piece[first] == '[')
+      reader_.reset();
+  }
+
+  void take_events(std::string_view piece) {
     std::vector<sse_event> events;
     auto read = events_.take(piece, events);
     std::vector<model_response> pieces;
@@ -337,6 +358,8 @@ private:
   int status_ = 0;
   http_headers headers_;
   std::string body_;
+  std::size_t answer_bytes_ = 0;
+  bool has_begun_ = false; // It has said more than blanks.
   sse_reader events_;
   std::unique_ptr<stream_reader> reader_;
   std::optional<error> broken_;

@@ -46,10 +46,13 @@ struct http_model_options {
   /// Asked for each call, on any thread; unset or empty: no key is sent. It
   /// is in no error, event or report.
   std::function<std::string()> key = {};
-  /// Whether answers come in pieces, which a run delivers as partial events.
+  /// Whether answers come in pieces, which a run delivers as partial events. A
+  /// server that answers in one piece nevertheless is understood.
   bool streams = false;
   http_timeouts timeouts = {};
   retry_rule retries = {};
+  /// Of an answer, in bytes, with all that frames it; a larger one fails.
+  std::size_t answer_bytes_max = std::size_t{64} << 20U;
   /// Null: no limit.
   std::shared_ptr<rate_limit> limit = {};
   /// Null: the one that all models share.

@@ -283,6 +283,34 @@ BOOST_AUTO_TEST_CASE(a_stream_of_garbage_is_closed_at_once) {
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_may_come_whole_where_a_stream_was_asked_for) {
+  asking on(in_turn({drip(whole(" \n" + answer_of("hoo")), 0ms),
+                     once(whole(refusal_of("no_such"))),
+                     once(whole("nonsense"))}),
+            true);
+  BOOST_TEST(on.text() == "hoo");
+  BOOST_TEST(on.pieces == "");
+  BOOST_TEST(reason_of(on.ask()).find("no_such") != std::string::npos);
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+}
+
+BOOST_DATA_TEST_CASE(an_answer_that_does_not_end_is_given_up,
+                     data::make({false, true}),
+                     streams) {
+  // No piece of it is large, and it need not end by itself.
+  server_script endless{say(stream_head)};
+  for (int count = 0; count < 20; ++count)
+    endless.push_back(
+      say(chunk(streams ? event_of("hoo") : std::string(100, ' '))));
+  endless.push_back(hold());
+  asking on(in_turn({endless}), streams);
+  on.options.answer_bytes_max = 1'000;
+  BOOST_TEST(reason_of(on.ask())
+             == "OpenAI model 'm': the answer has more than 1000 bytes");
+  on.server.wait_for_hang_ups(1);
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_stream_without_its_end_is_no_answer) {
   asking on(
     in_turn({{say(stream_head), say(chunk(event_of("ho"))), say("0\r\n\r\n")}}),
