@@ -40,11 +40,12 @@ assemble_instruction(const std::string& global,
                      std::string_view hint,
                      std::vector<std::shared_ptr<const content>>& contents);
 
-/// The event of a model's answer. Calls get ids from `environment`:
-/// those of models need not be unique in a session. A final answer with text
-/// puts that text, or its value, under `output_key`. One without any parts says
-/// so by `errorCode`. Fails with `errc::model_failed` if it does not fit the
-/// `output_schema`.
+/// The event of a model's answer. Calls get ids from `environment`: those of
+/// models need not be unique in a session, in which agents ask side by side,
+/// also from several programs. A format that has to give them back remembers
+/// them (models/part_marks.hpp). A final answer with text puts that text, or
+/// its value, under `output_key`. One without any parts says so by `errorCode`.
+/// Fails with `errc::model_failed` if it does not fit the `output_schema`.
 result<event> make_response_event(const llm_options& options,
                                   model_response response,
                                   environment& environment);

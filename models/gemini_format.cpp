@@ -1,4 +1,5 @@
 #include "troupe/models/answer_builder.hpp"
+#include "troupe/models/part_marks.hpp"
 #include "troupe/models/request_parts.hpp"
 #include "troupe/models/wire_document.hpp"
 #include "troupe/models/wire_failure.hpp"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <utility>
 
 namespace troupe {
@@ -31,14 +33,18 @@ error refused(std::string_view why) {
 // (_GenerateContentConfig_to_mldev), August 2026; ai.google.dev, "Thought
 // signatures".
 
+constexpr std::string_view marks = "gemini";
+
 // Fields beside what a part is.
 void add_part_fields(const part& said, json& made) {
   constexpr std::array names
-    = {"thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"};
+    = {"thoughtSignature", "videoMetadata", "mediaResolution"};
   const auto& extra = said.extra.data();
   for (const auto* name : names)
     if (extra.is_object() && extra.contains(name))
       made[name] = extra[name];
+  if (auto metadata = unmarked_metadata(said); !metadata.is_null())
+    made["partMetadata"] = std::move(metadata);
 }
 
 result<json> media_part(const media& which) {
@@ -49,65 +55,118 @@ result<json> media_part(const media& which) {
     {"fileData", {{"mimeType", which.mime_type}, {"fileUri", which.uri}}}};
 }
 
-// A part of the request, or null for one that is left out: thoughts, which the
-// model does not want back (what it needs of them are the signatures of other
-// parts), and empty text, which it refuses.
-//
-// Calls go without their ids. troupe has given them ids of its own, as ADK
-// does, and ADK strips those; calls and responses pair up by name and order.
-result<json> part_of(const part& said) {
-  if (said.thought)
-    return json();
-  json made;
-  if (const auto* text = said.text()) {
-    made["text"] = *text;
-    add_part_fields(said, made);
-    return text->empty() && made.size() == 1 ? json() : made;
+// The ids by which the model knows its calls, which responses have to repeat
+// (ai.google.dev, "Function calling"). An id of troupe's own goes to no model,
+// as in ADK, and Vertex refuses the field; those calls and their responses pair
+// up by name and order.
+class model_ids {
+public:
+  explicit model_ids(bool are_sent) : are_sent_(are_sent) {}
+
+  // Empty: none is sent.
+  std::string id_of(const part& said, const function_call& call) {
+    const auto mark = mark_of(said, marks, "id");
+    auto id = mark.is_string() ? mark.get<std::string>() : plain(call.id);
+    if (!are_sent_ || id.empty())
+      return {};
+    // Two calls of one id could not be told apart.
+    const auto& owner = owners_.emplace(id, call.id).first->second;
+    if (owner != call.id)
+      return {};
+    known_[call.id] = id;
+    return id;
   }
-  if (const auto* call = said.call()) {
-    made["functionCall"]
-      = {{"name", call->name},
-         {"args", call->args.is_null() ? json::object() : call->args.data()}};
-  } else if (const auto* answer = said.response()) {
-    made["functionResponse"]
-      = {{"name", answer->name}, {"response", answer->response.data()}};
-  } else {
-    auto held = media_of(said);
+
+  std::string id_of(const function_response& answer) const {
+    const auto known = known_.find(answer.id);
+    return known != known_.end() ? known->second : std::string();
+  }
+
+private:
+  static std::string plain(const std::string& id) {
+    return id.starts_with("adk-") ? std::string() : id;
+  }
+
+  bool are_sent_;
+  std::map<std::string, std::string> known_;  // By troupe's id.
+  std::map<std::string, std::string> owners_; // The other way round.
+};
+
+// Content by content.
+class content_writer {
+public:
+  explicit content_writer(bool sends_ids) : ids_(sends_ids) {}
+
+  result<json> write(const model_request& asked) {
+    auto contents = json::array();
+    for (const auto& said : conversation_of(asked)) {
+      auto parts = json::array();
+      for (const auto& element : said->parts) {
+        auto made = part_of(element);
+        if (!made)
+          return made.error();
+        if (!made->is_null())
+          parts.push_back(std::move(*made));
+      }
+      if (!parts.empty())
+        contents.push_back({{"role", is_by_model(*said) ? "model" : "user"},
+                            {"parts", std::move(parts)}});
+    }
+    return contents;
+  }
+
+private:
+  // A part of the request, or null for one that is left out: thoughts, which
+  // the model does not want back (what it needs of them are the signatures of
+  // other parts), and empty text, which it refuses.
+  result<json> part_of(const part& said) {
+    if (said.thought)
+      return json();
+    json made;
+    if (const auto* text = said.text()) {
+      made["text"] = *text;
+      add_part_fields(said, made);
+      return text->empty() && made.size() == 1 ? json() : made;
+    }
+    if (const auto* call = said.call()) {
+      made["functionCall"]
+        = {{"name", call->name},
+           {"args", call->args.is_null() ? json::object() : call->args.data()}};
+      if (auto id = ids_.id_of(said, *call); !id.empty())
+        made["functionCall"]["id"] = std::move(id);
+    } else if (const auto* answer = said.response()) {
+      made["functionResponse"]
+        = {{"name", answer->name}, {"response", answer->response.data()}};
+      if (auto id = ids_.id_of(*answer); !id.empty())
+        made["functionResponse"]["id"] = std::move(id);
+    } else {
+      auto other = other_part(said);
+      if (!other)
+        return other;
+      made = std::move(*other);
+    }
+    add_part_fields(said, made);
+    return made;
+  }
+
+  static result<json> other_part(const part& said) {
+    const auto held = media_of(said);
     if (!held)
       return held.error();
-    if (*held) {
-      auto media = media_part(**held);
-      if (!media)
-        return media;
-      made = std::move(*media);
-    } else {
-      constexpr std::array<std::string_view, 4> kinds
-        = {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"};
-      if (std::ranges::find(kinds, kind_of(said)) == kinds.end())
-        return refused(fmt::format("{} takes no {}", vendor, kind_of(said)));
-      made = std::get<value>(said.body).data();
-    }
+    if (*held)
+      return media_part(**held);
+    constexpr std::array<std::string_view, 4> kinds
+      = {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"};
+    if (std::ranges::find(kinds, kind_of(said)) == kinds.end())
+      return refused(fmt::format("{} takes no {}", vendor, kind_of(said)));
+    return std::get<value>(said.body).data();
   }
-  add_part_fields(said, made);
-  return made;
-}
 
-result<json> contents_of(const model_request& asked) {
-  auto contents = json::array();
-  for (const auto& said : conversation_of(asked)) {
-    auto parts = json::array();
-    for (const auto& element : said->parts) {
-      auto made = part_of(element);
-      if (!made)
-        return made.error();
-      if (!made->is_null())
-        parts.push_back(std::move(*made));
-    }
-    if (!parts.empty())
-      contents.push_back({{"role", is_by_model(*said) ? "model" : "user"},
-                          {"parts", std::move(parts)}});
-  }
-  return contents;
+  model_ids ids_;
+};
+
+bool is_of_vertex(const wire_options& with) {
+  return with.model.find("publishers/") != std::string::npos;
 }
 
 // `parametersJsonSchema` takes JSON Schema; `parameters`, its alternative,
@@ -254,7 +313,13 @@ private:
     auto parts = content_from_json({{"parts", {std::move(*form)}}});
     if (!parts)
       return malformed(parts.error());
-    answer_.add_part(std::move(parts->parts.front()));
+    auto& made = parts->parts.front();
+    // Calls get ids of troupe's own, as those of models need not be unique in a
+    // session: agents ask side by side, also from several programs.
+    if (const auto* made_call = made.call();
+        made_call != nullptr && !made_call->id.empty())
+      set_mark(made, marks, "id", made_call->id);
+    answer_.add_part(std::move(made));
     return {};
   }
 
@@ -308,7 +373,7 @@ public:
     const auto path = path_of(with);
     if (!path)
       return path.error();
-    auto contents = contents_of(asked);
+    auto contents = content_writer(!is_of_vertex(with)).write(asked);
     if (!contents)
       return contents.error();
     json body{{"contents", std::move(*contents)}};

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_model_is_in_the_path_and_the_key_is_not) {
     BOOST_TEST(url_of(name, false) == "no model is named '" + name + "'");
 }
 
-BOOST_AUTO_TEST_CASE(calls_go_without_ids_and_with_their_signatures) {
+BOOST_AUTO_TEST_CASE(calls_go_without_our_ids_and_with_their_signatures) {
   const auto seen = contents({user_text("Compare."),
                               said("model", R"([
        {"text": "Both.", "thought": true, "thoughtSignature": "c2ln"},
@@ -126,6 +126,55 @@ BOOST_AUTO_TEST_CASE(calls_go_without_ids_and_with_their_signatures) {
       {"functionResponse": {"name": "look", "response": {"result": "dark"}}},
       {"functionResponse": {"name": "look", "response": {"error": "blind"}}}]}
     ])"_json));
+}
+
+// As a session has them: troupe's ids, and the model's beside them.
+const std::vector<content> called_by_id = {said("model", R"([
+    {"functionCall": {"id": "adk-1", "name": "look", "args": {"at": 1}},
+     "partMetadata": {"gemini": {"id": "h3x0"}, "own": 1}},
+    {"functionCall": {"id": "adk-2", "name": "look", "args": {"at": 2}},
+     "partMetadata": {"gemini": {"id": "8tq2"}}}])"),
+                                           said("user", R"([
+    {"functionResponse": {"id": "adk-1", "name": "look", "response": {}}},
+    {"functionResponse": {"id": "adk-2", "name": "look", "response": {}}}])")};
+
+BOOST_AUTO_TEST_CASE(calls_and_responses_have_the_ids_of_the_model) {
+  BOOST_TEST(to_text(contents(called_by_id)) == to_text(R"([
+    {"role": "model", "parts": [
+      {"functionCall": {"id": "h3x0", "name": "look", "args": {"at": 1}},
+       "partMetadata": {"own": 1}},
+      {"functionCall": {"id": "8tq2", "name": "look", "args": {"at": 2}}}]},
+    {"role": "user", "parts": [
+      {"functionResponse": {"id": "h3x0", "name": "look", "response": {}}},
+      {"functionResponse": {"id": "8tq2", "name": "look", "response": {}}}]}
+    ])"_json));
+}
+
+BOOST_AUTO_TEST_CASE(vertex_knows_no_ids_of_calls) {
+  const auto seen
+    = body_of(request_of(format(), called_by_id, [](auto&, auto& with) {
+        with.model = "publishers/google/models/gemini-x";
+      }))["contents"];
+  for (const auto& said : seen)
+    for (const auto& element : said["parts"])
+      BOOST_TEST(!element.begin().value().contains("id"));
+}
+
+// A session that ADK has begun keeps the model's ids themselves.
+BOOST_AUTO_TEST_CASE(ids_of_others_go_back_and_none_stands_for_two_calls) {
+  const auto seen = contents({said("model", R"([
+       {"functionCall": {"id": "h3x0", "name": "look", "args": {}}},
+       {"functionCall": {"id": "adk-2", "name": "look", "args": {}},
+        "partMetadata": {"gemini": {"id": "h3x0"}}},
+       {"functionCall": {"name": "look", "args": {}}}])"),
+                              said("user", R"([
+       {"functionResponse": {"id": "h3x0", "name": "look", "response": {}}},
+       {"functionResponse": {"id": "adk-2", "name": "look", "response": {}}},
+       {"functionResponse": {"name": "look", "response": {}}}])")});
+  for (const auto& said : seen)
+    for (std::size_t index = 0; index < 3; ++index)
+      BOOST_TEST(said["parts"][index].begin().value().value("id", "")
+                 == (index == 0 ? "h3x0" : ""));
 }
 
 BOOST_AUTO_TEST_CASE(thoughts_empty_texts_and_foreign_fields_are_left_out) {
