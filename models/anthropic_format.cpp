@@ -178,7 +178,7 @@ private:
   std::string role_;
   json results_ = json::array(); // Of the turn that is being written,
   json blocks_ = json::array();  // as are these, which follow them.
-  call_ids ids_;
+  call_ids ids_{call_ids::form::plain};
 };
 
 json tools_of(const model_request& asked) {

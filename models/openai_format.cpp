@@ -151,7 +151,7 @@ private:
   }
 
   json messages_ = json::array();
-  call_ids ids_;
+  call_ids ids_{call_ids::form::nine};
 };
 
 json tools_of(const model_request& asked) {

@@ -14,8 +14,8 @@ namespace troupe {
 
 namespace {
 
-// OpenAI takes no longer id; Anthropic takes no other characters ("String
-// should match pattern '^[a-zA-Z0-9_-]+$'").
+// Anthropic takes no other characters ("String should match pattern
+// '^[a-zA-Z0-9_-]+$'").
 constexpr std::size_t call_id_bytes_max = 40;
 
 bool is_id(std::string_view text) {
@@ -158,14 +158,20 @@ const std::string& call_ids::mapped(const std::string& id) {
   const auto known = known_.find(id);
   if (known != known_.end())
     return known->second;
-  auto free = is_id(id) && used_.insert(id).second ? id : next_free();
+  const bool stays
+    = form_ == form::plain && is_id(id) && used_.insert(id).second;
+  auto free = stays ? id : next_free();
   return known_.emplace(id, std::move(free)).first->second;
 }
 
 std::string call_ids::next_free() {
-  for (;;)
-    if (auto id = fmt::format("call_{}", ++count_); used_.insert(id).second)
+  for (;;) {
+    ++count_;
+    auto id = form_ == form::nine ? fmt::format("call{:05}", count_)
+                                  : fmt::format("call_{}", count_);
+    if (used_.insert(id).second)
       return id;
+  }
 }
 
 // -- settings ----

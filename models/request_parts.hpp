@@ -57,10 +57,19 @@ error no_such_media(std::string_view provider, const media& which);
 /// What a part is, for reasons: `"executableCode"`.
 std::string kind_of(const part& said);
 
-/// Ids that OpenAI and Anthropic accept, the same for a call and its response.
-/// Those that they accept stay: up to 40 of `A-Za-z0-9_-`.
+/// Ids that a vendor accepts, the same for a call and its response.
 class call_ids {
 public:
+  enum class form : std::uint8_t {
+    /// Those that Anthropic accepts stay: up to 40 of `A-Za-z0-9_-`.
+    plain,
+    /// All become nine of `a-z0-9`: Mistral's "must be a-z, A-Z, 0-9, with a
+    /// length of 9", also of vLLM; no other server refuses them.
+    nine,
+  };
+
+  explicit call_ids(form made) : form_(made) {}
+
   const std::string& id_of(const function_call& call);
 
   /// One without an id answers the oldest call of its name without one.
@@ -70,6 +79,7 @@ private:
   std::string next_free();
   const std::string& mapped(const std::string& id);
 
+  const form form_;
   std::map<std::string, std::string> known_;
   std::set<std::string> used_;
   std::multimap<std::string, std::string> unnamed_; // By function.

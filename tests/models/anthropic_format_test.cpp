@@ -121,6 +121,24 @@ BOOST_AUTO_TEST_CASE(turns_alternate_and_begin_with_the_results_of_tools) {
       {"type": "text", "text": "Hurry."}]}])"_json));
 }
 
+BOOST_AUTO_TEST_CASE(ids_that_the_vendor_refuses_are_mapped_alike) {
+  const std::string longest(40, 'x');
+  const std::string too_long(41, 'x');
+  std::vector<part> calls;
+  std::vector<part> answers;
+  for (const auto& id : {longest, too_long, std::string("call_1")}) {
+    calls.emplace_back(function_call{id, "look", {}});
+    answers.emplace_back(function_response{id, "look", json::object()});
+  }
+  const auto seen
+    = messages({{"model", std::move(calls)}, {"user", std::move(answers)}});
+  const std::vector<std::string> expected{longest, "call_1", "call_2"};
+  for (std::size_t index = 0; index < expected.size(); ++index) {
+    BOOST_TEST(seen[0]["content"][index]["id"] == expected[index]);
+    BOOST_TEST(seen[1]["content"][index]["tool_use_id"] == expected[index]);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(results_are_text_or_json) {
   const auto result = [](const std::string& response) {
     return messages({said("user",
