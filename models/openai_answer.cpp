@@ -1,0 +1,189 @@
+#include "troupe/models/openai_answer.hpp"
+
+#include "troupe/models/answer_builder.hpp"
+#include "troupe/models/wire_failure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+error failed(std::string_view why) {
+  return {errc::model_failed, std::string(why)};
+}
+
+// The names of LiteLLM's adapter in ADK (models/lite_llm.py); "model_length" is
+// Mistral's.
+std::string_view adk_reason(std::string_view reason) {
+  if (reason == "stop" || reason == "tool_calls" || reason == "function_call")
+    return "STOP";
+  if (reason == "length" || reason == "model_length")
+    return "MAX_TOKENS";
+  if (reason == "content_filter")
+    return "SAFETY";
+  return "OTHER";
+}
+
+token_usage usage_of(const wire_node& usage) {
+  token_usage counts;
+  counts.prompt = usage["prompt_tokens"].count();
+  counts.candidates = usage["completion_tokens"].count();
+  counts.thoughts
+    = usage["completion_tokens_details"]["reasoning_tokens"].count();
+  counts.cached = usage["prompt_tokens_details"]["cached_tokens"].count();
+  counts.total = usage["total_tokens"].count();
+  return counts;
+}
+
+} // namespace
+
+result<void> openai_answer::take(const wire_node& document,
+                                 std::string_view field,
+                                 std::vector<model_response>* pieces) {
+  if (const auto said = document["error"])
+    return failed(failure_line(failure_text(document)));
+  // vLLM before 0.10 sends errors without a frame.
+  if (const auto kind = document["object"]; kind && kind.text() == "error")
+    return failed(failure_line(failure_text(document)));
+  if (model_.empty())
+    model_ = document["model"].text();
+  if (const auto usage = document["usage"])
+    usage_ = usage_of(usage);
+  result<void> taken;
+  // Of several alternatives the first is the answer; the piece with the usage
+  // has none.
+  document["choices"].for_each([&](const wire_node& choice) {
+    if (taken && choice["index"].count().value_or(0) == 0)
+      taken = take_choice(choice, field, pieces);
+  });
+  return taken;
+}
+
+result<void> openai_answer::take_choice(const wire_node& choice,
+                                        std::string_view field,
+                                        std::vector<model_response>* pieces) {
+  const auto said = choice[field];
+  // vLLM and DeepSeek call it reasoning_content, Ollama and newer servers
+  // reasoning; some send both.
+  auto thoughts = said["reasoning_content"];
+  if (!thoughts)
+    thoughts = said["reasoning"];
+  take_words(thoughts, true, pieces);
+  take_words(said["content"], false, pieces);
+  refusal_ += said["refusal"].text();
+  result<void> taken;
+  said["tool_calls"].for_each([&](const wire_node& call) {
+    if (taken)
+      taken = take_call(call);
+  });
+  said["annotations"].for_each(
+    [this](const wire_node& note) { take_citation(note["url_citation"]); });
+  if (const auto reason = choice["finish_reason"].text(); !reason.empty()) {
+    reason_ = adk_reason(reason);
+    end();
+  }
+  return taken;
+}
+
+// Text, or Mistral's list of {"type": "text", "text"} and {"type":
+// "thinking", "thinking": [...]}.
+void openai_answer::take_words(const wire_node& said,
+                               bool thought,
+                               std::vector<model_response>* pieces) {
+  if (said.is_list()) {
+    said.for_each([&](const wire_node& element) {
+      take_words(element["text"], thought, pieces);
+      take_words(element["thinking"], true, pieces);
+    });
+    return;
+  }
+  const auto words = said.text();
+  if (words.empty())
+    return;
+  (thought ? thoughts_ : words_) += words;
+  if (pieces != nullptr)
+    pieces->push_back(partial_answer(words, thought));
+}
+
+result<void> openai_answer::take_call(const wire_node& said) {
+  constexpr std::size_t calls_max = 1'000;
+  const auto function = said["function"];
+  const auto index = said["index"].count();
+  auto& call = call_for(index, said["id"].text(), function["name"].text());
+  if (calls_.size() > calls_max)
+    return failed(fmt::format("more than {} calls in one answer", calls_max));
+  if (call.id.empty())
+    call.id = said["id"].text();
+  // Some servers repeat it in every piece.
+  if (const auto name = function["name"].text(); name != call.name)
+    call.name += name;
+  // Servers that answer with the whole call may send an object.
+  const auto arguments = function["arguments"];
+  if (arguments.is_object())
+    call.arguments += arguments.to_text();
+  else
+    call.arguments += arguments.text();
+  return {};
+}
+
+// A piece belongs to the call with its index; without one, to the last. A new
+// id with a name begins a call whatever the index: Gemini's and Ollama's
+// compatible servers have sent 0 for each of several calls. A new id alone
+// does not: vLLM before 0.7 drew one for each piece.
+openai_answer::call_pieces&
+openai_answer::call_for(std::optional<std::int64_t> index,
+                        std::string_view id,
+                        std::string_view name) {
+  const auto known = std::find_if(
+    calls_.rbegin(), calls_.rend(), [&](const call_pieces& call) {
+      return !index || call.index == index;
+    });
+  const bool begins
+    = known == calls_.rend()
+      || (!id.empty() && !known->id.empty() && id != known->id && !name.empty())
+      || (!index && id.empty() && !name.empty());
+  return begins ? calls_.emplace_back(call_pieces{index, {}, {}, {}}) : *known;
+}
+
+void openai_answer::take_citation(const wire_node& said) {
+  auto citation = json::object();
+  const auto set = [&citation](const char* name, std::string_view text) {
+    if (!text.empty())
+      citation[name] = text;
+  };
+  set("title", said["title"].text());
+  set("uri", said["url"].text());
+  if (const auto start = said["start_index"].count())
+    citation["startIndex"] = *start;
+  if (const auto end = said["end_index"].count())
+    citation["endIndex"] = *end;
+  if (!citation.empty())
+    citations_.push_back(std::move(citation));
+}
+
+result<model_response> openai_answer::whole() && {
+  answer_builder answer;
+  answer.finish(reason_);
+  answer.add_text(thoughts_, true);
+  answer.add_text(words_, false);
+  for (auto& call : calls_)
+    if (auto added = answer.add_call(
+          std::move(call.id), std::move(call.name), call.arguments);
+        !added)
+      return added.error();
+  if (!refusal_.empty()) {
+    answer.finish("SAFETY");
+    answer.block("SAFETY", refusal_);
+  }
+  answer.set_text("modelVersion", model_);
+  answer.set_usage(usage_);
+  if (!citations_.empty())
+    answer.set_field("citationMetadata",
+                     {{"citations", std::move(citations_)}});
+  return std::move(answer).take();
+}
+} // namespace troupe

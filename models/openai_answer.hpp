@@ -1,0 +1,64 @@
+// What a model says in chat completions, as far as it has come: at once
+// (`message`) or in pieces (`delta`). Internal; not installed.
+
+#pragma once
+
+#include "troupe/models/answer_builder.hpp"
+#include "troupe/models/wire_document.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+class openai_answer {
+public:
+  /// `document` holds one whole answer or one piece; words of a piece go to
+  /// `pieces` too, if there are any. Fails with `errc::model_failed`, also on
+  /// an error that the server tells in place of an answer.
+  result<void> take(const wire_node& document,
+                    std::string_view field,
+                    std::vector<model_response>* pieces);
+
+  bool has_ended() const { return has_ended_; }
+
+  void end() { has_ended_ = true; }
+
+  /// Fails with `errc::model_failed` on a call whose arguments are no JSON.
+  result<model_response> whole() &&;
+
+private:
+  struct call_pieces {
+    std::optional<std::int64_t> index;
+    std::string id;
+    std::string name;
+    std::string arguments;
+  };
+
+  result<void> take_choice(const wire_node& choice,
+                           std::string_view field,
+                           std::vector<model_response>* pieces);
+  void take_words(const wire_node& said,
+                  bool thought,
+                  std::vector<model_response>* pieces);
+  result<void> take_call(const wire_node& said);
+  call_pieces& call_for(std::optional<std::int64_t> index,
+                        std::string_view id,
+                        std::string_view name);
+  void take_citation(const wire_node& said);
+
+  std::string model_;
+  std::string thoughts_;
+  std::string words_;
+  std::string refusal_;
+  std::string reason_;
+  std::vector<call_pieces> calls_;
+  token_usage usage_;
+  json citations_ = json::array();
+  bool has_ended_ = false;
+};
+
+} // namespace troupe
