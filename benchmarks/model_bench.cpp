@@ -357,7 +357,7 @@ constexpr std::size_t piece_bytes = 16'384;
 
 std::size_t read_by_troupe(const stream& told) {
   troupe::sse_reader events;
-  const auto reader = told.format->read_stream();
+  const auto reader = told.format->read_stream({});
   std::size_t pieces = 0;
   for (std::size_t at = 0; at < told.text.size(); at += piece_bytes) {
     std::vector<troupe::sse_event> next;

@@ -621,7 +621,9 @@ public:
     return refused("the request holds text that is not UTF-8");
   }
 
-  result<model_response> read_answer(std::string_view body) const override {
+  result<model_response>
+  read_answer(std::string_view body,
+              const wire_options& /*asked*/) const override {
     wire_document document;
     const auto said = document.parse(body);
     if (!said)
@@ -639,7 +641,8 @@ public:
     return std::move(answer).whole();
   }
 
-  std::unique_ptr<stream_reader> read_stream() const override {
+  std::unique_ptr<stream_reader>
+  read_stream(const wire_options& /*asked*/) const override {
     return std::make_unique<anthropic_stream>();
   }
 };

@@ -391,7 +391,9 @@ public:
   }
 
   // An answer that says nothing at all is one, as ADK has it.
-  result<model_response> read_answer(std::string_view body) const override {
+  result<model_response>
+  read_answer(std::string_view body,
+              const wire_options& /*asked*/) const override {
     wire_document document;
     const auto said = document.parse(body);
     if (!said)
@@ -404,7 +406,8 @@ public:
     return std::move(answer).whole();
   }
 
-  std::unique_ptr<stream_reader> read_stream() const override {
+  std::unique_ptr<stream_reader>
+  read_stream(const wire_options& /*asked*/) const override {
     return std::make_unique<gemini_stream>();
   }
 };

@@ -154,7 +154,8 @@ private:
     headers_.clear();
     body_.clear();
     events_ = sse_reader();
-    reader_ = options_->streams ? options_->format->read_stream() : nullptr;
+    reader_
+      = options_->streams ? options_->format->read_stream(wire()) : nullptr;
     answer_bytes_ = 0;
     has_begun_ = false;
     broken_.reset();
@@ -262,8 +263,8 @@ private:
                : fail_by_status();
     if (!is_answer)
       return fail_by_status();
-    auto answer
-      = reader_ ? reader_->finish() : options_->format->read_answer(body_);
+    auto answer = reader_ ? reader_->finish()
+                          : options_->format->read_answer(body_, wire());
     if (!answer)
       return fail(answer.error(), false);
     if (const auto used = total_tokens(*answer); used > 0 && options_->limit)

@@ -104,9 +104,37 @@ void openai_answer::take_words(const wire_node& said,
   const auto words = said.text();
   if (words.empty())
     return;
+  if (!splits_thoughts_)
+    return say(words, thought, pieces);
+  const auto split = [this, pieces](std::string_view part, bool is_thought) {
+    say(part, is_thought, pieces);
+  };
+  if (!thought)
+    return tags_.take(words, split);
+  tags_.close(split);
+  say(words, true, pieces);
+}
+
+void openai_answer::say(std::string_view words,
+                        bool thought,
+                        std::vector<model_response>* pieces) {
+  if (words.empty())
+    return;
   (thought ? thoughts_ : words_) += words;
   if (pieces != nullptr)
     pieces->push_back(partial_answer(words, thought));
+}
+
+// What was delivered in pieces stays as it was.
+void openai_answer::split_words() {
+  tags_.finish([this](std::string_view words, bool thought) {
+    say(words, thought, nullptr);
+  });
+  if (!thoughts_.empty() || tags_.has_opened())
+    return;
+  const auto [thought, words] = split_at_closing_tag(words_);
+  thoughts_ = thought;
+  words_ = std::string(words);
 }
 
 result<void> openai_answer::take_call(const wire_node& said) {
@@ -166,6 +194,8 @@ void openai_answer::take_citation(const wire_node& said) {
 }
 
 result<model_response> openai_answer::whole() && {
+  if (splits_thoughts_)
+    split_words();
   answer_builder answer;
   answer.finish(reason_);
   answer.add_text(thoughts_, true);

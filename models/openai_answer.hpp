@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/models/answer_builder.hpp"
+#include "troupe/models/thought_tags.hpp"
 #include "troupe/models/wire_document.hpp"
 
 #include <cstdint>
@@ -16,6 +17,11 @@ namespace troupe {
 
 class openai_answer {
 public:
+  /// Whether thoughts may be tagged words; at OpenAI itself such tags are
+  /// words, as the model was asked for them.
+  explicit openai_answer(bool splits_thoughts)
+    : splits_thoughts_(splits_thoughts) {}
+
   /// `document` holds one whole answer or one piece; words of a piece go to
   /// `pieces` too, if there are any. Fails with `errc::model_failed`, also on
   /// an error that the server tells in place of an answer.
@@ -44,12 +50,18 @@ private:
   void take_words(const wire_node& said,
                   bool thought,
                   std::vector<model_response>* pieces);
+  void say(std::string_view words,
+           bool thought,
+           std::vector<model_response>* pieces);
+  void split_words();
   result<void> take_call(const wire_node& said);
   call_pieces& call_for(std::optional<std::int64_t> index,
                         std::string_view id,
                         std::string_view name);
   void take_citation(const wire_node& said);
 
+  const bool splits_thoughts_;
+  thought_tags tags_;
   std::string model_;
   std::string thoughts_;
   std::string words_;

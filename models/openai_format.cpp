@@ -20,6 +20,9 @@ error refused(std::string_view why) {
 
 class openai_stream : public stream_reader {
 public:
+  explicit openai_stream(const wire_options& asked)
+    : answer_(!is_openai(asked.base_url)) {}
+
   result<void> take(const sse_event& next,
                     std::vector<model_response>& pieces) override {
     // An empty event keeps the connection alive.
@@ -74,12 +77,13 @@ public:
     return refused("the request holds text that is not UTF-8");
   }
 
-  result<model_response> read_answer(std::string_view body) const override {
+  result<model_response> read_answer(std::string_view body,
+                                     const wire_options& asked) const override {
     wire_document document;
     const auto said = document.parse(body);
     if (!said)
       return said.error();
-    openai_answer answer;
+    openai_answer answer(!is_openai(asked.base_url));
     if (auto taken = answer.take(*said, "message", nullptr); !taken)
       return taken.error();
     if (auto checked = document.check(); !checked)
@@ -89,8 +93,9 @@ public:
     return std::move(answer).whole();
   }
 
-  std::unique_ptr<stream_reader> read_stream() const override {
-    return std::make_unique<openai_stream>();
+  std::unique_ptr<stream_reader>
+  read_stream(const wire_options& asked) const override {
+    return std::make_unique<openai_stream>(asked);
   }
 };
 

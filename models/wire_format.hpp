@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// What a request is made with.
+/// What a request is made with; what its answer means may depend on it.
 struct wire_options {
   /// The vendor's name of the model.
   std::string model;
@@ -62,9 +62,11 @@ public:
 
   /// A whole answer with a status of 200 to 299. Fails with
   /// `errc::model_failed`.
-  virtual result<model_response> read_answer(std::string_view body) const = 0;
+  virtual result<model_response>
+  read_answer(std::string_view body, const wire_options& asked) const = 0;
 
-  virtual std::unique_ptr<stream_reader> read_stream() const = 0;
+  virtual std::unique_ptr<stream_reader>
+  read_stream(const wire_options& asked) const = 0;
 
   /// The vendor's own words in an answer with another status, whatever the body
   /// is (JSON of the vendor, other JSON, HTML, nothing): its code or type, and

@@ -33,7 +33,7 @@ json read(const troupe::wire_format& format,
           std::string_view text,
           const std::vector<std::size_t>& cuts) {
   troupe::sse_reader events;
-  const auto reader = format.read_stream();
+  const auto reader = format.read_stream({});
   auto pieces = json::array();
   std::size_t start = 0;
   for (const auto end : cuts) {
@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
   if (read(format, text, cuts) != read(format, text, {text.size()}))
     std::abort();
   // The same bytes as a whole answer, and as a failure.
-  shown(format.read_answer(text));
+  shown(format.read_answer(text, {}));
   const auto failure = format.failure_of(500, text, "secret-key-1");
   if (failure.size() > 500 || !troupe::is_utf8(failure)
       || failure.find("secret-key-1") != std::string::npos)

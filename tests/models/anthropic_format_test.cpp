@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(thoughts_go_back_with_their_signatures_or_not_at_all) {
 BOOST_AUTO_TEST_CASE(what_a_model_said_goes_back_as_it_came) {
   const recordings recorded("anthropic");
   const auto text = recorded.text("thoughts_and_calls", ".json");
-  auto answer = format().read_answer(text).value();
+  auto answer = format().read_answer(text, {}).value();
   BOOST_TEST(to_text(messages({std::move(answer.said)})[0]["content"])
              == to_text(parse_json(text).value()["content"]));
 }
@@ -383,7 +383,7 @@ BOOST_DATA_TEST_CASE(an_answer_ends_for_a_reason_of_adk,
                      shown) {
   const json body{{"content", {{{"type", "text"}, {"text", "Hi"}}}},
                   {"stop_reason", shown.reason}};
-  const auto read = format().read_answer(to_text(body)).value();
+  const auto read = format().read_answer(to_text(body), {}).value();
   BOOST_TEST(read.extra.data()["finishReason"] == shown.expected);
   BOOST_TEST(read.extra->contains("errorCode") == (shown.expected == "SAFETY"));
 }
@@ -419,7 +419,7 @@ const std::vector<bad_answer> bad_answers = {
 BOOST_DATA_TEST_CASE(what_is_no_answer_is_told,
                      data::make(bad_answers),
                      shown) {
-  const auto read = format().read_answer(shown.text);
+  const auto read = format().read_answer(shown.text, {});
   BOOST_TEST(code_of(read) == "model_failed");
   BOOST_TEST(reason_of(read).find(shown.reason) != std::string::npos,
              reason_of(read));

@@ -286,8 +286,9 @@ BOOST_AUTO_TEST_CASE(no_damage_makes_a_reader_throw) {
 
 BOOST_AUTO_TEST_CASE(what_a_model_said_goes_back_as_it_came) {
   const recordings recorded("gemini");
-  auto answer
-    = format().read_answer(recorded.text("parallel_calls", ".json")).value();
+  auto answer = format()
+                  .read_answer(recorded.text("parallel_calls", ".json"), {})
+                  .value();
   const auto parts = parse_json(recorded.text("parallel_calls", ".json"))
                        .value()["candidates"][0]["content"]["parts"];
   const auto back = contents({std::move(answer.said)})[0]["parts"];
@@ -296,7 +297,7 @@ BOOST_AUTO_TEST_CASE(what_a_model_said_goes_back_as_it_came) {
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_that_says_nothing_is_one) {
-  const auto read = format().read_answer("{}");
+  const auto read = format().read_answer("{}", {});
   BOOST_TEST_REQUIRE(code_of(read) == "ok");
   BOOST_TEST(read->said.parts.empty());
   BOOST_TEST(read->extra.is_null());
@@ -338,7 +339,7 @@ const std::vector<bad_answer> bad_answers = {
 BOOST_DATA_TEST_CASE(what_is_no_answer_is_told,
                      data::make(bad_answers),
                      shown) {
-  const auto read = format().read_answer(shown.text);
+  const auto read = format().read_answer(shown.text, {});
   BOOST_TEST(code_of(read) == "model_failed");
   BOOST_TEST(reason_of(read).find(shown.reason) != std::string::npos,
              reason_of(read));

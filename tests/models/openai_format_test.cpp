@@ -422,6 +422,38 @@ BOOST_AUTO_TEST_CASE(words_come_in_the_pieces_that_the_vendor_sends) {
     "parts": [{"text": " aus \u6771\u4eac"}]})"_json));
 }
 
+const std::string tagged = R"({"choices": [{"finish_reason": "stop",
+  "message": {"content": "<think>Hm.</think>Hi"}}]})";
+
+BOOST_AUTO_TEST_CASE(tags_are_words_at_openai_itself) {
+  wire_options with;
+  with.base_url = "https://api.openai.com/v1";
+  BOOST_TEST(format().read_answer(tagged, with).value().said.text()
+             == "<think>Hm.</think>Hi");
+  BOOST_TEST(format().read_answer(tagged, {}).value().said.text() == "Hi");
+}
+
+BOOST_AUTO_TEST_CASE(tags_are_words_beside_thoughts_of_their_own_field) {
+  const auto read = format().read_answer(R"({"choices": [{"message": {
+    "content": "<think>Hm.</think>Hi", "reasoning": "Hm."}}]})",
+                                         {});
+  BOOST_TEST(read.value().said.text() == "<think>Hm.</think>Hi");
+}
+
+// What was delivered is delivered, but the answer is right.
+BOOST_AUTO_TEST_CASE(a_tag_that_only_ends_is_understood_at_the_end) {
+  const auto seen = play(format(),
+                         R"(data: {"choices": [{"delta": {"content": "Hm."}}]})"
+                         "\n\n"
+                         R"(data: {"choices": [{"delta": {"content":)"
+                         R"( "\n</think>\n\nHi"}, "finish_reason": "stop"}]})"
+                         "\n\n",
+                         {});
+  BOOST_TEST(to_text(seen.whole["content"]["parts"]) == to_text(R"([
+    {"text": "Hm.\n", "thought": true}, {"text": "Hi"}])"_json));
+  BOOST_TEST(joined(seen.pieces, false) == "Hm.\n</think>\n\nHi");
+}
+
 struct bad_answer {
   std::string text;
   std::string reason;
@@ -463,7 +495,7 @@ const std::vector<bad_answer> bad_answers = {
 BOOST_DATA_TEST_CASE(what_is_no_answer_is_told,
                      data::make(bad_answers),
                      shown) {
-  const auto read = format().read_answer(shown.text);
+  const auto read = format().read_answer(shown.text, {});
   BOOST_TEST(code_of(read) == "model_failed");
   BOOST_TEST(reason_of(read).find(shown.reason) != std::string::npos,
              reason_of(read));
@@ -477,20 +509,22 @@ BOOST_AUTO_TEST_CASE(arguments_that_nest_too_deep_are_refused) {
         {{"tool_calls",
           {{{"function",
              {{"name", "f"}, {"arguments", "{\"a\":" + nested + "}"}}}}}}}}}}}};
-  BOOST_TEST(reason_of(format().read_answer(to_text(body))).find("deeper than")
-             != std::string::npos);
+  BOOST_TEST(
+    reason_of(format().read_answer(to_text(body), {})).find("deeper than")
+    != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_passed_over) {
   const auto text = recordings("openai").text("text", ".json");
-  BOOST_TEST(to_text(shown(format().read_answer("\xEF\xBB\xBF" + text)))
-             == to_text(shown(format().read_answer(text))));
+  BOOST_TEST(to_text(shown(format().read_answer("\xEF\xBB\xBF" + text, {})))
+             == to_text(shown(format().read_answer(text, {}))));
 }
 
 BOOST_AUTO_TEST_CASE(of_several_alternatives_the_first_is_the_answer) {
   const auto read = format().read_answer(R"({"choices": [
     {"index": 1, "message": {"content": "B"}, "finish_reason": "length"},
-    {"index": 0, "message": {"content": "A"}, "finish_reason": "stop"}]})");
+    {"index": 0, "message": {"content": "A"}, "finish_reason": "stop"}]})",
+                                         {});
   BOOST_TEST(to_text(shown(read)) == to_text(R"({
     "content": {"role": "model", "parts": [{"text": "A"}]},
     "extra": {"finishReason": "STOP"}})"_json));
@@ -499,7 +533,8 @@ BOOST_AUTO_TEST_CASE(of_several_alternatives_the_first_is_the_answer) {
 BOOST_AUTO_TEST_CASE(odd_counts_of_tokens_are_passed_over) {
   const auto read = format().read_answer(R"({"choices": [{}], "usage": {
     "prompt_tokens": -1, "completion_tokens": 1e300, "total_tokens": "7",
-    "prompt_tokens_details": {"cached_tokens": 18446744073709551615}}})");
+    "prompt_tokens_details": {"cached_tokens": 18446744073709551615}}})",
+                                         {});
   BOOST_TEST_REQUIRE(code_of(read) == "ok");
   BOOST_TEST(read->extra.is_null());
 }

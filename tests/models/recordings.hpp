@@ -78,7 +78,7 @@ inline played play(const wire_format& format,
                    std::vector<std::size_t> cuts) {
   played seen;
   sse_reader events;
-  const auto reader = format.read_stream();
+  const auto reader = format.read_stream({});
   cuts.push_back(text.size());
   std::size_t start = 0;
   for (const auto end : cuts) {
@@ -133,8 +133,9 @@ inline void check_answers(const wire_format& format, std::string_view vendor) {
   const recordings recorded(vendor);
   for (const auto& name : recorded.names(".json")) {
     BOOST_TEST_INFO(name);
-    BOOST_TEST(to_text(shown(format.read_answer(recorded.text(name, ".json"))))
-               == to_text(recorded.expected(name)));
+    BOOST_TEST(
+      to_text(shown(format.read_answer(recorded.text(name, ".json"), {})))
+      == to_text(recorded.expected(name)));
   }
 }
 
@@ -203,7 +204,7 @@ inline void check_damage(const wire_format& format,
           draw() % text.size(), draw() % 20, parts[draw() % parts.size()]);
       BOOST_TEST_INFO(name << ", seed " << seed);
       check(streamed ? play(format, text, {}).whole
-                     : shown(format.read_answer(text)));
+                     : shown(format.read_answer(text, {})));
     }
 }
 
