@@ -49,7 +49,8 @@ void answer_builder::add_part(part made) {
 
 result<void> answer_builder::add_call(std::string id,
                                       std::string name,
-                                      std::string_view arguments) {
+                                      std::string_view arguments,
+                                      value extra) {
   if (name.empty())
     return error(errc::model_failed, "it called a function without a name");
   json args;
@@ -69,7 +70,9 @@ result<void> answer_builder::add_call(std::string id,
   }
   if (args.is_null())
     args = json::object();
-  add_part(function_call{std::move(id), std::move(name), std::move(args)});
+  part made(function_call{std::move(id), std::move(name), std::move(args)});
+  made.extra = std::move(extra);
+  add_part(std::move(made));
   return {};
 }
 

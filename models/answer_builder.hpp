@@ -36,8 +36,11 @@ public:
 
   /// Fails with `errc::model_failed`, naming the function, if `arguments` is no
   /// JSON object that may enter content. Blank arguments and null are `{}`.
-  result<void>
-  add_call(std::string id, std::string name, std::string_view arguments);
+  /// `extra` are further fields of the part.
+  result<void> add_call(std::string id,
+                        std::string name,
+                        std::string_view arguments,
+                        value extra = {});
 
   /// Why the answer ended, by ADK's name: `"STOP"`. Empty: unknown.
   void finish(std::string_view reason, std::string_view message = {});

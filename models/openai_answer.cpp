@@ -1,6 +1,7 @@
 #include "troupe/models/openai_answer.hpp"
 
-#include "troupe/models/answer_builder.hpp"
+#include "troupe/models/openai_request.hpp"
+#include "troupe/models/part_marks.hpp"
 #include "troupe/models/wire_failure.hpp"
 
 #include <fmt/format.h>
@@ -67,12 +68,7 @@ result<void> openai_answer::take_choice(const wire_node& choice,
                                         std::string_view field,
                                         std::vector<model_response>* pieces) {
   const auto said = choice[field];
-  // vLLM and DeepSeek call it reasoning_content, Ollama and newer servers
-  // reasoning; some send both.
-  auto thoughts = said["reasoning_content"];
-  if (!thoughts)
-    thoughts = said["reasoning"];
-  take_words(thoughts, true, pieces);
+  take_thoughts(said, pieces);
   take_words(said["content"], false, pieces);
   refusal_ += said["refusal"].text();
   result<void> taken;
@@ -87,6 +83,19 @@ result<void> openai_answer::take_choice(const wire_node& choice,
     end();
   }
   return taken;
+}
+
+// DeepSeek, llama.cpp and vLLM up to 2025 have the first, Ollama, Groq and
+// newer vLLM the second, OpenRouter both. Other shapes are somebody's own.
+void openai_answer::take_thoughts(const wire_node& said,
+                                  std::vector<model_response>* pieces) {
+  for (const auto field : openai_thought_fields)
+    if (const auto thoughts = said[field];
+        thoughts.is_text() && !thoughts.text().empty()) {
+      if (thoughts_field_.empty())
+        thoughts_field_ = field;
+      return take_words(thoughts, true, pieces);
+    }
 }
 
 // Text, or Mistral's list of {"type": "text", "text"} and {"type":
@@ -155,6 +164,14 @@ result<void> openai_answer::take_call(const wire_node& said) {
     call.arguments += arguments.to_text();
   else
     call.arguments += arguments.text();
+  // What Gemini's compatible server wants to have back with the call: its
+  // thought signature.
+  if (const auto extra = said["extra_content"]) {
+    auto kept = extra.copy();
+    if (!kept)
+      return failed(fmt::format("'extra_content': {}", kept.error().message()));
+    call.extra_content = std::move(*kept);
+  }
   return {};
 }
 
@@ -174,7 +191,8 @@ openai_answer::call_for(std::optional<std::int64_t> index,
     = known == calls_.rend()
       || (!id.empty() && !known->id.empty() && id != known->id && !name.empty())
       || (!index && id.empty() && !name.empty());
-  return begins ? calls_.emplace_back(call_pieces{index, {}, {}, {}}) : *known;
+  return begins ? calls_.emplace_back(call_pieces{index, {}, {}, {}, {}})
+                : *known;
 }
 
 void openai_answer::take_citation(const wire_node& said) {
@@ -193,18 +211,36 @@ void openai_answer::take_citation(const wire_node& said) {
     citations_.push_back(std::move(citation));
 }
 
+void openai_answer::add_thoughts(answer_builder& answer) {
+  if (thoughts_.empty())
+    return;
+  part made(std::move(thoughts_));
+  made.thought = true;
+  if (!thoughts_field_.empty())
+    set_mark(
+      made, openai_marks, openai_field_mark, std::string(thoughts_field_));
+  answer.add_part(std::move(made));
+}
+
 result<model_response> openai_answer::whole() && {
   if (splits_thoughts_)
     split_words();
   answer_builder answer;
   answer.finish(reason_);
-  answer.add_text(thoughts_, true);
+  add_thoughts(answer);
   answer.add_text(words_, false);
-  for (auto& call : calls_)
-    if (auto added = answer.add_call(
-          std::move(call.id), std::move(call.name), call.arguments);
+  for (auto& call : calls_) {
+    part marked;
+    if (!call.extra_content.is_null())
+      set_mark(
+        marked, openai_marks, openai_extra_mark, std::move(call.extra_content));
+    if (auto added = answer.add_call(std::move(call.id),
+                                     std::move(call.name),
+                                     call.arguments,
+                                     std::move(marked.extra));
         !added)
       return added.error();
+  }
   if (!refusal_.empty()) {
     answer.finish("SAFETY");
     answer.block("SAFETY", refusal_);

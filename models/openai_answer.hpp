@@ -42,6 +42,7 @@ private:
     std::string id;
     std::string name;
     std::string arguments;
+    json extra_content;
   };
 
   result<void> take_choice(const wire_node& choice,
@@ -53,7 +54,10 @@ private:
   void say(std::string_view words,
            bool thought,
            std::vector<model_response>* pieces);
+  void take_thoughts(const wire_node& said,
+                     std::vector<model_response>* pieces);
   void split_words();
+  void add_thoughts(answer_builder& answer);
   result<void> take_call(const wire_node& said);
   call_pieces& call_for(std::optional<std::int64_t> index,
                         std::string_view id,
@@ -64,6 +68,7 @@ private:
   thought_tags tags_;
   std::string model_;
   std::string thoughts_;
+  std::string_view thoughts_field_; // A literal; empty: no field of their own.
   std::string words_;
   std::string refusal_;
   std::string reason_;

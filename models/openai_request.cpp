@@ -1,6 +1,7 @@
 #include "troupe/models/openai_request.hpp"
 
 #include "troupe/models/answer_schema.hpp"
+#include "troupe/models/part_marks.hpp"
 #include "troupe/models/request_parts.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +25,10 @@ error refused(std::string_view why) {
 // specification), August 2026.
 class message_writer {
 public:
+  explicit message_writer(const model_request& asked, const wire_options& with)
+    : is_openai_(is_openai(with.base_url)),
+      sends_thoughts_(!is_openai_ && !asked.tools.empty()) {}
+
   result<json> write(const model_request& asked) {
     // Not "developer": servers with a chat template know only "system", and
     // OpenAI takes it for "developer" where a model wants that.
@@ -34,26 +39,22 @@ public:
       if (auto added = is_by_model(*said) ? add_own(*said) : add_other(*said);
           !added)
         return added.error();
+    complete_thoughts();
     return std::move(messages_);
   }
 
 private:
-  // Thoughts are left out: the reference has no field for them, and servers
-  // that send `reasoning_content` ignore or refuse it in requests.
   result<void> add_own(const content& said) {
     std::string words;
     auto calls = json::array();
+    auto thoughts = json::object();
     for (const auto& element : said.parts) {
       if (element.thought)
-        continue;
-      if (const auto* text = element.text())
+        add_thought(element, thoughts);
+      else if (const auto* text = element.text())
         words += *text;
       else if (const auto* call = element.call())
-        calls.push_back(
-          {{"id", ids_.id_of(*call)},
-           {"type", "function"},
-           {"function",
-            {{"name", call->name}, {"arguments", object_text(call->args)}}}});
+        calls.push_back(made_call(element, *call));
       else
         return refused(
           fmt::format("{} takes no {} by the model", vendor, kind_of(element)));
@@ -65,8 +66,48 @@ private:
       message["content"] = std::move(words);
     if (!calls.empty())
       message["tool_calls"] = std::move(calls);
+    message.update(thoughts);
     messages_.push_back(std::move(message));
     return {};
+  }
+
+  // With tools, servers that think want their thoughts back, in the field in
+  // which they came (api-docs.deepseek.com, "Thinking Mode": a 400 without
+  // them); OpenAI, Mistral and others that never send such a field refuse it.
+  void add_thought(const part& said, json& thoughts) const {
+    const auto mark = mark_of(said, openai_marks, openai_field_mark);
+    if (!sends_thoughts_ || said.text() == nullptr)
+      return;
+    for (const auto field : openai_thought_fields)
+      if (mark == field) {
+        auto& joined = thoughts[std::string(field)];
+        joined = (joined.is_string() ? joined.get<std::string>() : "")
+                 + *said.text();
+      }
+  }
+
+  json made_call(const part& said, const function_call& call) {
+    json made{{"id", ids_.id_of(call)},
+              {"type", "function"},
+              {"function",
+               {{"name", call.name}, {"arguments", object_text(call.args)}}}};
+    if (auto extra = mark_of(said, openai_marks, openai_extra_mark);
+        !extra.is_null() && !is_openai_)
+      made["extra_content"] = std::move(extra);
+    return made;
+  }
+
+  // Where thoughts go as `reasoning_content`, DeepSeek and Kimi demand them of
+  // all calls; empty ones will do.
+  void complete_thoughts() {
+    constexpr const char* field = "reasoning_content";
+    if (std::ranges::none_of(messages_, [field](const json& message) {
+          return message.contains(field);
+        }))
+      return;
+    for (auto& message : messages_)
+      if (message.contains("tool_calls") && !message.contains(field))
+        message[field] = "";
   }
 
   // A message of the role "tool" for each response, right behind the calls;
@@ -135,6 +176,8 @@ private:
     return {};
   }
 
+  const bool is_openai_;
+  const bool sends_thoughts_;
   json messages_ = json::array();
   call_ids ids_{call_ids::form::nine};
 };
@@ -261,7 +304,7 @@ bool is_openai(std::string_view base_url) {
 }
 
 result<json> openai_body(const model_request& asked, const wire_options& with) {
-  auto messages = message_writer().write(asked);
+  auto messages = message_writer(asked, with).write(asked);
   if (!messages)
     return messages.error();
   json body{{"model", with.model}, {"messages", std::move(*messages)}};

@@ -210,6 +210,78 @@ BOOST_AUTO_TEST_CASE(thoughts_and_empty_contents_are_left_out) {
              == to_text(R"([{"role": "user", "content": "Hi"}])"_json));
 }
 
+// A thought that came in a field of its own.
+part thought_in(const std::string& field, std::string words) {
+  auto made = thought(std::move(words));
+  made.extra = json{{"partMetadata", {{"openai", {{"field", field}}}}}};
+  return made;
+}
+
+// The assistant's messages for two turns of a conversation with tools, the
+// second without thoughts.
+json own_messages(part thinking, const std::string& base_url, bool has_tools) {
+  const auto body = body_of(
+    request_of(format(),
+               {{"model", {std::move(thinking), call("1", "ping", {})}},
+                {"user", {answer("1", "ping", {})}},
+                {"model", {call("2", "ping", {})}},
+                {"user", {answer("2", "ping", {})}},
+                {"model", {part("Done.")}},
+                user_text("Sure?")},
+               [&](auto& request, auto& with) {
+                 with.base_url = base_url;
+                 if (has_tools)
+                   request.tools.push_back({"ping", "", {}});
+               }));
+  auto own = json::array();
+  for (const auto& message : body["messages"])
+    if (message["role"] == "assistant")
+      own.push_back(message);
+  return own;
+}
+
+BOOST_AUTO_TEST_CASE(thoughts_go_back_in_the_field_in_which_they_came) {
+  const std::string url = "https://api.deepseek.com";
+  const auto in_content
+    = own_messages(thought_in("reasoning_content", "Hm."), url, true);
+  BOOST_TEST(in_content[0]["reasoning_content"] == "Hm.");
+  BOOST_TEST(in_content[1]["reasoning_content"] == ""); // Or it is a 400.
+  BOOST_TEST(!in_content[2].contains("reasoning_content"));
+  const auto plain = own_messages(thought_in("reasoning", "Hm."), url, true);
+  BOOST_TEST(plain[0]["reasoning"] == "Hm.");
+  BOOST_TEST(!plain[0].contains("reasoning_content"));
+  BOOST_TEST(plain[1].size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(thoughts_go_to_nobody_who_may_refuse_them) {
+  const std::string url = "https://api.deepseek.com";
+  for (const auto& own :
+       {own_messages(thought("Hm."), url, true),
+        own_messages(thought_in("content", "Hm."), url, true),
+        own_messages(thought_in("reasoning_content", "Hm."), url, false),
+        own_messages(thought_in("reasoning_content", "Hm."),
+                     "https://api.openai.com/v1",
+                     true)})
+    for (const auto& message : own)
+      for (const auto* field : {"reasoning", "reasoning_content"})
+        BOOST_TEST(!message.contains(field));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_call_came_with_goes_back_with_it) {
+  const auto text = recordings("openai").text("gemini_signatures", ".json");
+  const auto said = format().read_answer(text, {}).value().said;
+  const auto calls
+    = parse_json(text).value()["choices"][0]["message"]["tool_calls"];
+  const auto sent = messages({said})[0]["tool_calls"];
+  BOOST_TEST(to_text(sent[0]["extra_content"])
+             == to_text(calls[0]["extra_content"]));
+  BOOST_TEST(!sent[1].contains("extra_content"));
+  const auto body = body_of(request_of(format(), {said}, [](auto&, auto& with) {
+    with.base_url = "https://api.openai.com/v1";
+  }));
+  BOOST_TEST(!body["messages"][0]["tool_calls"][0].contains("extra_content"));
+}
+
 BOOST_AUTO_TEST_CASE(a_conversation_ends_with_words_to_the_model) {
   BOOST_TEST(to_text(messages({}))
              == to_text(R"([{"role": "user", "content": "Go on."}])"_json));
