@@ -299,7 +299,7 @@ result<void> add_settings(const model_request& asked, json& body) {
 
 // -- answers ----
 
-// types/stop_reason.py; "pause_turn" comes only with tools of the server.
+// types/stop_reason.py
 std::string_view adk_reason(std::string_view reason) {
   if (reason == "end_turn" || reason == "stop_sequence" || reason == "tool_use")
     return "STOP";
@@ -420,6 +420,7 @@ public:
     take_usage(usage);
     if (const auto reason = said["stop_reason"].text(); !reason.empty()) {
       reason_ = adk_reason(reason);
+      is_paused_ = reason == "pause_turn";
       has_ended_ = true;
     }
     const auto details = said["stop_details"];
@@ -442,6 +443,11 @@ public:
       if (auto added = add(std::move(block), answer, citations); !added)
         return added.error();
     }
+    // Only with tools of the server, whose blocks are no part of content: the
+    // turn is not over, and cannot be gone on with.
+    if (is_paused_)
+      answer.block("PAUSE_TURN",
+                   "the server paused the turn for its own tools");
     answer.set_text("modelVersion", model_);
     answer.set_usage(usage());
     if (!citations.empty())
@@ -544,6 +550,7 @@ private:
   std::optional<std::int64_t> cache_read_;
   std::optional<std::int64_t> output_;
   std::optional<std::int64_t> thoughts_;
+  bool is_paused_ = false;
   bool has_ended_ = false;
 };
 
@@ -563,7 +570,7 @@ public:
 
   result<model_response> finish() override {
     if (!answer_.has_ended())
-      return failed("the stream broke off before its end");
+      return broken_off();
     return std::move(answer_).whole();
   }
 
@@ -584,7 +591,7 @@ private:
     else if (type == "message_stop")
       answer_.end();
     else if (type == "error" || event["error"])
-      return failed(failure_line(failure_text(event)));
+      return told_failure(event);
     return {};
   }
 
@@ -629,7 +636,7 @@ public:
     if (!said)
       return said.error();
     if ((*said)["error"])
-      return failed(failure_line(failure_text(*said)));
+      return told_failure(*said);
     if (!(*said)["content"].is_list())
       return failed("the answer has no content");
     anthropic_answer answer;

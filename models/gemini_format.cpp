@@ -231,7 +231,7 @@ public:
   result<void> take(const wire_node& document,
                     std::vector<model_response>* pieces) {
     if (document["error"])
-      return failed(failure_line(failure_text(document)));
+      return told_failure(document);
     if (const auto version = document["modelVersion"].text(); !version.empty())
       answer_.set_text("modelVersion", version);
     if (const auto usage = document["usageMetadata"])
@@ -355,7 +355,7 @@ public:
 
   result<model_response> finish() override {
     if (!answer_.has_ended())
-      return failed("the stream broke off before its end");
+      return broken_off();
     return std::move(answer_).whole();
   }
 

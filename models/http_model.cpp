@@ -31,10 +31,6 @@ bool is_good(int status) {
   return status >= 200 && status < 300;
 }
 
-bool is_worth_a_retry(int status) {
-  return status == 408 || status == 429 || status >= 500;
-}
-
 bool is_same_name(std::string_view left, std::string_view right) {
   return std::ranges::equal(left, right, [](char one, char other) {
     const auto lower = [](char next) {
@@ -251,7 +247,7 @@ private:
 
   void receive_end(result<void> ended) {
     if (broken_)
-      return fail(*broken_, false);
+      return fail_as_told(*broken_);
     if (ended && status_ == 0)
       ended = error(errc::model_failed, "the server said nothing");
     // What came says more than how the connection ended.
@@ -263,14 +259,28 @@ private:
                : fail_by_status();
     if (!is_answer)
       return fail_by_status();
-    auto answer = reader_ ? reader_->finish()
-                          : options_->format->read_answer(body_, wire());
+    auto answer = read();
     if (!answer)
-      return fail(answer.error(), false);
+      return fail_as_told(answer.error());
     if (const auto used = total_tokens(*answer); used > 0 && options_->limit)
       options_->limit->settle(expected_tokens_, used);
     answer->partial = false;
     end(std::move(*answer));
+  }
+
+  result<model_response> read() {
+    if (!reader_)
+      return options_->format->read_answer(body_, wire());
+    if (auto stray = options_->format->check_stray(events_.stray()); !stray)
+      return stray.error();
+    return reader_->finish();
+  }
+
+  // A format calls what may pass busy; to others it is a failed model.
+  void fail_as_told(const error& why) {
+    if (why.code() == errc::busy)
+      return fail({errc::model_failed, why.message()}, true);
+    fail(why, false);
   }
 
   void fail_by_status() {
@@ -278,7 +288,7 @@ private:
                fmt::format("status {}: {}",
                            status_,
                            options_->format->failure_of(status_, body_, key_))),
-         is_worth_a_retry(status_));
+         may_pass(status_));
   }
 
   void fail(const error& why, bool may_retry) {

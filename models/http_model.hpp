@@ -19,7 +19,8 @@
 namespace troupe {
 
 /// When a request that failed is sent again: on the status 408, 429 and from
-/// 500 on, and on broken connections; never once a piece of a streamed answer
+/// 500 on, on broken connections and streams, and on a failure within a stream
+/// that such a status would have told; never once a piece of a streamed answer
 /// has been delivered, and only as often as the run has retries left
 /// (`run_options::model_retries_max`).
 struct retry_rule {

@@ -29,6 +29,15 @@ std::string_view adk_reason(std::string_view reason) {
   return "OTHER";
 }
 
+// OpenRouter's ("Error Handling"), and DeepSeek's ("Create Chat Completion").
+bool is_failure(std::string_view reason) {
+  return reason == "error" || reason == "insufficient_system_resource";
+}
+
+std::string with_colon(const std::string& words) {
+  return words.empty() ? words : ": " + words;
+}
+
 token_usage usage_of(const wire_node& usage) {
   token_usage counts;
   counts.prompt = usage["prompt_tokens"].count();
@@ -46,21 +55,28 @@ result<void> openai_answer::take(const wire_node& document,
                                  std::string_view field,
                                  std::vector<model_response>* pieces) {
   if (const auto said = document["error"])
-    return failed(failure_line(failure_text(document)));
+    return told_failure(document);
   // vLLM before 0.10 sends errors without a frame.
   if (const auto kind = document["object"]; kind && kind.text() == "error")
-    return failed(failure_line(failure_text(document)));
+    return told_failure(document);
   if (model_.empty())
     model_ = document["model"].text();
   if (const auto usage = document["usage"])
     usage_ = usage_of(usage);
   result<void> taken;
+  bool has_choices = false;
   // Of several alternatives the first is the answer; the piece with the usage
   // has none.
   document["choices"].for_each([&](const wire_node& choice) {
+    has_choices = true;
     if (taken && choice["index"].count().value_or(0) == 0)
       taken = take_choice(choice, field, pieces);
   });
+  // The counts come last, also from servers that tell no reason.
+  const bool has_said
+    = !words_.empty() || !thoughts_.empty() || !calls_.empty();
+  if (document["usage"] && !has_choices && has_said)
+    end();
   return taken;
 }
 
@@ -78,7 +94,13 @@ result<void> openai_answer::take_choice(const wire_node& choice,
   });
   said["annotations"].for_each(
     [this](const wire_node& note) { take_citation(note["url_citation"]); });
-  if (const auto reason = choice["finish_reason"].text(); !reason.empty()) {
+  const auto reason = choice["finish_reason"].text();
+  if (is_failure(reason))
+    return error(errc::busy,
+                 fmt::format("the server gave up: {}{}",
+                             reason,
+                             with_colon(failure_line(failure_text(choice)))));
+  if (!reason.empty()) {
     reason_ = adk_reason(reason);
     end();
   }

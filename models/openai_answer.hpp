@@ -24,7 +24,8 @@ public:
 
   /// `document` holds one whole answer or one piece; words of a piece go to
   /// `pieces` too, if there are any. Fails with `errc::model_failed`, also on
-  /// an error that the server tells in place of an answer.
+  /// an error that the server tells in place of an answer, or `errc::busy` if
+  /// that may pass.
   result<void> take(const wire_node& document,
                     std::string_view field,
                     std::vector<model_response>* pieces);

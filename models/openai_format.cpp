@@ -38,7 +38,7 @@ public:
       return piece.error();
     // The field of llama.cpp, and events of that name.
     if (next.name == "error")
-      return failed(failure_line(failure_text(*piece)));
+      return told_failure(*piece);
     if (auto taken = answer_.take(*piece, "delta", &pieces); !taken)
       return taken;
     return document_.check();
@@ -47,7 +47,7 @@ public:
   // The end of a choice is enough, as not every server sends [DONE].
   result<model_response> finish() override {
     if (!answer_.has_ended())
-      return failed("the stream broke off before its end");
+      return broken_off();
     return std::move(answer_).whole();
   }
 

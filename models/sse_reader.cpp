@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +24,22 @@ std::size_t line_size(std::string_view text) {
   return earlier != nullptr ? static_cast<std::size_t>(
            static_cast<const char*>(earlier) - text.data())
                             : size;
+}
+
+// A comment is a field without a name; `id` and `retry` are for browsers.
+bool is_field(std::string_view line) {
+  constexpr std::array<std::string_view, 6> names
+    = {"", "event", "data", "error", "id", "retry"};
+  return std::ranges::find(names, line.substr(0, line.find(':')))
+         != names.end();
+}
+
+void add_stray(std::string_view line, std::string& stray) {
+  if (line.empty()
+      || (stray.empty() && line.front() != '{' && line.front() != '['))
+    return;
+  if (stray.size() + line.size() < sse_reader::stray_bytes_max)
+    stray.append(line).append("\n");
 }
 
 } // namespace
@@ -74,10 +92,19 @@ void sse_reader::take_line(std::string_view line,
                                                : line.substr(colon + 1);
   if (value.starts_with(' '))
     value.remove_prefix(1);
-  take_field(line.substr(0, colon), value);
+  if (is_field(line))
+    take_field(line.substr(0, colon), value);
+  else
+    add_stray(line, stray_);
 }
 
-// A comment is a field without a name; `id` and `retry` are for browsers.
+std::string sse_reader::stray() const {
+  auto whole = stray_;
+  if (!is_field(line_))
+    add_stray(line_, whole); // It may have no end.
+  return whole;
+}
+
 void sse_reader::take_field(std::string_view name, std::string_view value) {
   if (name == "event") {
     event_.name = value;

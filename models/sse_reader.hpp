@@ -36,7 +36,15 @@ public:
   /// (ggml-org/llama.cpp#16109).
   result<void> take(std::string_view piece, std::vector<sse_event>& events);
 
+  /// What stands in the stream as if it were none: the lines from the first
+  /// that begins with a bracket on, without those of events. So do vendors tell
+  /// that a stream has failed (googleapis/python-genai, _api_client.py: "When
+  /// API returns an error message, it comes line by line"). At most
+  /// `stray_bytes_max`.
+  std::string stray() const;
+
   static constexpr std::size_t event_bytes_max = std::size_t{16} << 20U;
+  static constexpr std::size_t stray_bytes_max = std::size_t{64} << 10U;
 
 private:
   void take_line(std::string_view line, std::vector<sse_event>& events);
@@ -48,6 +56,7 @@ private:
   bool is_after_cr_ = false;
   bool is_at_start_ = true;
   std::size_t event_bytes_ = 0;
+  std::string stray_;
 };
 
 } // namespace troupe

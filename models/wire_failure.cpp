@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <iterator>
 #include <utility>
 
@@ -89,6 +90,49 @@ std::string without_tags(std::string_view page) {
   return words;
 }
 
+// Gemini puts the error of a stream that did not begin into a list.
+std::string_view without_brackets(std::string_view text) {
+  while (!text.empty() && (text.front() == '[' || is_blank(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ']' || is_blank(text.back())))
+    text.remove_suffix(1);
+  return text;
+}
+
+std::int64_t number_of(const wire_node& field) {
+  if (!field.is_text())
+    return field.count().value_or(0);
+  std::int64_t number = 0;
+  const auto text = field.text();
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// A stream has its status behind it when it fails: what would have been 429,
+// 500, 503 or 529 is told by a code, or by a name: of Anthropic ("Errors"), of
+// Gemini (google.rpc.Code), of OpenAI and llama.cpp.
+bool tells_of_passing(const wire_node& said, int depth) {
+  constexpr std::array<std::string_view, 11> names = {"overloaded_error",
+                                                      "api_error",
+                                                      "rate_limit_error",
+                                                      "timeout_error",
+                                                      "UNAVAILABLE",
+                                                      "INTERNAL",
+                                                      "RESOURCE_EXHAUSTED",
+                                                      "DEADLINE_EXCEEDED",
+                                                      "server_error",
+                                                      "rate_limit_exceeded",
+                                                      "unavailable_error"};
+  if (!said.is_object() || depth > 2)
+    return false;
+  for (const std::string_view field : {"code", "status", "type"})
+    if (const auto told = said[field];
+        (told.is_text() && std::ranges::find(names, told.text()) != names.end())
+        || may_pass(number_of(told)))
+      return true;
+  return tells_of_passing(said["error"], depth + 1);
+}
+
 } // namespace
 
 std::string failure_line(std::string_view text, std::string_view key) {
@@ -134,20 +178,27 @@ std::string failure_text(const wire_node& said) {
   return fmt::format("{}: {}", code, message);
 }
 
+bool may_pass(std::int64_t status) {
+  return status == 408 || status == 429 || status >= 500;
+}
+
+error told_failure(const wire_node& said) {
+  return {tells_of_passing(said, 0) ? errc::busy : errc::model_failed,
+          failure_line(failure_text(said))};
+}
+
+error broken_off() {
+  return {errc::busy, "the stream broke off before its end"};
+}
+
 std::string wire_format::failure_of(int status,
                                     std::string_view body,
                                     std::string_view key) const {
   while (!body.empty() && is_blank(body.front()))
     body.remove_prefix(1);
-  // Gemini puts the error of a stream that did not begin into a list.
-  auto object = body;
-  while (!object.empty() && (object.front() == '[' || is_blank(object.front())))
-    object.remove_prefix(1);
-  while (!object.empty() && (object.back() == ']' || is_blank(object.back())))
-    object.remove_suffix(1);
   std::string text;
   wire_document document;
-  if (const auto said = document.parse(object))
+  if (const auto said = document.parse(without_brackets(body)))
     text = failure_text(*said);
   else if (body.starts_with('<'))
     text = without_tags(body.substr(0, read_bytes_max));
@@ -156,6 +207,12 @@ std::string wire_format::failure_of(int status,
   auto line = failure_line(text, key);
   return line.empty() ? fmt::format("no reason given (status {})", status)
                       : line;
+}
+
+result<void> wire_format::check_stray(std::string_view text) const {
+  wire_document document;
+  const auto said = document.parse(without_brackets(text));
+  return said && (*said)["error"] ? told_failure(*said) : result<void>();
 }
 
 } // namespace troupe

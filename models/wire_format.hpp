@@ -36,14 +36,15 @@ public:
 
   /// Takes one event; what it says at once is added to `pieces` as partial
   /// responses. Fails with `errc::model_failed` on what is no event of the
-  /// format, and on an error that the vendor sends within the stream; nothing
-  /// is taken after that.
+  /// format, and on an error that the vendor sends within the stream; with
+  /// `errc::busy` on one that may pass if the model is asked again. Nothing is
+  /// taken after that.
   virtual result<void> take(const sse_event& next,
                             std::vector<model_response>& pieces)
     = 0;
 
   /// The whole answer, when the stream has ended; called once. Fails with
-  /// `errc::model_failed` if it broke off before its end.
+  /// `errc::busy` if it broke off before its end, else as `take`.
   virtual result<model_response> finish() = 0;
 };
 
@@ -61,7 +62,7 @@ public:
                                             const wire_options& with) const = 0;
 
   /// A whole answer with a status of 200 to 299. Fails with
-  /// `errc::model_failed`.
+  /// `errc::model_failed`, or `errc::busy` if that may pass.
   virtual result<model_response>
   read_answer(std::string_view body, const wire_options& asked) const = 0;
 
@@ -74,6 +75,10 @@ public:
   std::string failure_of(int status,
                          std::string_view body,
                          std::string_view key = {}) const;
+
+  /// What stood in a stream beside its events (`sse_reader::stray`). Fails as
+  /// `stream_reader::take` if it is an error of the vendor.
+  result<void> check_stray(std::string_view text) const;
 };
 
 using wire_format_ptr = std::shared_ptr<const wire_format>;

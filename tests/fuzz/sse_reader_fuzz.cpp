@@ -16,6 +16,7 @@ namespace {
 
 struct outcome {
   std::vector<troupe::sse_event> events;
+  std::string stray = {};
   bool has_failed = false;
 
   friend bool operator==(const outcome&, const outcome&) = default;
@@ -31,6 +32,9 @@ outcome read(std::string_view text, const std::vector<std::size_t>& cuts) {
         = !reader.take(text.substr(start, end - start), seen.events);
     start = end;
   }
+  seen.stray = reader.stray();
+  if (seen.stray.size() > troupe::sse_reader::stray_bytes_max)
+    std::abort();
   return seen;
 }
 

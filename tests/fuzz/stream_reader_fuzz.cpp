@@ -51,6 +51,8 @@ json read(const troupe::wire_format& format,
     if (!taken)
       return {pieces, shown(taken.error())};
   }
+  if (const auto stray = format.check_stray(events.stray()); !stray)
+    return {pieces, shown(stray.error())};
   return {pieces, shown(reader->finish())};
 }
 

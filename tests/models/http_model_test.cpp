@@ -272,6 +272,52 @@ BOOST_AUTO_TEST_CASE(a_stream_that_breaks_off_before_is_asked_again) {
   BOOST_TEST(on.server.requests().size() == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(a_stream_that_ends_before_it_says_a_word_is_asked_again) {
+  asking on(in_turn({{say(stream_head), say("0\r\n\r\n")},
+                     {say(stream_head),
+                      say(chunk(event_of("hoo"))),
+                      say(chunk(last_event)),
+                      say("0\r\n\r\n")}}),
+            true);
+  BOOST_TEST(on.text() == "hoo");
+  BOOST_TEST(on.server.requests().size() == 2U);
+}
+
+// By what stands in it: the status was that of a success.
+BOOST_AUTO_TEST_CASE(a_failure_within_a_stream_is_asked_again_if_it_may_pass) {
+  for (const auto& [failure, is_asked_again] :
+       {std::pair(R"({"error": {"type": "overloaded_error"}})", true),
+        std::pair(R"({"error": {"type": "api_error"}})", true),
+        std::pair(R"({"error": {"code": 503, "message": "later"}})", true),
+        std::pair(R"({"error": {"code": "429", "message": "later"}})", true),
+        std::pair(R"({"error": {"status": "UNAVAILABLE"}})", true),
+        std::pair(R"({"error": {"code": 400, "message": "no"}})", false),
+        std::pair(R"({"error": "no"})", false)})
+    for (const std::string frame : {"data: ", ": hello\n\n"}) {
+      asking on(in_turn({{say(stream_head),
+                          say(chunk(frame + failure + "\n\n")),
+                          say("0\r\n\r\n")},
+                         once(whole(answer_of("hoo")))}),
+                true);
+      BOOST_TEST((on.text() == "hoo") == is_asked_again, failure);
+      BOOST_TEST(on.server.requests().size() == (is_asked_again ? 2U : 1U));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_behind_words_is_told_and_not_asked_again) {
+  asking on(
+    in_turn({{say(stream_head),
+              say(chunk(event_of("ho") + last_event
+                        + "{\n  \"error\": {\"status\": \"UNAVAILABLE\"}\n}")),
+              say("0\r\n\r\n")},
+             once(whole(answer_of("hoo")))}),
+    true);
+  const auto outcome = on.ask();
+  BOOST_TEST(code_of(outcome) == "model_failed");
+  BOOST_TEST(reason_of(outcome) == "OpenAI model 'm': UNAVAILABLE");
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
 // It need not end by itself.
 BOOST_AUTO_TEST_CASE(a_stream_of_garbage_is_closed_at_once) {
   asking on(

@@ -637,6 +637,19 @@ BOOST_AUTO_TEST_CASE(done_is_an_end_without_a_reason) {
     "extra": null})"_json));
 }
 
+BOOST_AUTO_TEST_CASE(counts_alone_are_an_end_behind_words) {
+  const std::string counts
+    = R"(data: {"choices": [], "usage": {"total_tokens": 3}})"
+      "\n\n";
+  const std::string words
+    = R"(data: {"choices": [{"delta": {"content": "Hi"}}]})"
+      "\n\n";
+  BOOST_TEST(play(format(), words + counts, {}).whole.contains("content"));
+  for (const auto& text : {counts, counts + words, words})
+    BOOST_TEST(play(format(), text, {}).whole["reason"]
+               == "the stream broke off before its end");
+}
+
 BOOST_AUTO_TEST_CASE(what_follows_the_end_is_passed_over) {
   const auto text = recordings("openai").text("text", ".sse");
   BOOST_TEST((play(format(), text + "data: nonsense\n\n", {})

@@ -102,6 +102,45 @@ BOOST_DATA_TEST_CASE(cutting_changes_nothing, data::make(streams), shown) {
   BOOST_TEST((read(shown.text, all) == shown.expected), "byte by byte");
 }
 
+struct stray_lines {
+  std::string text;
+  std::string expected;
+};
+
+std::ostream& operator<<(std::ostream& to, const stray_lines& shown) {
+  return to << '"' << shown.text << '"';
+}
+
+const std::vector<stray_lines> strays = {
+  {"data: {}\n\n", ""},
+  {"unknown\ndata: one\n\n", ""},
+  {"{\"a\": 1}", "{\"a\": 1}\n"},
+  {"data: one\n\n[{\r\n  \"a\": 1\r\n}]\n", "[{\n  \"a\": 1\n}]\n"},
+  {"{\n: comment\ndata: one\n\n}\n", "{\n}\n"},
+  {"{\n}\n\ndata: cut off", "{\n}\n"},
+};
+
+BOOST_DATA_TEST_CASE(what_is_no_event_is_kept_from_a_bracket_on,
+                     data::make(strays),
+                     shown) {
+  for (std::size_t at = 0; at <= shown.text.size(); ++at) {
+    sse_reader reader;
+    std::vector<sse_event> seen;
+    reader.take(shown.text.substr(0, at), seen).value();
+    reader.take(shown.text.substr(at), seen).value();
+    BOOST_TEST(reader.stray() == shown.expected, "cut at " << at);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_more_is_kept_of_it_than_the_limit) {
+  sse_reader reader;
+  std::vector<sse_event> seen;
+  for (int count = 0; count < 1'000; ++count)
+    reader.take("{" + std::string(999, 'x') + "\n\n", seen).value();
+  BOOST_TEST(reader.stray().size() <= sse_reader::stray_bytes_max);
+  BOOST_TEST(reader.stray().size() > sse_reader::stray_bytes_max / 2);
+}
+
 BOOST_AUTO_TEST_CASE(the_largest_event_is_read) {
   std::vector<sse_event> seen;
   sse_reader reader;
