@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,16 @@ bool is_among(std::string_view name, const auto& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// `"type": NAME` or a list with it.
+bool is_of(const json& schema, const char* name) {
+  const auto type = schema.value("type", json());
+  return type == name
+         || (type.is_array()
+             && std::find(type.begin(), type.end(), name) != type.end());
+}
+
 bool is_of_objects(const json& schema) {
-  return schema.contains("properties")
-         || (schema.contains("type") && schema["type"] == "object");
+  return schema.contains("properties") || is_of(schema, "object");
 }
 
 // Calls `visit` with each schema that the keyword holds. Objects that other
@@ -36,35 +44,84 @@ void for_each_schema(std::string_view keyword, Json& held, Visit visit) {
     visit(held);
 }
 
-bool all_required(const json& schema) {
-  if (!schema.contains("properties") || !schema["properties"].is_object())
-    return true;
-  const auto required = schema.value("required", json::array());
-  const auto& properties
-    = schema["properties"].get_ref<const json::object_t&>();
-  return std::ranges::all_of(properties, [&required](const auto& property) {
-    return std::find(required.begin(), required.end(), property.first)
-           != required.end();
-  });
-}
+// developers.openai.com, guide "Structured Outputs", "Supported schemas"; what
+// that does not spell out is by the reasons with which schemas were refused.
+class strict_check {
+public:
+  bool fits(const json& schema, std::size_t depth) {
+    constexpr std::array<std::string_view, 5> kinds
+      = {"type", "enum", "const", "anyOf", "$ref"};
+    if (!schema.is_object())
+      return false;
+    // "$ref cannot have keywords"
+    if (schema.contains("$ref"))
+      return schema.size() == 1;
+    // "schema must have a 'type' key"
+    if (std::ranges::none_of(kinds, [&schema](std::string_view kind) {
+          return schema.contains(kind);
+        }))
+      return false;
+    const bool is_object = is_of_objects(schema);
+    const bool is_list = is_of(schema, "array") || schema.contains("items");
+    if (is_object && !fits_as_object(schema))
+      return false;
+    if (is_list && !(schema.contains("items") && schema["items"].is_object()))
+      return false;
+    if (is_object || is_list)
+      ++depth;
+    return depth <= depth_max && fit(schema, depth);
+  }
 
-bool is_strict(const json& schema) {
-  // developers.openai.com, guide "Structured Outputs", "Supported schemas".
-  constexpr std::array<std::string_view, 22> keywords = {"type",
+private:
+  static constexpr std::size_t depth_max = 10;
+  static constexpr std::size_t properties_max = 5'000;
+  static constexpr std::size_t enum_values_max = 1'000;
+
+  // Closed, and all that it may have is required. One without `properties` is
+  // open by its nature.
+  bool fits_as_object(const json& schema) {
+    const auto properties = schema.value("properties", json());
+    const auto required = schema.value("required", json());
+    if (schema.value("additionalProperties", json()) != false
+        || !properties.is_object() || !required.is_array())
+      return false;
+    properties_ += properties.size();
+    std::set<std::string> names;
+    for (const auto& name : required)
+      if (name.is_string())
+        names.insert(name.get<std::string>());
+    return properties_ <= properties_max && names.size() == required.size()
+           && names.size() == properties.size()
+           && std::ranges::all_of(names, [&properties](const auto& name) {
+                return properties.contains(name);
+              });
+  }
+
+  bool fit(const json& schema, std::size_t depth) {
+    for (const auto& [keyword, held] :
+         schema.get_ref<const json::object_t&>()) {
+      bool all_fit = fits_keyword(keyword, held);
+      for_each_schema(keyword, held, [&](const json& inner) {
+        all_fit = all_fit && fits(inner, depth);
+      });
+      if (!all_fit)
+        return false;
+    }
+    return true;
+  }
+
+  bool fits_keyword(std::string_view keyword, const json& held) {
+    constexpr std::array<std::string_view, 18> others = {"type",
                                                          "properties",
                                                          "required",
                                                          "items",
                                                          "additionalProperties",
-                                                         "enum",
                                                          "const",
                                                          "anyOf",
-                                                         "$ref",
                                                          "$defs",
                                                          "definitions",
                                                          "description",
                                                          "title",
-                                                         "pattern",
-                                                         "format",
                                                          "multipleOf",
                                                          "minimum",
                                                          "maximum",
@@ -72,21 +129,39 @@ bool is_strict(const json& schema) {
                                                          "exclusiveMaximum",
                                                          "minItems",
                                                          "maxItems"};
-  if (!schema.is_object()
-      || (is_of_objects(schema)
-          && (schema["additionalProperties"] != false
-              || !all_required(schema))))
-    return false;
-  for (const auto& [keyword, held] : schema.get_ref<const json::object_t&>()) {
-    bool fits = is_among(keyword, keywords);
-    for_each_schema(keyword, held, [&fits](const json& inner) {
-      fits = fits && is_strict(inner);
-    });
-    if (!fits)
-      return false;
+    constexpr std::array<std::string_view, 9> formats = {"date-time",
+                                                         "time",
+                                                         "date",
+                                                         "duration",
+                                                         "email",
+                                                         "hostname",
+                                                         "ipv4",
+                                                         "ipv6",
+                                                         "uuid"};
+    if (keyword == "format")
+      return held.is_string()
+             && is_among(held.get_ref<const std::string&>(), formats);
+    if (keyword == "pattern")
+      return held.is_string()
+             && !looks_around(held.get_ref<const std::string&>());
+    if (keyword == "enum") {
+      enum_values_ += held.size();
+      return held.is_array() && enum_values_ <= enum_values_max;
+    }
+    return is_among(keyword, others);
   }
-  return true;
-}
+
+  static bool looks_around(std::string_view pattern) {
+    constexpr std::array<std::string_view, 4> signs
+      = {"(?=", "(?!", "(?<=", "(?<!"};
+    return std::ranges::any_of(signs, [pattern](std::string_view sign) {
+      return pattern.find(sign) != std::string_view::npos;
+    });
+  }
+
+  std::size_t properties_ = 0;
+  std::size_t enum_values_ = 0;
+};
 
 bool anthropic_takes(std::string_view keyword, const json& held) {
   constexpr std::array<std::string_view, 14> keywords = {"type",
@@ -129,6 +204,9 @@ json closed_schema(const json& schema) {
   auto made = schema;
   if (is_of_objects(made) && !made.contains("additionalProperties"))
     made["additionalProperties"] = false;
+  if (made.contains("properties") && made["properties"].empty()
+      && !made.contains("required"))
+    made["required"] = json::array(); // OpenAI wants it in any case.
   for (auto& [keyword, held] : made.get_ref<json::object_t&>())
     for_each_schema(
       keyword, held, [](json& inner) { inner = closed_schema(inner); });
@@ -137,7 +215,7 @@ json closed_schema(const json& schema) {
 
 bool is_strict_schema(const json& closed) {
   return closed.is_object() && closed.value("type", json()) == "object"
-         && !closed.contains("anyOf") && is_strict(closed);
+         && !closed.contains("anyOf") && strict_check().fits(closed, 0);
 }
 
 json anthropic_schema(const json& closed) {

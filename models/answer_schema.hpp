@@ -13,8 +13,8 @@ namespace troupe {
 json closed_schema(const json& schema);
 
 /// Whether a closed schema keeps within what OpenAI's `strict` demands: an
-/// object at its root, all objects closed, all properties required, and no
-/// keyword beyond those of the guide "Structured Outputs".
+/// object at its root, all objects closed, all properties required, no keyword
+/// beyond those of the guide "Structured Outputs", and its limits.
 bool is_strict_schema(const json& closed);
 
 /// A closed schema for Anthropic: keywords that it cannot hold a model to stand

@@ -58,6 +58,9 @@ std::optional<std::string> signature_of(const json& fields) {
 // Sources: anthropics/anthropic-sdk-python, types/*_param.py, August 2026.
 class message_writer {
 public:
+  explicit message_writer(bool sends_thoughts)
+    : sends_thoughts_(sends_thoughts) {}
+
   result<json> write(const model_request& asked) {
     for (const auto& said : conversation_of(asked)) {
       const bool by_model = is_by_model(*said);
@@ -87,7 +90,8 @@ private:
 
   result<void> add(const part& said, bool by_model) {
     if (said.thought) {
-      add_thought(said);
+      if (sends_thoughts_)
+        add_thought(said);
     } else if (const auto* text = said.text()) {
       // "text content blocks must contain non-whitespace text"
       if (text->find_first_not_of(" \t\r\n") != std::string::npos)
@@ -174,6 +178,7 @@ private:
             {"data", which.base64}};
   }
 
+  const bool sends_thoughts_;
   json messages_ = json::array();
   std::string role_;
   json results_ = json::array(); // Of the turn that is being written,
@@ -207,14 +212,14 @@ json tool_choice_of(const tool_choice& choice) {
 }
 
 // A budget of 0 is none, of -1 the model's choice, as in ADK.
-result<void> add_thinking(const json& config, json& body) {
+result<void> add_thinking(const json& config, bool has_budget, json& body) {
   if (config.is_null())
     return {};
   for (const auto& [name, field] : config.items()) {
     if (name == "thinkingBudget" || name == "thinking_budget") {
       if (field == 0)
         body["thinking"] = {{"type", "disabled"}};
-      else if (field == -1)
+      else if (field == -1 || !has_budget)
         body["thinking"] = {{"type", "adaptive"}};
       else
         body["thinking"] = {{"type", "enabled"}, {"budget_tokens", field}};
@@ -251,7 +256,16 @@ result<void> add_format(generation_settings& settings,
   return {};
 }
 
-result<void> add_settings(const model_request& asked, json& body) {
+// Whether the model goes on with a turn in which it has called tools. That
+// begins with its thoughts, or it does not think in it at all ("Expected
+// `thinking` or `redacted_thinking`, but found `tool_use`").
+bool goes_on(const json& messages) {
+  const auto& last = messages.back()["content"];
+  return !last.empty() && last.front()["type"] == "tool_result";
+}
+
+result<void>
+add_settings(const model_request& asked, const wire_options& with, json& body) {
   auto settings = generation_settings::open(asked.generation_config);
   if (!settings)
     return settings.error();
@@ -265,8 +279,15 @@ result<void> add_settings(const model_request& asked, json& body) {
   move("stopSequences", "stop_sequences");
   move("maxOutputTokens", "max_tokens");
   move("maxTokens", "max_tokens");
-  if (auto added = add_thinking(settings->take("thinkingConfig"), body); !added)
+  const auto config = settings->take("thinkingConfig");
+  if (auto own = settings->take("thinking"); !own.is_null())
+    body["thinking"] = std::move(own);
+  else if (auto added
+           = add_thinking(config, !with.without.thinking_budget, body);
+           !added)
     return added;
+  if (with.without.thoughts && goes_on(body["messages"]))
+    body.erase("thinking");
   if (!body.contains("max_tokens")) {
     // A budget of thoughts has to be less than what is allowed in all.
     const auto thinking = body.value("thinking", json::object());
@@ -606,7 +627,7 @@ public:
   result<http_request> make_request(const model_request& asked,
                                     const wire_options& with) const override
     try {
-    auto messages = message_writer().write(asked);
+    auto messages = message_writer(!with.without.thoughts).write(asked);
     if (!messages)
       return messages.error();
     json body{{"model", with.model}, {"messages", std::move(*messages)}};
@@ -616,7 +637,7 @@ public:
       body["tools"] = tools_of(asked);
     if (with.streams)
       body["stream"] = true;
-    if (auto added = add_settings(asked, body); !added)
+    if (auto added = add_settings(asked, with, body); !added)
       return added.error();
     http_headers headers{{"anthropic-version", std::string(version)}};
     if (!with.key.empty())
@@ -646,6 +667,27 @@ public:
     if (auto checked = document.check(); !checked)
       return checked.error();
     return std::move(answer).whole();
+  }
+
+  // Thoughts are bound to all that stood before them: instructions with state
+  // in them, or tools that come and go, make them invalid for good
+  // (platform.claude.com, "Preserved thinking"). From Claude 4.7 on a budget is
+  // refused ("Adaptive thinking").
+  std::optional<wire_options>
+  without_refused(int status,
+                  std::string_view body,
+                  const wire_options& asked) const override {
+    auto with = asked;
+    if (status == 400 && !asked.without.thoughts
+        && body.find("Invalid `signature` in `thinking` block")
+             != std::string_view::npos)
+      with.without.thoughts = true;
+    else if (status == 400 && !asked.without.thinking_budget
+             && body.find("thinking.type.enabled") != std::string_view::npos)
+      with.without.thinking_budget = true;
+    else
+      return std::nullopt;
+    return with;
   }
 
   std::unique_ptr<stream_reader>

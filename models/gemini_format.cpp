@@ -11,6 +11,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -404,6 +405,13 @@ public:
     if (auto checked = document.check(); !checked)
       return checked.error();
     return std::move(answer).whole();
+  }
+
+  std::optional<wire_options>
+  without_refused(int /*status*/,
+                  std::string_view /*body*/,
+                  const wire_options& /*asked*/) const override {
+    return std::nullopt;
   }
 
   std::unique_ptr<stream_reader>

@@ -110,25 +110,23 @@ public:
         if (const auto self = weak.lock())
           self->stop();
       });
+    with_.model = options_->model;
+    with_.base_url = options_->base_url;
+    with_.streams = options_->streams;
     if (options_->key)
-      key_ = options_->key();
-    auto made = options_->format->make_request(request_, wire());
+      with_.key = options_->key();
+    auto made = options_->format->make_request(request_, with_);
     if (!made)
       return end(named(made.error()));
-    sent_ = std::move(*made);
-    sent_.timeouts = options_->timeouts;
-    expected_tokens_ = static_cast<double>(sent_.body.size()) / bytes_per_token;
-    enter();
+    enter(std::move(*made));
   }
 
 private:
-  wire_options wire() const {
-    wire_options with;
-    with.model = options_->model;
-    with.base_url = options_->base_url;
-    with.key = key_;
-    with.streams = options_->streams;
-    return with;
+  void enter(http_request made) {
+    sent_ = std::move(made);
+    sent_.timeouts = options_->timeouts;
+    expected_tokens_ = static_cast<double>(sent_.body.size()) / bytes_per_token;
+    enter();
   }
 
   void enter() {
@@ -151,7 +149,7 @@ private:
     body_.clear();
     events_ = sse_reader();
     reader_
-      = options_->streams ? options_->format->read_stream(wire()) : nullptr;
+      = options_->streams ? options_->format->read_stream(with_) : nullptr;
     answer_bytes_ = 0;
     has_begun_ = false;
     broken_.reset();
@@ -270,7 +268,7 @@ private:
 
   result<model_response> read() {
     if (!reader_)
-      return options_->format->read_answer(body_, wire());
+      return options_->format->read_answer(body_, with_);
     if (auto stray = options_->format->check_stray(events_.stray()); !stray)
       return stray.error();
     return reader_->finish();
@@ -283,11 +281,29 @@ private:
     fail(why, false);
   }
 
+  // Whether the same is asked at once in a form that was not refused.
+  bool ask_without_refused() {
+    auto with = options_->format->without_refused(status_, body_, with_);
+    if (!with || attempts_ >= options_->retries.attempts_max)
+      return false;
+    auto made = options_->format->make_request(request_, *with);
+    if (!made || made->body == sent_.body)
+      return false; // It did not hold what was refused.
+    if (request_.retries && !request_.retries->take())
+      return false;
+    with_ = std::move(*with);
+    enter(std::move(*made));
+    return true;
+  }
+
   void fail_by_status() {
+    if (ask_without_refused())
+      return;
     fail(error(errc::model_failed,
-               fmt::format("status {}: {}",
-                           status_,
-                           options_->format->failure_of(status_, body_, key_))),
+               fmt::format(
+                 "status {}: {}",
+                 status_,
+                 options_->format->failure_of(status_, body_, with_.key))),
          may_pass(status_));
   }
 
@@ -332,7 +348,7 @@ private:
                         options_->model,
                         attempts_ > 1 ? fmt::format(", attempt {}", attempts_)
                                       : std::string(),
-                        failure_line(why.message(), key_))};
+                        failure_line(why.message(), with_.key))};
   }
 
   void stop() {
@@ -361,7 +377,7 @@ private:
   const model_request request_;
   const model_reply reply_;
   http_request sent_;
-  std::string key_; // In the request alone.
+  wire_options with_; // The key is in the request alone.
   double expected_tokens_ = 0;
   std::size_t attempts_ = 0;
 

@@ -22,7 +22,9 @@ namespace troupe {
 /// 500 on, on broken connections and streams, and on a failure within a stream
 /// that such a status would have told; never once a piece of a streamed answer
 /// has been delivered, and only as often as the run has retries left
-/// (`run_options::model_retries_max`).
+/// (`run_options::model_retries_max`). A request that the server refuses for
+/// what it can do without (`wire_format::without_refused`) is sent without that
+/// at once, which counts as an attempt.
 struct retry_rule {
   /// Times that a request is sent, the first one included; at least 1.
   std::size_t attempts_max = 4;

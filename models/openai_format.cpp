@@ -4,6 +4,9 @@
 #include "troupe/models/wire_failure.hpp"
 #include "troupe/models/wire_format.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <utility>
 
 namespace troupe {
@@ -16,6 +19,20 @@ error failed(std::string_view why) {
 
 error refused(std::string_view why) {
   return {errc::invalid_argument, std::string(why)};
+}
+
+// Not as a part of a longer name ("reasoning_effort").
+bool has_words(std::string_view text, std::string_view words) {
+  const auto is_of_name = [&text](std::size_t at) {
+    return at < text.size()
+           && (std::isalnum(static_cast<unsigned char>(text[at])) != 0
+               || text[at] == '_');
+  };
+  for (auto at = text.find(words); at != std::string_view::npos;
+       at = text.find(words, at + 1))
+    if (!is_of_name(at - 1) && !is_of_name(at + words.size()))
+      return true;
+  return false;
 }
 
 class openai_stream : public stream_reader {
@@ -57,6 +74,17 @@ private:
   bool is_done_ = false;
 };
 
+// Groq, Cerebras and Mistral name the field; llama.cpp's template of gpt-oss
+// fails (ggml-org/llama.cpp#17040).
+bool refuses_thoughts(int status, std::string_view body) {
+  constexpr std::array<std::string_view, 3> said = {
+    "reasoning_content", "reasoning", "Cannot pass both content and thinking"};
+  return (status == 400 || status == 422 || status == 500)
+         && std::ranges::any_of(said, [body](std::string_view words) {
+              return has_words(body, words);
+            });
+}
+
 class openai_wire_format : public wire_format {
 public:
   std::string_view provider() const noexcept override { return "OpenAI"; }
@@ -91,6 +119,22 @@ public:
     if (!(*said)["choices"].first())
       return failed("the answer has no choices");
     return std::move(answer).whole();
+  }
+
+  std::optional<wire_options>
+  without_refused(int status,
+                  std::string_view body,
+                  const wire_options& asked) const override {
+    auto with = asked;
+    if (status == 400 && !asked.without.strict_schema
+        && body.find("Invalid schema for response_format")
+             != std::string_view::npos)
+      with.without.strict_schema = true;
+    else if (!asked.without.thoughts && refuses_thoughts(status, body))
+      with.without.thoughts = true;
+    else
+      return std::nullopt;
+    return with;
   }
 
   std::unique_ptr<stream_reader>

@@ -27,7 +27,8 @@ class message_writer {
 public:
   explicit message_writer(const model_request& asked, const wire_options& with)
     : is_openai_(is_openai(with.base_url)),
-      sends_thoughts_(!is_openai_ && !asked.tools.empty()) {}
+      sends_thoughts_(!is_openai_ && !asked.tools.empty()
+                      && !with.without.thoughts) {}
 
   result<json> write(const model_request& asked) {
     // Not "developer": servers with a chat template know only "system", and
@@ -195,9 +196,9 @@ json tools_of(const model_request& asked) {
 
 // `strict` holds the model to the schema, but takes a part of JSON Schema only;
 // other schemas are sent as they are, as advice.
-json response_format(const json& schema) {
+json response_format(const json& schema, bool may_be_strict) {
   auto closed = closed_schema(schema);
-  const bool strict = is_strict_schema(closed);
+  const bool strict = may_be_strict && is_strict_schema(closed);
   return {{"type", "json_schema"},
           {"json_schema",
            {{"name", "answer"},
@@ -241,12 +242,14 @@ result<void> add_thinking(const json& config, json& body) {
 
 result<void> add_format(generation_settings& settings,
                         const model_request& asked,
+                        const wire_options& with,
                         json& body) {
   const auto type = settings.take("responseMimeType");
   if (!type.is_null() && type != "application/json" && type != "text/plain")
     return refused(fmt::format("{} answers in no {}", vendor, type.dump()));
   if (!asked.response_schema.is_null())
-    body["response_format"] = response_format(asked.response_schema.data());
+    body["response_format"] = response_format(asked.response_schema.data(),
+                                              !with.without.strict_schema);
   else if (type == "application/json")
     body["response_format"] = {{"type", "json_object"}};
   return {};
@@ -289,7 +292,7 @@ add_settings(const model_request& asked, const wire_options& with, json& body) {
     body["tool_choice"] = tool_choice_of(**choice);
   if (auto added = add_thinking(settings->take("thinkingConfig"), body); !added)
     return added;
-  if (auto added = add_format(*settings, asked, body); !added)
+  if (auto added = add_format(*settings, asked, with, body); !added)
     return added;
   if (auto none = refuse_gemini_fields(*settings, vendor); !none)
     return none;

@@ -9,6 +9,7 @@
 #include "troupe/models/sse_reader.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,16 @@ namespace troupe {
 
 /// What a request is made with; what its answer means may depend on it.
 struct wire_options {
+  /// Forms of a request that the server has refused, and that it does without.
+  struct refused_forms {
+    /// Thoughts of earlier answers.
+    bool thoughts = false;
+    /// A budget of tokens for thoughts: the model decides itself.
+    bool thinking_budget = false;
+    /// A schema that answers are held to: it is advice.
+    bool strict_schema = false;
+  };
+
   /// The vendor's name of the model.
   std::string model;
   /// As the vendor's own libraries take it, without a slash at its end:
@@ -27,6 +38,7 @@ struct wire_options {
   std::string key;
   /// Whether the answer comes in pieces.
   bool streams = false;
+  refused_forms without = {};
 };
 
 /// Puts the pieces of one streamed answer together. For one thread at a time.
@@ -68,6 +80,12 @@ public:
 
   virtual std::unique_ptr<stream_reader>
   read_stream(const wire_options& asked) const = 0;
+
+  /// How the same can be asked in a form that this answer, whose status is no
+  /// success, does not refuse. Nothing if it refuses something else, or what
+  /// was left out already.
+  virtual std::optional<wire_options> without_refused(
+    int status, std::string_view body, const wire_options& asked) const = 0;
 
   /// The vendor's own words in an answer with another status, whatever the body
   /// is (JSON of the vendor, other JSON, HTML, nothing): its code or type, and

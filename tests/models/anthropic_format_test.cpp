@@ -332,6 +332,72 @@ BOOST_AUTO_TEST_CASE(a_schema_is_closed_and_says_what_cannot_be_held) {
       }}}})json"_json));
 }
 
+BOOST_AUTO_TEST_CASE(a_thinking_of_ones_own_wins) {
+  BOOST_TEST(to_text(configured(R"({"thinking": {"type": "adaptive"},
+    "thinkingConfig": {"thinkingBudget": 100}})")["thinking"])
+             == to_text(R"({"type": "adaptive"})"_json));
+}
+
+const std::string bad_signature
+  = R"({"type": "error", "error": {"type": "invalid_request_error", "message":
+    "messages.1.content.0: Invalid `signature` in `thinking` block"}})";
+const std::string no_budget
+  = R"({"type": "error", "error": {"type": "invalid_request_error", "message":
+    "\"thinking.type.enabled\" is not supported for this model."}})";
+
+BOOST_AUTO_TEST_CASE(what_is_refused_can_be_left_out_once) {
+  const auto plain = format().without_refused(400, bad_signature, {});
+  BOOST_TEST_REQUIRE(plain.has_value());
+  BOOST_TEST(plain->without.thoughts);
+  BOOST_TEST(!format().without_refused(400, bad_signature, *plain));
+  const auto free = format().without_refused(400, no_budget, {});
+  BOOST_TEST_REQUIRE(free.has_value());
+  BOOST_TEST(free->without.thinking_budget);
+  BOOST_TEST(!format().without_refused(400, no_budget, *free));
+  BOOST_TEST(!format().without_refused(500, bad_signature, {}));
+  BOOST_TEST(!format().without_refused(400, "prompt is too long", {}));
+}
+
+// In the turn of a tool there is no thinking without its thoughts.
+BOOST_AUTO_TEST_CASE(thoughts_that_were_refused_are_left_out) {
+  const auto kept = to_base64("c2ln", base64_alphabet::url);
+  const auto asked = [&kept](bool goes_on) {
+    std::vector<content> talk{
+      user_text("Hi"),
+      said("model",
+           R"([{"text": "Hm.", "thought": true, "thoughtSignature": ")" + kept
+             + R"("}, {"functionCall": {"id": "1", "name": "f"}}])"),
+      said("user", R"([{"functionResponse": {"id": "1", "name": "f",
+                                             "response": {}}}])")};
+    if (!goes_on) {
+      talk.push_back(text("Done."));
+      talk.push_back(user_text("Sure?"));
+    }
+    return body_of(
+      request_of(format(), std::move(talk), [](auto& request, auto& with) {
+        request.generation_config
+          = R"({"thinkingConfig": {"thinkingBudget": 100}})"_json;
+        with.without.thoughts = true;
+      }));
+  };
+  for (const bool goes_on : {true, false}) {
+    const auto body = asked(goes_on);
+    BOOST_TEST(body["messages"][1]["content"].size() == 1U);
+    BOOST_TEST(body.contains("thinking") == !goes_on);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_budget_that_was_refused_is_the_models_choice) {
+  const auto body = body_of(
+    request_of(format(), {user_text("Hi")}, [](auto& request, auto& with) {
+      request.generation_config
+        = R"({"thinkingConfig": {"thinkingBudget": 100}})"_json;
+      with.without.thinking_budget = true;
+    }));
+  BOOST_TEST(to_text(body["thinking"])
+             == to_text(R"({"type": "adaptive"})"_json));
+}
+
 BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
   BOOST_TEST(messages({user_text("\xFF")})["code"] == "invalid_argument");
 }

@@ -119,6 +119,7 @@ struct asking {
 
   model_request request() const {
     model_request wanted;
+    wanted.response_schema = schema;
     wanted.agent = "a";
     wanted.contents
       = {std::make_shared<const content>(user_text("What about owls?"))};
@@ -132,6 +133,7 @@ struct asking {
   http_model_options options;
   std::shared_ptr<troupe::environment> environment = system_environment();
   std::shared_ptr<retry_budget> budget;
+  value schema;
   std::stop_source stop;
   std::string pieces;
 };
@@ -170,6 +172,53 @@ BOOST_DATA_TEST_CASE(what_is_wrong_is_not_asked_again,
   BOOST_TEST(reason.find("no_such") != std::string::npos, reason);
   BOOST_TEST(reason.find("please wait") != std::string::npos, reason);
   BOOST_TEST(on.server.requests().size() == 1U);
+}
+
+// A model that is held to a schema, and a server that does not like it.
+struct strictly_asking : asking {
+  explicit strictly_asking(bool streams = false)
+    : asking(
+      in_turn({once(whole(refusal, 400)), once(whole(answer_of("hoo")))}),
+      streams) {
+    schema = R"({"type": "object", "properties": {}})"_json;
+  }
+
+  inline static const std::string refusal
+    = R"({"error": {"message": "Invalid schema for response_format 'answer'"}})";
+};
+
+// Not after a wait: nothing else can come of the same request.
+BOOST_AUTO_TEST_CASE(what_is_refused_is_left_out_at_once) {
+  for (const bool streams : {false, true}) {
+    strictly_asking on(streams);
+    on.environment = std::make_shared<simulated_environment>(1);
+    BOOST_TEST(on.text() == "hoo");
+    const auto sent = on.server.requests();
+    BOOST_TEST_REQUIRE(sent.size() == 2U);
+    BOOST_TEST(sent[0].body.find(R"("strict":true)") != std::string::npos);
+    BOOST_TEST(sent[1].body.find(R"("strict":false)") != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(to_leave_out_is_an_attempt_and_a_retry) {
+  strictly_asking last;
+  last.options.retries.attempts_max = 1;
+  BOOST_TEST(code_of(last.ask()) == "model_failed");
+  BOOST_TEST(last.server.requests().size() == 1U);
+  strictly_asking spent;
+  spent.budget = std::make_shared<retry_budget>(0);
+  BOOST_TEST(code_of(spent.ask()) == "model_failed");
+  BOOST_TEST(spent.server.requests().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_there_is_not_left_out) {
+  asking on(in_turn({once(whole(strictly_asking::refusal, 400))}));
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+  BOOST_TEST(on.server.requests().size() == 1U);
+  strictly_asking twice;
+  on.schema = twice.schema;
+  BOOST_TEST(code_of(on.ask()) == "model_failed");
+  BOOST_TEST(on.server.requests().size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_breaks_is_made_again) {

@@ -426,10 +426,61 @@ BOOST_AUTO_TEST_CASE(a_schema_that_can_be_strict_is_closed_and_strict) {
              "required": ["a"], "properties": {"a": {"$ref": "#/$defs/a"}}}}},
     "$defs": {"a": {"anyOf": [{"type": "null"},
       {"type": "object", "additionalProperties": false,
-       "properties": {}}]}}}}})"_json));
+       "properties": {}, "required": []}]}}}}})"_json));
+}
+
+// An object schema with one property.
+std::string holding(const std::string& property) {
+  return R"({"type": "object", "required": ["a"], "properties": {"a": )"
+         + property + "}}";
+}
+
+std::string nested(std::size_t depth) {
+  auto schema = holding(R"({"type": "string"})");
+  for (std::size_t count = 1; count < depth; ++count)
+    schema = holding(schema);
+  return schema;
+}
+
+std::string with_values(std::size_t count) {
+  auto values = json::array();
+  for (std::size_t value = 0; value < count; ++value)
+    values.push_back(value);
+  return holding(to_text({{"enum", values}}));
+}
+
+const std::vector<std::string> strict_schemas = {
+  holding(R"({"type": ["string", "null"], "format": "date-time"})"),
+  holding(R"({"type": "string", "pattern": "^(?:a|b)$"})"),
+  holding(R"({"enum": ["b", 1]})"),
+  holding(R"({"const": "b"})"),
+  holding(R"({"type": "array", "items": {"type": "string"}})"),
+  holding(R"({"type": ["object", "null"], "properties": {}})"),
+  nested(10),
+  with_values(1'000),
+};
+
+BOOST_DATA_TEST_CASE(a_schema_that_openai_takes_is_strict,
+                     data::make(strict_schemas),
+                     schema) {
+  BOOST_TEST(with_schema(schema)["json_schema"]["strict"] == true);
 }
 
 const std::vector<std::string> loose_schemas = {
+  holding(R"({"type": "string", "format": "uri"})"),
+  holding(R"({"$ref": "#/$defs/b", "description": "b"})"),
+  holding(R"({"description": "anything"})"),
+  holding(R"({"type": "array"})"),
+  holding(R"({"type": "array", "items": {}})"),
+  holding(R"({"type": "object"})"),
+  holding(R"({"type": ["object", "null"], "properties":
+              {"b": {"type": "string"}}})"),
+  holding(R"json({"type": "string", "pattern": "^(?!b)"})json"),
+  holding(R"({"type": "string", "pattern": "(?<=b)c"})"),
+  R"({"type": "object", "required": ["a", "b"],
+      "properties": {"a": {"type": "string"}}})",
+  nested(11),
+  with_values(1'001),
   R"({"type": "object", "properties": {"a": {"type": "string"}}})",
   R"({"type": "object", "properties": {}, "additionalProperties": true})",
   R"({"type": "array", "items": {"type": "string"}})",
@@ -462,6 +513,52 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_no_header_is_refused_and_not_told) {
       });
   BOOST_TEST(code_of(made) == "invalid_argument");
   BOOST_TEST(reason_of(made).find("secret") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_refused_can_be_left_out_once) {
+  const auto without
+    = [](int status, std::string_view body, const wire_options& asked = {}) {
+        return format().without_refused(status, body, asked);
+      };
+  constexpr std::string_view bad_schema
+    = R"({"error": {"message": "Invalid schema for response_format 'answer'"}})";
+  const auto loose = without(400, bad_schema);
+  BOOST_TEST_REQUIRE(loose.has_value());
+  BOOST_TEST(loose->without.strict_schema);
+  BOOST_TEST(!loose->without.thoughts);
+  BOOST_TEST(!without(400, bad_schema, *loose));
+  for (
+    const auto* body :
+    {R"({"error": {"message": "property 'reasoning_content' is unsupported"}})",
+     R"({"detail": [{"type": "extra_forbidden", "loc": ["reasoning"]}]})",
+     "Cannot pass both content and thinking in an assistant message"})
+    for (const int status : {400, 422, 500}) {
+      const auto plain = without(status, body);
+      BOOST_TEST_REQUIRE(plain.has_value(), body);
+      BOOST_TEST(plain->without.thoughts);
+      BOOST_TEST(!without(status, body, *plain));
+    }
+  BOOST_TEST(!without(500, bad_schema));
+  BOOST_TEST(!without(401, "reasoning"));
+  BOOST_TEST(!without(400, "'reasoning_effort' is unsupported"));
+  BOOST_TEST(!without(400, ""));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_refused_is_left_out) {
+  const auto body = body_of(
+    request_of(format(),
+               {{"model", {thought_in("reasoning", "Hm."), part("Hi.")}}},
+               [](auto& request, auto& with) {
+                 request.tools.push_back({"ping", "", {}});
+                 request.response_schema
+                   = parse_json(holding(R"({"type": "string"})")).value();
+                 with.without.thoughts = true;
+                 with.without.strict_schema = true;
+               }));
+  BOOST_TEST(!body["messages"][0].contains("reasoning"));
+  const auto schema = body["response_format"]["json_schema"];
+  BOOST_TEST(schema["strict"] == false);
+  BOOST_TEST(!schema["schema"].contains("additionalProperties"));
 }
 
 // -- answers ----
