@@ -39,20 +39,6 @@ json kept_signature(std::string_view signature) {
   return to_base64(signature, base64_alphabet::url);
 }
 
-std::optional<std::string> signature_of(const json& fields) {
-  if (!fields.is_object() || !fields.contains("thoughtSignature")
-      || !fields["thoughtSignature"].is_string())
-    return std::nullopt;
-  auto text
-    = from_base64(fields["thoughtSignature"].get_ref<const std::string&>());
-  // Signatures of other vendors are bytes.
-  if (!text || text->empty()
-      || !std::ranges::all_of(
-        *text, [](unsigned char next) { return next >= ' ' && next < 0x7f; }))
-    return std::nullopt;
-  return std::move(*text);
-}
-
 // -- requests ----
 
 // Sources: anthropics/anthropic-sdk-python, types/*_param.py, August 2026.
@@ -117,12 +103,12 @@ private:
   // that used tools has to begin with its own.
   void add_thought(const part& said) {
     if (const auto* text = said.text()) {
-      if (auto signature = signature_of(said.extra.data()))
+      if (auto signature = text_signature_of(said.extra.data()))
         blocks_.push_back({{"type", "thinking"},
                            {"thinking", *text},
                            {"signature", std::move(*signature)}});
     } else if (const auto* body = std::get_if<value>(&said.body)) {
-      if (auto data = signature_of(body->data()))
+      if (auto data = text_signature_of(body->data()))
         blocks_.push_back(
           {{"type", "redacted_thinking"}, {"data", std::move(*data)}});
     }
@@ -627,6 +613,10 @@ public:
   result<http_request> make_request(const model_request& asked,
                                     const wire_options& with) const override
     try {
+    // By its refusals ("String should match pattern '^[a-zA-Z0-9_-]{1,128}$'");
+    // no reference has it.
+    if (auto known = check_tool_names(asked, {128, "_-"}, vendor); !known)
+      return known.error();
     auto messages = message_writer(!with.without.thoughts).write(asked);
     if (!messages)
       return messages.error();

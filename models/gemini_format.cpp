@@ -10,9 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -36,14 +39,18 @@ error refused(std::string_view why) {
 
 constexpr std::string_view marks = "gemini";
 
+bool has_field(const part& said, const char* name) {
+  const auto& extra = said.extra.data();
+  return extra.is_object() && extra.contains(name);
+}
+
 // Fields beside what a part is.
 void add_part_fields(const part& said, json& made) {
   constexpr std::array names
     = {"thoughtSignature", "videoMetadata", "mediaResolution"};
-  const auto& extra = said.extra.data();
   for (const auto* name : names)
-    if (extra.is_object() && extra.contains(name))
-      made[name] = extra[name];
+    if (has_field(said, name))
+      made[name] = said.extra.data()[name];
   if (auto metadata = unmarked_metadata(said); !metadata.is_null())
     made["partMetadata"] = std::move(metadata);
 }
@@ -93,14 +100,30 @@ private:
   std::map<std::string, std::string> owners_; // The other way round.
 };
 
+bool is_of_vertex(const wire_options& with) {
+  return with.model.find("publishers/") != std::string::npos;
+}
+
+// Models before Gemini 3 look at no signature.
+bool wants_signatures(const wire_options& with) {
+  const auto name
+    = std::string_view(with.model).substr(with.model.rfind('/') + 1);
+  return !name.starts_with("gemini-1") && !name.starts_with("gemini-2");
+}
+
 // Content by content.
 class content_writer {
 public:
-  explicit content_writer(bool sends_ids) : ids_(sends_ids) {}
+  explicit content_writer(const wire_options& with)
+    : wants_signatures_(wants_signatures(with)),
+      ids_(!is_of_vertex(with)) {}
 
   result<json> write(const model_request& asked) {
     auto contents = json::array();
-    for (const auto& said : conversation_of(asked)) {
+    const auto conversation = conversation_of(asked);
+    const auto turn = turn_start(conversation);
+    for (std::size_t index = 0; index < conversation.size(); ++index) {
+      const auto& said = conversation[index];
       auto parts = json::array();
       for (const auto& element : said->parts) {
         auto made = part_of(element);
@@ -109,6 +132,8 @@ public:
         if (!made->is_null())
           parts.push_back(std::move(*made));
       }
+      if (wants_signatures_ && index >= turn && is_by_model(*said))
+        sign(parts);
       if (!parts.empty())
         contents.push_back({{"role", is_by_model(*said) ? "model" : "user"},
                             {"parts", std::move(parts)}});
@@ -117,15 +142,42 @@ public:
   }
 
 private:
+  // Behind the last that somebody has said to the model but responses of tools.
+  static std::size_t
+  turn_start(const std::vector<std::shared_ptr<const content>>& conversation) {
+    const auto found = std::find_if(
+      conversation.rbegin(), conversation.rend(), [](const auto& said) {
+        return !is_by_model(*said)
+               && std::ranges::any_of(said->parts, [](const part& element) {
+                    return element.response() == nullptr;
+                  });
+      });
+    return static_cast<std::size_t>(conversation.rend() - found);
+  }
+
+  // From Gemini 3 on the first call of each step of a turn needs the signature
+  // that it came with; one that came from elsewhere this in its place
+  // (ai.google.dev, "Thought signatures").
+  static void sign(json& parts) {
+    const auto first = std::ranges::find_if(
+      parts, [](const json& made) { return made.contains("functionCall"); });
+    if (first != parts.end() && !first->contains("thoughtSignature"))
+      (*first)["thoughtSignature"] = "skip_thought_signature_validator";
+  }
+
   // A part of the request, or null for one that is left out: thoughts, which
-  // the model does not want back (what it needs of them are the signatures of
-  // other parts), and empty text, which it refuses.
+  // the model wants back only where they have a signature of its own, and empty
+  // text, which it refuses.
   result<json> part_of(const part& said) {
-    if (said.thought)
+    if (said.thought
+        && (said.text() == nullptr || !has_field(said, "thoughtSignature")
+            || text_signature_of(said.extra.data())))
       return json();
     json made;
     if (const auto* text = said.text()) {
       made["text"] = *text;
+      if (said.thought)
+        made["thought"] = true;
       add_part_fields(said, made);
       return text->empty() && made.size() == 1 ? json() : made;
     }
@@ -163,12 +215,9 @@ private:
     return std::get<value>(said.body).data();
   }
 
+  const bool wants_signatures_;
   model_ids ids_;
 };
-
-bool is_of_vertex(const wire_options& with) {
-  return with.model.find("publishers/") != std::string::npos;
-}
 
 // `parametersJsonSchema` takes JSON Schema; `parameters`, its alternative,
 // takes the subset of OpenAPI 3.0 that the type Schema is.
@@ -371,10 +420,14 @@ public:
 
   result<http_request> make_request(const model_request& asked,
                                     const wire_options& with) const override {
+    // python-genai, types.py, FunctionDeclaration.name.
+    if (auto known = check_tool_names(asked, {128, "_.:-", false}, vendor);
+        !known)
+      return known.error();
     const auto path = path_of(with);
     if (!path)
       return path.error();
-    auto contents = content_writer(!is_of_vertex(with)).write(asked);
+    auto contents = content_writer(with).write(asked);
     if (!contents)
       return contents.error();
     json body{{"contents", std::move(*contents)}};

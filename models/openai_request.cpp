@@ -307,6 +307,9 @@ bool is_openai(std::string_view base_url) {
 }
 
 result<json> openai_body(const model_request& asked, const wire_options& with) {
+  // openai-python, types/shared/function_definition.py.
+  if (auto named = check_tool_names(asked, {64, "_-"}, vendor); !named)
+    return named.error();
   auto messages = message_writer(asked, with).write(asked);
   if (!messages)
     return messages.error();

@@ -82,6 +82,35 @@ conversation_of(const model_request& asked) {
   return said;
 }
 
+result<void> check_tool_names(const model_request& asked,
+                              const tool_name_rule& rule,
+                              std::string_view provider) {
+  const auto fits = [&rule](std::string_view name) {
+    const bool begins
+      = !name.empty()
+        && (rule.may_begin_with_any || name.front() == '_'
+            || std::isalpha(static_cast<unsigned char>(name.front())) != 0);
+    return begins && name.size() <= rule.bytes_max
+           && std::ranges::all_of(name, [&rule](char next) {
+                const auto byte = static_cast<unsigned char>(next);
+                return byte < 0x80
+                       && (std::isalnum(byte) != 0
+                           || rule.signs.find(next) != std::string_view::npos);
+              });
+  };
+  for (const auto& tool : asked.tools)
+    if (!fits(tool.name))
+      return error(
+        errc::invalid_argument,
+        fmt::format("{} takes no tool of the name '{}': at most {} letters, "
+                    "digits and any of '{}'",
+                    provider,
+                    tool.name,
+                    rule.bytes_max,
+                    rule.signs));
+  return {};
+}
+
 json parameters_of(const tool_declaration& tool) {
   return tool.parameters.is_null()
            ? json{{"type", "object"}, {"properties", json::object()}}
@@ -121,6 +150,17 @@ error no_such_media(std::string_view provider, const media& which) {
             ? fmt::format("{} takes no {}", provider, which.mime_type)
             : fmt::format(
               "{} takes no {} at {}", provider, which.mime_type, which.uri)};
+}
+
+std::optional<std::string> text_signature_of(const json& fields) {
+  if (!fields.is_object() || !fields.contains("thoughtSignature")
+      || !fields["thoughtSignature"].is_string())
+    return std::nullopt;
+  auto text
+    = from_base64(fields["thoughtSignature"].get_ref<const std::string&>());
+  if (!text || text->empty() || !is_header_text(*text))
+    return std::nullopt;
+  return std::move(*text);
 }
 
 std::string kind_of(const part& said) {

@@ -7,6 +7,7 @@
 #include "troupe/models/model.hpp"
 #include "troupe/models/wire_format.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,6 +28,20 @@ bool is_by_model(const content& said);
 /// BaseLlm does the same). Contents without parts are left out.
 std::vector<std::shared_ptr<const content>>
 conversation_of(const model_request& asked);
+
+/// What a vendor takes as the name of a tool.
+struct tool_name_rule {
+  std::size_t bytes_max;
+  /// Besides letters and digits of ASCII.
+  std::string_view signs;
+  bool may_begin_with_any = true;
+};
+
+/// Fails with `errc::invalid_argument`, naming the tool: agents take names that
+/// not every vendor does.
+result<void> check_tool_names(const model_request& asked,
+                              const tool_name_rule& rule,
+                              std::string_view provider);
 
 /// Schema of the arguments, an object schema even if a tool has none.
 json parameters_of(const tool_declaration& tool);
@@ -53,6 +68,10 @@ result<std::optional<media>> media_of(const part& said);
 
 /// `"{provider} takes no {mime type} …"`.
 error no_such_media(std::string_view provider, const media& which);
+
+/// A signature as Anthropic gives it, which is text; or nothing. Those of
+/// Gemini are bytes. `{"thoughtSignature": base64}`
+std::optional<std::string> text_signature_of(const json& fields);
 
 /// What a part is, for reasons: `"executableCode"`.
 std::string kind_of(const part& said);

@@ -398,6 +398,24 @@ BOOST_AUTO_TEST_CASE(a_budget_that_was_refused_is_the_models_choice) {
              == to_text(R"({"type": "adaptive"})"_json));
 }
 
+BOOST_AUTO_TEST_CASE(a_tool_that_it_cannot_name_is_told) {
+  const auto named = [](const std::string& name) {
+    return body_of(
+      request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
+        request.tools.push_back({name, "", {}});
+      }));
+  };
+  for (const auto& name : {std::string("1_a-B"), std::string(128, 'x')})
+    BOOST_TEST(named(name).contains("tools"), name);
+  for (const auto& name : {std::string(),
+                           std::string("a.b"),
+                           std::string("gr\u00fc\u00dfe"),
+                           std::string(129, 'x')})
+    BOOST_TEST(named(name)["code"] == "invalid_argument", name);
+  BOOST_TEST(named("a b")["reason"].get<std::string>().starts_with(
+    "Anthropic takes no tool of the name 'a b'"));
+}
+
 BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
   BOOST_TEST(messages({user_text("\xFF")})["code"] == "invalid_argument");
 }

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(the_model_is_in_the_path_and_the_key_is_not) {
 BOOST_AUTO_TEST_CASE(calls_go_without_our_ids_and_with_their_signatures) {
   const auto seen = contents({user_text("Compare."),
                               said("model", R"([
-       {"text": "Both.", "thought": true, "thoughtSignature": "c2ln"},
+       {"text": "Both.", "thought": true},
        {"text": "I look.", "thoughtSignature": "YQ=="},
        {"functionCall": {"id": "adk-1", "name": "look", "args": {"at": 1}},
         "thoughtSignature": "Yg=="},
@@ -128,9 +128,81 @@ BOOST_AUTO_TEST_CASE(calls_go_without_our_ids_and_with_their_signatures) {
     ])"_json));
 }
 
+// Those of Claude are text.
+BOOST_AUTO_TEST_CASE(thoughts_go_back_if_gemini_has_signed_them) {
+  const auto seen = contents({said("model", R"([
+    {"text": "Hm.", "thought": true, "thoughtSignature": "CiQB0e2Kb5v4"},
+    {"text": "Of Claude.", "thought": true, "thoughtSignature": "YzJsbg=="},
+    {"thought": true, "thoughtSignature": "CiQB0e2Kb5v4"},
+    {"text": "Unsigned.", "thought": true}])")});
+  BOOST_TEST(to_text(seen[0]["parts"]) == to_text(R"([
+    {"text": "Hm.", "thought": true, "thoughtSignature": "CiQB0e2Kb5v4"}
+    ])"_json));
+}
+
+// The signatures of calls in two turns; the second has two steps.
+std::vector<std::string> signatures_for(const std::string& model) {
+  const auto called = [](const std::string& signature) {
+    return said("model",
+                R"([{"text": "I look."}, {"functionCall": {"name": "look"})"
+                  + signature + R"(}, {"functionCall": {"name": "look"}}])");
+  };
+  const auto answered = said("user", R"([
+    {"functionResponse": {"name": "look", "response": {}}},
+    {"functionResponse": {"name": "look", "response": {}}}])");
+  const auto body
+    = body_of(request_of(format(),
+                         {user_text("Look."),
+                          called(""),
+                          answered,
+                          user_text("Look again."),
+                          called(""),
+                          answered,
+                          called(R"(, "thoughtSignature": "CiQB0e2Kb5v4")"),
+                          answered},
+                         [&](auto&, auto& with) { with.model = model; }));
+  std::vector<std::string> found;
+  for (const auto& content : body["contents"])
+    for (const auto& element : content["parts"])
+      if (element.contains("functionCall"))
+        found.push_back(element.value("thoughtSignature", ""));
+  return found;
+}
+
+BOOST_AUTO_TEST_CASE(calls_from_elsewhere_are_signed_for_models_that_look) {
+  const std::vector<std::string> looked_at{
+    "", "", "skip_thought_signature_validator", "", "CiQB0e2Kb5v4", ""};
+  for (const std::string model :
+       {"gemini-3-pro-preview", "publishers/google/models/gemini-3.5-flash"})
+    BOOST_TEST(signatures_for(model) == looked_at,
+               boost::test_tools::per_element());
+  const std::vector<std::string> kept{"", "", "", "", "CiQB0e2Kb5v4", ""};
+  for (const std::string model : {"gemini-2.5-flash", "models/gemini-2.5-pro"})
+    BOOST_TEST(signatures_for(model) == kept, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_tool_that_it_cannot_name_is_told) {
+  const auto named = [](const std::string& name) {
+    return body_of(
+      request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
+        request.tools.push_back({name, "", {}});
+      }));
+  };
+  for (const auto& name : {std::string("_a.b:c-1"), std::string(128, 'x')})
+    BOOST_TEST(named(name).contains("tools"), name);
+  for (const auto& name : {std::string(),
+                           std::string("1a"),
+                           std::string("gr\u00fc\u00dfe"),
+                           std::string(129, 'x')})
+    BOOST_TEST(named(name)["code"] == "invalid_argument", name);
+  BOOST_TEST(named("a b")["reason"].get<std::string>().starts_with(
+    "Gemini takes no tool of the name 'a b'"));
+}
+
 // As a session has them: troupe's ids, and the model's beside them.
 const std::vector<content> called_by_id = {said("model", R"([
     {"functionCall": {"id": "adk-1", "name": "look", "args": {"at": 1}},
+     "thoughtSignature": "CiQB",
      "partMetadata": {"gemini": {"id": "h3x0"}, "own": 1}},
     {"functionCall": {"id": "adk-2", "name": "look", "args": {"at": 2}},
      "partMetadata": {"gemini": {"id": "8tq2"}}}])"),
@@ -142,7 +214,7 @@ BOOST_AUTO_TEST_CASE(calls_and_responses_have_the_ids_of_the_model) {
   BOOST_TEST(to_text(contents(called_by_id)) == to_text(R"([
     {"role": "model", "parts": [
       {"functionCall": {"id": "h3x0", "name": "look", "args": {"at": 1}},
-       "partMetadata": {"own": 1}},
+       "thoughtSignature": "CiQB", "partMetadata": {"own": 1}},
       {"functionCall": {"id": "8tq2", "name": "look", "args": {"at": 2}}}]},
     {"role": "user", "parts": [
       {"functionResponse": {"id": "h3x0", "name": "look", "response": {}}},

@@ -500,6 +500,24 @@ BOOST_DATA_TEST_CASE(any_other_schema_is_sent_as_it_is,
   BOOST_TEST(to_text(seen["schema"]) == to_text(parse_json(schema).value()));
 }
 
+BOOST_AUTO_TEST_CASE(a_tool_that_it_cannot_name_is_told) {
+  const auto named = [](const std::string& name) {
+    return body_of(
+      request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
+        request.tools.push_back({name, "", {}});
+      }));
+  };
+  for (const auto& name : {std::string("1_a-B"), std::string(64, 'x')})
+    BOOST_TEST(named(name).contains("tools"), name);
+  for (const auto& name : {std::string(),
+                           std::string("a.b"),
+                           std::string("gr\u00fc\u00dfe"),
+                           std::string(65, 'x')})
+    BOOST_TEST(named(name)["code"] == "invalid_argument", name);
+  BOOST_TEST(named("a b")["reason"].get<std::string>().starts_with(
+    "OpenAI takes no tool of the name 'a b'"));
+}
+
 BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
   BOOST_TEST(asked({user_text("\xFF")})["code"] == "invalid_argument");
   BOOST_TEST(asked({{"model", {call("1", "f", {{"a", "\xFF"}})}}})["code"]
