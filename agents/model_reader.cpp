@@ -10,9 +10,10 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> known_fields{"name",
+constexpr std::array<std::string_view, 12> known_fields{"name",
                                                         "base_url",
                                                         "key_env",
+                                                        "headers",
                                                         "stream",
                                                         "connect_timeout",
                                                         "first_byte_timeout",
@@ -35,6 +36,53 @@ result<void> check_names(const field_reader& fields) {
                      fmt::format("a model has no field '{}'; it has {}",
                                  each.name,
                                  fmt::join(known_fields, ", ")));
+  }
+  return {};
+}
+
+// Names are compared without case.
+bool may_hold_key(std::string_view name) {
+  constexpr std::array<std::string_view, 5> names = {"authorization",
+                                                     "proxy-authorization",
+                                                     "x-api-key",
+                                                     "x-goog-api-key",
+                                                     "api-key"};
+  return std::ranges::any_of(names, [name](std::string_view known) {
+    return std::ranges::equal(name, known, [](char left, char right) {
+      return (left >= 'A' && left <= 'Z' ? left - 'A' + 'a' : left) == right;
+    });
+  });
+}
+
+// What RFC 9110 has in names, and text of one line in values.
+bool is_header(std::string_view name, std::string_view value) {
+  constexpr std::string_view signs = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::ranges::all_of(name, [signs](char next) {
+    return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z')
+           || (next >= '0' && next <= '9')
+           || signs.find(next) != std::string_view::npos;
+  }) && std::ranges::all_of(value, [](char next) {
+    return next >= ' ' && next < 0x7f;
+  });
+}
+
+result<void> read_headers(const field_reader& fields, http_headers& into) {
+  const auto read = fields.object("headers");
+  if (!read)
+    return read.error();
+  if (!*read)
+    return {};
+  for (const auto& [name, field] : (*read)->items()) {
+    if (may_hold_key(name))
+      return fail_at(fields.at("headers"),
+                     fmt::format("'{}': keys do not stand in files; name an "
+                                 "environment variable with key_env",
+                                 name));
+    if (!field.is_string()
+        || !is_header(name, field.get_ref<const std::string&>()))
+      return fail_at(fields.at("headers"),
+                     fmt::format("'{}' is no header with a text", name));
+    into.emplace_back(name, field.get<std::string>());
   }
   return {};
 }
@@ -80,6 +128,8 @@ result<model_source> read_mapping(const field_reader& fields) {
   if (source.name.empty())
     return fail_at(fields.at(),
                    "expected a field 'name', such as gemini-2.5-pro");
+  if (auto read = read_headers(fields, source.headers); !read)
+    return read.error();
   auto streams = fields.flag("stream");
   if (!streams)
     return streams.error();

@@ -124,9 +124,19 @@ public:
 private:
   void enter(http_request made) {
     sent_ = std::move(made);
+    add_headers();
     sent_.timeouts = options_->timeouts;
     expected_tokens_ = static_cast<double>(sent_.body.size()) / bytes_per_token;
     enter();
+  }
+
+  void add_headers() {
+    for (const auto& own : options_->headers)
+      std::erase_if(sent_.headers, [&own](const auto& each) {
+        return is_same_name(each.first, own.first);
+      });
+    sent_.headers.insert(
+      sent_.headers.end(), options_->headers.begin(), options_->headers.end());
   }
 
   void enter() {

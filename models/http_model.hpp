@@ -49,6 +49,9 @@ struct http_model_options {
   /// Asked for each call, on any thread; unset or empty: no key is sent. It
   /// is in no error, event or report.
   std::function<std::string()> key = {};
+  /// Sent besides; each takes the place of what the format sends under its
+  /// name. Keys go by `key`: these may be told.
+  http_headers headers = {};
   /// Whether answers come in pieces, which a run delivers as partial events. A
   /// server that answers in one piece nevertheless is understood.
   bool streams = false;

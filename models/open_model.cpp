@@ -177,6 +177,7 @@ result<model_ptr> open_model(const model_source& source,
   chosen.base_url = std::move(*base_url);
   if (key)
     chosen.key = [held = std::move(*key)] { return held; };
+  chosen.headers = source.headers;
   chosen.streams = source.streams;
   chosen.timeouts = source.timeouts;
   chosen.retries = source.retries;

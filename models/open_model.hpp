@@ -22,6 +22,8 @@ struct model_source {
   std::string base_url = {};
   /// The environment variable of the key, in place of the vendor's.
   std::string key_variable = {};
+  /// Sent with each request; none of them holds a key.
+  http_headers headers = {};
   bool streams = false;
   http_timeouts timeouts = {};
   retry_rule retries = {};

@@ -76,6 +76,27 @@ const std::vector<refusal> refusals{
   {"name: a\nmodel: {name: openai:x, api_key: k}\n",
    "root_agent.yaml:2: ",
    "keys do not stand in files; name an environment variable with key_env"},
+  {"name: a\nmodel: {name: openai:x, headers: {X-Api-Key: k}}\n",
+   "root_agent.yaml:2: ",
+   "'X-Api-Key': keys do not stand in files"},
+  {"name: a\nmodel: {name: openai:x, headers: {authorization: k}}\n",
+   "root_agent.yaml:2: ",
+   "'authorization': keys do not stand in files"},
+  {"name: a\nmodel: {name: openai:x, headers: {x-goog-api-key: k}}\n",
+   "root_agent.yaml:2: ",
+   "'x-goog-api-key': keys do not stand in files"},
+  {"name: a\nmodel: {name: openai:x, headers: {x-own: 1}}\n",
+   "root_agent.yaml:2: ",
+   "'x-own' is no header with a text"},
+  {"name: a\nmodel: {name: openai:x, headers: {'x own': a}}\n",
+   "root_agent.yaml:2: ",
+   "'x own' is no header with a text"},
+  {"name: a\nmodel: {name: openai:x, headers: {x-own: \"a\\r\\nb: c\"}}\n",
+   "root_agent.yaml:2: ",
+   "'x-own' is no header with a text"},
+  {"name: a\nmodel: {name: openai:x, headers: [a]}\n",
+   "root_agent.yaml:2: ",
+   "headers"},
   {"name: a\nmodel: {name: openai:x, colour: red}\n",
    "root_agent.yaml:2: ",
    "a model has no field 'colour'"},
@@ -433,7 +454,8 @@ BOOST_FIXTURE_TEST_CASE(a_model_says_how_it_is_asked, folder) {
   const std::string model = "{name: openai:x, base_url: http://h/v1, key_env: "
                             "K, stream: true, connect_timeout: 0.5, "
                             "total_timeout: 9, attempts: 2, "
-                            "requests_per_minute: 30, tokens_per_minute: 1e5}";
+                            "requests_per_minute: 30, tokens_per_minute: 1e5, "
+                            "headers: {anthropic-beta: b, x-own: '1'}}";
   const auto root = load("agent_class: SequentialAgent\n"
                          "name: both\n"
                          "sub_agents:\n"
@@ -450,6 +472,8 @@ BOOST_FIXTURE_TEST_CASE(a_model_says_how_it_is_asked, folder) {
   BOOST_TEST(first.name == "openai:x");
   BOOST_TEST(first.base_url == "http://h/v1");
   BOOST_TEST(first.key_variable == "K");
+  const http_headers headers{{"anthropic-beta", "b"}, {"x-own", "1"}};
+  BOOST_TEST((first.headers == headers));
   BOOST_TEST(first.streams);
   BOOST_TEST((first.timeouts.connect == std::chrono::milliseconds(500)));
   BOOST_TEST((first.timeouts.total == std::chrono::seconds(9)));

@@ -9,6 +9,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -172,6 +173,21 @@ BOOST_DATA_TEST_CASE(what_is_wrong_is_not_asked_again,
   BOOST_TEST(reason.find("no_such") != std::string::npos, reason);
   BOOST_TEST(reason.find("please wait") != std::string::npos, reason);
   BOOST_TEST(on.server.requests().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(headers_of_ones_own_are_sent_in_place_of_the_formats) {
+  asking on(in_turn(
+    {once(whole(refusal_of("later"), 503)), once(whole(answer_of("hoo")))}));
+  on.options.headers = {{"X-Own", "a"}, {"ACCEPT", "text/own"}};
+  BOOST_TEST(on.text() == "hoo");
+  for (const auto& each : on.server.requests()) {
+    BOOST_TEST(each.header("x-own") == "a");
+    BOOST_TEST(each.header("accept") == "text/own");
+    BOOST_TEST(
+      std::ranges::count(
+        each.headers, "accept", [](const auto& header) { return header.first; })
+      == 1);
+  }
 }
 
 // A model that is held to a schema, and a server that does not like it.
