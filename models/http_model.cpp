@@ -213,7 +213,7 @@ private:
   // Some servers answer in one piece whatever they are asked for. A stream of
   // events does not begin with a bracket, and JSON with nothing else.
   void look_at_first(std::string_view piece) {
-    const auto first = piece.find_first_not_of(" \t\r\n");
+    const auto first = piece.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
     if (first == std::string_view::npos)
       return;
     has_begun_ = true;

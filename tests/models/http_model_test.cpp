@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(a_stream_of_garbage_is_closed_at_once) {
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_may_come_whole_where_a_stream_was_asked_for) {
-  asking on(in_turn({drip(whole(" \n" + answer_of("hoo")), 0ms),
+  asking on(in_turn({drip(whole("\xEF\xBB\xBF \n" + answer_of("hoo")), 0ms),
                      once(whole(refusal_of("no_such"))),
                      once(whole("nonsense"))}),
             true);
