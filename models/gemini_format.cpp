@@ -104,11 +104,12 @@ bool is_of_vertex(const wire_options& with) {
   return with.model.find("publishers/") != std::string::npos;
 }
 
-// Models before Gemini 3 look at no signature.
+// Models before Gemini 3, and Gemma, look at no signature.
 bool wants_signatures(const wire_options& with) {
   const auto name
     = std::string_view(with.model).substr(with.model.rfind('/') + 1);
-  return !name.starts_with("gemini-1") && !name.starts_with("gemini-2");
+  return !name.starts_with("gemini-1") && !name.starts_with("gemini-2")
+         && !name.starts_with("gemma-");
 }
 
 // Content by content.

@@ -177,7 +177,8 @@ BOOST_AUTO_TEST_CASE(calls_from_elsewhere_are_signed_for_models_that_look) {
     BOOST_TEST(signatures_for(model) == looked_at,
                boost::test_tools::per_element());
   const std::vector<std::string> kept{"", "", "", "", "CiQB0e2Kb5v4", ""};
-  for (const std::string model : {"gemini-2.5-flash", "models/gemini-2.5-pro"})
+  for (const std::string model :
+       {"gemini-2.5-flash", "models/gemini-2.5-pro", "gemma-3-27b-it"})
     BOOST_TEST(signatures_for(model) == kept, boost::test_tools::per_element());
 }
 
