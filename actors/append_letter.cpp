@@ -1,6 +1,7 @@
 #include "troupe/actors/append_letter.hpp"
 
 #include "troupe/actors/failure.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,8 @@ result<std::size_t> check(const event& said, const setup& shared) {
 }
 
 bool has_temp(const event& said) {
-  return !said.actions.state_delta.share(scope::temp).empty();
+  return !said.actions.state_delta.share(scope::temp).empty()
+         && !is_broken(mechanism::drop_temp);
 }
 
 bool is_complete(const event& said) {

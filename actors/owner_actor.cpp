@@ -1,6 +1,7 @@
 #include "troupe/actors/owner_actor.hpp"
 
 #include "troupe/actors/store_queue.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <caf/ref_counted.hpp>
 #include <caf/resumable.hpp>
@@ -63,7 +64,7 @@ void owner_actor::receive(letter_ptr received) {
   case letter_kind::load:
     return finish_load(take_as<load>(std::move(received)));
   case letter_kind::reload:
-    at_store_->is_stale = true;
+    at_store_->is_stale = !is_broken(mechanism::reload);
     return;
   default:
     if (is_waiting() && !is_for_now(*received))
@@ -135,7 +136,7 @@ void owner_actor::confirm(std::unique_ptr<call> held,
                           live_owners owners,
                           std::array<std::uint64_t, 3> generations,
                           owner_actor& app) {
-  if (!at_store_)
+  if (!at_store_ || is_broken(mechanism::reads_when_durable))
     return answer(std::move(held));
   auto waiting = std::make_unique<struct confirm>();
   waiting->owners = std::move(owners);

@@ -6,6 +6,7 @@
 #include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/user_actor.hpp"
 #include "troupe/agents/resumption.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <fmt/format.h>
 
@@ -62,7 +63,9 @@ session_key session_actor::key() const {
 
 bool session_actor::enter(std::size_t bytes) noexcept {
   const auto& limits = share()->options;
-  if (held_.enter(bytes, limits.session_appends_max, limits.session_bytes_max)
+  const auto count_max
+    = is_broken(mechanism::admission) ? SIZE_MAX : limits.session_appends_max;
+  if (held_.enter(bytes, count_max, limits.session_bytes_max)
       && shared().appends.enter(bytes))
     return true;
   held_.leave(bytes);
@@ -87,6 +90,8 @@ error session_actor::closed_reason() const {
 }
 
 void session_actor::see(root user, root app) {
+  if (is_broken(mechanism::known_roots) && created_)
+    return;
   seen_user_ = std::move(user);
   seen_app_ = std::move(app);
 }
@@ -193,7 +198,7 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
   see(std::move(answered->user), std::move(answered->app));
   if (answered->last_refused) {
     auto& last = *accepted_.back();
-    if (last.touches(scope::session))
+    if (last.touches(scope::session) && !is_broken(mechanism::drop_refused))
       state_.drop_last();
     last.refuse(std::move(*answered->last_refused));
     ids_.forget(last.said->id, revision() + accepted_.size());
@@ -297,7 +302,7 @@ void session_actor::start_batch() {
     up->events.push_back(&last);
     up->touches_app = up->touches_app || last.touches(scope::app);
     // Nothing may be computed on an event that a wider owner may still refuse.
-    if (undecided)
+    if (undecided && !is_broken(mechanism::climb_order))
       break;
   }
   if (!up)
@@ -311,6 +316,8 @@ void session_actor::start_batch() {
 }
 
 result<void> session_actor::check_existence(const append& next) const {
+  if (is_broken(mechanism::decided_existence))
+    return {};
   const bool exists
     = created_ || std::ranges::any_of(accepted_, [](const auto* each) {
         return each->kind == letter_kind::create;
@@ -325,7 +332,8 @@ result<void> session_actor::check_existence(const append& next) const {
 
 result<void> session_actor::check_revision(const append& next) const {
   const auto now = revision() + accepted_.size();
-  if (!next.expected_revision || *next.expected_revision == now)
+  if (!next.expected_revision || *next.expected_revision == now
+      || is_broken(mechanism::expected_revision))
     return {};
   return error(errc::conflict,
                fmt::format("session {} is at revision {}, not {}",
@@ -384,7 +392,7 @@ bool session_actor::accept(append& next, bool undecided) {
 // A retry of an event that is stored gets the stored one; of an event under
 // way, it waits for the same answer.
 bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
-  if (retry->kind != letter_kind::append)
+  if (retry->kind != letter_kind::append || is_broken(mechanism::event_ids))
     return false;
   const auto logged = revision();
   const auto& id = retry->said->id;
@@ -410,7 +418,8 @@ bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
   const auto& original = stored ? *log_[number - first_ - 1]
                                 : *accepted_[number - logged - 1]->said;
   retry->joined = true;
-  if (!is_retry(original, *retry->said)) {
+  if (!is_retry(original, *retry->said)
+      && !is_broken(mechanism::compared_retries)) {
     retry->outcome = error(
       errc::conflict,
       fmt::format("event id '{}' was used before with other content", id));

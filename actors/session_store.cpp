@@ -5,6 +5,7 @@
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/user_actor.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <fmt/format.h>
 
@@ -67,7 +68,10 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
     user = user || each->touches(scope::user);
     app = app || each->touches(scope::app);
     decided.refuses = decided.refuses || is_refused(*each);
-    decided.letters.push_back(std::move(each));
+    if (is_broken(mechanism::answers_when_durable))
+      reply(std::move(each));
+    else
+      decided.letters.push_back(std::move(each));
   }
   batch_.clear();
   decided.from = live();
@@ -204,6 +208,8 @@ void session_actor::install(load& loaded) {
     for (auto& each : found->events)
       log_.push_back(std::move(each));
     auto number = newest - found->id_hashes.size();
+    if (is_broken(mechanism::loaded_ids))
+      found->id_hashes.clear();
     for (const auto hash : found->id_hashes)
       ids_.add(hash, ++number, share()->options.remembered_ids);
   }

@@ -2,6 +2,7 @@
 
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -27,7 +28,8 @@ auto guarded(const Work& work) noexcept -> decltype(work()) {
 
 // Whether what an owner sent down has been found out of date since.
 bool is_behind(const live_owner& owner, std::uint64_t generation) noexcept {
-  return owner.stale || owner.generation != generation;
+  return (owner.stale || owner.generation != generation)
+         && !is_broken(mechanism::generations);
 }
 
 bool is_ready(const letter& sent) noexcept {
@@ -222,7 +224,7 @@ void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     for (const auto& each : commits) {
       if (each->outcome != verdict::durable)
         continue;
-      if (is_stale(each->owners)) {
+      if (is_stale(each->owners) && !is_broken(mechanism::generations)) {
         for (const auto& owner : each->owners)
           make_stale(owner);
         each->outcome = verdict::again;
@@ -239,6 +241,8 @@ void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
         shared_.on_commit(changes.size());
       return;
     }
+    if (!outcome && is_broken(mechanism::told_failures))
+      return;
     auto next = changes.begin();
     for (auto* each : written)
       for (auto& change : each->changes)
@@ -274,6 +278,8 @@ void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
 // is based on it is written or answered. The store compares revisions besides;
 // but what was removed and made again may have come to the same one.
 void store_queue::look_elsewhere(group& next) {
+  if (is_broken(mechanism::look_elsewhere))
+    return;
   const auto moved = guarded([this] { return store_->changed_elsewhere(); });
   if (moved) {
     for (const auto& each : *moved)

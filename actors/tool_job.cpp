@@ -1,6 +1,7 @@
 #include "troupe/actors/tool_job.hpp"
 
 #include "troupe/actors/user_failure.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <fmt/format.h>
 
@@ -195,7 +196,7 @@ task<> tool_job::perform() {
       = current_failure(errc::callback_failed,
                         fmt::format("a callback around tool '{}'", call_.name));
   }
-  if (!outcome)
+  if (!outcome && !is_broken(mechanism::failed_deltas))
     co_return;
   context_.actions().skip_summarization |= which_.options().skip_summarization;
   recorded = std::move(changed_.state_delta);

@@ -381,7 +381,7 @@ std::vector<std::string> differences(const circumstance& of,
   names.insert(known_after.begin(), known_after.end());
   std::vector<std::string> found;
   for (const auto& [name, unused] : names) {
-    const auto joined = [&name](const known_values& known) {
+    const auto joined = [&name = name](const known_values& known) {
       const auto values = known.find(name);
       return values == known.end()
                ? std::string("not told")

@@ -124,7 +124,7 @@ std::string to_text(const std::vector<outcome>& runs) {
     text += estimate_line(
       name,
       runs,
-      [which](const outcome& made) {
+      [which = which](const outcome& made) {
         return static_cast<double>(percentile(made, which).count());
       },
       time);

@@ -1,5 +1,6 @@
 #include "troupe/stores/memory_store.hpp"
 
+#include "troupe/core/mechanism.hpp"
 #include "troupe/stores/untold_removals.hpp"
 
 #include <fmt/format.h>
@@ -125,7 +126,8 @@ private:
   }
 
   void expect(const owner_name& owner, bool holds) {
-    if (!holds && std::ranges::find(moved_, owner) == moved_.end())
+    if (!holds && !is_broken(mechanism::store_revisions)
+        && std::ranges::find(moved_, owner) == moved_.end())
       moved_.push_back(owner);
   }
 

@@ -1,5 +1,6 @@
 #include "troupe/stores/sqlite_writer.hpp"
 
+#include "troupe/core/mechanism.hpp"
 #include "troupe/stores/sqlite_schema.hpp"
 
 #include <fmt/format.h>
@@ -246,7 +247,8 @@ void sqlite_writer::judge_user_removal(const store_change& change) {
 
 void sqlite_writer::add_moved(const owner_view& owner) {
   owner_name name(owner);
-  if (std::ranges::find(moved_, name) == moved_.end())
+  if (std::ranges::find(moved_, name) == moved_.end()
+      && !is_broken(mechanism::store_revisions))
     moved_.push_back(std::move(name));
 }
 

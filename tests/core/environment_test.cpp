@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(calls_run_in_order_of_time_and_then_of_asking) {
   for (const auto& [delay, name] :
        std::vector<std::pair<std::chrono::seconds, char>>{
          {3s, 'd'}, {1s, 'a'}, {2s, 'b'}, {2s, 'c'}, {9s, 'x'}})
-    simulated.call_after(delay, [&order, name] { order += name; });
+    simulated.call_after(delay, [&order, name = name] { order += name; });
   BOOST_TEST(simulated.waiting() == 5U);
   BOOST_TEST(order.empty());
   simulated.advance(999ms);

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iterator>
 #include <random>
-#include <string>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
@@ -73,10 +72,8 @@ int main(int count, char** words) {
   std::vector<input> corpus{{}};
   for (int index = 3; index < count; ++index) {
     std::ifstream file(words[index], std::ios::binary);
-    // The first bytes say where to cut.
-    input bytes{7, 1, 200, 31, 4, 99, 250, 17};
-    bytes.insert(bytes.end(), std::istreambuf_iterator<char>(file), {});
-    corpus.push_back(std::move(bytes));
+    corpus.emplace_back(std::istreambuf_iterator<char>(file),
+                        std::istreambuf_iterator<char>());
   }
   for (const auto& bytes : corpus)
     run(bytes);

@@ -1,14 +1,10 @@
 // Any bytes, cut anywhere, give the same events as the whole, and never crash.
-//
-// The first byte is how many cuts there are, the next ones where.
 
 #include "troupe/models/sse_reader.hpp"
 
-#include <algorithm>
+#include "fuzz_target.hpp"
+
 #include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,19 +38,9 @@ outcome read(std::string_view text, const std::vector<std::size_t>& cuts) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
                                       std::size_t size) {
-  std::string_view input(reinterpret_cast<const char*>(bytes), size);
-  if (input.empty())
-    return 0;
-  const auto count = std::min<std::size_t>(
-    static_cast<unsigned char>(input.front()) % 8, input.size() - 1);
-  const auto places = input.substr(1, count);
-  const auto text = input.substr(1 + count);
-  std::vector<std::size_t> cuts;
-  for (const char place : places)
-    cuts.push_back(static_cast<unsigned char>(place) * text.size() / 255);
-  std::ranges::sort(cuts);
-  cuts.push_back(text.size());
-  if (read(text, cuts) != read(text, {text.size()}))
-    std::abort();
+  const auto text = troupe::testing::text_of(bytes, size);
+  troupe::testing::expect(read(text, troupe::testing::cuts_of(text))
+                            == read(text, {text.size()}),
+                          "cuts change nothing");
   return 0;
 }

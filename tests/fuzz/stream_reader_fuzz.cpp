@@ -1,16 +1,12 @@
 // A streamed answer of any bytes, cut anywhere, comes to the same as the whole,
 // and neither throws nor crashes; what it comes to may enter a session.
-//
-// The first byte chooses the format, the second is how many cuts there are, the
-// next ones where.
 
 #include "troupe/models/wire_format.hpp"
 
-#include <algorithm>
+#include "fuzz_target.hpp"
+
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,14 +14,15 @@
 namespace {
 
 using troupe::json;
+using troupe::testing::expect;
 
 json shown(const troupe::result<troupe::model_response>& answer) {
   if (!answer)
     return {{"error", to_string(answer.error())}};
   json made{{"content", to_json(answer->said)},
             {"extra", answer->extra.data()}};
-  if (!troupe::check_json(made, "answer"))
-    std::abort();
+  expect(troupe::check_json(made, "answer").has_value(),
+         "an answer may enter a session");
   return made;
 }
 
@@ -63,26 +60,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
   static const std::array formats = {troupe::openai_format(),
                                      troupe::gemini_format(),
                                      troupe::anthropic_format()};
-  const std::string_view input(reinterpret_cast<const char*>(bytes), size);
-  if (input.size() < 2)
-    return 0;
-  const auto& format = *formats[static_cast<unsigned char>(input[0]) % 3];
-  const auto count = std::min<std::size_t>(
-    static_cast<unsigned char>(input[1]) % 8, input.size() - 2);
-  const auto places = input.substr(2, count);
-  const auto text = input.substr(2 + count);
-  std::vector<std::size_t> cuts;
-  for (const char place : places)
-    cuts.push_back(static_cast<unsigned char>(place) * text.size() / 255);
-  std::ranges::sort(cuts);
-  cuts.push_back(text.size());
-  if (read(format, text, cuts) != read(format, text, {text.size()}))
-    std::abort();
-  // The same bytes as a whole answer, and as a failure.
-  shown(format.read_answer(text, {}));
-  const auto failure = format.failure_of(500, text, "secret-key-1");
-  if (failure.size() > 500 || !troupe::is_utf8(failure)
-      || failure.find("secret-key-1") != std::string::npos)
-    std::abort();
+  constexpr std::string_view key = "secret-key-1";
+  const auto text = troupe::testing::text_of(bytes, size);
+  const auto cuts = troupe::testing::cuts_of(text);
+  for (const auto& format : formats) {
+    expect(read(*format, text, cuts) == read(*format, text, {text.size()}),
+           "cuts change nothing");
+    // The same bytes as a whole answer, and as a failure.
+    shown(format->read_answer(text, {}));
+    const auto failure = format->failure_of(500, text, key);
+    expect(failure.size() <= 500 && troupe::is_utf8(failure),
+           "a failure is a short line");
+    expect(failure.find(key) == std::string::npos, "a failure has no key");
+  }
   return 0;
 }

@@ -44,6 +44,12 @@ public:
                                + " of " + std::to_string(count));
   }
 
+  /// Whether `count` have been added before `time` has passed.
+  bool reaches(std::size_t count, std::chrono::milliseconds time) {
+    std::unique_lock guard(mutex_);
+    return changed_.wait_for(guard, time, [&] { return count_ >= count; });
+  }
+
   std::size_t count() const {
     const std::lock_guard guard(mutex_);
     return count_;
@@ -83,6 +89,11 @@ public:
     }
     kept_->answered.await(count);
     return taken();
+  }
+
+  /// Whether one comes before `time` has passed.
+  bool any_within(std::chrono::milliseconds time) {
+    return kept_->answered.reaches(1, time);
   }
 
   /// The same without waiting.

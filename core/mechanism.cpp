@@ -1,0 +1,58 @@
+#include "troupe/core/mechanism.hpp"
+
+#ifdef TROUPE_BREAKABLE
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using named = std::pair<std::string_view, mechanism>;
+
+constexpr std::array names = {
+  named{"climb_order", mechanism::climb_order},
+  named{"drop_refused", mechanism::drop_refused},
+  named{"decided_existence", mechanism::decided_existence},
+  named{"expected_revision", mechanism::expected_revision},
+  named{"known_roots", mechanism::known_roots},
+  named{"drop_temp", mechanism::drop_temp},
+  named{"failed_deltas", mechanism::failed_deltas},
+  named{"answers_when_durable", mechanism::answers_when_durable},
+  named{"told_failures", mechanism::told_failures},
+  named{"reads_when_durable", mechanism::reads_when_durable},
+  named{"generations", mechanism::generations},
+  named{"reload", mechanism::reload},
+  named{"store_revisions", mechanism::store_revisions},
+  named{"look_elsewhere", mechanism::look_elsewhere},
+  named{"event_ids", mechanism::event_ids},
+  named{"compared_retries", mechanism::compared_retries},
+  named{"loaded_ids", mechanism::loaded_ids},
+  named{"admission", mechanism::admission},
+};
+
+mechanism read_broken() noexcept {
+  const char* wanted = std::getenv("TROUPE_BREAK");
+  if (wanted == nullptr || *wanted == '\0')
+    return mechanism::none;
+  for (const auto& [name, which] : names)
+    if (name == wanted)
+      return which;
+  std::fprintf(stderr, "TROUPE_BREAK: there is no mechanism '%s'\n", wanted);
+  std::abort();
+}
+
+} // namespace
+
+bool is_broken(mechanism which) noexcept {
+  static const auto broken = read_broken();
+  return which == broken;
+}
+
+} // namespace troupe
+
+#endif

@@ -1,0 +1,47 @@
+// What fuzz targets share: one gets bytes, and aborts when a rule is broken.
+
+#pragma once
+
+#include "troupe/core/scattered.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
+                                      std::size_t size);
+
+namespace troupe::testing {
+
+inline std::string_view text_of(const std::uint8_t* bytes, std::size_t size) {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+/// Ends the program, as a fuzzer expects it, unless `holds`.
+inline void expect(bool holds, const char* rule) {
+  if (holds)
+    return;
+  std::fprintf(stderr, "broken: %s\n", rule);
+  std::abort();
+}
+
+/// Up to seven places to cut `text` at, and its end: random, but the same for
+/// the same text.
+inline std::vector<std::size_t> cuts_of(std::string_view text) {
+  std::vector<std::size_t> cuts;
+  auto drawn = scattered(std::hash<std::string_view>()(text));
+  for (auto count = drawn % 8; count > 0; --count) {
+    drawn = scattered(drawn);
+    cuts.push_back(drawn % (text.size() + 1));
+  }
+  cuts.push_back(text.size());
+  std::ranges::sort(cuts);
+  return cuts;
+}
+
+} // namespace troupe::testing

@@ -1,0 +1,173 @@
+// A SQLite file in which bytes were changed or cut off: what is read from it is
+// well-formed or an error, and it is never a crash.
+//
+// The input is a list of four bytes each: where, of 65,536 places spread evenly
+// over the file and its log (two bytes), what is done there, and with which
+// byte.
+
+#include "troupe/stores/sqlite_store.hpp"
+
+#include "fuzz_target.hpp"
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using troupe::testing::expect;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const session_key ann{"press", "ann", "s1"};
+
+store_change change(change_kind kind, std::uint64_t revision) {
+  event said(content("writer", {part(fmt::format("word {}", revision))}));
+  said.id = fmt::format("e{}", revision);
+  said.author = "writer";
+  said.timestamp = timestamp(std::chrono::seconds(1'700'000'000 + revision));
+  const auto set = [&said](const char* key, json data) {
+    said.actions.state_delta.record(key, operation_kind::set, std::move(data))
+      .value();
+  };
+  set(fmt::format("k{}", revision % 5).c_str(), revision);
+  set("app:total", revision);
+  store_change made;
+  made.kind = kind;
+  made.owner = {ann.app, ann.user, ann.id};
+  made.said = std::make_shared<const event>(std::move(said));
+  made.session_revision = revision;
+  made.app_revision = revision + 1;
+  return made;
+}
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream source(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(source), {}};
+}
+
+struct place {
+  place() {
+    auto name = ((fs::exists("/dev/shm") ? fs::path("/dev/shm")
+                                         : fs::temp_directory_path())
+                 / "troupe-fuzz-XXXXXX")
+                  .string();
+    expect(::mkdtemp(name.data()) != nullptr, "a folder can be made");
+    folder = name;
+    const auto file = folder / "sound.db";
+    const auto filled = open_sqlite_store(file, {durability::none}).value();
+    std::vector<store_change> changes{change(change_kind::create, 0)};
+    for (std::uint64_t revision = 1; revision <= 40; ++revision)
+      changes.push_back(change(change_kind::append, revision));
+    expect(filled->commit(changes).value().moved.empty(), "it is filled");
+    expect(filled->load_session(ann, {}).value().has_value(), "it is sound");
+    // While it is open, so that there is a log too.
+    database = bytes_of(file);
+    log = bytes_of(file.string() + "-wal");
+    filled->close().value();
+  }
+
+  place(const place&) = delete;
+  place& operator=(const place&) = delete;
+
+  ~place() {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
+
+  fs::path folder;
+  std::string database;
+  std::string log;
+};
+
+void damage(std::string& bytes, std::size_t at, std::uint8_t how, char with) {
+  if (bytes.empty())
+    return;
+  at = std::min(at, bytes.size() - 1);
+  switch (how % 4) {
+  case 0:
+    bytes[at] = with;
+    break;
+  case 1:
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << (with & 7)));
+    break;
+  case 2:
+    bytes.resize(at);
+    break;
+  default:
+    for (std::size_t more = 0; more < 512 && at + more < bytes.size(); ++more)
+      bytes[at + more] = with;
+  }
+}
+
+void write(const fs::path& file, const std::string& bytes) {
+  std::ofstream written(file, std::ios::binary);
+  written << bytes;
+}
+
+template <class Result>
+bool is_told(const Result& read) {
+  if (!read)
+    expect(read.error().code() == errc::corrupt
+             || read.error().code() == errc::store_failed,
+           "the code of a failure");
+  return read.has_value();
+}
+
+void look_at(store& opened) {
+  is_told(opened.check({}));
+  if (const auto read = opened.load_session(ann, {.events_max = 100});
+      is_told(read) && *read) {
+    const auto& events = (*read)->events;
+    expect(events.size() <= (*read)->scope.revision, "events have numbers");
+    for (const auto& said : events)
+      expect(said && check_event(*said, size_limits()).has_value(),
+             "events are well-formed");
+  }
+  is_told(opened.load_scope({"press"}));
+  is_told(opened.load_scope({"press", "ann"}));
+  is_told(opened.load_events(ann, 3, 9));
+  is_told(opened.list({.app = "press"}));
+  is_told(opened.changed_elsewhere());
+  const std::array changes{change(change_kind::append, 41)};
+  is_told(opened.commit(changes));
+  is_told(opened.load_session(ann, {}));
+  is_told(opened.close());
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
+                                      std::size_t size) {
+  static const place sound;
+  auto database = sound.database;
+  auto log = sound.log;
+  const auto whole = database.size() + log.size();
+  for (std::size_t at = 0; at + 4 <= size && at < 64; at += 4) {
+    const auto where
+      = (static_cast<std::size_t>(bytes[at]) * 256 + bytes[at + 1]) * whole
+        / 65'536;
+    const bool is_in_log = where >= sound.database.size();
+    damage(is_in_log ? log : database,
+           is_in_log ? where - sound.database.size() : where,
+           bytes[at + 2],
+           static_cast<char>(bytes[at + 3]));
+  }
+  const auto file = sound.folder / "damaged.db";
+  fs::remove(file.string() + "-shm");
+  write(file, database);
+  write(file.string() + "-wal", log);
+  const auto opened = open_sqlite_store(file, {durability::none});
+  if (is_told(opened))
+    look_at(**opened);
+  return 0;
+}

@@ -1,0 +1,21 @@
+# Usage: cmake -D MECHANISM=NAME -D PROGRAM=FILE -D CASE=FILTER -P check_guard.cmake
+#
+# A guard may also notice by crashing or by hanging.
+
+set(guard "${PROGRAM}" "--run_test=${CASE}" --color_output=no)
+set(ENV{TROUPE_BREAK} "")
+execute_process(COMMAND ${guard} TIMEOUT 120 RESULT_VARIABLE ended OUTPUT_VARIABLE told ERROR_VARIABLE told)
+if(NOT ended EQUAL 0)
+  message(FATAL_ERROR "the guard does not pass (${ended}):\n${told}")
+endif()
+
+set(ENV{TROUPE_BREAK} "${MECHANISM}")
+execute_process(COMMAND ${guard} TIMEOUT 10 RESULT_VARIABLE ended OUTPUT_VARIABLE told ERROR_VARIABLE told)
+if(ended EQUAL 0)
+  message(FATAL_ERROR "'${MECHANISM}' is broken, and ${CASE} does not notice")
+endif()
+if(told MATCHES "there is no mechanism")
+  message(FATAL_ERROR "${told}")
+endif()
+string(REGEX MATCH "[^\n]*error: in[^\n]*" first "${told}")
+message(STATUS "noticed (${ended}): ${first}")
