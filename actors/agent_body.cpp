@@ -257,13 +257,13 @@ agent resumed_agent(const lane_actor& lane,
   if (from.agent != which.name() && lane.tree() != nullptr
       && lane.tree()->can_reach(which.name(), from.agent))
     return *lane.tree()->find(from.agent);
-  throw error(errc::conflict,
-              fmt::format("the run paused in agent '{}', where the program now "
-                          "has '{}'{}",
-                          from.agent,
-                          which.name(),
-                          from.agent == which.name() ? ", of another kind"
-                                                     : ""));
+  throw error(
+    errc::conflict,
+    fmt::format("the run paused in agent '{}', where the program now "
+                "has '{}'{}",
+                from.agent,
+                which.name(),
+                from.agent == which.name() ? ", of another kind" : ""));
 }
 
 } // namespace

@@ -68,6 +68,8 @@ void store_queue::push(letter_list sent) {
 }
 
 void store_queue::fill(commit& decided) {
+  if (is_broken(mechanism::queue_lock))
+    decided.filled = true;
   const std::lock_guard guard(mutex_);
   decided.filled = true;
   came_.notify_one();

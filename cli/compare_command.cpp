@@ -1,10 +1,10 @@
 #include "troupe/cli/compare_command.hpp"
 
-#include "troupe/core/text_file.hpp"
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/report_file.hpp"
 #include "troupe/cli/visible_text.hpp"
+#include "troupe/core/text_file.hpp"
 #include "troupe/load/comparison.hpp"
 #include "troupe/load/page.hpp"
 

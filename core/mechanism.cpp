@@ -27,6 +27,7 @@ constexpr std::array names = {
   named{"reads_when_durable", mechanism::reads_when_durable},
   named{"generations", mechanism::generations},
   named{"reload", mechanism::reload},
+  named{"queue_lock", mechanism::queue_lock},
   named{"store_revisions", mechanism::store_revisions},
   named{"look_elsewhere", mechanism::look_elsewhere},
   named{"event_ids", mechanism::event_ids},

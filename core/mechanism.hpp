@@ -24,12 +24,13 @@ enum class mechanism : std::uint8_t {
   reads_when_durable,   ///< A read waits for what it is based on.
   generations,          ///< What builds on a failed commit is refused.
   reload,               ///< An owner that is out of date loads again.
-  store_revisions,      ///< A store writes only on top of what it holds.
-  look_elsewhere,       ///< What other processes wrote is noticed.
-  event_ids,            ///< An event with an id that is known is a retry.
-  compared_retries,     ///< A retry is compared with what is stored.
-  loaded_ids,           ///< Ids are loaded with their session.
-  admission,            ///< What is under way is counted and bounded.
+  queue_lock,       ///< What fills a place in the queue to the store locks it.
+  store_revisions,  ///< A store writes only on top of what it holds.
+  look_elsewhere,   ///< What other processes wrote is noticed.
+  event_ids,        ///< An event with an id that is known is a retry.
+  compared_retries, ///< A retry is compared with what is stored.
+  loaded_ids,       ///< Ids are loaded with their session.
+  admission,        ///< What is under way is counted and bounded.
 };
 
 #ifdef TROUPE_BREAKABLE

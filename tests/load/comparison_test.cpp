@@ -433,8 +433,10 @@ BOOST_AUTO_TEST_CASE(only_what_is_gated_makes_a_regression) {
          {"p99.9", &measured_run::p99_9},
          {"max", &measured_run::max},
          {"mean", &measured_run::mean}}) {
-    const auto shown = compare(
-      five(), five([which = which](measured_run& run) { run.*which *= 2; }), {});
+    const auto shown
+      = compare(five(),
+                five([which = which](measured_run& run) { run.*which *= 2; }),
+                {});
     BOOST_TEST(found(shown, name) == "worse", name);
     BOOST_TEST(!shown.regressed(), name);
   }

@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_SUITE(recordings)
 BOOST_AUTO_TEST_CASE(what_was_recorded_is_played_back_per_agent) {
   const temporary_folder folder;
   const auto file = folder.path() / "answers.jsonl";
-  model_response thoughtful(
-    content("model", {part("so"), part(function_call{"1", "look", json::object()})}));
+  model_response thoughtful(content(
+    "model", {part("so"), part(function_call{"1", "look", json::object()})}));
   thoughtful.said.parts[0].thought = true;
   thoughtful.extra = json{{"finishReason", "STOP"},
                           {"usageMetadata", {{"totalTokenCount", 7}}}};

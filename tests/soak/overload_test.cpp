@@ -1,0 +1,181 @@
+// Ten times what the store can take, for a minute: what is beyond the limits is
+// refused, memory stays bounded, and afterwards all is as before.
+
+#include "troupe/core/scattered.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/stores/sqlite_store.hpp"
+
+#include "../stores/temporary_folder.hpp"
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t appends_max = 2'000;
+constexpr std::size_t sessions = 64;
+
+// Takes a tenth of a millisecond for each change: at most 10,000 a second.
+class slow_store : public store {
+public:
+  explicit slow_store(const std::filesystem::path& file)
+    : inner_(open_sqlite_store(file, {durability::none}).value()) {}
+
+  result<commit_outcome>
+  commit(std::span<const store_change> changes) override {
+    std::this_thread::sleep_for(100us * changes.size());
+    return inner_->commit(changes);
+  }
+
+  result<std::vector<moved_owner>> changed_elsewhere() override {
+    return inner_->changed_elsewhere();
+  }
+
+  result<std::optional<stored_scope>>
+  load_scope(const owner_name& owner) override {
+    return inner_->load_scope(owner);
+  }
+
+  result<std::optional<stored_session>>
+  load_session(const session_key& key, const load_options& options) override {
+    return inner_->load_session(key, options);
+  }
+
+  result<std::vector<event_ptr>> load_events(const session_key& key,
+                                             std::uint64_t first,
+                                             std::uint64_t last) override {
+    return inner_->load_events(key, first, last);
+  }
+
+  result<std::vector<session_row>> list(const row_query& query) override {
+    return inner_->list(query);
+  }
+
+  result<std::vector<std::string>>
+  check(const std::function<void(double)>& on_progress) override {
+    return inner_->check(on_progress);
+  }
+
+  result<void> close() override { return inner_->close(); }
+
+private:
+  std::unique_ptr<store> inner_;
+};
+
+double resident_mebibytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  statm >> total >> resident;
+  return static_cast<double>(resident)
+         * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024 * 1024);
+}
+
+session_key key_of(std::uint64_t number) {
+  return {"app", "user", fmt::format("s{}", number % sessions)};
+}
+
+event counting() {
+  event said(text("one more"));
+  said.author = "writer";
+  said.actions.state_delta.record("app:n", operation_kind::add, json(1))
+    .value();
+  return said;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(overload)
+
+BOOST_AUTO_TEST_CASE(ten_times_too_much_is_answered_and_forgotten) {
+  const testing::temporary_folder folder;
+  auto owners = runtime::open({.custom_store = std::make_shared<slow_store>(
+                                 folder.path() / "store.db"),
+                               .runtime_appends_max = appends_max,
+                               .events_kept = 16})
+                  .value();
+  for (std::uint64_t number = 0; number < sessions; ++number)
+    owners.sessions()
+      .create({.app = "app", .user = "user", .id = fmt::format("s{}", number)})
+      .value();
+  std::atomic<std::uint64_t> stored = 0;
+  std::atomic<std::uint64_t> busy = 0;
+  std::atomic<std::uint64_t> other = 0;
+  std::atomic<std::uint64_t> under_way = 0;
+  const auto before = resident_mebibytes();
+  auto highest = before;
+  std::uint64_t sent = 0;
+  std::uint64_t most = 0;
+  const auto start = clock::now();
+  // In portions of a millisecond: 100,000 a second.
+  for (auto due = start; due < start + 60s; due += 1ms) {
+    std::this_thread::sleep_until(due);
+    for (int count = 0; count < 100; ++count) {
+      ++under_way;
+      owners.sessions().append_event(key_of(scattered(sent++)),
+                                     counting(),
+                                     {},
+                                     [&](const result<event_ptr>& answer) {
+                                       --under_way;
+                                       ++(answer ? stored
+                                          : answer.error().code() == errc::busy
+                                            ? busy
+                                            : other);
+                                     });
+    }
+    most = std::max<std::uint64_t>(most, under_way);
+    if (sent % 100'000 == 0)
+      highest = std::max(highest, resident_mebibytes());
+  }
+  const auto end = clock::now();
+  // All that was accepted is answered, and then it is as if nothing had been.
+  while (under_way > 0)
+    std::this_thread::yield();
+  const auto drained = clock::now() - end;
+  owners.sessions().append_event(key_of(0), counting()).value();
+  const auto answered = clock::now() - end;
+  ++stored;
+  const auto milliseconds = [](auto time) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  };
+  BOOST_TEST_MESSAGE(fmt::format(
+    "{} sent, {} stored, {} busy; at most {} under way; {:.0f} MiB more at the "
+    "height; all answered after {} ms, the next one after {} ms",
+    sent,
+    stored.load(),
+    busy.load(),
+    most,
+    highest - before,
+    milliseconds(drained),
+    milliseconds(answered)));
+  BOOST_TEST(other == 0U);
+  BOOST_TEST(stored + busy == sent + 1);
+  BOOST_TEST(busy > stored);
+  BOOST_TEST(stored > 1'000U);
+  BOOST_TEST(owners.sessions().get_app_state("app").value()["n"]
+             == stored.load());
+  // What is accepted is bounded; refusals are on their way back for a moment.
+  BOOST_TEST(most < 20 * appends_max);
+  BOOST_TEST(highest - before < 200);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
