@@ -13,25 +13,35 @@
 
 namespace troupe::testing {
 
-tls_server::tls_server()
-  : context_(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free),
-    listener_(0),
-    port_(0) {
+server_certificate::server_certificate()
+  : context_(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free) {
   const auto key = (folder_.path() / "key.pem").string();
   const auto make = fmt::format(
     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
     "-days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost "
     "-keyout {} -out {} 2> /dev/null",
     key,
-    certificate());
+    file());
   if (std::system(make.c_str()) != 0
-      || SSL_CTX_use_certificate_chain_file(context_.get(),
-                                            certificate().c_str())
-           != 1
+      || SSL_CTX_use_certificate_chain_file(context_.get(), file().c_str()) != 1
       || SSL_CTX_use_PrivateKey_file(
            context_.get(), key.c_str(), SSL_FILETYPE_PEM)
            != 1)
     throw std::runtime_error("no certificate: " + make);
+}
+
+std::string server_certificate::file() const {
+  return (folder_.path() / "certificate.pem").string();
+}
+
+void block_broken_pipes() {
+  sigset_t broken_pipes;
+  sigemptyset(&broken_pipes);
+  sigaddset(&broken_pipes, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipes, nullptr);
+}
+
+tls_server::tls_server() : listener_(0), port_(0) {
   std::tie(listener_, port_) = listen_on_loopback(16, blocking::yes);
   thread_ = std::thread([this] { run(); });
 }
@@ -47,16 +57,8 @@ std::string tls_server::url(std::string_view host) const {
   return fmt::format("https://{}:{}/?key=s3cret", host, port_);
 }
 
-std::string tls_server::certificate() const {
-  return (folder_.path() / "certificate.pem").string();
-}
-
 void tls_server::run() {
-  // OpenSSL writes to connections that a client has closed.
-  sigset_t broken_pipes;
-  sigemptyset(&broken_pipes);
-  sigaddset(&broken_pipes, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &broken_pipes, nullptr);
+  block_broken_pipes();
   while (!quits_) {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0)
@@ -70,8 +72,8 @@ void tls_server::run() {
 }
 
 void tls_server::serve(int socket) {
-  const std::unique_ptr<SSL, void (*)(SSL*)> tls(SSL_new(context_.get()),
-                                                 &SSL_free);
+  const std::unique_ptr<SSL, void (*)(SSL*)> tls(
+    SSL_new(certificate_.context()), &SSL_free);
   SSL_set_fd(tls.get(), socket);
   if (SSL_accept(tls.get()) != 1)
     return;

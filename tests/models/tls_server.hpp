@@ -13,8 +13,28 @@
 
 namespace troupe::testing {
 
+/// For `localhost`; made by the `openssl` program.
+class server_certificate {
+public:
+  server_certificate();
+
+  /// The file that has to be trusted.
+  std::string file() const;
+
+  /// Serves with it.
+  SSL_CTX* context() const noexcept { return context_.get(); }
+
+private:
+  temporary_folder folder_;
+  std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_;
+};
+
+/// OpenSSL writes to connections that a client has closed; on this thread, that
+/// is no longer a signal.
+void block_broken_pipes();
+
 /// Answers each request with the same; one connection at a time, and one
-/// request on each. The certificate is made by the `openssl` program.
+/// request on each.
 class tls_server {
 public:
   tls_server();
@@ -25,14 +45,13 @@ public:
   std::string url(std::string_view host = "localhost") const;
 
   /// The file that has to be trusted.
-  std::string certificate() const;
+  std::string certificate() const { return certificate_.file(); }
 
 private:
   void run();
   void serve(int socket);
 
-  temporary_folder folder_;
-  std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_;
+  const server_certificate certificate_;
   int listener_;
   int port_;
   std::atomic<bool> quits_{false};
