@@ -88,8 +88,8 @@ public:
   http_call() = default;
 
   /// Ends it with `errc::cancelled` and closes its connection (of HTTP/2: its
-  /// stream), soon and on an I/O thread. From within its handler, that is told
-  /// only the end from now on. Nothing if it has ended.
+  /// stream, if there are others), soon and on an I/O thread. From within its
+  /// handler, that is told only the end from now on. Nothing if it has ended.
   void cancel() const;
 
 private:

@@ -129,18 +129,24 @@ void http_lane::add(http_transfer& transfer, host& at) {
   free_.back().release();
   free_.pop_back();
   ++at.connecting;
+  at.added.insert(&transfer);
   [[maybe_unused]] const auto added = curl_multi_add_handle(multi_.get(), easy);
   assert(added == CURLM_OK);
 }
 
-void http_lane::remove(http_transfer& transfer) {
+void http_lane::remove(http_transfer& transfer, ending how) {
   const auto found = hosts_.find(transfer.origin());
   auto& at = found->second;
   if (auto* easy = transfer.easy()) {
+    if (how == ending::broken_off)
+      transfer.take_connection_along();
     curl_multi_remove_handle(multi_.get(), easy);
     transfer.dismount();
     free_.emplace_back(easy, &curl_easy_cleanup);
     --(transfer.is_connected() ? at.connected : at.connecting);
+    at.added.erase(&transfer);
+    if (how == ending::broken_off && transfer.is_connected())
+      send_what_is_kept_back(at, transfer.local_port());
     if (at.connecting == 0 && at.connected == 0)
       release(at);
   } else {
@@ -150,6 +156,21 @@ void http_lane::remove(http_transfer& transfer) {
     hosts_.erase(found);
   if (--transfers_ == 0)
     close_due_ = clock::now() + idle_max;
+}
+
+// Before version 8, curl keeps the RST_STREAM of one that is removed until
+// something else happens on the connection, which may be much later: the server
+// would go on with an answer for nobody. To let another one there go on from a
+// pause sends it.
+void http_lane::send_what_is_kept_back(const host& at, int local_port) {
+  const auto same = std::find_if(
+    at.added.begin(), at.added.end(), [local_port](const http_transfer* other) {
+      return other->is_connected() && other->local_port() == local_port;
+    });
+  if (same == at.added.end())
+    return;
+  curl_easy_pause((*same)->easy(), CURLPAUSE_SEND);
+  curl_easy_pause((*same)->easy(), CURLPAUSE_CONT);
 }
 
 void http_lane::release(host& at) {

@@ -13,12 +13,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -51,8 +53,10 @@ public:
   /// The caller keeps `transfer` until `remove`.
   void begin(http_transfer& transfer);
 
-  /// Breaks it off if it has not ended.
-  void remove(http_transfer& transfer);
+  enum class ending : std::uint8_t { whole, broken_off };
+
+  /// `broken_off`: its server may still be at it, and is told to stop.
+  void remove(http_transfer& transfer, ending how);
 
   /// Something happened at `socket`: `events` are those of epoll.
   void act(int socket, unsigned events);
@@ -77,6 +81,7 @@ private:
     std::size_t connecting = 0;
     std::size_t connected = 0;
     std::deque<http_transfer*> held;
+    std::unordered_set<http_transfer*> added;
   };
 
   static int
@@ -87,6 +92,7 @@ private:
   easy_ptr make_easy() const;
   void add(http_transfer& transfer, host& at);
   void release(host& at);
+  static void send_what_is_kept_back(const host& at, int local_port);
   void after_curl();
 
   const http_lane_setup& setup_;

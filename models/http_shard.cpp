@@ -274,7 +274,8 @@ void http_shard::finish(const http_transfer_ptr& transfer,
                         const result<void>& ended) {
   transfers_due_.remove(transfer);
   auto& lane = lane_of(*transfer);
-  lane.remove(*transfer);
+  lane.remove(*transfer,
+              ended ? http_lane::ending::whole : http_lane::ending::broken_off);
   note_due(lane);
   if (const auto next = gate_.leave(transfer))
     start(next);

@@ -179,7 +179,12 @@ void http_transfer::dismount() {
   check_set(curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, nullptr));
   check_set(curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, nullptr));
   check_set(curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, nullptr));
+  check_set(curl_easy_setopt(easy_, CURLOPT_FORBID_REUSE, 0L));
   easy_ = nullptr;
+}
+
+void http_transfer::take_connection_along() {
+  check_set(curl_easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L));
 }
 
 // -- time-outs ----
@@ -236,8 +241,10 @@ bool http_transfer::tell(Call&& call) {
   return false;
 }
 
-int http_transfer::note_connected(void* self, char*, char*, int, int) {
+int http_transfer::note_connected(
+  void* self, char*, char*, int, int local_port) {
   auto& transfer = *static_cast<http_transfer*>(self);
+  transfer.local_port_ = local_port;
   if (!std::exchange(transfer.connected_, true))
     transfer.connected_list_->push_back(&transfer);
   return CURL_PREREQFUNC_OK;
@@ -249,12 +256,17 @@ std::size_t http_transfer::take_header(char* text,
                                        void* self) {
   auto& transfer = *static_cast<http_transfer*>(self);
   if (transfer.cancelled_)
-    return CURL_WRITEFUNC_ERROR;
+    return transfer.break_off();
   transfer.last_came_ = std::chrono::steady_clock::now();
   // After the head come the trailers of a body in chunks, which nobody needs.
   if (transfer.head_told_)
     return size;
-  return transfer.read_header_line({text, size}) ? size : CURL_WRITEFUNC_ERROR;
+  return transfer.read_header_line({text, size}) ? size : transfer.break_off();
+}
+
+std::size_t http_transfer::break_off() {
+  take_connection_along();
+  return CURL_WRITEFUNC_ERROR;
 }
 
 bool http_transfer::read_header_line(std::string_view line) {
@@ -297,11 +309,11 @@ std::size_t http_transfer::take_data(char* text,
                                      void* self) {
   auto& transfer = *static_cast<http_transfer*>(self);
   if (transfer.cancelled_)
-    return CURL_WRITEFUNC_ERROR;
+    return transfer.break_off();
   transfer.last_came_ = std::chrono::steady_clock::now();
   const auto& on_data = transfer.handler_.on_data;
   const bool told = !on_data || transfer.tell([&] { on_data({text, size}); });
-  return told ? size : CURL_WRITEFUNC_ERROR;
+  return told ? size : transfer.break_off();
 }
 
 // -- the end ----

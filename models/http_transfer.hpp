@@ -63,6 +63,12 @@ public:
 
   bool is_connected() const noexcept { return connected_; }
 
+  /// The port of ours that its connection has; those of HTTP/2 share it.
+  int local_port() const noexcept { return local_port_; }
+
+  /// Closes its connection with it, unless others are on it.
+  void take_connection_along();
+
   /// The time-out that has passed, if any.
   std::optional<error> overdue(time_point now) const;
 
@@ -85,8 +91,9 @@ private:
   take_header(char* text, std::size_t, std::size_t size, void* self);
   static std::size_t
   take_data(char* text, std::size_t, std::size_t size, void* self);
-  static int note_connected(void* self, char*, char*, int, int);
+  static int note_connected(void* self, char*, char*, int, int local_port);
 
+  std::size_t break_off();
   bool read_header_line(std::string_view line);
   void set_headers();
   template <class Call>
@@ -106,6 +113,7 @@ private:
   std::vector<http_transfer*>* connected_list_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> reason_{};
   bool connected_ = false;
+  int local_port_ = 0;
   std::optional<time_point> last_came_;
   http_headers head_;
   std::size_t head_bytes_ = 0;

@@ -9,12 +9,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <ostream>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,8 +43,23 @@ std::ostream& operator<<(std::ostream& out, farewell how) {
 
 namespace {
 
+using namespace std::chrono_literals;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
+
+enum class given_up : std::uint8_t { cancelled, thrown, late };
+
+std::ostream& operator<<(std::ostream& out, given_up why) {
+  switch (why) {
+  case given_up::cancelled:
+    return out << "cancelled";
+  case given_up::thrown:
+    return out << "thrown";
+  case given_up::late:
+    return out << "late";
+  }
+  return out;
+}
 
 /// A server, a client, and what became of the requests between them.
 class conversation {
@@ -68,6 +85,26 @@ public:
     for (std::size_t i = 0; i < count; ++i)
       calls.push_back(ask());
     return calls;
+  }
+
+  /// One whose answer begins with "part", and does not end.
+  void give_up(given_up why) {
+    http_request request;
+    if (why == given_up::late)
+      request.timeouts.between = 50ms;
+    auto& last = told.emplace_back();
+    if (why == given_up::thrown)
+      last.on_piece = [] { throw std::runtime_error("dropped it"); };
+    request.url = server.url(fmt::format("/{}", told.size() - 1));
+    const auto call = client.start(std::move(request), last.handler());
+    if (why == given_up::cancelled) {
+      last.wait_for_body("part");
+      call.cancel();
+    }
+    BOOST_TEST(code_of(last.end())
+               == (why == given_up::cancelled ? "cancelled"
+                   : why == given_up::thrown  ? "internal"
+                                              : "deadline_exceeded"));
   }
 
   /// The codes that they ended with.
@@ -190,6 +227,80 @@ BOOST_AUTO_TEST_CASE(large_bodies_arrive_whole_both_ways) {
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(http2_cancelling)
+
+BOOST_DATA_TEST_CASE(
+  an_answer_that_is_given_up_closes_its_stream_alone,
+  data::make({given_up::cancelled, given_up::thrown, given_up::late}),
+  why) {
+  conversation with({say("part"), hold(), say("rest")});
+  with.ask_many(3);
+  for (auto& each : with.told)
+    each.wait_for_body("part");
+  with.give_up(why);
+  with.server.wait_for_broken(1);
+  with.server.let_go();
+  for (std::size_t i = 0; i < 3; ++i) {
+    BOOST_TEST(text_of(with.told[i].end()) == "ok ");
+    BOOST_TEST(with.told[i].body() == "partrest");
+  }
+  with.ask();
+  BOOST_TEST(text_of(with.told.back().end()) == "ok ");
+  BOOST_TEST(with.server.broken().size() == 1U);
+  BOOST_TEST(with.server.broken().at(0) == "/3");
+  BOOST_TEST(with.server.connections() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(
+  many_that_wait_for_an_answer_are_cancelled_but_the_others) {
+  conversation with({hold(), say("text")});
+  const auto calls = with.ask_many(50);
+  with.server.wait_for_requests(50);
+  for (std::size_t i = 0; i < 50; i += 2)
+    calls[i].cancel();
+  with.server.wait_for_broken(25);
+  with.server.let_go();
+  for (std::size_t i = 0; i < 50; ++i)
+    BOOST_TEST(code_of(with.told[i].end())
+               == (i % 2 == 0 ? "cancelled" : "ok"));
+  BOOST_TEST(with.ends() == "cancelled, ok");
+  BOOST_TEST(with.server.broken().size() == 25U);
+  for (const auto& path : with.server.broken())
+    BOOST_TEST(std::stoul(path.substr(1)) % 2 == 0U);
+  BOOST_TEST(with.server.connections() == 1U);
+}
+
+// The first takes all of the connection's window, so the others have none.
+BOOST_AUTO_TEST_CASE(a_body_that_the_server_does_not_take_is_cancelled) {
+  conversation with({say("text")}, {.takes_bodies = false});
+  http_request request;
+  request.body.assign(std::size_t{1} << 20U, 'b');
+  const auto first = with.ask(request);
+  with.ask(request);
+  with.server.wait_for_streams(2);
+  first.cancel();
+  BOOST_TEST(code_of(with.told[0].end()) == "cancelled");
+  with.server.wait_for_broken(1);
+  BOOST_TEST(with.client.under_way() == 1U);
+  BOOST_TEST(with.server.connections() == 1U);
+}
+
+// Nobody is left there whose frames its reset could go out with.
+BOOST_DATA_TEST_CASE(
+  the_last_stream_takes_its_connection_along,
+  data::make({given_up::cancelled, given_up::thrown, given_up::late}),
+  why) {
+  conversation with([](const served_request& request) {
+    return request.connection == 1 ? server_script{say("part"), hold()}
+                                   : server_script{say("text")};
+  });
+  with.give_up(why);
+  with.server.wait_for_ends(1);
+  for (int i = 0; i < 3; ++i) {
+    with.ask();
+    BOOST_TEST(text_of(with.told.back().end()) == "ok ");
+  }
+  BOOST_TEST(with.server.connections() == 2U);
+}
 
 BOOST_AUTO_TEST_CASE(all_streams_are_cancelled_before_the_client_is_gone) {
   http2_server server({say("part"), hold()});
