@@ -39,8 +39,8 @@ struct http_request {
 
   std::string url;
   http_headers headers;
-  /// Sent by POST. On a connection that was idle, it is sent once more if the
-  /// server closes that without a word.
+  /// Sent by POST; once more if the server closes a connection that others use
+  /// or used without a word, or refuses the stream of HTTP/2.
   std::string body;
   http_timeouts timeouts;
 };
@@ -60,7 +60,8 @@ struct http_handler {
   /// `errc::busy` (the queue of the host is full), or `errc::model_failed` (the
   /// connection: resolving, connecting, TLS, no HTTP, broken off). Says which
   /// host, but nothing else of the request. An answer without length that the
-  /// server breaks off in good order is not told from a whole one.
+  /// server breaks off in good order is not told from a whole one; nor is, by
+  /// curl before version 8, one on HTTP/2 when the server breaks its rules.
   std::function<void(result<void> ended)> on_end = {};
 };
 

@@ -16,6 +16,10 @@ namespace {
 using namespace std::string_view_literals;
 using url_ptr = std::unique_ptr<CURLU, void (*)(CURLU*)>;
 
+// Curl alone would send it six times, if each connection that was idle turns
+// out to be dead, or each stream is refused.
+constexpr int times_sent_max = 2;
+
 constexpr std::size_t head_bytes_max = std::size_t{256} << 10U;
 
 // Longer ones would overflow where they are added to a time.
@@ -147,7 +151,7 @@ void http_transfer::mount(CURL* easy, std::vector<http_transfer*>& connected) {
   check_set(curl_easy_setopt(easy, CURLOPT_WRITEDATA, this));
   check_set(curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &take_data));
   check_set(curl_easy_setopt(easy, CURLOPT_PREREQDATA, this));
-  check_set(curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, &note_connected));
+  check_set(curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, &prepare_to_send));
   // Ours comes first or at the same time; curl needs it to leave half of the
   // time to the host's second address.
   check_set(
@@ -241,12 +245,17 @@ bool http_transfer::tell(Call&& call) {
   return false;
 }
 
-int http_transfer::note_connected(
+int http_transfer::prepare_to_send(
   void* self, char*, char*, int, int local_port) {
   auto& transfer = *static_cast<http_transfer*>(self);
   transfer.local_port_ = local_port;
   if (!std::exchange(transfer.connected_, true))
     transfer.connected_list_->push_back(&transfer);
+  if (++transfer.times_sent_ > times_sent_max) {
+    transfer.fail(errc::model_failed,
+                  "the server ended it without a word, and once more");
+    return CURL_PREREQFUNC_ABORT;
+  }
   return CURL_PREREQFUNC_OK;
 }
 

@@ -91,7 +91,7 @@ private:
   take_header(char* text, std::size_t, std::size_t size, void* self);
   static std::size_t
   take_data(char* text, std::size_t, std::size_t size, void* self);
-  static int note_connected(void* self, char*, char*, int, int local_port);
+  static int prepare_to_send(void* self, char*, char*, int, int local_port);
 
   std::size_t break_off();
   bool read_header_line(std::string_view line);
@@ -113,6 +113,7 @@ private:
   std::vector<http_transfer*>* connected_list_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> reason_{};
   bool connected_ = false;
+  int times_sent_ = 0;
   int local_port_ = 0;
   std::optional<time_point> last_came_;
   http_headers head_;

@@ -349,6 +349,13 @@ BOOST_DATA_TEST_CASE(a_stream_that_the_server_resets_is_a_failure_of_its_own,
   BOOST_TEST(with.server.connections() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(a_stream_that_the_server_refuses_is_sent_once_more) {
+  conversation with({reset()}, {.reset_code = NGHTTP2_REFUSED_STREAM});
+  with.ask();
+  BOOST_TEST(with.ends() == "model_failed");
+  BOOST_TEST(with.server.requests().size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(streams_that_the_server_lets_end_before_it_goes_end_well) {
   conversation with({say("part "), hold(), say("rest")});
   with.ask_many(10);

@@ -132,6 +132,30 @@ BOOST_AUTO_TEST_CASE(a_connection_that_the_server_closed_is_replaced) {
   BOOST_TEST(server.connections() == 5U);
 }
 
+// Of the connections, each is idle until the server gets the next request
+// there.
+BOOST_AUTO_TEST_CASE(a_request_is_sent_once_more_but_not_twice) {
+  http_server server([](const served_request& request) {
+    return request.line.starts_with("POST /last ")
+             ? server_script{reset()}
+             : server_script{hold(), say(whole("text"))};
+  });
+  std::vector<witness> told(6);
+  http_client client({.threads = 1});
+  for (auto& each : told)
+    client.start(request_to(server.url()), each.handler());
+  server.wait_for_requests(6);
+  server.let_go();
+  for (auto& each : told)
+    BOOST_TEST(text_of(each.end()) == "ok ");
+  witness last;
+  client.start(request_to(server.url("/last")), last.handler());
+  const auto ended = text_of(last.end());
+  BOOST_TEST(ended.starts_with("model_failed "), ended);
+  BOOST_TEST(last.ends() == 1);
+  BOOST_TEST(server.requests().size() == 8U);
+}
+
 BOOST_AUTO_TEST_CASE(requests_at_the_same_time_do_not_wait_for_each_other) {
   http_server server({hold(), say(whole("text"))});
   std::vector<witness> told(300);
