@@ -13,7 +13,6 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
-#include <optional>
 #include <stdexcept>
 #include <system_error>
 
@@ -34,7 +33,15 @@ std::string url_of(int port, std::string_view path) {
   return fmt::format("http://127.0.0.1:{}{}", port, path);
 }
 
-/// Removes the first request from `received`, if it is there as a whole.
+} // namespace
+
+std::string served_request::header(std::string_view name) const {
+  for (const auto& [known, text] : headers)
+    if (known == name)
+      return text;
+  return {};
+}
+
 std::optional<served_request> take_request(std::string& received) {
   const auto head_end = received.find("\r\n\r\n");
   if (head_end == std::string::npos)
@@ -66,15 +73,6 @@ std::optional<served_request> take_request(std::string& received) {
   found.body = received.substr(body_begin, body_size);
   received.erase(0, body_begin + body_size);
   return found;
-}
-
-} // namespace
-
-std::string served_request::header(std::string_view name) const {
-  for (const auto& [known, text] : headers)
-    if (known == name)
-      return text;
-  return {};
 }
 
 // -- steps ----

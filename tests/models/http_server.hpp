@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -36,6 +37,9 @@ struct served_request {
   /// Empty if there is none.
   std::string header(std::string_view name) const;
 };
+
+/// Removes the first request from `received`, if it is there as a whole.
+std::optional<served_request> take_request(std::string& received);
 
 /// One step of an answer.
 struct server_step {

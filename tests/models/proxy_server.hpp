@@ -1,0 +1,69 @@
+// A proxy on loopback that passes on what it is asked to, and remembers what it
+// saw.
+//
+// It finds every host at loopback. One thread for each connection. Proxies that
+// refuse, or are none, are made of `http_server`.
+
+#pragma once
+
+#include "http_server.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace troupe::testing {
+
+class proxy_server {
+public:
+  proxy_server();
+  proxy_server(const proxy_server&) = delete;
+  proxy_server& operator=(const proxy_server&) = delete;
+  ~proxy_server();
+
+  /// `user` is `name:password@` or empty.
+  std::string url(std::string_view user = {}) const;
+
+  /// What it was asked itself: `CONNECT host:port HTTP/1.1`, or
+  /// `POST http://host/ HTTP/1.1`.
+  std::vector<served_request> requests() const;
+
+  /// All bytes that it was sent, by clients and by servers.
+  std::string seen() const;
+
+  /// Closes all connections on both sides.
+  void drop();
+
+  // Throws when it takes half a minute.
+  void wait_for_requests(std::size_t count);
+
+private:
+  void run();
+  void serve(int client);
+  bool
+  take_requests(int client, int& server, bool& tunnels, std::string& received);
+  std::string receive(int socket);
+  void close(int socket);
+
+  int listener_;
+  int port_ = 0;
+  std::atomic<bool> quits_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<served_request> requests_;
+  std::string seen_;
+  std::set<int> open_;
+
+  std::vector<std::thread> serving_;
+  std::thread thread_;
+};
+
+} // namespace troupe::testing
