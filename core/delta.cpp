@@ -93,6 +93,8 @@ result<void> delta::record(std::string_view key,
       fmt::format("{} on '{}' needs {}", to_string(kind), key, needed));
   if (kind == operation_kind::set && operand.is_null())
     kind = operation_kind::erase;
+  if (kind == operation_kind::erase)
+    operand = {}; // Whatever came with it: to all behind this it is a null.
   push({parts->where,
         kind,
         std::string(parts->name),

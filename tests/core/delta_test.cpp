@@ -134,6 +134,12 @@ BOOST_AUTO_TEST_CASE(a_set_or_erase_replaces_what_its_key_had) {
   BOOST_TEST(share_of(changed, scope::app) == "n add 1");
 }
 
+BOOST_AUTO_TEST_CASE(an_erase_erases_whatever_came_with_it) {
+  delta changes;
+  changes.record("k", operation_kind::erase, json("left over")).value();
+  BOOST_TEST(changes.to_json() == json({{"k", nullptr}}));
+}
+
 BOOST_AUTO_TEST_CASE(typed_operations_queue_up_behind_a_set) {
   delta changed;
   changed.record("n", kind::set, json(1)).value();
