@@ -124,11 +124,15 @@ void append_event(setup& shared,
   if (shared.closing)
     return done(closed());
   auto found = find_session(shared, key);
-  if (!found)
+  if (!found && found.error().code() != errc::not_found)
     return done(found.error());
+  // Before it is said that there is no such session: over a store that takes a
+  // look into it, which an event that breaks a rule is not worth.
   auto letter = make_append(std::move(said), options, shared);
   if (!letter)
     return done(letter.error());
+  if (!found)
+    return done(found.error());
   const auto admitted = found->session
                           ? admit(**letter, as_session(found->session), shared)
                           : admit(**letter, shared);

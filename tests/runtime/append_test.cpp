@@ -2,6 +2,7 @@
 // trace, retries, revisions, and overload.
 
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/stores/memory_store.hpp"
 
 #include "stage.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -323,6 +324,23 @@ BOOST_AUTO_TEST_CASE(malformed_events_are_refused) {
   for (const auto& id : {std::string(513, 'x'), std::string("a\0b", 3)})
     BOOST_TEST(on.try_to(change({{"k", 2}}, id)) == "invalid_argument");
   on.stays();
+}
+
+BOOST_AUTO_TEST_CASE(a_bad_event_for_no_session_is_a_bad_event) {
+  // With and without a store, which would have to look for the session.
+  for (const auto& kept :
+       {std::shared_ptr<store>(), std::shared_ptr(make_memory_store())}) {
+    runtime_options options;
+    options.custom_store = kept;
+    stage on(options);
+    const session_key nowhere{"press", "ann", "none"};
+    auto said = change({{"k", 2}});
+    BOOST_TEST(on.append(nowhere, said) == "not_found");
+    said.content = user_text("\xff");
+    BOOST_TEST(on.append(nowhere, said) == "invalid_argument");
+    said.content = user_text(std::string(1'100'000, 'x'));
+    BOOST_TEST(on.append(nowhere, said) == "too_large");
+  }
 }
 
 // -- revisions
