@@ -409,15 +409,14 @@ result<event_ptr> session_model::append(const session_key& asked,
   auto& changes = said.actions.state_delta;
   changes.drop(scope::temp);
 
-  const auto remembered = std::min(options_.remembered_ids, held.events.size());
-  for (auto number = held.events.size() - remembered;
-       number < held.events.size();
-       ++number)
-    if (const auto& earlier = held.events[number]; earlier->id == said.id) {
-      if (!is_same_event(*earlier, said))
-        return error(errc::conflict, "the id has other content");
-      return earlier;
-    }
+  if (const auto place = held.places.find(said.id);
+      place != held.places.end()
+      && place->second + options_.remembered_ids >= held.events.size()) {
+    const auto& earlier = held.events[place->second];
+    if (!is_same_event(*earlier, said))
+      return error(errc::conflict, "the id has other content");
+    return earlier;
+  }
   if (how.expected_revision && *how.expected_revision != held.events.size())
     return error(errc::conflict, "the revision is another");
 
@@ -447,6 +446,7 @@ result<event_ptr> session_model::append(const session_key& asked,
   put(stored, scope::app, *of_app);
   changes = std::move(stored);
   held.last_update_time = std::max(held.last_update_time, said.timestamp);
+  held.places[said.id] = held.events.size();
   held.events.push_back(std::make_shared<const event>(std::move(said)));
   return held.events.back();
 }

@@ -86,6 +86,7 @@ private:
   struct log {
     keys state;
     std::vector<event_ptr> events;
+    std::map<std::string, std::size_t> places; // Newest event of each id.
     timestamp last_update_time;
   };
 

@@ -1,0 +1,89 @@
+#include "linearizability.hpp"
+
+#include <functional>
+
+namespace troupe::testing {
+
+// -- a register ---------------------------------------------------------------
+
+bool register_spec::step(state& held, const operation& done, bool answered) {
+  switch (done.what) {
+  case kind::read:
+    break;
+  case kind::set:
+    held = done.operand;
+    break;
+  case kind::erase:
+    held.reset();
+    break;
+  case kind::add:
+    held = held.value_or(0) + done.operand.value_or(0);
+    break;
+  case kind::compare_and_set:
+    if (answered && done.refused)
+      return held != done.expected;
+    if (held != done.expected)
+      return false; // One without an answer may have no effect: as if never.
+    held = done.operand;
+    break;
+  }
+  return !answered || held == done.seen;
+}
+
+std::size_t register_spec::hash(const state& held) noexcept {
+  return std::hash<state>()(held) * 0x9e3779b97f4a7c15U;
+}
+
+std::string register_spec::text(const state& held) {
+  return held ? std::to_string(*held) : "absent";
+}
+
+std::string register_spec::text(const operation& done) {
+  switch (done.what) {
+  case kind::read:
+    return fmt::format("read gave {}", text(done.seen));
+  case kind::set:
+    return fmt::format("set {}", text(done.operand));
+  case kind::erase:
+    return "erase";
+  case kind::add:
+    return fmt::format("add {} gave {}", text(done.operand), text(done.seen));
+  case kind::compare_and_set:
+    break;
+  }
+  return fmt::format("cas from {} to {} {}",
+                     text(done.expected),
+                     text(done.operand),
+                     done.refused ? "was refused" : "was done");
+}
+
+// -- a list -------------------------------------------------------------------
+
+void list_spec::append(state& held, std::uint64_t element) noexcept {
+  ++held.length;
+  held.digest = (held.digest + element + 1) * 0x9e3779b97f4a7c15U;
+  held.digest ^= held.digest >> 29U;
+}
+
+bool list_spec::step(state& held, const operation& done, bool answered) {
+  if (done.appended)
+    append(held, *done.appended);
+  return !answered || !done.seen || held == *done.seen;
+}
+
+std::size_t list_spec::hash(const state& held) noexcept {
+  return held.digest;
+}
+
+std::string list_spec::text(const state& held) {
+  return fmt::format(
+    "a list of {} ({:08x})", held.length, held.digest & 0xffffffffU);
+}
+
+std::string list_spec::text(const operation& done) {
+  const auto seen = done.seen ? " gave " + text(*done.seen) : std::string();
+  return done.appended ? fmt::format("append {}{}", *done.appended, seen)
+                       : "read" + seen;
+}
+
+} // namespace troupe::testing
