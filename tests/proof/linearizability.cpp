@@ -30,6 +30,10 @@ bool register_spec::step(state& held, const operation& done, bool answered) {
   return !answered || held == done.seen;
 }
 
+bool register_spec::only_looks(const operation& done) noexcept {
+  return done.what == kind::read || done.refused;
+}
+
 std::size_t register_spec::hash(const state& held) noexcept {
   return std::hash<state>()(held) * 0x9e3779b97f4a7c15U;
 }
@@ -69,6 +73,10 @@ bool list_spec::step(state& held, const operation& done, bool answered) {
   if (done.appended)
     append(held, *done.appended);
   return !answered || !done.seen || held == *done.seen;
+}
+
+bool list_spec::only_looks(const operation& done) noexcept {
+  return !done.appended;
 }
 
 std::size_t list_spec::hash(const state& held) noexcept {

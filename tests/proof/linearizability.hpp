@@ -56,8 +56,9 @@ struct linearizability_verdict {
 /// `Spec` is what one caller would see: a `state` that compares and starts as
 /// it is made, an `operation`, and static functions `bool step(state&, const
 /// operation&, bool answered)`, which says whether the operation can be
-/// answered so in this state, and then does it; `std::size_t hash(const
-/// state&)`; and `std::string text(…)` of operations and states.
+/// answered so in this state, and then does it; `bool only_looks(const
+/// operation&)`, whether it changes nothing in any state; `std::size_t
+/// hash(const state&)`; and `std::string text(…)` of operations and states.
 template <class Spec>
 class linearization {
 public:
@@ -78,30 +79,21 @@ public:
   }
 
   search_outcome search(std::uint64_t steps_max) {
-    auto at = next_[head];
+    std::vector<node> way{choices()};
     while (left_ > 0) {
-      if (at < end() && !is_answer_[at]) {
-        auto after = state_;
-        const auto index = owner_[at];
-        if (++steps_ > steps_max)
-          return search_outcome::undecided;
-        // One without an answer that would change nothing is as if never.
-        if (Spec::step(after, calls_[index].what, index < known_)
-            && (index < known_ || after != state_)
-            && take(index, std::move(after))) {
-          lift(index);
-          at = next_[head];
-        } else {
-          at = next_[at];
-        }
+      if (advance(way.back())) {
+        way.push_back(choices());
         continue;
       }
-      // An answer that is due, or the end: something before it was wrong.
-      if (taken_.size() > longest_.size() && explains_)
+      if (steps_ > steps_max)
+        return search_outcome::undecided;
+      // None fits: something before it was wrong.
+      if (explains_ && taken_.size() > longest_.size())
         note_longest();
-      if (taken_.empty())
+      way.pop_back();
+      if (way.empty())
         return search_outcome::broken;
-      at = next_[call_at_[give_back()]];
+      give_back();
     }
     return search_outcome::linearizable;
   }
@@ -140,6 +132,12 @@ public:
 private:
   // Entries of the list: a call's question and its answer, by time.
   static constexpr std::size_t head = 0;
+
+  // Which call may be next, and how many of them have been tried.
+  struct node {
+    std::vector<std::uint32_t> choices;
+    std::size_t tried = 0;
+  };
 
   // A call that has taken effect, and what was before it.
   struct taken {
@@ -208,6 +206,45 @@ private:
 
   std::size_t end() const { return next_.size() - 1; }
 
+  // All that were asked before the first answer that is due. One that only
+  // looks and likes what it sees may as well do it now. Of the others those
+  // that were answered first have most often taken effect first.
+  node choices() const {
+    node made;
+    for (auto at = next_[head]; at < end() && !is_answer_[at]; at = next_[at]) {
+      const auto index = owner_[at];
+      const auto& what = calls_[index].what;
+      if (auto same = state_; Spec::only_looks(what)) {
+        if (index < known_ && Spec::step(same, what, true)) {
+          made.choices = {static_cast<std::uint32_t>(index)};
+          return made;
+        }
+        continue;
+      }
+      made.choices.push_back(static_cast<std::uint32_t>(index));
+    }
+    std::ranges::stable_sort(made.choices, {}, [this](std::uint32_t index) {
+      return calls_[index].answered;
+    });
+    return made;
+  }
+
+  bool advance(node& from) {
+    while (from.tried < from.choices.size()) {
+      const auto index = from.choices[from.tried++];
+      auto after = state_;
+      ++steps_;
+      // One without an answer that would change nothing is as if never.
+      if (Spec::step(after, calls_[index].what, index < known_)
+          && (index < known_ || after != state_)
+          && take(index, std::move(after))) {
+        lift(index);
+        return true;
+      }
+    }
+    return false;
+  }
+
   void cut(std::size_t at) {
     next_[before_[at]] = next_[at];
     before_[next_[at]] = before_[at];
@@ -226,7 +263,7 @@ private:
     }
   }
 
-  std::size_t give_back() {
+  void give_back() {
     auto last = std::move(taken_.back());
     taken_.pop_back();
     if (last.index < known_) {
@@ -237,7 +274,6 @@ private:
     state_ = std::move(last.state);
     prefix_ = last.prefix;
     others_ = std::move(last.others);
-    return last.index;
   }
 
   // Unless it would lead where the search has been.
@@ -360,6 +396,7 @@ struct register_spec {
   };
 
   static bool step(state& held, const operation& done, bool answered);
+  static bool only_looks(const operation& done) noexcept;
   static std::size_t hash(const state& held) noexcept;
   static std::string text(const state& held);
   static std::string text(const operation& done);
@@ -383,6 +420,7 @@ struct list_spec {
 
   static void append(state& held, std::uint64_t element) noexcept;
   static bool step(state& held, const operation& done, bool answered);
+  static bool only_looks(const operation& done) noexcept;
   static std::size_t hash(const state& held) noexcept;
   static std::string text(const state& held);
   static std::string text(const operation& done);

@@ -1,0 +1,133 @@
+// What many threads were really told holds before the checkers; tampered with
+// in one place, it does not.
+
+#include "history.hpp"
+
+#include "troupe/runtime/runtime.hpp"
+
+#include "../stores/temporary_folder.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+history record(runtime_options options, std::uint64_t seed, std::size_t count) {
+  BOOST_TEST_MESSAGE("workload seed " << seed);
+  auto on = runtime::open(std::move(options)).value();
+  return record_history(
+    on.sessions(), "press", {.seed = seed, .operations = count});
+}
+
+// Among the reads in the end, which see everything.
+list_transaction::read& longest_read(history& told) {
+  return *std::ranges::max_element(
+    told.lists.back().reads, {}, [](const auto& each) {
+      return each.list.size();
+    });
+}
+
+std::string findings(const history& told) {
+  return to_string(judge(told, time_order::channel));
+}
+
+bool says(const std::string& finding, const std::string& words) {
+  BOOST_TEST_INFO(finding);
+  return finding.find(words) != std::string::npos;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(real_histories, *boost::unit_test::timeout(300))
+
+BOOST_DATA_TEST_CASE(what_threads_were_told_in_memory_holds,
+                     data::xrange(1U, 4U),
+                     seed) {
+  const auto told = record({}, seed, 15'000);
+  BOOST_TEST(findings(told) == "");
+  // It was no idle talk.
+  BOOST_TEST(told.operations >= 15'000U);
+  for (const auto* code : {"ok", "conflict", "type_error"})
+    BOOST_TEST(told.answers.contains(code), code);
+}
+
+BOOST_AUTO_TEST_CASE(what_threads_were_told_over_sqlite_holds) {
+  const temporary_folder folder;
+  runtime_options options;
+  options.store = "sqlite:" + (folder.path() / "history.db").string();
+  options.durability = durability::os;
+  // Sessions leave memory meanwhile.
+  options.live_sessions_max = 3;
+  BOOST_TEST(findings(record(std::move(options), 4, 6'000)) == "");
+}
+
+BOOST_AUTO_TEST_CASE(what_was_tampered_with_is_found) {
+  const auto real = record({}, 5, 4'000);
+  BOOST_REQUIRE(findings(real) == "");
+  {
+    auto told = real;
+    // All of the readers miss the newest.
+    auto& newest = longest_read(told);
+    const auto lost = newest.list.back();
+    for (auto& call : told.lists)
+      for (auto& each : call.reads)
+        std::erase(each.list, lost);
+    BOOST_TEST(says(findings(told), "lost: "));
+  }
+  {
+    auto told = real;
+    auto& list = longest_read(told).list;
+    std::swap(list[list.size() / 2], list[list.size() / 2 + 1]);
+    BOOST_TEST(says(findings(told), "incompatible orders: "));
+  }
+  {
+    auto told = real;
+    auto& list = longest_read(told).list;
+    list.push_back(list.front());
+    BOOST_TEST(says(findings(told), "duplicate: "));
+  }
+  {
+    auto told = real;
+    longest_read(told).list.push_back(4'000'000'000);
+    BOOST_TEST(says(findings(told), "ghost: "));
+  }
+  {
+    auto told = real;
+    // Another session may have appended it.
+    longest_read(told).list.pop_back();
+    BOOST_TEST(
+      says(to_string(judge(told, time_order::all)), "G-single with time: "));
+  }
+  {
+    auto told = real;
+    // As if it had been refused.
+    const auto seen = longest_read(told).list.back();
+    for (auto& call : told.lists)
+      for (const auto& each : call.appends)
+        if (each.what == seen)
+          call.came_to = testing::fate::refused;
+    BOOST_TEST(says(findings(told), "aborted read (G1a): "));
+  }
+  {
+    auto told = real;
+    ++told.accounts[0].reads.back().accounts.begin()->second;
+    BOOST_TEST(says(findings(told), "half of an event: "));
+  }
+  {
+    auto told = real;
+    // The last read of a register sees the value before the last.
+    auto& calls = told.registers.begin()->second;
+    const auto last = std::ranges::max_element(
+      calls, {}, [](const auto& each) { return each.asked; });
+    last->what.seen = last->what.seen.value_or(0) + 1'000'000;
+    BOOST_TEST(says(findings(told), "not linearizable: key 'press app:r0'"));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

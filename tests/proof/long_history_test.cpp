@@ -1,0 +1,91 @@
+// A million calls of many threads, judged in pieces: histories that are long
+// enough for what happens seldom. `TROUPE_PROOF_OPERATIONS` asks for more or
+// fewer, `TROUPE_PROOF_SEED` for others.
+
+#include "troupe/runtime/runtime.hpp"
+
+#include "../stores/temporary_folder.hpp"
+#include "history.hpp"
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const auto* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::stoull(text);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+    .count();
+}
+
+// One app after the other on one runtime, so that what was judged can be let go
+// of: its users are removed.
+void play(const runtime_options& options) {
+  constexpr std::size_t piece = 100'000;
+  const auto seed = number_from("TROUPE_PROOF_SEED", 1);
+  const auto wanted = number_from("TROUPE_PROOF_OPERATIONS", 1'000'000);
+  auto on = runtime::open(options).value();
+  std::size_t operations = 0;
+  std::size_t appends = 0;
+  std::size_t reads = 0;
+  double played = 0;
+  double judged = 0;
+  for (std::uint64_t round = 0; operations < wanted; ++round) {
+    const workload part{.seed = seed * 1'000 + round, .operations = piece};
+    const auto app = fmt::format("press{}", round);
+    auto start = std::chrono::steady_clock::now();
+    const auto told = record_history(on.sessions(), app, part);
+    played += seconds_since(start);
+    start = std::chrono::steady_clock::now();
+    const auto made = judge(told, time_order::channel);
+    judged += seconds_since(start);
+    BOOST_TEST_CONTEXT("workload seed " << part.seed << ", round " << round)
+    BOOST_TEST(to_string(made) == "");
+    operations += told.operations;
+    appends += made.order.appends;
+    reads += made.order.reads;
+    for (std::size_t user = 0; user < part.users; ++user)
+      BOOST_TEST(
+        on.sessions().remove_user(app, fmt::format("u{}", user)).value());
+  }
+  BOOST_TEST(operations >= wanted);
+  std::cout << fmt::format(
+    "{}: seed {}, {} calls in {:.1f} s ({:.0f} a second), {} tokens appended, "
+    "{} lists read, judged in {:.1f} s\n",
+    options.store.substr(0, options.store.find(':')),
+    seed,
+    operations,
+    played,
+    static_cast<double>(operations) / played,
+    appends,
+    reads,
+    judged);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(long_histories, *boost::unit_test::timeout(1'800))
+
+BOOST_AUTO_TEST_CASE(a_million_calls_in_memory_hold) {
+  play({});
+}
+
+BOOST_AUTO_TEST_CASE(a_million_calls_over_sqlite_hold) {
+  const temporary_folder folder;
+  runtime_options options;
+  options.store = "sqlite:" + (folder.path() / "history.db").string();
+  options.durability = durability::os;
+  play(options);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
