@@ -5,12 +5,16 @@
 
 #include "troupe/runtime/runtime.hpp"
 
+#include "../random.hpp"
 #include "../stores/temporary_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -23,6 +27,71 @@ history record(runtime_options options, std::uint64_t seed, std::size_t count) {
   auto on = runtime::open(std::move(options)).value();
   return record_history(
     on.sessions(), "press", {.seed = seed, .operations = count});
+}
+
+// Creates, removes, appends and looks of many threads on two sessions, judged
+// by session. Nobody's calls overlap with its own.
+std::string lifetimes(runtime_options options, std::uint64_t seed) {
+  using enum lifetime_spec::kind;
+  using call = timed_call<lifetime_spec::operation>;
+  constexpr std::size_t threads = 5;
+  auto on = runtime::open(std::move(options)).value();
+  auto& sessions = on.sessions();
+  std::atomic<std::uint64_t> clock{0};
+  std::vector<std::array<std::vector<call>, 2>> told(threads);
+  std::vector<random_source> random;
+  for (std::size_t index = 0; index < threads; ++index)
+    random.emplace_back(seed * threads + index);
+  std::vector<std::thread> all;
+  for (std::size_t index = 0; index < threads; ++index)
+    all.emplace_back([&, index] {
+      for (std::size_t count = 0; count < 600; ++count) {
+        const auto which = random[index].below(2);
+        const session_key key{"press", "ann", which == 0 ? "a" : "b"};
+        call made{{}, ++clock, 0, index};
+        made.what.what = random[index].pick(
+          std::array{create, remove, append, append, append, get, get});
+        switch (made.what.what) {
+        case create:
+          made.what.done
+            = sessions.create({key.app, key.user, key.id}).has_value();
+          break;
+        case remove:
+          made.what.done = sessions.remove(key).value();
+          break;
+        case append: {
+          event said;
+          said.author = "user";
+          if (random[index].one_in(2))
+            said.actions.state_delta
+              .record("app:n", operation_kind::add, json(1))
+              .value();
+          made.what.done = sessions.append_event(key, said).has_value();
+          break;
+        }
+        case get: {
+          const auto found = sessions.get(key, {.num_recent_events = 1});
+          made.what.done = found.has_value();
+          made.what.seen = found ? found->revision() : 0;
+          break;
+        }
+        }
+        made.answered = ++clock;
+        told[index][which].push_back(made);
+      }
+    });
+  for (auto& each : all)
+    each.join();
+  std::string findings;
+  for (std::size_t which = 0; which < 2; ++which) {
+    std::vector<call> calls;
+    for (const auto& own : told)
+      calls.insert(calls.end(), own[which].begin(), own[which].end());
+    findings
+      += check_linearizability<lifetime_spec>(which == 0 ? "a" : "b", calls)
+           .finding;
+  }
+  return findings;
 }
 
 // Among the reads in the end, which see everything.
@@ -65,6 +134,18 @@ BOOST_AUTO_TEST_CASE(what_threads_were_told_over_sqlite_holds) {
   // Sessions leave memory meanwhile.
   options.live_sessions_max = 3;
   BOOST_TEST(findings(record(std::move(options), 4, 6'000)) == "");
+}
+
+BOOST_DATA_TEST_CASE(sessions_that_come_and_go_are_linearizable,
+                     data::xrange(1U, 4U),
+                     seed) {
+  BOOST_TEST(lifetimes({}, seed) == "");
+  const temporary_folder folder;
+  runtime_options options;
+  options.store = "sqlite:" + (folder.path() / "lifetimes.db").string();
+  options.durability = durability::none;
+  options.live_sessions_max = 1;
+  BOOST_TEST(lifetimes(std::move(options), seed) == "");
 }
 
 BOOST_AUTO_TEST_CASE(what_was_tampered_with_is_found) {

@@ -61,6 +61,58 @@ std::string register_spec::text(const operation& done) {
                      done.refused ? "was refused" : "was done");
 }
 
+// -- a session that comes and goes ------------------------------------------
+
+bool lifetime_spec::step(state& held, const operation& done, bool answered) {
+  // Whether it has what it needs: a session, or none.
+  const bool fits = held.exists == (done.what != kind::create);
+  if (answered && fits != done.done)
+    return false;
+  if (!fits)
+    return true;
+  switch (done.what) {
+  case kind::create:
+    held = {true, 0};
+    break;
+  case kind::remove:
+    held = {};
+    break;
+  case kind::append:
+    ++held.revision;
+    break;
+  case kind::get:
+    return !answered || held.revision == done.seen;
+  }
+  return true;
+}
+
+bool lifetime_spec::only_looks(const operation& done) noexcept {
+  return done.what == kind::get;
+}
+
+std::size_t lifetime_spec::hash(const state& held) noexcept {
+  return held.revision * 2 + (held.exists ? 1 : 0);
+}
+
+std::string lifetime_spec::text(const state& held) {
+  return held.exists ? fmt::format("at revision {}", held.revision) : "absent";
+}
+
+std::string lifetime_spec::text(const operation& done) {
+  switch (done.what) {
+  case kind::create:
+    return done.done ? "created" : "create found one";
+  case kind::remove:
+    return done.done ? "removed" : "remove found none";
+  case kind::append:
+    return done.done ? "appended" : "append found none";
+  case kind::get:
+    break;
+  }
+  return done.done ? fmt::format("get found revision {}", done.seen)
+                   : "get found none";
+}
+
 // -- a list -------------------------------------------------------------------
 
 void list_spec::append(state& held, std::uint64_t element) noexcept {

@@ -402,6 +402,31 @@ struct register_spec {
   static std::string text(const operation& done);
 };
 
+/// A session that comes and goes, and counts its events.
+struct lifetime_spec {
+  enum class kind : std::uint8_t { create, remove, append, get };
+
+  struct state {
+    bool exists = false;
+    std::uint64_t revision = 0;
+
+    friend bool operator==(const state&, const state&) = default;
+  };
+
+  struct operation {
+    kind what = kind::get;
+    /// The answer: it was created, removed, appended to, found.
+    bool done = false;
+    std::uint64_t seen = 0; ///< The revision that `get` found.
+  };
+
+  static bool step(state& held, const operation& done, bool answered);
+  static bool only_looks(const operation& done) noexcept;
+  static std::size_t hash(const state& held) noexcept;
+  static std::string text(const state& held);
+  static std::string text(const operation& done);
+};
+
 /// A list that grows by one element at a time. What was read is known by its
 /// length and a digest of its elements.
 struct list_spec {

@@ -249,6 +249,27 @@ BOOST_AUTO_TEST_CASE(lists_are_told_apart_by_every_element) {
   BOOST_TEST(says(check({one, {{2, list({2})}, 6, 7, 1}}), "append 2 gave"));
 }
 
+BOOST_AUTO_TEST_CASE(sessions_come_and_go) {
+  using enum lifetime_spec::kind;
+  using call = timed_call<lifetime_spec::operation>;
+  const auto check = [](const std::vector<call>& all) {
+    return check_linearizability<lifetime_spec>("s", all).finding;
+  };
+  const call made{{create, true}, 1, 2, 0};
+  const call stored{{append, true}, 3, 9, 1};
+  const call gone{{remove, true}, 4, 8, 2};
+  BOOST_TEST(check({made, stored, gone, {{get, false}, 10, 11, 3}}) == "");
+  BOOST_TEST(check({made, stored, {{get, true, 1}, 5, 6, 3}, gone}) == "");
+  BOOST_TEST(check({made, gone, {{create, true}, 5, 9, 3}}) == "");
+  // What was stored in nothing, two winners, and what came back.
+  BOOST_TEST(says(check({{{append, true}, 1, 2, 0}}), "appended"));
+  BOOST_TEST(says(check({made, {{create, true}, 1, 9, 3}}), "created"));
+  BOOST_TEST(says(check({made, gone, {{get, true, 0}, 10, 11, 3}}),
+                  "get found revision 0"));
+  BOOST_TEST(says(check({made, stored, {{get, true, 0}, 10, 11, 3}}),
+                  "get found revision 0"));
+}
+
 BOOST_AUTO_TEST_CASE(a_search_that_takes_too_long_is_given_up) {
   // Sixty sets at once, then a read of none of them.
   history all;

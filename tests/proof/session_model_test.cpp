@@ -9,13 +9,13 @@
 #include "../outcome.hpp"
 #include "../random.hpp"
 #include "../stores/temporary_folder.hpp"
+#include "random_changes.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
 #include <array>
-#include <limits>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -212,48 +212,6 @@ private:
     return std::string(random_.pick(prefixes)) + names[random_.below(known)];
   }
 
-  json operand_of(operation_kind kind) {
-    switch (kind) {
-    case operation_kind::add:
-    case operation_kind::min:
-    case operation_kind::max:
-      if (random_.one_in(4))
-        return static_cast<double>(random_.below(1'000)) / 8;
-      if (random_.one_in(40))
-        return std::numeric_limits<double>::max();
-      return random_.integer();
-    case operation_kind::add_to_set: {
-      auto list = json::array();
-      for (auto left = random_.below(4); left > 0; --left)
-        list.push_back(random_.one_in(3) ? random_.data(1)
-                                         : json(random_.below(4)));
-      return list;
-    }
-    case operation_kind::merge: {
-      auto object = json::object();
-      for (auto left = random_.below(4); left > 0; --left)
-        object[random_.pick(std::array{"x", "y", "z"})] = random_.data(1);
-      return object;
-    }
-    default:
-      return random_.one_in(20) ? json(random_.text(60)) : random_.data(2);
-    }
-  }
-
-  // Often what fits the key, so that not all operations are refused.
-  operation_kind kind_for(std::string_view key) {
-    using enum operation_kind;
-    if (random_.one_in(3))
-      return static_cast<operation_kind>(random_.below(9));
-    if (key.ends_with("n"))
-      return random_.pick(std::array{add, add, min, max});
-    if (key.ends_with("list"))
-      return random_.pick(std::array{append, add_to_set});
-    if (key.ends_with("object"))
-      return merge;
-    return random_.pick(std::array{set, erase, compare_and_set});
-  }
-
   // What is there, most often, so that it comes true.
   json expected_of(const session_key& key, const std::string& name) {
     if (random_.one_in(3))
@@ -298,13 +256,13 @@ private:
 
   void record_any(event& said, const session_key& key) {
     const auto name = state_key();
-    const auto kind = kind_for(name);
+    const auto kind = any_kind(random_, name);
     auto expected = kind == operation_kind::compare_and_set
                       ? expected_of(key, name)
                       : json();
     // Keys and operands that cannot be are refused here already.
     static_cast<void>(said.actions.state_delta.record(
-      name, kind, operand_of(kind), std::move(expected)));
+      name, kind, any_operand(random_, kind), std::move(expected)));
   }
 
   // -- calls
