@@ -51,8 +51,10 @@ using finder = std::function<value(const std::string& key)>;
 
 class recorder {
 public:
-  recorder(session_service& sessions, std::string app, const workload& wanted)
-    : sessions_(sessions),
+  recorder(std::vector<session_service*> sessions,
+           std::string app,
+           const workload& wanted)
+    : sessions_(std::move(sessions)),
       app_(std::move(app)),
       wanted_(wanted),
       session_count_(wanted.users * wanted.sessions_per_user),
@@ -72,7 +74,7 @@ public:
       for (const auto* key : account_keys)
         state[account(key, index)] = balance_start;
       const auto key = key_of(index);
-      sessions_.create({key.app, key.user, key.id, state}).value();
+      sessions_.front()->create({key.app, key.user, key.id, state}).value();
     }
   }
 
@@ -255,6 +257,7 @@ private:
   public:
     caller(recorder& all, std::deque<note>& notes, std::size_t index)
       : all_(all),
+        sessions_(*all.sessions_[index % all.sessions_.size()]),
         notes_(notes),
         index_(index),
         random_(all.wanted_.seed * 1'000 + index),
@@ -320,15 +323,14 @@ private:
       const auto key = all_.key_of(session);
       if (random_.one_in(8)) {
         on.lists.asked = all_.tick();
-        const auto answer = all_.sessions_.append_event(key, std::move(said));
+        const auto answer = sessions_.append_event(key, std::move(said));
         on.lists.answered = all_.tick();
         return look(answer);
       }
       ask<event_ptr>(
         on,
         [&](completion<event_ptr> done) {
-          all_.sessions_.append_event(
-            key, std::move(said), {}, std::move(done));
+          sessions_.append_event(key, std::move(said), {}, std::move(done));
         },
         look);
     }
@@ -381,7 +383,7 @@ private:
       ask<event_ptr>(
         again,
         [&](completion<event_ptr> done) {
-          all_.sessions_.append_event(key, said, {}, std::move(done));
+          sessions_.append_event(key, said, {}, std::move(done));
         },
         [&again](const result<event_ptr>& answer) {
           again.code = code(answer);
@@ -482,14 +484,14 @@ private:
       const get_options few{.num_recent_events = random_.below(3)};
       if (random_.one_in(4)) {
         on.lists.asked = all_.tick();
-        const auto answer = all_.sessions_.get(key, few);
+        const auto answer = sessions_.get(key, few);
         on.lists.answered = all_.tick();
         return look(answer);
       }
       ask<troupe::session>(
         on,
         [&](completion<troupe::session> done) {
-          all_.sessions_.get(key, few, std::move(done));
+          sessions_.get(key, few, std::move(done));
         },
         look);
     }
@@ -515,9 +517,9 @@ private:
         on,
         [&](completion<json> done) {
           if (at == 0)
-            all_.sessions_.get_app_state(key.app, std::move(done));
+            sessions_.get_app_state(key.app, std::move(done));
           else
-            all_.sessions_.get_user_state(key.app, key.user, std::move(done));
+            sessions_.get_user_state(key.app, key.user, std::move(done));
         },
         look);
     }
@@ -525,7 +527,7 @@ private:
     // Each row is consistent by itself.
     void list() {
       const auto asked = all_.tick();
-      const auto page = all_.sessions_.list({.app = all_.app_, .limit = 4});
+      const auto page = sessions_.list({.app = all_.app_, .limit = 4});
       const auto answered = all_.tick();
       if (!page) {
         new_note(0).code = code(page);
@@ -550,6 +552,7 @@ private:
     }
 
     recorder& all_;
+    session_service& sessions_;
     std::deque<note>& notes_;
     const std::size_t index_;
     random_source random_;
@@ -564,7 +567,7 @@ private:
       on.lists.process = wanted_.threads;
       on.lists.channel = session;
       on.lists.asked = tick();
-      const auto held = sessions_.get(key_of(session)).value();
+      const auto held = sessions_.front()->get(key_of(session)).value();
       on.lists.answered = tick();
       on.code = "ok";
       const auto find = find_in(held.state());
@@ -622,7 +625,7 @@ private:
       told.lists.push_back(std::move(one.lists));
   }
 
-  session_service& sessions_;
+  const std::vector<session_service*> sessions_;
   const std::string app_;
   const workload wanted_;
   const std::size_t session_count_;
@@ -635,7 +638,7 @@ private:
 
 } // namespace
 
-history record_history(session_service& sessions,
+history record_history(const std::vector<session_service*>& sessions,
                        const std::string& app,
                        const workload& wanted) {
   return recorder(sessions, app, wanted).record();

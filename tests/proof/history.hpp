@@ -56,8 +56,9 @@ struct history {
 };
 
 /// Creates the sessions of `app`, runs the workload on them, and reads
-/// everything once more in the end.
-history record_history(session_service& sessions,
+/// everything once more in the end. With several services, which share a place,
+/// each thread uses one of them.
+history record_history(const std::vector<session_service*>& sessions,
                        const std::string& app,
                        const workload& wanted);
 

@@ -26,7 +26,7 @@ history record(runtime_options options, std::uint64_t seed, std::size_t count) {
   BOOST_TEST_MESSAGE("workload seed " << seed);
   auto on = runtime::open(std::move(options)).value();
   return record_history(
-    on.sessions(), "press", {.seed = seed, .operations = count});
+    {&on.sessions()}, "press", {.seed = seed, .operations = count});
 }
 
 // Creates, removes, appends and looks of many threads on two sessions, judged
@@ -134,6 +134,22 @@ BOOST_AUTO_TEST_CASE(what_threads_were_told_over_sqlite_holds) {
   // Sessions leave memory meanwhile.
   options.live_sessions_max = 3;
   BOOST_TEST(findings(record(std::move(options), 4, 6'000)) == "");
+}
+
+BOOST_DATA_TEST_CASE(what_threads_of_two_runtimes_on_one_file_were_told_holds,
+                     data::xrange(1U, 4U),
+                     seed) {
+  const temporary_folder folder;
+  runtime_options options;
+  options.store = "sqlite:" + (folder.path() / "shared.db").string();
+  options.durability = durability::none;
+  options.live_sessions_max = 5;
+  auto one = runtime::open(options).value();
+  auto other = runtime::open(options).value();
+  const auto told = record_history({&one.sessions(), &other.sessions()},
+                                   "press",
+                                   {.seed = seed, .operations = 3'000});
+  BOOST_TEST(findings(told) == "");
 }
 
 BOOST_DATA_TEST_CASE(sessions_that_come_and_go_are_linearizable,

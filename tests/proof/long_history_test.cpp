@@ -29,12 +29,18 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 // One app after the other on one runtime, so that what was judged can be let go
-// of: its users are removed.
-void play(const runtime_options& options) {
+// of: its users are removed. Several runtimes share the place.
+void play(const runtime_options& options,
+          std::uint64_t wanted,
+          std::size_t runtimes = 1) {
   constexpr std::size_t piece = 100'000;
   const auto seed = number_from("TROUPE_PROOF_SEED", 1);
-  const auto wanted = number_from("TROUPE_PROOF_OPERATIONS", 1'000'000);
-  auto on = runtime::open(options).value();
+  std::vector<runtime> on;
+  std::vector<session_service*> services;
+  for (std::size_t count = 0; count < runtimes; ++count)
+    on.push_back(runtime::open(options).value());
+  for (auto& each : on)
+    services.push_back(&each.sessions());
   std::size_t operations = 0;
   std::size_t appends = 0;
   std::size_t reads = 0;
@@ -44,7 +50,7 @@ void play(const runtime_options& options) {
     const workload part{.seed = seed * 1'000 + round, .operations = piece};
     const auto app = fmt::format("press{}", round);
     auto start = std::chrono::steady_clock::now();
-    const auto told = record_history(on.sessions(), app, part);
+    const auto told = record_history(services, app, part);
     played += seconds_since(start);
     start = std::chrono::steady_clock::now();
     const auto made = judge(told, time_order::channel);
@@ -56,20 +62,32 @@ void play(const runtime_options& options) {
     reads += made.order.reads;
     for (std::size_t user = 0; user < part.users; ++user)
       BOOST_TEST(
-        on.sessions().remove_user(app, fmt::format("u{}", user)).value());
+        services.front()->remove_user(app, fmt::format("u{}", user)).value());
   }
   BOOST_TEST(operations >= wanted);
-  std::cout << fmt::format(
-    "{}: seed {}, {} calls in {:.1f} s ({:.0f} a second), {} tokens appended, "
-    "{} lists read, judged in {:.1f} s\n",
-    options.store.substr(0, options.store.find(':')),
-    seed,
-    operations,
-    played,
-    static_cast<double>(operations) / played,
-    appends,
-    reads,
-    judged);
+  std::cout << fmt::format("{}, {} runtimes: seed {}, {} calls in {:.1f} s "
+                           "({:.0f} a second), {} tokens appended, "
+                           "{} lists read, judged in {:.1f} s\n",
+                           options.store.substr(0, options.store.find(':')),
+                           runtimes,
+                           seed,
+                           operations,
+                           played,
+                           static_cast<double>(operations) / played,
+                           appends,
+                           reads,
+                           judged);
+}
+
+std::uint64_t calls() {
+  return number_from("TROUPE_PROOF_OPERATIONS", 1'000'000);
+}
+
+runtime_options in(const temporary_folder& folder) {
+  runtime_options options;
+  options.store = "sqlite:" + (folder.path() / "history.db").string();
+  options.durability = durability::os;
+  return options;
 }
 
 } // namespace
@@ -77,15 +95,17 @@ void play(const runtime_options& options) {
 BOOST_AUTO_TEST_SUITE(long_histories, *boost::unit_test::timeout(1'800))
 
 BOOST_AUTO_TEST_CASE(a_million_calls_in_memory_hold) {
-  play({});
+  play({}, calls());
 }
 
 BOOST_AUTO_TEST_CASE(a_million_calls_over_sqlite_hold) {
   const temporary_folder folder;
-  runtime_options options;
-  options.store = "sqlite:" + (folder.path() / "history.db").string();
-  options.durability = durability::os;
-  play(options);
+  play(in(folder), calls());
+}
+
+BOOST_AUTO_TEST_CASE(calls_of_two_runtimes_on_one_file_hold) {
+  const temporary_folder folder;
+  play(in(folder), calls() / 10, 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
