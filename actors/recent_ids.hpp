@@ -25,8 +25,9 @@ public:
 
   /// The same for an id of which only the `id_hash` is at hand.
   void add(std::uint32_t hash, std::uint64_t number, std::size_t kept) {
+    // Below the number before it, since this one may be forgotten again.
     if ((used_ + 1) * 2 > slots_.size())
-      rebuild(number, kept);
+      rebuild(number - 1, kept);
     insert({hash, static_cast<std::uint32_t>(number)});
   }
 

@@ -25,6 +25,12 @@ public:
     ids_.add(id, all_.size(), kept_);
   }
 
+  /// As when it is refused after all.
+  void add_and_forget(const std::string& id) {
+    ids_.add(id, all_.size() + 1, kept_);
+    ids_.forget(id, all_.size() + 1);
+  }
+
   std::uint64_t find(const std::string& id) const {
     return ids_.find(id, all_.size(), kept_, [&](std::uint64_t number) {
       return number >= 1 && number <= all_.size() && all_[number - 1] == id;
@@ -76,8 +82,22 @@ BOOST_DATA_TEST_CASE(a_model_agrees,
     const auto id = std::to_string(random.below(100'000));
     const auto found = seen.find(id);
     BOOST_REQUIRE(found == seen.expected(id));
-    if (found == 0)
+    if (found == 0 && random.one_in(4))
+      seen.add_and_forget(id);
+    else if (found == 0)
       seen.add(id);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_refused_pushes_nothing_out) {
+  for (int before = 4; before < 40; ++before) {
+    memory seen(4);
+    for (int number = 1; number <= before; ++number)
+      seen.add(std::to_string(number));
+    seen.add_and_forget("refused");
+    for (int number = before - 3; number <= before; ++number)
+      BOOST_TEST(seen.find(std::to_string(number))
+                 == static_cast<std::uint64_t>(number));
   }
 }
 
