@@ -31,6 +31,8 @@ struct workload {
   std::size_t sessions_per_user = 3;
   /// A list goes on under a new key after so many tokens.
   std::size_t list_length = 500;
+  /// Whether calls may be answered with `errc::store_failed`.
+  bool store_fails = false;
 };
 
 struct history {

@@ -6,6 +6,7 @@
 #include "troupe/runtime/runtime.hpp"
 
 #include "../random.hpp"
+#include "../runtime/staged_store.hpp"
 #include "../stores/temporary_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -150,6 +151,33 @@ BOOST_DATA_TEST_CASE(what_threads_of_two_runtimes_on_one_file_were_told_holds,
                                    "press",
                                    {.seed = seed, .operations = 3'000});
   BOOST_TEST(findings(told) == "");
+}
+
+// Commits that fail take nothing back that was read, and leave nothing that is.
+BOOST_DATA_TEST_CASE(what_threads_over_a_failing_store_were_told_holds,
+                     data::xrange(1U, 4U),
+                     seed) {
+  const staged_place place;
+  random_source random(seed);
+  std::size_t commits = 0;
+  place.script->each_commit([&]() -> store_script::step {
+    // The sessions are to be created.
+    if (++commits < 50 || !random.one_in(20))
+      return store_script::step::work;
+    return random.one_in(2) ? store_script::step::fail
+                            : store_script::step::fail_anyway;
+  });
+  history told;
+  {
+    auto on = runtime::open(place.options()).value();
+    told = record_history(
+      {&on.sessions()},
+      "press",
+      {.seed = seed, .operations = 8'000, .store_fails = true});
+  }
+  BOOST_TEST(findings(told) == "");
+  BOOST_TEST(told.answers["store_failed"] > 10U);
+  BOOST_TEST(place.damage().empty());
 }
 
 BOOST_DATA_TEST_CASE(sessions_that_come_and_go_are_linearizable,
