@@ -67,10 +67,12 @@ void owner_actor::receive(letter_ptr received) {
     at_store_->is_stale = !is_broken(mechanism::reload);
     return;
   default:
-    if (is_waiting() && !is_for_now(*received))
+    if (is_waiting() && !is_for_now(*received)) {
+      note_parked(*received);
       at_store_->parked.push_back(std::move(received));
-    else
+    } else {
       handle(std::move(received));
+    }
   }
 }
 
@@ -108,8 +110,11 @@ void owner_actor::finish_load(std::unique_ptr<load> loaded) {
 
 void owner_actor::handle_parked() {
   for (auto waiting = std::exchange(at_store_->parked, letter_list());
-       !waiting.empty();)
-    receive(waiting.pop_front());
+       !waiting.empty();) {
+    auto next = waiting.pop_front();
+    renew(*next);
+    receive(std::move(next));
+  }
 }
 
 void owner_actor::refuse(letter_ptr received, const error& why) {

@@ -66,6 +66,13 @@ protected:
   /// Takes what was loaded, without error; letters that waited follow.
   virtual void install(load& loaded) = 0;
 
+  /// Takes note of a letter that has to wait for a load; what it is for now may
+  /// overtake it.
+  virtual void note_parked(letter&) {}
+
+  /// Brings a letter that has waited up to date.
+  virtual void renew(letter&) const {}
+
   /// Answers what waits in queues of its own when a load has failed.
   virtual void refuse_waiting(const error&) {}
 

@@ -10,6 +10,28 @@
 
 namespace troupe::actors {
 
+namespace {
+
+// The app's root that a letter brings down, or null.
+root* app_root_of(letter& sent) {
+  switch (sent.kind) {
+  case letter_kind::create:
+    return &static_cast<create&>(sent).app;
+  case letter_kind::get:
+    return &static_cast<get&>(sent).app;
+  case letter_kind::forward:
+    return &static_cast<forward&>(sent).app;
+  case letter_kind::start_run:
+    return &static_cast<start_run&>(sent).app;
+  case letter_kind::end_run:
+    return &static_cast<end_run&>(sent).app;
+  default:
+    return nullptr;
+  }
+}
+
+} // namespace
+
 user_actor::user_actor(caf::actor_config& config,
                        std::shared_ptr<setup> shared,
                        app_actor& app,
@@ -374,29 +396,17 @@ void user_actor::unpark(std::unique_ptr<letter_list> parked) {
   }
 }
 
+void user_actor::note_parked(letter& parked) {
+  if (const auto* app = app_root_of(parked))
+    seen_app_ = *app;
+}
+
 // What was parked came with the app's root of that time; events may have come
 // down since. It is not asked for again, since then it would stand behind what
 // came later.
 void user_actor::renew(letter& parked) const {
-  switch (parked.kind) {
-  case letter_kind::create:
-    static_cast<create&>(parked).app = seen_app_;
-    break;
-  case letter_kind::get:
-    static_cast<get&>(parked).app = seen_app_;
-    break;
-  case letter_kind::forward:
-    static_cast<forward&>(parked).app = seen_app_;
-    break;
-  case letter_kind::start_run:
-    static_cast<start_run&>(parked).app = seen_app_;
-    break;
-  case letter_kind::end_run:
-    static_cast<end_run&>(parked).app = seen_app_;
-    break;
-  default:
-    break;
-  }
+  if (auto* app = app_root_of(parked))
+    *app = seen_app_;
 }
 
 void user_actor::receive(std::unique_ptr<remove_user> wanted) {

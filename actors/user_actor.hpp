@@ -40,6 +40,8 @@ protected:
   bool can_load() const noexcept override { return !climbing_; }
 
   void install(load& loaded) override;
+  void note_parked(letter& parked) override;
+  void renew(letter& parked) const override;
   void refuse_waiting(const error& why) override;
 
 private:
@@ -72,7 +74,6 @@ private:
   void send_down(std::unique_ptr<climb> answered);
   void finish_remove(std::unique_ptr<remove> removed);
   void unpark(std::unique_ptr<letter_list> parked);
-  void renew(letter& parked) const;
   void remove_sessions();
   void finish_remove_user();
   bool is_idle() const noexcept;

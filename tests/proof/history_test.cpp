@@ -155,7 +155,7 @@ BOOST_DATA_TEST_CASE(what_threads_of_two_runtimes_on_one_file_were_told_holds,
 
 // Commits that fail take nothing back that was read, and leave nothing that is.
 BOOST_DATA_TEST_CASE(what_threads_over_a_failing_store_were_told_holds,
-                     data::xrange(1U, 4U),
+                     data::xrange(1U, 7U),
                      seed) {
   const staged_place place;
   random_source random(seed);
