@@ -77,7 +77,8 @@ struct http_client_options {
   /// File of certificates in place of the system's; empty: `SSL_CERT_FILE`,
   /// else the system's. TLS is always verified.
   std::string certificates = {};
-  /// Empty: by the usual environment variables (`HTTPS_PROXY`, `NO_PROXY`, …).
+  /// For all hosts. Empty: by the usual environment variables (`HTTPS_PROXY`,
+  /// `NO_PROXY`, …); as usual, `http_proxy` counts in lower case alone.
   std::string proxy = {};
 };
 

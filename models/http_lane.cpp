@@ -101,8 +101,11 @@ http_lane::easy_ptr http_lane::make_easy() const {
     set(made, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
     set(made, CURLOPT_PROXY_CAPATH, static_cast<const char*>(nullptr));
   }
-  if (!setup_.proxy.empty())
+  if (!setup_.proxy.empty()) {
     set(made, CURLOPT_PROXY, setup_.proxy.c_str());
+    // Else `NO_PROXY` would still count.
+    set(made, CURLOPT_NOPROXY, "");
+  }
   return easy;
 }
 

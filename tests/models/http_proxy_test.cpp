@@ -370,7 +370,9 @@ BOOST_DATA_TEST_CASE(a_host_may_be_excepted, data::make(exceptions), excepted) {
 
 const std::vector<setting> beaten{{"https_proxy", "http://127.0.0.1:1"},
                                   {"HTTPS_PROXY", "http://127.0.0.1:1"},
-                                  {"ALL_PROXY", "http://127.0.0.1:1"}};
+                                  {"ALL_PROXY", "http://127.0.0.1:1"},
+                                  {"no_proxy", "*"},
+                                  {"NO_PROXY", "localhost"}};
 
 BOOST_DATA_TEST_CASE(the_option_beats_all_variables,
                      data::make(beaten),
