@@ -61,6 +61,12 @@ void session_backend::use_store(std::shared_ptr<store> kept) {
   shared_->retirement.start();
 }
 
+void session_backend::await(actors::load_gate& gate) {
+  if (shared_->loop != nullptr)
+    shared_->loop->run_until([&gate] { return gate.empty(); });
+  gate.wait_until_empty();
+}
+
 result<void> session_backend::shut_down() {
   std::call_once(shut_, [this] {
     std::vector<std::weak_ptr<run_control>> runs;
@@ -73,20 +79,23 @@ result<void> session_backend::shut_down() {
       if (const auto run = each.lock())
         run->cancel({errc::cancelled, "the runtime is shutting down"});
     for (const auto& each : runs)
-      if (const auto run = each.lock())
+      if (const auto run = each.lock()) {
+        if (shared_->loop != nullptr)
+          shared_->loop->run_until([&run] { return run->has_ended(); });
         static_cast<void>(run->wait()); // How it ended is its holder's to know.
-    shared_->calls.wait_until_empty();
-    shared_->appends.wait_until_empty();
+      }
+    await(shared_->calls);
+    await(shared_->appends);
     for (const auto& app : shared_->apps.close())
       actors::as_inbox(app).tell(std::make_unique<actors::shut_down>());
-    shared_->actors.wait_until_empty();
+    await(shared_->actors);
     if (shared_->store)
       closed_ = shared_->store->stop();
     // From here on completions of runs are called where they come up; those
     // that are on their way are waited for.
     shared_->ended = true;
-    shared_->calls.wait_until_empty();
-    shared_->senders.wait_until_empty();
+    await(shared_->calls);
+    await(shared_->senders);
     own_system_.reset();
     if (auto ended = actors::close_all(shared_->plugins); !ended && closed_)
       closed_ = ended;

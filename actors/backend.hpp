@@ -54,6 +54,8 @@ public:
   result<void> shut_down();
 
 private:
+  void await(actors::load_gate& gate);
+
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> own_system_;
   std::shared_ptr<actors::setup> shared_;

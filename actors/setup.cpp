@@ -16,6 +16,7 @@ setup::setup(caf::actor_system& on,
              std::shared_ptr<troupe::environment> time_and_ids,
              setup_options chosen)
   : system(on),
+    loop(loop_of(on)),
     environment(std::move(time_and_ids)),
     options(chosen),
     appends(chosen.runtime_appends_max, chosen.runtime_bytes_max),
@@ -23,8 +24,8 @@ setup::setup(caf::actor_system& on,
     actors(SIZE_MAX, SIZE_MAX),
     runs(chosen.runs_max, SIZE_MAX),
     senders(SIZE_MAX, SIZE_MAX),
-    tools(chosen.tool_threads),
-    files(file_threads) {}
+    tools(chosen.tool_threads, loop),
+    files(file_threads, loop) {}
 
 setup::~setup() = default;
 

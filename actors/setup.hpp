@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/actors/directory.hpp"
+#include "troupe/actors/job_loop.hpp"
 #include "troupe/actors/retirement.hpp"
 #include "troupe/actors/tool_pool.hpp"
 #include "troupe/agents/plugin.hpp"
@@ -78,6 +79,8 @@ public:
   /// Blocks until nothing is inside.
   void wait_until_empty();
 
+  bool empty() const noexcept { return held_.empty(); }
+
 private:
   const std::size_t count_max_;
   const std::size_t bytes_max_;
@@ -111,6 +114,8 @@ struct setup : std::enable_shared_from_this<setup> {
   ~setup();
 
   caf::actor_system& system;
+  /// Runs all that is done here; null: threads do.
+  job_loop* const loop;
   const std::shared_ptr<troupe::environment> environment;
   const setup_options options;
   /// Set before the first actor.

@@ -41,8 +41,10 @@ bool is_ready(const letter& sent) noexcept {
 
 store_queue::store_queue(std::shared_ptr<store> kept, setup& shared)
   : store_(std::move(kept)),
-    shared_(shared),
-    writer_([this] { run_writer(); }) {
+    shared_(shared) {
+  if (shared_.loop != nullptr)
+    return;
+  writer_ = std::thread([this] { run_writer(); });
   for (std::size_t index = 0; index < readers_max; ++index)
     readers_.emplace_back([this] { run_reader(); });
 }
@@ -57,14 +59,14 @@ store_queue::~store_queue() {
 void store_queue::push(letter_ptr sent) {
   const std::lock_guard guard(mutex_);
   queue_.push_back(std::move(sent));
-  came_.notify_one();
+  wake_writer();
 }
 
 void store_queue::push(letter_list sent) {
   const std::lock_guard guard(mutex_);
   while (!sent.empty())
     queue_.push_back(sent.pop_front());
-  came_.notify_one();
+  wake_writer();
 }
 
 void store_queue::fill(commit& decided) {
@@ -72,18 +74,20 @@ void store_queue::fill(commit& decided) {
     decided.filled = true;
   const std::lock_guard guard(mutex_);
   decided.filled = true;
-  came_.notify_one();
+  wake_writer();
 }
 
 void store_queue::read(std::function<void(store&)> job) {
   const std::lock_guard guard(mutex_);
   jobs_.push_back(std::move(job));
-  job_came_.notify_one();
+  wake_reader();
 }
 
 result<void> store_queue::stop() {
-  if (!writer_.joinable())
+  if (stopping_)
     return {};
+  if (shared_.loop != nullptr)
+    shared_.loop->run_until([this] { return jobs_.empty() && reading_ == 0; });
   {
     const std::lock_guard guard(mutex_);
     readers_stopping_ = true;
@@ -96,7 +100,10 @@ result<void> store_queue::stop() {
     stopping_ = true;
     came_.notify_one();
   }
-  writer_.join();
+  if (shared_.loop != nullptr)
+    shared_.loop->run_until([this] { return queue_.empty() && !writing_; });
+  else
+    writer_.join();
   live_.clear();
   jobs_.clear(); // Nobody waits for a load any more.
   return guarded([this] { return store_->close(); });
@@ -160,6 +167,49 @@ void store_queue::run_reader() {
     job(*store_);
     guard.lock();
   }
+}
+
+// -- on a loop
+// -----------------------------------------------------------------
+
+void store_queue::wake_writer() {
+  if (shared_.loop == nullptr)
+    return came_.notify_one();
+  if (writing_ || queue_.empty() || !is_ready(queue_.front()))
+    return;
+  writing_ = true;
+  shared_.loop->post(job_kind::store_write, [this] { write_on_loop(); });
+}
+
+void store_queue::wake_reader() {
+  if (shared_.loop == nullptr)
+    return job_came_.notify_one();
+  if (readers_stopping_ || jobs_.empty() || reading_ == readers_max)
+    return;
+  ++reading_;
+  shared_.loop->post(job_kind::store_read, [this] { read_on_loop(); });
+}
+
+void store_queue::write_on_loop() {
+  group next;
+  take(next);
+  handle(next);
+  next = {};
+  const std::lock_guard guard(mutex_);
+  writing_ = false;
+  wake_writer();
+}
+
+void store_queue::read_on_loop() {
+  std::unique_lock guard(mutex_);
+  while (!jobs_.empty()) {
+    const auto job = std::move(jobs_.front());
+    jobs_.pop_front();
+    guard.unlock();
+    job(*store_);
+    guard.lock();
+  }
+  --reading_;
 }
 
 // -- one group

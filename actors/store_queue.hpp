@@ -64,8 +64,14 @@ private:
     std::vector<std::unique_ptr<leave>> leaves;
   };
 
+  // What comes has come; with the lock held.
+  void wake_writer();
+  void wake_reader();
   void run_writer();
   void run_reader();
+  // One round of each on a loop.
+  void write_on_loop();
+  void read_on_loop();
   // False at the end.
   bool take(group& next);
   void handle(group& next);
@@ -87,6 +93,11 @@ private:
   std::deque<std::function<void(store&)>> jobs_;
   std::condition_variable job_came_;
   bool readers_stopping_ = false;
+
+  // On a loop, in place of the threads: whether the writer is at work, and how
+  // many readers are.
+  bool writing_ = false;
+  std::size_t reading_ = 0;
 
   // Of the writer's thread alone.
   std::unordered_map<owner_name, std::shared_ptr<live_owner>> live_;

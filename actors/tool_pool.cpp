@@ -1,19 +1,25 @@
 #include "troupe/actors/tool_pool.hpp"
 
+#include "troupe/actors/job_loop.hpp"
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 
 namespace troupe::actors {
 
 struct tool_pool::shared : std::enable_shared_from_this<tool_pool::shared> {
-  explicit shared(std::size_t threads_max)
-    : work(queue.get_executor()),
+  shared(std::size_t threads_max, job_loop* on)
+    : loop(on),
+      work(queue.get_executor()),
       allowed(threads_max) {}
+
+  job_loop* const loop;
 
   boost::asio::io_context queue;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work;
@@ -23,8 +29,10 @@ struct tool_pool::shared : std::enable_shared_from_this<tool_pool::shared> {
   std::size_t running = 0; // Threads that have not ended.
   std::size_t queued = 0;  // Work that is posted and has not ended.
   bool closed = false;
+  std::deque<std::function<void()>> waiting; // On a loop, instead of `queue`.
 
   void run();
+  void run_on_loop();
 };
 
 namespace {
@@ -45,8 +53,23 @@ void tool_pool::shared::run() {
   }
 }
 
-tool_pool::tool_pool(std::size_t threads_max)
-  : shared_(std::make_shared<shared>(threads_max == 0 ? 1 : threads_max)) {}
+// What a thread does: one piece of work after another, while there is any.
+void tool_pool::shared::run_on_loop() {
+  std::unique_lock guard(mutex);
+  while (!closed && running <= allowed && !waiting.empty()) {
+    const auto next = std::move(waiting.front());
+    waiting.pop_front();
+    guard.unlock();
+    next();
+    guard.lock();
+    --queued;
+  }
+  --running;
+}
+
+tool_pool::tool_pool(std::size_t threads_max, job_loop* loop)
+  : shared_(
+    std::make_shared<shared>(threads_max == 0 ? 1 : threads_max, loop)) {}
 
 tool_pool::~tool_pool() {
   join(SIZE_MAX);
@@ -56,7 +79,11 @@ void tool_pool::post(std::function<void()> work) {
   {
     const std::lock_guard guard(shared_->mutex);
     ++shared_->queued;
+    if (shared_->loop != nullptr)
+      shared_->waiting.push_back(std::move(work));
   }
+  if (shared_->loop != nullptr)
+    return add_thread_if_needed();
   boost::asio::post(
     shared_->queue,
     [pool = this, state = shared_.get(), work = std::move(work)] {
@@ -75,6 +102,9 @@ void tool_pool::add_thread_if_needed() {
       || shared_->running >= shared_->queued)
     return;
   ++shared_->running;
+  if (shared_->loop != nullptr)
+    return shared_->loop->post(job_kind::tool,
+                               [state = shared_] { state->run_on_loop(); });
   // Detached and counted: a tool that never returns must not hold up the end of
   // the process. The state outlives the thread.
   std::thread([state = shared_] { state->run(); }).detach();
@@ -86,6 +116,8 @@ void tool_pool::join(std::size_t abandoned) {
     shared_->closed = true;
     shared_->queue.stop();
   }
+  if (shared_->loop != nullptr)
+    return shared_->waiting.clear();
   shared_->ended.wait(
     guard, [this, abandoned] { return shared_->running <= abandoned; });
 }

@@ -9,10 +9,12 @@
 
 namespace troupe::actors {
 
+class job_loop;
+
 class tool_pool {
 public:
-  /// Starts no thread before there is work.
-  explicit tool_pool(std::size_t threads_max);
+  /// Starts no thread before there is work, and none at all with a loop.
+  explicit tool_pool(std::size_t threads_max, job_loop* loop = nullptr);
 
   /// Ends like `join`.
   ~tool_pool();
@@ -24,7 +26,7 @@ public:
   void post(std::function<void()> work);
 
   /// Drops what has not started and waits for what runs, at most `abandoned` of
-  /// them excepted: those threads are left behind.
+  /// them excepted: those threads are left behind. On a loop it does not wait.
   void join(std::size_t abandoned = 0);
 
   /// Gives up on a thread that does not come back: another may take its place,
