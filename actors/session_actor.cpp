@@ -293,7 +293,13 @@ void session_actor::start_batch() {
       = next->has_typed(scope::user) || next->has_typed(scope::app);
     batch_.push_back(std::move(next));
     auto& last = *batch_.back();
-    if (!accept(last, undecided) || !wide)
+    if (!accept(last, undecided))
+      continue;
+    // Its answer shows the state as it was created.
+    const bool creates = last.kind == letter_kind::create;
+    if (!wide && creates)
+      break;
+    if (!wide)
       continue;
     if (!up) {
       up = std::make_unique<climb>();
@@ -302,7 +308,7 @@ void session_actor::start_batch() {
     up->events.push_back(&last);
     up->touches_app = up->touches_app || last.touches(scope::app);
     // Nothing may be computed on an event that a wider owner may still refuse.
-    if (undecided && !is_broken(mechanism::climb_order))
+    if ((undecided && !is_broken(mechanism::climb_order)) || creates)
       break;
   }
   if (!up)
