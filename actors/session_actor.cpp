@@ -602,6 +602,11 @@ bool session_actor::start_remove() {
       queue_.push_front(std::move(removal));
       return false;
     }
+    // Whether it was removed is not durable before the user's own removal is:
+    // what stands behind waits for that at the app.
+    stored_->successor
+      = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
+    stored_->goes_with_user = true;
     finish_remove(std::move(removal));
     return false;
   }
@@ -644,6 +649,8 @@ void session_actor::cancel_runs() {
 }
 
 void session_actor::release() {
+  if (stored_ && stored_->goes_with_user)
+    return send_on_all();
   const auto why = closed_reason();
   for (auto* letters : {&queue_, &early_})
     while (!letters->empty())

@@ -126,6 +126,8 @@ private:
   bool start_remove();
   void finish_remove(std::unique_ptr<remove> removal);
   void cancel_runs();
+  void send_on(letter_ptr sent);
+  void send_on_all();
 
   // The owners above send their roots in order, so what comes later is newer.
   void see(root user, root app);
@@ -161,6 +163,8 @@ private:
     // came before the end.
     caf::strong_actor_ptr successor;
     letter_list left;
+    // The same when it ends because its user is being removed.
+    bool goes_with_user = false;
   };
 
   // Both let go of each other at the end of the user.

@@ -364,15 +364,42 @@ void session_actor::receive(const retire& wished) {
   }
 }
 
+// Back to the app, which keeps it until the user's removal is durable or has
+// failed.
+void session_actor::send_on(letter_ptr sent) {
+  switch (sent->kind) {
+  case letter_kind::append:
+    return turn_away(std::move(sent));
+  case letter_kind::get:
+  case letter_kind::start_run:
+  case letter_kind::forward:
+    return as_inbox(stored_->successor).tell(std::move(sent));
+  default:
+    return owner_actor::turn_away(std::move(sent));
+  }
+}
+
+void session_actor::send_on_all() {
+  for (auto* letters : {&stored_->again, &queue_, &early_, &stored_->waiting})
+    while (!letters->empty())
+      send_on(letters->pop_front());
+  if (desk_)
+    while (!desk_->waiting.empty())
+      send_on(desk_->waiting.pop_front());
+  desk_.reset();
+}
+
 void session_actor::leave_behind(letter_ptr sent) {
-  if (stored_ && stored_->successor && sent->kind == letter_kind::append)
+  if (stored_ && stored_->goes_with_user)
+    send_on(std::move(sent));
+  else if (stored_ && stored_->successor && sent->kind == letter_kind::append)
     stored_->left.push_back(std::move(sent));
   else
     owner_actor::turn_away(std::move(sent));
 }
 
 void session_actor::part() {
-  if (!stored_ || !stored_->successor)
+  if (!stored_ || !stored_->successor || stored_->goes_with_user)
     return;
   auto gone = std::make_unique<retire>(retire::step::gone, id_);
   gone->left = std::exchange(stored_->left, letter_list());
