@@ -210,6 +210,8 @@ struct read_events : letter {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   result<std::vector<event_ptr>> events = std::vector<event_ptr>();
+  /// Fewer were found at first.
+  bool is_second = false;
 };
 
 /// What an owner has decided, in its order, with the letters to answer.

@@ -239,7 +239,8 @@ void store_queue::handle(group& next) {
   for (auto& wanted : next.loads)
     start(std::move(wanted));
   for (auto& wanted : next.reads)
-    start(std::move(wanted));
+    if (wanted)
+      start(std::move(wanted));
   for (const auto& left : next.leaves) {
     if (const auto found = live_.find(left->owner->name);
         found != live_.end() && found->second == left->owner)
@@ -344,6 +345,13 @@ void store_queue::look_elsewhere(group& next) {
     answered_.push_back(std::move(held->held));
     held.reset();
   }
+  for (auto& wanted : next.reads) {
+    const auto actor = wanted->owner->actor;
+    if (!wanted->is_second || !actor)
+      continue;
+    wanted->events = moved.error();
+    as_inbox(actor).tell(std::move(wanted));
+  }
 }
 
 void store_queue::answer(std::unique_ptr<confirm> held) {
@@ -394,7 +402,10 @@ void read_then_complete(setup& shared,
 }
 
 void store_queue::start(std::unique_ptr<read_events> wanted) {
-  read([actor = wanted->owner->actor,
+  if (!wanted->owner->actor)
+    return; // It has left meanwhile.
+  read([this,
+        actor = wanted->owner->actor,
         reading = std::make_shared<std::unique_ptr<read_events>>(
           std::move(wanted))](store& kept) {
     auto done = std::move(*reading);
@@ -403,6 +414,11 @@ void store_queue::start(std::unique_ptr<read_events> wanted) {
       return kept.load_events(
         {name.app, name.user, name.session}, done->first, done->last);
     });
+    // Others may have removed the session since anybody looked; it hears of
+    // that first.
+    if (done->events && done->events->size() != done->last - done->first + 1
+        && !std::exchange(done->is_second, true))
+      return push(std::move(done));
     as_inbox(actor).tell(std::move(done));
   });
 }

@@ -75,6 +75,9 @@ public:
     return loads_fail_;
   }
 
+  /// Called before events are loaded, unless null. Set before they are.
+  std::function<void()> on_event_load;
+
   tally arrived; ///< Commits that have come as far as the store.
   tally scope_loads;
   tally session_loads;
@@ -138,6 +141,8 @@ public:
                                              std::uint64_t first,
                                              std::uint64_t last) override {
     script_->event_loads.add();
+    if (script_->on_event_load)
+      script_->on_event_load();
     if (script_->loads_fail())
       return broken();
     return within_->load_events(key, first, last);

@@ -216,6 +216,52 @@ BOOST_AUTO_TEST_CASE(a_failed_removal_removes_nothing) {
   BOOST_TEST(on.app_state() == json({{"n", 1}}));
 }
 
+// It was counted with the session's creation, so its id was kept for the next
+// number.
+BOOST_AUTO_TEST_CASE(an_event_sent_right_behind_its_creation_is_the_first_one) {
+  const staged_place place;
+  stage on(place.options());
+  answers<session> created;
+  answers<event_ptr> appended;
+  on.sessions().create(
+    {.app = "press", .user = "ann", .id = "s", .state = {{"k", 0}}},
+    created.next());
+  on.sessions().append_event(here,
+                             change({{"k", 1}}, "once"),
+                             {.expected_revision = 0},
+                             appended.next());
+  BOOST_TEST(created.await().front().value().state().all() == json({{"k", 0}}));
+  BOOST_TEST(code_of(appended.await().front()) == "ok");
+  BOOST_TEST(on.append(here, change({{"k", 1}}, "once")) == "ok");
+  BOOST_TEST(on.fetch(here).revision() == 1U);
+}
+
+// Sessions of a user that is removed ended before that was durable, and told
+// so.
+BOOST_AUTO_TEST_CASE(nobody_hears_of_a_removed_user_before_it_is_durable) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  place.script->hold();
+  answers<event_ptr> appended;
+  const auto append = [&] {
+    on.sessions().append_event(here, counting(), {}, appended.next());
+  };
+  append();
+  place.script->arrived.await(2);
+  place.script->each_commit([] { return step::fail; });
+  answers<bool> removed;
+  on.sessions().remove_user("press", "ann", removed.next());
+  for (int count = 0; count < 500; ++count)
+    append();
+  place.script->release();
+  BOOST_TEST(code_of(removed.await().front()) == "store_failed");
+  for (const auto& each : appended.await())
+    BOOST_TEST(code_of(each) == "store_failed");
+  place.script->each_commit(nullptr);
+  BOOST_TEST(on.append(here, counting()) == "ok");
+}
+
 BOOST_DATA_TEST_CASE(random_failures_lose_and_double_nothing,
                      data::xrange(20),
                      seed) {
@@ -291,6 +337,22 @@ BOOST_AUTO_TEST_CASE(what_another_has_written_is_seen_at_once) {
                here, change({{"a", 2}}), {.expected_revision = 4}))
              == "ok");
   BOOST_TEST(other.fetch(here).revision() == 5U);
+}
+
+BOOST_AUTO_TEST_CASE(
+  a_session_deleted_elsewhere_while_it_is_read_is_not_there) {
+  const staged_place place;
+  auto options = place.options();
+  options.events_kept = 1;
+  options.live_sessions_max = 1;
+  stage other(place.options());
+  other.open();
+  for (int count = 0; count < 100; ++count)
+    BOOST_TEST(other.append(here, counting()) == "ok");
+  stage one(std::move(options));
+  place.script->on_event_load
+    = [&other] { static_cast<void>(other.sessions().remove(here)); };
+  BOOST_TEST(code_of(one.sessions().get(here)) == "not_found");
 }
 
 BOOST_AUTO_TEST_CASE(a_session_created_or_deleted_elsewhere_is_so_here) {
