@@ -84,7 +84,7 @@ void invocation_actor::receive(struct cancel& wished) {
 void invocation_actor::leave_session() {
   auto leaving = std::make_unique<end_run>();
   leaving->key = run_->facts.session;
-  leaving->invocation = this;
+  leaving->invocation = id();
   as_inbox(run_->app).tell(std::move(leaving));
 }
 

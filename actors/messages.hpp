@@ -55,6 +55,7 @@ enum class letter_kind : std::uint8_t {
   leave,       // owner → store: it is no longer in memory
   read_events, // session → store and back
   commit,      // session or user → store and back
+  fresh,       // session → app → user → session → store and back
   confirm,     // owner → store: an answer waits for what it is based on
   forward,     // anyone → app → user → session
   append,      // anyone → session, and back to an invocation
@@ -212,6 +213,16 @@ struct read_events : letter {
   result<std::vector<event_ptr>> events = std::vector<event_ptr>();
   /// Fewer were found at first.
   bool is_second = false;
+};
+
+/// A look at the newest that a session has asked for itself.
+struct fresh : letter {
+  fresh() : letter(letter_kind::fresh) {}
+
+  void fail(const error&) override {}
+
+  std::uint64_t number = 0;
+  result<session> seen = error(errc::internal, "nobody has looked");
 };
 
 /// What an owner has decided, in its order, with the letters to answer.
@@ -440,6 +451,9 @@ struct remove : call_for<bool> {
   std::string user;
   std::string id;
   bool done_by_session = false;
+  /// What a session is based on that is not there.
+  std::shared_ptr<live_owner> live;
+  std::uint64_t generation = 0;
   /// The session's actor has ended.
   bool gone = false;
   bool for_user_removal = false;
@@ -523,7 +537,8 @@ struct end_run : letter {
   session_key key;
   root app;
   root user;
-  inbox_actor* invocation = nullptr;
+  /// Not its address, which the next one may get.
+  caf::actor_id invocation = 0;
 };
 
 /// A letter without content.

@@ -107,6 +107,7 @@ bool session_actor::is_for_now(const letter& received) const noexcept {
   switch (received.kind) {
   case letter_kind::climb:
   case letter_kind::commit:
+  case letter_kind::fresh:
   case letter_kind::read_events:
   case letter_kind::retire:
   case letter_kind::end_run:
@@ -136,6 +137,8 @@ void session_actor::handle(letter_ptr received) {
     return receive(take_as<climb>(std::move(received)));
   case letter_kind::commit:
     return receive(take_as<struct commit>(std::move(received)));
+  case letter_kind::fresh:
+    return receive(take_as<fresh>(std::move(received)));
   case letter_kind::read_events:
     return receive(take_as<read_events>(std::move(received)));
   case letter_kind::get:
@@ -391,7 +394,8 @@ bool session_actor::accept(append& next, bool undecided) {
   if (next.kind == letter_kind::append)
     ids_.add(next.said->id,
              revision() + accepted_.size(),
-             share()->options.remembered_ids);
+             // Of the batch some may still be refused.
+             share()->options.remembered_ids + accepted_.size());
   return true;
 }
 
@@ -523,8 +527,7 @@ void session_actor::publish() {
 
 void session_actor::receive(std::unique_ptr<start_run> wanted) {
   see(wanted->user, wanted->app);
-  if (stored_
-      && std::erase(stored_->cancelled, &as_inbox(wanted->invocation)) > 0)
+  if (stored_ && std::erase(stored_->cancelled, wanted->invocation->id()) > 0)
     return wanted->fail(cancelled_before_turn());
   if (!created_ || (wanted->session != nullptr && wanted->session != this))
     return wanted->fail(unknown_session(key()));
@@ -564,7 +567,7 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
   if (!desk_)
     return;
   const auto is_it = [&ended](const caf::strong_actor_ptr& active) {
-    return &as_inbox(active) == ended->invocation;
+    return active->id() == ended->invocation;
   };
   if (std::erase_if(desk_->active, is_it) == 0) {
     // It was cancelled before its turn.
@@ -612,6 +615,8 @@ bool session_actor::start_remove() {
   }
   if (!created_) {
     removal->outcome = false;
+    removal->live = live();
+    removal->generation = generation();
     parent().tell(std::move(removal));
     return true;
   }
@@ -649,6 +654,8 @@ void session_actor::cancel_runs() {
 }
 
 void session_actor::release() {
+  if (stored_)
+    let_all_through();
   if (stored_ && stored_->goes_with_user)
     return send_on_all();
   const auto why = closed_reason();

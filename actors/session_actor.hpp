@@ -75,6 +75,7 @@ private:
   void receive(std::unique_ptr<climb> answered);
   void receive(std::unique_ptr<struct commit> answered);
   void receive(std::unique_ptr<read_events> answered);
+  void receive(std::unique_ptr<fresh> looked);
   void receive(std::unique_ptr<forward> passed);
   void receive(const retire& wished);
   void receive(std::unique_ptr<get> wanted);
@@ -106,6 +107,9 @@ private:
   // ------------------------------------------------------------
 
   void reply_behind_fresh_view(letter_list answered);
+  void reply_in_order(std::unique_ptr<append> answered);
+  void let_through();
+  void let_all_through();
   void send_to_store(std::vector<store_change> changes);
   live_owners owners(bool user, bool app) const;
   // Whether the events from number `first` on are in memory; fetches them if
@@ -148,13 +152,24 @@ private:
     std::size_t commits = 0;
     // Of those, in their order: what has to be decided again.
     letter_list again;
+
+    // Of those that are durable, in their order: what waits for a fresh view,
+    // and what stands behind that.
+    struct waiting_view {
+      letter_list letters;
+      std::uint64_t look = 0; // 0: it waits for those before it alone.
+      std::optional<result<session>> seen;
+    };
+
+    std::deque<waiting_view> held_back;
+    std::uint64_t looks = 0;
     // The place of the batch under way, where its climb was decided.
     struct commit* reserved = nullptr;
     // What waits for events that are not in memory.
     letter_list waiting;
     bool fetching = false;
     // Runs that ended while letters waited, perhaps before their start.
-    std::vector<const inbox_actor*> cancelled;
+    std::vector<caf::actor_id> cancelled;
     bool removing = false;
     // An append may repeat an event that is not in memory.
     bool comparing = false;

@@ -137,48 +137,92 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
     }
     if (answered->outcome == verdict::failed)
       letter->refuse(answered->why);
-    reply(std::move(letter));
+    reply_in_order(std::move(letter));
   }
 }
 
 // What the runs, or who creates the session, saw of the user or the app is not
 // what is stored: they go on once they see what is.
 void session_actor::reply_behind_fresh_view(letter_list answered) {
-  letter_list flat;
+  auto& held = stored_->held_back.emplace_back();
   while (!answered.empty()) {
-    auto next = take_as<append>(answered.pop_front());
-    if (next->kind == letter_kind::create)
+    // It is over: look-ups must not wait for it, this one least of all.
+    if (answered.front().kind == letter_kind::create)
       --creations_;
-    auto followers = std::exchange(next->followers, letter_list());
-    const auto outcome = next->outcome;
-    flat.push_back(std::move(next));
-    while (!followers.empty()) {
-      auto follower = take_as<append>(followers.pop_front());
-      follower->outcome = outcome;
-      flat.push_back(std::move(follower));
-    }
+    held.letters.push_back(answered.pop_front());
   }
+  held.look = ++stored_->looks;
   auto wanted = std::make_unique<get>();
   wanted->key = key();
   wanted->options.num_recent_events = 0;
   wanted->refresh = true;
-  wanted->done = [letters = std::make_shared<letter_list>(std::move(flat)),
-                  kept = share()](const result<session>& fresh) {
-    // Without a fresh view, too: what they say is durable.
-    while (!letters->empty()) {
-      auto next = take_as<append>(letters->pop_front());
-      if (next->kind == letter_kind::create && fresh) {
-        auto& created = static_cast<create&>(*next).created;
-        if (created)
-          created = *fresh;
-      }
-      if (const auto invocation = std::exchange(next->reply_to, nullptr))
-        as_inbox(invocation).tell(std::move(next));
-      else
-        next->complete();
-    }
+  wanted->done = [self = caf::actor_cast<caf::strong_actor_ptr>(this),
+                  kept = share(),
+                  number = held.look](result<session> seen) {
+    auto looked = std::make_unique<fresh>();
+    looked->number = number;
+    looked->seen = std::move(seen);
+    as_inbox(self).tell(std::move(looked));
   };
   ask_app(std::move(wanted));
+}
+
+// A later look shows as much to those that wait for an earlier one.
+void session_actor::receive(std::unique_ptr<fresh> looked) {
+  for (auto& each : stored_->held_back)
+    if (each.look != 0 && each.look <= looked->number && !each.seen)
+      each.seen = looked->seen;
+  let_through();
+}
+
+void session_actor::let_through() {
+  auto& all = stored_->held_back;
+  while (!all.empty() && (all.front().look == 0 || all.front().seen)) {
+    auto next = std::move(all.front());
+    all.pop_front();
+    while (!next.letters.empty()) {
+      auto letter = take_as<append>(next.letters.pop_front());
+      const bool creates = letter->kind == letter_kind::create;
+      if (next.seen && *next.seen && creates) {
+        auto& created = static_cast<create&>(*letter).created;
+        if (created)
+          created = **next.seen;
+      }
+      // Who goes on with what it sees must not go on without.
+      if (next.seen && !*next.seen && (creates || letter->reply_to))
+        letter->refuse(next.seen->error());
+      if (creates && next.look != 0)
+        ++creations_; // `reply` takes it away.
+      reply(std::move(letter));
+    }
+  }
+}
+
+// All of it is durable, but the session is gone; or will be, unless the store
+// fails.
+void session_actor::let_all_through() {
+  const auto why
+    = stored_->goes_with_user
+        ? error(errc::store_failed,
+                fmt::format("nobody can see session {} while its user is being "
+                            "removed",
+                            to_string(key())))
+        : closed_reason();
+  for (auto& each : stored_->held_back)
+    if (each.look != 0 && !each.seen)
+      each.seen = why;
+  let_through();
+}
+
+// Behind what waits for a fresh view, so that the events of a run are told in
+// their order.
+void session_actor::reply_in_order(std::unique_ptr<append> answered) {
+  auto& all = stored_->held_back;
+  if (all.empty())
+    return reply(std::move(answered));
+  if (all.back().look != 0)
+    all.emplace_back();
+  all.back().letters.push_back(std::move(answered));
 }
 
 // -- loading
@@ -337,7 +381,8 @@ bool session_actor::is_idle() const noexcept {
   return queue_.empty() && early_.empty() && batch_.empty() && !climbing_
          && !desk_ && !is_loading() && stored_->commits == 0
          && stored_->again.empty() && stored_->waiting.empty()
-         && !stored_->fetching && !stored_->removing;
+         && stored_->held_back.empty() && !stored_->fetching
+         && !stored_->removing;
 }
 
 void session_actor::receive(const retire& wished) {
@@ -369,6 +414,11 @@ void session_actor::receive(const retire& wished) {
 void session_actor::send_on(letter_ptr sent) {
   switch (sent->kind) {
   case letter_kind::append:
+    // Those of runs are cancelled with them.
+    if (static_cast<append&>(*sent).reply_to)
+      return sent->fail(
+        {errc::cancelled,
+         fmt::format("session {} was deleted", to_string(key()))});
     return turn_away(std::move(sent));
   case letter_kind::get:
   case letter_kind::start_run:

@@ -57,10 +57,12 @@ void tool_pool::shared::run() {
 void tool_pool::shared::run_on_loop() {
   std::unique_lock guard(mutex);
   while (!closed && running <= allowed && !waiting.empty()) {
-    const auto next = std::move(waiting.front());
+    auto next = std::move(waiting.front());
     waiting.pop_front();
     guard.unlock();
     next();
+    // It may have held the last of all that has the pool.
+    next = nullptr;
     guard.lock();
     --queued;
   }

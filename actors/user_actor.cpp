@@ -380,8 +380,18 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
   auto parked = std::move(found->second.parked);
   if (removed->gone)
     sessions_.erase(found);
-  if (!removed->for_user_removal)
+  if (removed->live) {
+    // Another may have created it: then the removal starts anew.
+    removed->done_by_session = false;
+    const auto generation = removed->generation;
+    auto live = std::exchange(removed->live, nullptr);
+    confirm(std::move(removed),
+            {std::move(live), nullptr, nullptr},
+            {generation},
+            app_);
+  } else if (!removed->for_user_removal) {
     answer(std::move(removed));
+  }
   unpark(std::move(parked));
   // What was created again behind its removal goes with the rest.
   if (removal_)
