@@ -1,0 +1,104 @@
+// What happened in a simulation, as far as the outside can know: calls and
+// their answers, runs, and what was written, in order.
+
+#pragma once
+
+#include "troupe/core/event.hpp"
+#include "troupe/core/session_request.hpp"
+#include "troupe/stores/store.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+enum class call_kind : std::uint8_t {
+  create,
+  append,
+  get,
+  list,
+  remove,
+  remove_user,
+  user_state,
+  app_state,
+};
+
+std::string_view to_string(call_kind kind) noexcept;
+
+/// One call of the session service. Moments are numbers of changes that were
+/// stored then.
+struct call_record {
+  call_kind kind{};
+  session_key key; ///< As far as the call names it.
+  create_request created;
+  event said;
+  append_options how;
+  get_options wanted;
+  list_request listed;
+
+  std::size_t client = 0;
+  std::size_t place_in_burst = 0; ///< Calls of one burst are not awaited.
+  std::size_t burst = 0;
+  std::size_t before = 0;
+  std::size_t after = 0;
+  std::size_t answers = 0;
+  /// "ok" or the name of the error's code.
+  std::string code;
+  std::string reason;
+  /// The runtime was shutting down, or its process had ended, by the answer.
+  bool was_closing = false;
+  bool was_dead = false;
+
+  std::optional<session> fetched;
+  event_ptr stored;
+  bool removed = false;
+  json state;
+  session_page page;
+};
+
+/// One run, and what its holder was given of it.
+struct run_record {
+  session_key key;
+  std::string invocation_id;
+  std::size_t before = 0;
+  std::size_t after = 0;
+  std::size_t ends = 0;
+  std::string code;
+  std::string reason;
+  std::vector<event_ptr> taken;
+  /// How many changes were stored when each was handed out.
+  std::vector<std::size_t> taken_at;
+  bool was_closing = false;
+  bool was_dead = false;
+};
+
+struct history {
+  /// Stable addresses: completions hold them.
+  std::deque<call_record> calls;
+  std::deque<run_record> runs;
+  /// What stores have written, in order.
+  std::vector<store_change> written;
+  /// What was recorded for an event that says this token.
+  std::map<std::string, delta, std::less<>> recorded;
+  /// What agents found wrong while they ran, by the run's id; that of a session
+  /// that was removed meanwhile may have lost its events.
+  std::vector<std::pair<std::string, std::string>> complaints;
+  std::size_t crashes = 0;
+  std::size_t restarts = 0;
+  std::size_t failed_commits = 0;
+  std::size_t lost_answers = 0; ///< Commits written and reported as failed.
+  std::size_t retired = 0;
+
+  std::string new_token() { return "t" + std::to_string(++tokens_); }
+
+private:
+  std::size_t tokens_ = 0;
+};
+
+} // namespace troupe::testing

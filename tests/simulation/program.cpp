@@ -1,0 +1,55 @@
+#include "program.hpp"
+
+#include "troupe/actors/backend.hpp"
+
+#include <utility>
+
+namespace troupe::testing {
+
+program::program(world& in,
+                 history& told,
+                 const plan& chosen,
+                 std::shared_ptr<memory_place> place,
+                 std::uint64_t seed)
+  : world_(in),
+    store_(std::make_shared<unsteady_store>(
+      in, told, std::move(place), chosen.store, seed)),
+    config_(std::make_unique<caf::actor_system_config>()) {
+  actors::use_job_loop(*config_, in);
+  system_ = std::make_unique<caf::actor_system>(*config_);
+  auto options = chosen.options;
+  options.custom_store = store_;
+  options.environment = in.make_environment(seed);
+  runtime_.emplace(troupe::open_runtime(*system_, std::move(options)).value());
+}
+
+program::~program() = default;
+
+std::shared_ptr<run> program::keep(run started) {
+  runs_.push_back(std::make_shared<run>(std::move(started)));
+  return runs_.back();
+}
+
+std::vector<std::string> program::end(bool dies) {
+  std::vector<std::string> left;
+  if (dies)
+    store_->die();
+  is_closing_ = true;
+  if (auto closed = runtime_->shut_down(); !closed && !dies)
+    left.push_back("the store was not closed: " + to_string(closed.error()));
+  const std::weak_ptr<actors::setup> shared = runtime_->backend()->share();
+  runs_.clear();
+  runtime_.reset();
+  system_.reset();
+  // Timers and models that answer late may hold on to it for a while, and no
+  // longer.
+  if (const auto held = shared.lock()) {
+    if (!held->actors.empty())
+      left.push_back("an actor is left of a runtime that has ended");
+    if (!held->calls.empty() || !held->appends.empty() || !held->runs.empty())
+      left.push_back("calls are left of a runtime that has ended");
+  }
+  return left;
+}
+
+} // namespace troupe::testing

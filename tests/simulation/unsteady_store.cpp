@@ -1,0 +1,111 @@
+#include "unsteady_store.hpp"
+
+#include <utility>
+
+namespace troupe::testing {
+
+namespace {
+
+error broken(const char* what) {
+  return {errc::store_failed, what};
+}
+
+} // namespace
+
+unsteady_store::unsteady_store(world& in,
+                               history& told,
+                               std::shared_ptr<memory_place> place,
+                               store_habits habits,
+                               std::uint64_t seed)
+  : world_(in),
+    told_(told),
+    within_(make_memory_store(std::move(place))),
+    habits_(habits),
+    chance_(seed) {}
+
+result<commit_outcome>
+unsteady_store::commit(std::span<const store_change> changes) {
+  world_.pause(chance_.time(habits_.commit_time));
+  if (is_dead_)
+    return broken("the process has ended");
+  if (chance_.one_in(habits_.commit_fails)) {
+    ++told_.failed_commits;
+    return broken("told to fail");
+  }
+  auto outcome = write(changes);
+  const bool is_written = outcome && outcome->moved.empty();
+  world_.pause(chance_.time(habits_.commit_time));
+  if (is_dead_)
+    return broken("the process has ended");
+  if (is_written && chance_.one_in(habits_.commit_is_unknown)) {
+    ++told_.lost_answers;
+    return broken("told to say that it failed");
+  }
+  return outcome;
+}
+
+result<commit_outcome>
+unsteady_store::write(std::span<const store_change> changes) {
+  auto outcome = within_->commit(changes);
+  if (outcome && outcome->moved.empty())
+    for (const auto& each : changes) {
+      told_.written.push_back(each);
+      world_.note("written "
+                  + (each.said ? each.said->id : std::string("removal"))
+                  + " in " + to_string(each.owner));
+    }
+  return outcome;
+}
+
+result<std::vector<moved_owner>> unsteady_store::changed_elsewhere() {
+  if (is_dead_)
+    return broken("the process has ended");
+  if (chance_.one_in(habits_.look_fails))
+    return broken("told not to look");
+  auto moved = within_->changed_elsewhere();
+  world_.pause(chance_.time(habits_.load_time / 8));
+  return moved;
+}
+
+template <class Read>
+auto unsteady_store::read(const Read& from) -> decltype(from()) {
+  world_.pause(chance_.time(habits_.load_time));
+  if (is_dead_)
+    return broken("the process has ended");
+  if (chance_.one_in(habits_.load_fails))
+    return broken("told not to load");
+  auto found = from();
+  world_.pause(chance_.time(habits_.load_time));
+  return found;
+}
+
+result<std::optional<stored_scope>>
+unsteady_store::load_scope(const owner_name& owner) {
+  return read([&] { return within_->load_scope(owner); });
+}
+
+result<std::optional<stored_session>>
+unsteady_store::load_session(const session_key& key,
+                             const load_options& options) {
+  return read([&] { return within_->load_session(key, options); });
+}
+
+result<std::vector<event_ptr>> unsteady_store::load_events(
+  const session_key& key, std::uint64_t first, std::uint64_t last) {
+  return read([&] { return within_->load_events(key, first, last); });
+}
+
+result<std::vector<session_row>> unsteady_store::list(const row_query& query) {
+  return read([&] { return within_->list(query); });
+}
+
+result<std::vector<std::string>>
+unsteady_store::check(const std::function<void(double)>& on_progress) {
+  return within_->check(on_progress);
+}
+
+result<void> unsteady_store::close() {
+  return within_->close();
+}
+
+} // namespace troupe::testing
