@@ -108,6 +108,7 @@ private:
 
   void reply_behind_fresh_view(letter_list answered);
   void reply_in_order(std::unique_ptr<append> answered);
+  void hold_back(letter_list& held, letter_ptr answered);
   void let_through();
   void let_all_through();
   void send_to_store(std::vector<store_change> changes);

@@ -145,12 +145,8 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
 // what is stored: they go on once they see what is.
 void session_actor::reply_behind_fresh_view(letter_list answered) {
   auto& held = stored_->held_back.emplace_back();
-  while (!answered.empty()) {
-    // It is over: look-ups must not wait for it, this one least of all.
-    if (answered.front().kind == letter_kind::create)
-      --creations_;
-    held.letters.push_back(answered.pop_front());
-  }
+  while (!answered.empty())
+    hold_back(held.letters, answered.pop_front());
   held.look = ++stored_->looks;
   auto wanted = std::make_unique<get>();
   wanted->key = key();
@@ -165,6 +161,14 @@ void session_actor::reply_behind_fresh_view(letter_list answered) {
     as_inbox(self).tell(std::move(looked));
   };
   ask_app(std::move(wanted));
+}
+
+// A creation is over: look-ups must not wait for it, least of all the one that
+// it waits for itself.
+void session_actor::hold_back(letter_list& held, letter_ptr answered) {
+  if (answered->kind == letter_kind::create)
+    --creations_;
+  held.push_back(std::move(answered));
 }
 
 // A later look shows as much to those that wait for an earlier one.
@@ -191,7 +195,7 @@ void session_actor::let_through() {
       // Who goes on with what it sees must not go on without.
       if (next.seen && !*next.seen && (creates || letter->reply_to))
         letter->refuse(next.seen->error());
-      if (creates && next.look != 0)
+      if (creates)
         ++creations_; // `reply` takes it away.
       reply(std::move(letter));
     }
@@ -222,7 +226,7 @@ void session_actor::reply_in_order(std::unique_ptr<append> answered) {
     return reply(std::move(answered));
   if (all.back().look != 0)
     all.emplace_back();
-  all.back().letters.push_back(std::move(answered));
+  hold_back(all.back().letters, std::move(answered));
 }
 
 // -- loading

@@ -12,12 +12,7 @@ BOOST_AUTO_TEST_SUITE(simulation)
 
 BOOST_AUTO_TEST_CASE(every_seed_agrees_with_the_model_and_replays) {
   constexpr std::uint64_t seeds = 500;
-  // TODO(now): with two programs, calls on a session that one of them removes
-  // are not answered any more.
-  constexpr std::uint64_t open_defect = 482;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    if (seed == open_defect)
-      continue;
     const auto outcome = simulate_twice(seed);
     for (const auto& each : outcome.findings)
       BOOST_ERROR("seed " << seed << ": " << each);
