@@ -7,7 +7,10 @@
 
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
+#include <iterator>
 #include <system_error>
+#include <thread>
 
 namespace bench {
 
@@ -117,6 +120,15 @@ answering_process::answering_process() {
 answering_process::~answering_process() {
   ::close(lifeline_);
   ::waitpid(process_, nullptr, 0);
+}
+
+void answering_process::wait_until_idle() const {
+  namespace fs = std::filesystem;
+  constexpr std::ptrdiff_t own = 50;
+  const auto held = fs::path("/proc") / std::to_string(process_) / "fd";
+  while (std::distance(fs::directory_iterator(held), fs::directory_iterator())
+         > own)
+    std::this_thread::sleep_for(10ms);
 }
 
 std::string answering_process::url(const char* path) const {

@@ -33,6 +33,10 @@ public:
   /// Nothing ever comes.
   std::string silent() const { return url("silent"); }
 
+  /// Until it has seen that all connections are closed: it has a place for two
+  /// times as many only.
+  void wait_until_idle() const;
+
 private:
   std::string url(const char* path) const;
 
