@@ -99,7 +99,7 @@ void world::run_until(const std::function<bool()>& done) {
       throw stuck("nothing is left to do, and somebody waits");
     if (steps_ > steps_max)
       throw stuck("it does not end");
-    if (elapsed_ > patience)
+    if (quiet_ > patience)
       throw stuck("nothing happens any more, and somebody waits");
     step();
   }
@@ -124,9 +124,13 @@ std::size_t world::pick() {
   return index;
 }
 
-// All that is due at the next moment is ready then.
+// All that is due at the next moment is ready then. Only time in which nobody
+// had anything to do was waited for: a hurry moves it past those who have.
 void world::move_time() {
-  elapsed_ = std::max(elapsed_, later_.begin()->first.first);
+  const auto next = std::max(elapsed_, later_.begin()->first.first);
+  if (ready_.empty())
+    quiet_ += next - elapsed_;
+  elapsed_ = next;
   mix(static_cast<std::uint64_t>(elapsed_.count()));
   while (!later_.empty() && later_.begin()->first.first <= elapsed_)
     ready_.push_back(std::move(later_.extract(later_.begin()).mapped()));
@@ -166,6 +170,7 @@ void world::mix(std::uint64_t number) noexcept {
 }
 
 void world::note(std::string_view what) {
+  quiet_ = std::chrono::nanoseconds(0);
   for (const char each : what)
     hash_ = (hash_ ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
   if (on_note)

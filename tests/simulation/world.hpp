@@ -109,6 +109,8 @@ private:
   std::function<void(job)> keep_;
 
   std::chrono::nanoseconds elapsed_{0};
+  // In which nobody had anything to do, since the last note.
+  std::chrono::nanoseconds quiet_{0};
   std::uint64_t scheduled_ = 0;
   std::size_t left_ = 0;
   std::size_t steps_ = 0;
