@@ -21,6 +21,7 @@ traffic::traffic(world& in,
     cast_(std::make_shared<cast>(
       cast{in, told, chosen.changes, dice(chosen.seed * 5 + 11)})),
     left_(chosen.operations),
+    burst_of_(chosen.clients),
     waits_(chosen.clients) {}
 
 // -- who acts when
@@ -56,7 +57,7 @@ void traffic::act(std::size_t client) {
     parked_.push_back(client);
     return;
   }
-  ++bursts_;
+  burst_of_[client] = ++bursts_;
   // Held until the end of the burst, which answers may overtake.
   ++waits_[client];
   for (auto count = chance_.below(plan_.burst_max) + 1; count > 0 && left_ > 0;
@@ -115,7 +116,7 @@ call_record& traffic::note(std::size_t client, call_kind kind) {
   auto& made = told_.calls.emplace_back();
   made.kind = kind;
   made.client = client;
-  made.burst = bursts_;
+  made.burst = burst_of_[client];
   made.place_in_burst = told_.calls.size();
   made.before = told_.written.size();
   ++open_;

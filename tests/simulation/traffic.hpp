@@ -82,6 +82,8 @@ private:
   std::size_t open_ = 0;   // Calls and runs that have not been answered.
   std::size_t active_ = 0; // Clients that will do something.
   std::size_t bursts_ = 0;
+  // Of each client, which others may interrupt.
+  std::vector<std::size_t> burst_of_;
   std::vector<std::size_t> waits_;  // Per client, calls of its burst.
   std::vector<std::size_t> parked_; // Clients of closed programs.
   std::vector<std::string> cursors_;
