@@ -91,7 +91,8 @@ void create::fail(const error& why) {
 }
 
 void get::complete() {
-  renewed.publish();
+  if (outcome)
+    renewed.publish();
   call_for::complete();
 }
 
@@ -101,6 +102,8 @@ void commit::fail(const error& reason) {
 }
 
 void read_state::complete() {
+  if (refusal)
+    return fail(*refusal);
   auto shown = json::object();
   keys.for_each([&shown](std::string_view name, const value& held) {
     shown[std::string(name)] = held.data();

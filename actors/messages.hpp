@@ -441,8 +441,12 @@ struct read_state : call_for<json> {
 
   void complete() override;
 
+  void refuse(error why) override { refusal = std::move(why); }
+
   state_map keys;
   std::optional<std::string> user;
+  /// The answer, instead of the keys.
+  std::optional<error> refusal;
 };
 
 struct remove : call_for<bool> {

@@ -44,6 +44,12 @@ public:
     loads_fail_ = failing;
   }
 
+  /// Whether the store cannot say what others have written.
+  void fail_looks(bool failing) {
+    const std::lock_guard guard(mutex_);
+    looks_fail_ = failing;
+  }
+
   /// Commits wait from here on.
   void hold() {
     const std::lock_guard guard(mutex_);
@@ -75,6 +81,11 @@ public:
     return loads_fail_;
   }
 
+  bool looks_fail() const {
+    const std::lock_guard guard(mutex_);
+    return looks_fail_;
+  }
+
   /// Called before events are loaded, unless null. Set before they are.
   std::function<void()> on_event_load;
 
@@ -89,6 +100,7 @@ private:
   std::deque<step> commits_;
   std::function<step()> decide_;
   bool loads_fail_ = false;
+  bool looks_fail_ = false;
   bool held_ = false;
 };
 
@@ -118,6 +130,8 @@ public:
   }
 
   result<std::vector<moved_owner>> changed_elsewhere() override {
+    if (script_->looks_fail())
+      return broken();
     return within_->changed_elsewhere();
   }
 

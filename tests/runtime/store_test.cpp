@@ -199,6 +199,22 @@ BOOST_AUTO_TEST_CASE(a_store_that_does_not_load_is_an_error_until_it_does) {
   BOOST_TEST(on.state(here) == counted(1));
 }
 
+BOOST_AUTO_TEST_CASE(a_store_that_cannot_say_what_others_did_answers_no_reads) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  BOOST_TEST(on.append(here, counting()) == "ok");
+  place.script->fail_looks(true);
+  auto& sessions = on.sessions();
+  BOOST_TEST(code_of(sessions.get(here)) == "store_failed");
+  BOOST_TEST(code_of(sessions.get_app_state("press")) == "store_failed");
+  BOOST_TEST(code_of(sessions.get_user_state("press", "ann"))
+             == "store_failed");
+  place.script->fail_looks(false);
+  BOOST_TEST(on.state(here) == counted(1));
+  BOOST_TEST(code_of(sessions.get_app_state("press")) == "ok");
+}
+
 BOOST_AUTO_TEST_CASE(a_failed_removal_removes_nothing) {
   const staged_place place;
   stage on(place.options());
