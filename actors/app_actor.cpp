@@ -104,7 +104,11 @@ void app_actor::refuse(letter_ptr received, const error& why) {
 // -----------------------------------------------------------------
 
 void app_actor::judge(user_climb& next) {
-  for (auto& passing : next.climbs)
+  for (auto& passing : next.climbs) {
+    // What comes behind enters the store's queue behind it.
+    if (last_judged_ != nullptr && live())
+      last_judged_->app = {state_.judged_keys(), generation()};
+    last_judged_ = passing.get();
     for (auto* const each : passing->events) {
       const auto owned = each->changes().share(scope::app);
       if (owned.empty())
@@ -121,6 +125,7 @@ void app_actor::judge(user_climb& next) {
       passing->last_refused = judged.error();
       passing->refused_by_app = true;
     }
+  }
 }
 
 void app_actor::settle() {
@@ -129,6 +134,7 @@ void app_actor::settle() {
   if (judged_.empty())
     return;
   state_.install();
+  std::exchange(last_judged_, nullptr)->app = root_of(state_);
   if (live()) {
     letter_list decided;
     for (auto& each : judged_)

@@ -74,8 +74,9 @@ private:
   const std::string name_;
   scope_state state_;
   std::unordered_map<std::string, child> users_;
-  // Judged since the last answers went down.
+  // Judged since the last answers went down, and the last part of that.
   std::vector<std::unique_ptr<user_climb>> judged_;
+  climb* last_judged_ = nullptr;
   // Suggestions to leave since the last other letter.
   std::size_t quiet_looks_ = 0;
   bool leaving_ = false;

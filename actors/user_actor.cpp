@@ -187,11 +187,16 @@ void user_actor::settle() {
   std::unique_ptr<user_climb> up;
   while (!queue_.empty()) {
     auto next = take_as<climb>(queue_.pop_front());
+    // What comes behind enters the store's queue behind it.
+    if (up && live())
+      up->climbs.back()->user = {state_.judged_keys(), generation()};
     judge(*next);
     if (!up && !next->touches_app) {
       state_.install();
       if (live())
         shared().store->push(std::move(next->decided));
+      next->user = root_of(state_);
+      next->app = seen_app_;
       send_down(std::move(next));
       continue;
     }
@@ -225,13 +230,17 @@ void user_actor::receive(std::unique_ptr<user_climb> answered) {
   if (last.refused_by_app && last.events.back()->touches(scope::user))
     state_.drop_last();
   state_.install();
-  for (auto& down : answered->climbs)
+  last.user = root_of(state_);
+  for (auto& down : answered->climbs) {
+    if (!live()) {
+      down->user = last.user;
+      down->app = seen_app_;
+    }
     send_down(std::move(down));
+  }
 }
 
 void user_actor::send_down(std::unique_ptr<climb> answered) {
-  answered->user = root_of(state_);
-  answered->app = seen_app_;
   auto& session = *answered->from;
   session.tell(std::move(answered));
 }

@@ -199,16 +199,22 @@ result<value> evaluate(const operation& done,
   return outcome;
 }
 
+const state_map& scope_state::judged_keys() {
+  if (!working_) {
+    working_ = keys_;
+    for (const auto& earlier : judged_)
+      apply(*working_, earlier);
+  }
+  return *working_;
+}
+
 result<void> scope_state::judge(std::span<const operation> share,
                                 std::vector<resolution>& resolved,
                                 bool undecided,
                                 const size_limits& limits) {
   const bool typed = std::ranges::any_of(share, is_typed);
-  if (typed && !working_) {
-    working_ = keys_;
-    for (const auto& earlier : judged_)
-      apply(*working_, earlier);
-  }
+  if (typed)
+    static_cast<void>(judged_keys());
   if (working_) {
     // A refusal half-way through must leave no trace.
     auto before = *working_;

@@ -55,6 +55,9 @@ public:
   /// The installed keys; a copy is a snapshot.
   const state_map& keys() const noexcept { return keys_; }
 
+  /// The keys with everything that is judged.
+  const state_map& judged_keys();
+
   /// Counts the shares installed, from 0.
   std::uint64_t revision() const noexcept { return revision_; }
 
@@ -67,8 +70,8 @@ private:
   state_map keys_;
   std::uint64_t revision_ = 0;
   std::vector<std::span<const operation>> judged_;
-  // Only once a typed operation has to see what was judged before it; holds all
-  // of `judged_` then.
+  // Only once a typed operation, or somebody else, has to see what was judged
+  // before; holds all of `judged_` then.
   std::optional<state_map> working_;
   std::optional<state_map> before_last_;
 };
