@@ -106,6 +106,7 @@ private:
   // -- over a store
   // ------------------------------------------------------------
 
+  void decide_again(std::unique_ptr<append> decided);
   void reply_behind_fresh_view(letter_list answered);
   void reply_in_order(std::unique_ptr<append> answered);
   void hold_back(letter_list& held, letter_ptr answered);

@@ -102,12 +102,10 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
     letter_list rest;
     while (!answered->letters.empty()) {
       auto next = take_as<append>(answered->letters.pop_front());
-      if (answered->refuses_again && is_refused(*next)) {
-        next->reset();
-        stored_->again.push_back(std::move(next));
-      } else {
+      if (answered->refuses_again && is_refused(*next))
+        decide_again(std::move(next));
+      else
         rest.push_back(std::move(next));
-      }
     }
     return reply_behind_fresh_view(std::move(rest));
   }
@@ -131,14 +129,23 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
     auto letter = take_as<append>(std::move(next));
     if (answered->outcome == verdict::again
         || (answered->refuses_again && is_refused(*letter))) {
-      letter->reset();
-      stored_->again.push_back(std::move(letter));
+      decide_again(std::move(letter));
       continue;
     }
     if (answered->outcome == verdict::failed)
       letter->refuse(answered->why);
     reply_in_order(std::move(letter));
   }
+}
+
+// Its retries stand on their own again: they may have been told otherwise which
+// revision to expect.
+void session_actor::decide_again(std::unique_ptr<append> decided) {
+  auto followers = std::exchange(decided->followers, letter_list());
+  decided->reset();
+  stored_->again.push_back(std::move(decided));
+  while (!followers.empty())
+    decide_again(take_as<append>(followers.pop_front()));
 }
 
 // What the runs, or who creates the session, saw of the user or the app is not
