@@ -363,7 +363,7 @@ private:
     const auto first = std::ranges::find_if(cycle, [this](const auto& each) {
       return each.before < history_.size();
     });
-    std::ranges::rotate(cycle, first);
+    std::rotate(cycle.begin(), first, cycle.end());
     std::string words;
     for (const auto& each : cycle) {
       if (each.before < history_.size())
