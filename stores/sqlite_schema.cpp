@@ -93,6 +93,10 @@ error damaged(const sqlite_settings& settings, std::string_view why) {
 
 sqlite_contents inspect(const sqlite_database& database,
                         const sqlite_settings& settings) {
+  // Else keys would be compared in another encoding, and none be found.
+  auto encoding = database.prepare("PRAGMA encoding");
+  if (auto named = encoding.rows(); !named.next() || named.text(0) != "UTF-8")
+    throw damaged(settings, "its text is not UTF-8");
   const auto owner = database.number("PRAGMA application_id");
   const auto version = database.number("PRAGMA user_version");
   if (owner == 0 && version == 0
@@ -154,7 +158,10 @@ void use_write_ahead_log(const sqlite_database& database,
       auto mode = statement.rows();
       if (mode.next() && mode.text(0) == "wal")
         return;
-    } catch (const error& failure) {
+      throw error(errc::store_failed,
+                  fmt::format("open {}: SQLite keeps no write-ahead log for it",
+                              settings.file.string()));
+    } catch (const error&) {
       if ((sqlite3_errcode(database.connection()) & 0xff) != SQLITE_BUSY)
         throw;
     }

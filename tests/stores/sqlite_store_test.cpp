@@ -591,6 +591,12 @@ BOOST_AUTO_TEST_CASE(a_layout_without_fresh_entries_is_brought_forward) {
   BOOST_TEST(number("PRAGMA user_version") == 2);
 }
 
+// SQLite would compare keys in it too, and find none.
+BOOST_AUTO_TEST_CASE(an_empty_database_in_another_encoding_is_refused) {
+  execute("PRAGMA encoding='UTF-16be'; CREATE TABLE t(a); DROP TABLE t");
+  BOOST_TEST(refusal() == "corrupt");
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_table_is_refused) {
   fill(1);
   execute("DROP TABLE settled_entries");
