@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
+#include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 namespace troupe {
@@ -25,6 +26,42 @@ void set_up_curl() {
       throw error(errc::internal, curl_easy_strerror(code));
   });
 }
+
+/// Threads that end clients for those who may not wait. The program's end waits
+/// for them, while what libcurl needs is still there.
+class ending_threads {
+public:
+  /// A value that lives as long as the program; made behind `set_up_curl`, so
+  /// gone before what that has made.
+  static ending_threads& instance() {
+    static ending_threads only;
+    return only;
+  }
+
+  template <class Work>
+  void start(Work work) {
+    const std::lock_guard guard(mutex_);
+    std::thread([this, work = std::move(work)]() mutable {
+      work();
+      const std::lock_guard ending(mutex_);
+      --count_;
+      none_.notify_all();
+    }).detach();
+    ++count_;
+  }
+
+private:
+  ending_threads() = default;
+
+  ~ending_threads() {
+    std::unique_lock guard(mutex_);
+    none_.wait(guard, [this] { return count_ == 0; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable none_;
+  std::size_t count_ = 0;
+};
 
 std::string certificates_or_default(std::string given) {
   const char* named = std::getenv("SSL_CERT_FILE");
@@ -60,6 +97,17 @@ struct http_call::client_state {
     return *shards[transfer.lane() % shards.size()];
   }
 
+  bool is_in_handler() const {
+    return std::ranges::any_of(
+      shards, [](const auto& shard) { return shard->is_here(); });
+  }
+
+  void wait_for_end() {
+    gate.wait_until_empty();
+    for (auto& shard : shards)
+      shard->join();
+  }
+
   const std::size_t waiting_per_host;
   host_gate gate;
   /// The first one ends those that have no place.
@@ -87,6 +135,7 @@ void http_call::cancel() const {
 
 http_client::http_client(http_client_options options) {
   set_up_curl();
+  ending_threads::instance();
   state_ = std::make_shared<http_call::client_state>(std::move(options));
 }
 
@@ -97,9 +146,15 @@ http_client::~http_client() {
       transfer, transfer->failure(errc::cancelled, "the client was closed"));
   for (auto& shard : shards)
     shard->stop();
-  state_->gate.wait_until_empty();
-  for (auto& shard : shards)
-    shard->join();
+  if (!state_->is_in_handler()) {
+    state_->wait_for_end();
+    return;
+  }
+  // This thread is one of those to wait for.
+  ending_threads::instance().start([state = std::move(state_)]() mutable {
+    state->wait_for_end();
+    state.reset();
+  });
 }
 
 http_call http_client::start(http_request request, http_handler handler) {

@@ -103,8 +103,9 @@ private:
 };
 
 /// Thread-safe. When it ends, what is under way ends with `errc::cancelled`
-/// before the destructor returns; so it must not end within a handler, nor may
-/// a handler own it. A child after `fork` cannot use its parent's.
+/// before the destructor returns; after that if one of its own handlers is what
+/// ends it, for instance the last owner. A child after `fork` cannot use its
+/// parent's.
 class http_client {
 public:
   /// Throws `std::system_error` if there are no threads or descriptors left.

@@ -100,6 +100,10 @@ void http_shard::join() {
 
 // -- from any thread ----
 
+bool http_shard::is_here() const noexcept {
+  return thread_.get_id() == std::this_thread::get_id();
+}
+
 void http_shard::begin(http_transfer_ptr transfer) {
   post({order::kind::begin, std::move(transfer)});
 }

@@ -45,6 +45,9 @@ public:
 
   // -- from any thread ----
 
+  /// Whether the caller is called by its thread.
+  bool is_here() const noexcept;
+
   /// It has a place on one of this shard's lanes.
   void begin(http_transfer_ptr transfer);
 

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +21,7 @@ namespace troupe {
 namespace {
 
 using namespace troupe::testing;
+namespace data = boost::unit_test::data;
 
 } // namespace
 
@@ -396,6 +399,38 @@ BOOST_AUTO_TEST_CASE(a_client_that_closes_waits_for_its_handlers) {
   BOOST_TEST(code_of(another.end()) == "cancelled");
   BOOST_TEST(waiting.ends() == 1);
   BOOST_TEST(code_of(waiting.end()) == "cancelled");
+}
+
+BOOST_DATA_TEST_CASE(a_handler_may_be_the_last_to_own_its_client,
+                     data::make({false, true}),
+                     at_the_end) {
+  http_server server([](const served_request& request) -> server_script {
+    return request.line.starts_with("POST /held ")
+             ? server_script{say(chunked_head() + chunk("a")), hold()}
+             : server_script{say(whole("text"))};
+  });
+  std::vector<witness> held(10);
+  witness last;
+  auto client = std::make_shared<http_client>();
+  for (auto& each : held)
+    client->start(request_to(server.url("/held")), each.handler());
+  for (auto& each : held)
+    each.wait_for_body("a");
+  const std::weak_ptr<http_client> seen = client;
+  std::promise<void> owned;
+  auto let_go = [owner = client, owned = owned.get_future().share()]() mutable {
+    owned.wait();
+    owner.reset();
+  };
+  (at_the_end ? last.on_ended : last.on_piece) = std::move(let_go);
+  client->start(request_to(server.url("/")), last.handler());
+  client.reset();
+  owned.set_value();
+  BOOST_TEST(text_of(last.end()) == "ok ");
+  BOOST_TEST(seen.expired());
+  for (auto& each : held)
+    BOOST_TEST(code_of(each.end()) == "cancelled");
+  server.wait_for_hang_ups(held.size());
 }
 
 BOOST_AUTO_TEST_CASE(

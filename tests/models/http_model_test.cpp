@@ -431,6 +431,20 @@ BOOST_AUTO_TEST_CASE(a_stream_without_its_end_is_no_answer) {
 
 // -- ends --------------------------------------------------------------------
 
+// The call is then the last that knows of its client, on a thread of it.
+BOOST_AUTO_TEST_CASE(a_model_may_be_gone_when_it_answers) {
+  asking on(in_turn({once(whole(answer_of("ho")))}));
+  auto model = std::make_unique<http_model>(on.options);
+  on.options.client.reset();
+  std::promise<bool> ended;
+  model->generate(on.request(), [&](const auto& answer) {
+    model.reset();
+    ended.set_value(answer.has_value());
+  });
+  BOOST_TEST(ended.get_future().get());
+  on.server.wait_for_hang_ups(1);
+}
+
 BOOST_AUTO_TEST_CASE(a_stop_closes_the_connection) {
   asking on(in_turn({{hold()}}));
   std::promise<result<model_response>> ended;
