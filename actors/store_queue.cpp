@@ -221,14 +221,22 @@ void store_queue::read_on_loop() {
 void store_queue::handle(group& next) {
   if (!next.commits.empty() || !next.confirms.empty() || !next.reads.empty())
     look_elsewhere(next);
-  write(next.commits);
+  const bool has_written = write(next.commits);
+  // A refusal on what is out of date is decided again. What others do from here
+  // on it is not based on.
+  for (auto& settled : next.commits)
+    settled->refuses_again = settled->refuses && is_stale(settled->owners);
+  // What is shown beside what was just written is as new as that: others may
+  // have written between the look and the commit.
+  bool is_seen = true;
+  if (has_written && shows_others(next))
+    is_seen = look_elsewhere(next);
   // In the order in which they were decided, whatever became of them.
   for (auto& settled : next.commits) {
-    // A refusal on what is out of date is decided again.
-    settled->refuses_again = settled->refuses && is_stale(settled->owners);
     settled->view_is_stale
       = settled->seen_user
-        && (is_behind(*settled->seen_user, settled->view.user_generation)
+        && (!is_seen
+            || is_behind(*settled->seen_user, settled->view.user_generation)
             || is_behind(*settled->seen_app, settled->view.app_generation));
     const auto from = settled->from->actor;
     as_inbox(from).tell(std::move(settled));
@@ -251,6 +259,13 @@ void store_queue::handle(group& next) {
     complete_later(shared_, std::exchange(answered_, letter_list()));
 }
 
+bool store_queue::shows_others(const group& next) {
+  return !next.confirms.empty()
+         || std::ranges::any_of(next.commits, [](const auto& settled) {
+              return settled->seen_user != nullptr;
+            });
+}
+
 bool store_queue::is_stale(const live_owners& owners) const noexcept {
   return std::ranges::any_of(
     owners, [](const auto& owner) { return owner && owner->stale; });
@@ -266,8 +281,8 @@ void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
 
 // Writes all that is not based on what is out of date, and says what became of
 // each commit. What is refused makes its other owners stale too: they hold what
-// was not written.
-void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
+// was not written. Whether anything was written.
+bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
   using verdict = commit::verdict;
   std::vector<store_change> changes;
   std::vector<commit*> written;
@@ -287,15 +302,15 @@ void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
       }
     }
     if (changes.empty())
-      return;
+      return false;
     auto outcome = guarded([&] { return store_->commit(changes); });
     if (outcome && outcome->moved.empty()) {
       if (shared_.on_commit)
         shared_.on_commit(changes.size());
-      return;
+      return true;
     }
     if (!outcome && is_broken(mechanism::told_failures))
-      return;
+      return true;
     auto next = changes.begin();
     for (auto* each : written)
       for (auto& change : each->changes)
@@ -329,29 +344,33 @@ void store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
 
 // What others have written makes those who hold it stale, before anything that
 // is based on it is written or answered. The store compares revisions besides;
-// but what was removed and made again may have come to the same one.
-void store_queue::look_elsewhere(group& next) {
+// but what was removed and made again may have come to the same one. False if
+// the store does not tell: then nothing is confirmed.
+bool store_queue::look_elsewhere(group& next) {
   if (is_broken(mechanism::look_elsewhere))
-    return;
+    return true;
   const auto moved = guarded([this] { return store_->changed_elsewhere(); });
   if (moved) {
     for (const auto& each : *moved)
       if (const auto found = live_.find(each.owner); found != live_.end())
         make_stale(found->second);
-    return;
+    return true;
   }
   for (auto& held : next.confirms) {
+    if (!held)
+      continue;
     held->held->refuse(moved.error());
     answered_.push_back(std::move(held->held));
     held.reset();
   }
   for (auto& wanted : next.reads) {
-    const auto actor = wanted->owner->actor;
-    if (!wanted->is_second || !actor)
+    if (!wanted || !wanted->is_second || !wanted->owner->actor)
       continue;
+    const auto actor = wanted->owner->actor;
     wanted->events = moved.error();
     as_inbox(actor).tell(std::move(wanted));
   }
+  return false;
 }
 
 void store_queue::answer(std::unique_ptr<confirm> held) {

@@ -75,8 +75,9 @@ private:
   // False at the end.
   bool take(group& next);
   void handle(group& next);
-  void write(std::vector<std::unique_ptr<commit>>& commits);
-  void look_elsewhere(group& next);
+  bool write(std::vector<std::unique_ptr<commit>>& commits);
+  bool look_elsewhere(group& next);
+  static bool shows_others(const group& next);
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
   void start(std::unique_ptr<read_events> wanted);

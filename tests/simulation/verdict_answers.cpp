@@ -185,10 +185,7 @@ void verdict::judge_create(const call_record& call) {
     const auto* born
       = change.said->actions.state_delta.find_last(scope::session, "born");
     if (born != nullptr && born->operand.data() == token) {
-      // What another program does to the user or the app between the look at it
-      // and the commit is not in this answer (seed 195).
-      if (plan_.runtimes == 1)
-        check_cut(call, false);
+      check_cut(call, false);
       return;
     }
   }
