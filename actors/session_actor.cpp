@@ -550,7 +550,8 @@ void session_actor::grant(std::unique_ptr<start_run> next) {
   publish();
   next->view = desk_->view;
   next->granted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
-  queue_.push_back(std::move(next->message));
+  // Like any append: a turn may also come while the session has to be loaded.
+  owner_actor::receive(std::move(next->message));
   const auto invocation = next->invocation;
   as_inbox(invocation).tell(std::move(next));
 }
