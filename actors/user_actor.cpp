@@ -177,8 +177,13 @@ void user_actor::judge(climb& next) {
 // Commits at once what reaches no further than here; from the first batch on
 // that reaches the app, everything goes up.
 void user_actor::settle() {
-  if (removal_ && sessions_.empty() && !climbing_)
-    return finish_remove_user();
+  if (removal_ && !removing_) {
+    // What waits for a load came before the removal, and may open sessions.
+    if (!sessions_.empty())
+      remove_sessions();
+    else if (!climbing_ && !is_loading())
+      return finish_remove_user();
+  }
   // Without sessions there is nothing to be remembered for.
   if (live() && is_idle() && !std::exchange(asked_to_retire_, true))
     app_.tell(std::make_unique<retire>(retire::step::asked, names_->user));
