@@ -65,6 +65,8 @@ protected:
   bool can_load() const noexcept override;
   load_options what_to_load() const override;
   void install(load& loaded) override;
+  void note_parked(letter& parked) override;
+  void renew(letter& parked) const override;
   void refuse_waiting(const error& why) override;
   void refuse(letter_ptr received, const error& why) override;
 

@@ -21,6 +21,33 @@ bool is_refused(const append& letter) {
            : !letter.outcome;
 }
 
+// The roots that a letter brings down, those of `see`; null if it brings none.
+struct brought_roots {
+  root* user = nullptr;
+  root* app = nullptr;
+};
+
+template <class Letter>
+brought_roots roots_in(letter& sent) {
+  auto& brings = static_cast<Letter&>(sent);
+  return {&brings.user, &brings.app};
+}
+
+brought_roots roots_of(letter& sent) {
+  switch (sent.kind) {
+  case letter_kind::create:
+    return roots_in<create>(sent);
+  case letter_kind::get:
+    return roots_in<get>(sent);
+  case letter_kind::forward:
+    return roots_in<forward>(sent);
+  case letter_kind::start_run:
+    return roots_in<start_run>(sent);
+  default:
+    return {};
+  }
+}
+
 } // namespace
 
 // -- writing
@@ -367,16 +394,22 @@ void session_actor::receive(std::unique_ptr<read_events> answered) {
 void session_actor::resume_waiting(letter_list waiting) {
   while (!waiting.empty()) {
     auto next = waiting.pop_front();
-    if (next->kind == letter_kind::get) {
-      auto& look_up = static_cast<get&>(*next);
-      look_up.user = seen_user_;
-      look_up.app = seen_app_;
-    } else if (next->kind == letter_kind::start_run) {
-      auto& start = static_cast<start_run&>(*next);
-      start.user = seen_user_;
-      start.app = seen_app_;
-    }
+    renew(*next);
     owner_actor::receive(std::move(next));
+  }
+}
+
+void session_actor::note_parked(letter& parked) {
+  if (const auto brought = roots_of(parked); brought.user != nullptr)
+    see(*brought.user, *brought.app);
+}
+
+// What waited came with the roots of that time, and what is seen never goes
+// back to them.
+void session_actor::renew(letter& parked) const {
+  if (const auto brought = roots_of(parked); brought.user != nullptr) {
+    *brought.user = seen_user_;
+    *brought.app = seen_app_;
   }
 }
 
@@ -425,11 +458,6 @@ void session_actor::receive(const retire& wished) {
 void session_actor::send_on(letter_ptr sent) {
   switch (sent->kind) {
   case letter_kind::append:
-    // Those of runs are cancelled with them.
-    if (static_cast<append&>(*sent).reply_to)
-      return sent->fail(
-        {errc::cancelled,
-         fmt::format("session {} was deleted", to_string(key()))});
     return turn_away(std::move(sent));
   case letter_kind::get:
   case letter_kind::start_run:
@@ -472,6 +500,11 @@ void session_actor::part() {
 void session_actor::turn_away(letter_ptr sent) {
   if (!stored_ || !stored_->successor || sent->kind != letter_kind::append)
     return owner_actor::turn_away(std::move(sent));
+  // Those of runs are cancelled with them.
+  if (stored_->goes_with_user && static_cast<append&>(*sent).reply_to)
+    return sent->fail(
+      {errc::cancelled,
+       fmt::format("session {} was deleted", to_string(key()))});
   auto passed = std::make_unique<forward>(shared().directory);
   passed->key = key();
   shared().directory.start_forward(passed->key);
