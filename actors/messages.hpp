@@ -455,6 +455,16 @@ struct remove : call_for<bool> {
   std::string user;
   std::string id;
   bool done_by_session = false;
+
+  void fail(const error& why) override {
+    while (!left.empty())
+      left.pop_front()->fail(why);
+    call_for::fail(why);
+  }
+
+  /// Of a session over a store that is gone: what stood behind the removal. It
+  /// may have been created again since, by another program.
+  letter_list left;
   /// What a session is based on that is not there.
   std::shared_ptr<live_owner> live;
   std::uint64_t generation = 0;

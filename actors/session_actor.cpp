@@ -642,7 +642,11 @@ void session_actor::finish_remove(std::unique_ptr<remove> removal) {
   cancel_runs();
   removal->outcome = true;
   removal->gone = true;
-  parent().tell(std::move(removal));
+  if (!stored_ || removal->for_user_removal)
+    return parent().tell(std::move(removal));
+  stored_->successor = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
+  stored_->removal = std::move(removal);
+  stored_->is_removed = true;
 }
 
 void session_actor::cancel_runs() {
@@ -659,6 +663,8 @@ void session_actor::release() {
     let_all_through();
   if (stored_ && stored_->goes_with_user)
     return send_on_all();
+  if (stored_ && stored_->is_removed)
+    leave_all_behind();
   const auto why = closed_reason();
   for (auto* letters : {&queue_, &early_})
     while (!letters->empty())

@@ -136,6 +136,8 @@ private:
   void cancel_runs();
   void send_on(letter_ptr sent);
   void send_on_all();
+  void leave_all_behind();
+  bool is_for_successor(const letter& sent) const noexcept;
 
   // The owners above send their roots in order, so what comes later is newer.
   void see(root user, root app);
@@ -182,6 +184,9 @@ private:
     // came before the end.
     caf::strong_actor_ptr successor;
     letter_list left;
+    // When it has been removed: told at the end, with what is left.
+    std::unique_ptr<remove> removal;
+    bool is_removed = false;
     // The same when it ends because its user is being removed.
     bool goes_with_user = false;
   };

@@ -481,15 +481,45 @@ void session_actor::send_on_all() {
 void session_actor::leave_behind(letter_ptr sent) {
   if (stored_ && stored_->goes_with_user)
     send_on(std::move(sent));
-  else if (stored_ && stored_->successor && sent->kind == letter_kind::append)
+  else if (is_for_successor(*sent))
     stored_->left.push_back(std::move(sent));
   else
     owner_actor::turn_away(std::move(sent));
 }
 
+bool session_actor::is_for_successor(const letter& sent) const noexcept {
+  if (!stored_ || !stored_->successor)
+    return false;
+  switch (sent.kind) {
+  case letter_kind::append:
+    // Runs end with the session that they began in.
+    return !stored_->is_removed || !static_cast<const append&>(sent).reply_to;
+  case letter_kind::create:
+  case letter_kind::get:
+  case letter_kind::forward:
+  case letter_kind::start_run:
+    return stored_->is_removed;
+  default:
+    return false;
+  }
+}
+
+void session_actor::leave_all_behind() {
+  for (auto* letters : {&stored_->again, &queue_, &early_, &stored_->waiting})
+    while (!letters->empty())
+      leave_behind(letters->pop_front());
+  if (desk_)
+    while (!desk_->waiting.empty())
+      leave_behind(desk_->waiting.pop_front());
+}
+
 void session_actor::part() {
   if (!stored_ || !stored_->successor || stored_->goes_with_user)
     return;
+  if (auto removal = std::move(stored_->removal)) {
+    removal->left = std::exchange(stored_->left, letter_list());
+    return parent().tell(std::move(removal));
+  }
   auto gone = std::make_unique<retire>(retire::step::gone, id_);
   gone->left = std::exchange(stored_->left, letter_list());
   parent().tell(std::move(gone));
@@ -498,7 +528,7 @@ void session_actor::part() {
 // What was told to a session that has left goes to the one that takes its
 // place.
 void session_actor::turn_away(letter_ptr sent) {
-  if (!stored_ || !stored_->successor || sent->kind != letter_kind::append)
+  if (!is_for_successor(*sent) || sent->kind != letter_kind::append)
     return owner_actor::turn_away(std::move(sent));
   // Those of runs are cancelled with them.
   if (stored_->goes_with_user && static_cast<append&>(*sent).reply_to)

@@ -312,7 +312,11 @@ void user_actor::receive(std::unique_ptr<list> wanted) {
 // ------------------------------------------------------------
 
 // To the session that takes the place of one that has left memory.
-void user_actor::pass_on(letter_ptr left, const std::string& id) {
+void user_actor::hand_on(letter_ptr left, const std::string& id) {
+  if (left->kind != letter_kind::append) {
+    renew(*left);
+    return owner_actor::receive(std::move(left));
+  }
   auto passed = std::make_unique<forward>(shared().directory);
   passed->key = {names_->app, names_->user, id};
   shared().directory.start_forward(passed->key);
@@ -342,7 +346,7 @@ void user_actor::receive(retire& wished) {
     sessions_.erase(found);
     // These came before those that were parked.
     for (auto& left = wished.left; !left.empty();)
-      pass_on(left.pop_front(), wished.child);
+      hand_on(left.pop_front(), wished.child);
     unpark(std::move(parked));
     break;
   }
@@ -394,6 +398,8 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
   auto parked = std::move(found->second.parked);
   if (removed->gone)
     sessions_.erase(found);
+  auto left = std::exchange(removed->left, letter_list());
+  const auto id = removed->id;
   if (removed->live) {
     // Another may have created it: then the removal starts anew.
     removed->done_by_session = false;
@@ -406,6 +412,9 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
   } else if (!removed->for_user_removal) {
     answer(std::move(removed));
   }
+  // These came before those that were parked.
+  while (!left.empty())
+    hand_on(left.pop_front(), id);
   unpark(std::move(parked));
   // What was created again behind its removal goes with the rest.
   if (removal_)

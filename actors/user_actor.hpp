@@ -61,7 +61,7 @@ private:
   void receive(std::unique_ptr<struct commit> answered);
   void receive(std::unique_ptr<read_state> wanted);
   void receive(retire& wished);
-  void pass_on(letter_ptr left, const std::string& id);
+  void hand_on(letter_ptr left, const std::string& id);
   void receive(std::unique_ptr<create> wanted);
   /// Adds the user's root and sends the letter on to its session.
   template <class Letter>

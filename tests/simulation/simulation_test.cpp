@@ -47,7 +47,8 @@ BOOST_AUTO_TEST_CASE(seeds_that_once_found_something_stay_clean) {
                                    3099,
                                    3761,
                                    4909,
-                                   7622})
+                                   7622,
+                                   23885})
     check_seed(seed);
 }
 
