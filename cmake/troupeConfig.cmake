@@ -14,6 +14,7 @@ find_dependency(simdjson)
 find_dependency(tl-expected)
 find_dependency(utf8cpp)
 find_dependency(yaml-cpp)
+find_dependency(ZLIB)
 
 # FindCAF.cmake lies beside this file, and is nobody else's business.
 list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")

@@ -1,5 +1,7 @@
 #include "troupe/stores/sqlite_check.hpp"
 
+#include "troupe/stores/sqlite_sums.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +17,10 @@ constexpr std::size_t findings_max = 1'000;
 // The shares of the whole, as far as one can tell beforehand.
 constexpr double done_after_pages = 0.3;
 constexpr double done_after_log = 0.8;
+
+// Where the body stands behind the columns of a row, and behind it whether it
+// is sound.
+constexpr int body = 12;
 
 // What the log says about one scope.
 struct replayed_scope {
@@ -66,12 +72,14 @@ private:
     auto live = prepare("SELECT id,session FROM scopes");
     for (auto rows = live.rows(); rows.next();)
       replayed_[rows.integer(0)].revision = rows.text(1).empty() ? 0 : -1;
-    auto log = prepare(
-      "SELECT id,kind,session,user,app,session_revision,user_revision,"
-      "app_revision,time,event,delta,body FROM log ORDER BY id");
+    auto log = prepare(fmt::format("SELECT {},body,{} FROM log ORDER BY id",
+                                   sqlite_log::columns(),
+                                   is_sound("body_sum", sums::log_body)));
     const auto all = std::max<std::int64_t>(reader_.newest(), 1);
     for (auto rows = log.rows(); rows.next();) {
       const auto row = sqlite_log::row_of(rows);
+      if (!sqlite_log::is_sound(rows) || rows.integer(body + 1) != 1)
+        find(fmt::format("log row {}: is not what was written", row.number));
       replay(row, rows);
       if (row.number % 4'096 == 0)
         tell(done_after_pages
@@ -114,8 +122,10 @@ private:
   }
 
   void check_event(const log_row& row, const sqlite_rows& columns) {
-    const auto said = decode(
-      {columns.text(9), row.microseconds, columns.text(11), columns.text(10)});
+    const auto said = decode({columns.text(9),
+                              row.microseconds,
+                              columns.text(body),
+                              columns.text(10)});
     if (!said)
       find(fmt::format("log row {}: {}", row.number, said.error().message()));
   }

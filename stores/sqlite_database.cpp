@@ -1,5 +1,7 @@
 #include "troupe/stores/sqlite_database.hpp"
 
+#include "troupe/stores/sqlite_sums.hpp"
+
 #include <fmt/format.h>
 
 #include <cstring>
@@ -84,6 +86,15 @@ std::string_view sqlite_rows::text(int column) const {
   return {static_cast<const char*>(bytes), static_cast<std::size_t>(size)};
 }
 
+void sqlite_rows::expect_sound(int column, std::string_view table) const {
+  if (integer(column) != 1)
+    throw error(
+      errc::corrupt,
+      fmt::format("use {}: a row of the table {} is not what was written",
+                  sqlite3_db_filename(sqlite3_db_handle(statement_), "main"),
+                  table));
+}
+
 sqlite_statement::sqlite_statement(sqlite3* connection, std::string_view sql) {
   sqlite3_stmt* prepared = nullptr;
   const int code = sqlite3_prepare_v3(connection,
@@ -150,6 +161,7 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
   // Only the store's `close` tidies up; elsewhere it would cost an opening or a
   // failure the time of a whole checkpoint.
   sqlite3_db_config(opened, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  add_row_sum(opened);
   execute("PRAGMA trusted_schema=OFF");
   execute("PRAGMA cell_size_check=ON");
   execute("PRAGMA secure_delete=FAST");

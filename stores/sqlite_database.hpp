@@ -47,6 +47,9 @@ public:
   /// Valid until the next row.
   std::string_view text(int column) const;
 
+  /// Throws unless `column`, of `is_sound`, says that the row is.
+  void expect_sound(int column, std::string_view table) const;
+
 private:
   sqlite3_stmt* statement_; // The statement that made this outlives it.
 };

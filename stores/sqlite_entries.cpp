@@ -1,5 +1,9 @@
 #include "troupe/stores/sqlite_entries.hpp"
 
+#include "troupe/stores/sqlite_sums.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace troupe {
@@ -29,10 +33,12 @@ sqlite_entries::sqlite_entries(const sqlite_database& database,
       "INSERT OR REPLACE INTO settled_entries VALUES(?1,?2,?3,?4)")),
     add_fresh_(database.prepare(
       "INSERT OR REPLACE INTO fresh_entries VALUES(?1,?2,?3,?4)")),
-    find_settled_(
-      database.prepare("SELECT value FROM meta WHERE name='settled'")),
-    raise_settled_(database.prepare(
-      "UPDATE meta SET value=?1 WHERE name='settled' AND value<?1")),
+    find_settled_(database.prepare(
+      fmt::format("SELECT value,{} FROM meta WHERE name='settled'",
+                  is_sound("sum", sums::meta)))),
+    raise_settled_(
+      database.prepare("UPDATE meta SET value=?1,sum=row_sum(name,?1)"
+                       " WHERE name='settled' AND value<?1")),
     find_slice_(database.prepare(
       "SELECT scope,number FROM fresh_entries WHERE (scope,number)>(?1,?2)"
       " ORDER BY scope,number LIMIT ?3")),
@@ -71,6 +77,7 @@ void sqlite_entries::start_pass(std::int64_t folded) {
   auto found = find_settled_.rows();
   if (!found.next())
     throw error(errc::corrupt, "the table meta has lost its row 'settled'");
+  found.expect_sound(1, "meta");
   settled_ = found.integer(0);
   if (folded - *settled_ < settle_rows_)
     return;

@@ -1,6 +1,9 @@
 #include "troupe/stores/sqlite_fold.hpp"
 
+#include "troupe/stores/sqlite_sums.hpp"
 #include "troupe/stores/stored_event.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
@@ -32,13 +35,20 @@ sqlite_fold::sqlite_fold(const sqlite_database& database,
     batch_rows_(batch_rows),
     entries_(database, batches_per_settling * batch_rows),
     raise_revision_(
-      database.prepare("UPDATE scopes SET revision=?2, updated=max(updated,?3)"
-                       " WHERE id=?1")),
-    find_revision_(database.prepare("SELECT revision FROM scopes WHERE id=?1")),
-    set_(database.prepare("INSERT OR REPLACE INTO state VALUES(?1,?2,?3)")),
+      database.prepare("UPDATE scopes SET revision=?2,updated=max(updated,?3),"
+                       "keys=keys+?4,sum=row_sum(app,user,session,?2,"
+                       "max(updated,?3),keys+?4) WHERE id=?1")),
+    find_revision_(
+      database.prepare(fmt::format("SELECT revision,{} FROM scopes WHERE id=?1",
+                                   is_sound("sum", sums::scopes)))),
+    change_(database.prepare("UPDATE state SET value=?3,sum=row_sum(?1,?2,?3)"
+                             " WHERE scope=?1 AND key=?2")),
+    add_(
+      database.prepare("INSERT INTO state VALUES(?1,?2,?3,row_sum(?1,?2,?3))")),
     erase_(database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
-    raise_folded_(database.prepare(
-      "UPDATE meta SET value=?1 WHERE name='folded' AND value<?1")) {}
+    raise_folded_(
+      database.prepare("UPDATE meta SET value=?1,sum=row_sum(name,?1)"
+                       " WHERE name='folded' AND value<?1")) {}
 
 std::int64_t sqlite_fold::work(std::int64_t rows, std::int64_t folded) {
   entries_.settle(rows, folded);
@@ -100,8 +110,8 @@ void sqlite_fold::fold_next(std::int64_t folded) {
     auto newest = run_.front().microseconds;
     for (const auto& change : run_)
       newest = std::max(newest, change.microseconds);
-    raise_revision_.run(id, run_.back().revision, newest);
-    write_state(id, where);
+    const auto grown = write_state(id, where);
+    raise_revision_.run(id, run_.back().revision, newest, grown);
   }
   write_entries(id, where);
 }
@@ -112,6 +122,7 @@ bool sqlite_fold::skip_written(std::int64_t scope_id) {
   auto rows = find_revision_.rows(scope_id);
   if (!rows.next())
     return false;
+  rows.expect_sound(1, "scopes");
   const auto written = rows.integer(0);
   std::erase_if(run_, [written](const pending_change& change) {
     return change.revision <= written;
@@ -119,7 +130,9 @@ bool sqlite_fold::skip_written(std::int64_t scope_id) {
   return true;
 }
 
-void sqlite_fold::write_state(std::int64_t scope_id, scope where) {
+// By how many keys the scope has grown.
+std::int64_t sqlite_fold::write_state(std::int64_t scope_id, scope where) {
+  std::int64_t grown = 0;
   operations_.clear();
   for (const auto& change : run_)
     if (change.said)
@@ -134,13 +147,16 @@ void sqlite_fold::write_state(std::int64_t scope_id, scope where) {
       continue;
     const std::string_view name = done.name;
     if (done.operand.is_null()) {
-      erase_.run(scope_id, name);
+      grown -= erase_.run(scope_id, name);
       continue;
     }
     text_.clear();
     append_text(text_, done.operand).value();
-    set_.run(scope_id, name, std::string_view(text_));
+    const std::string_view text = text_;
+    if (change_.run(scope_id, name, text) == 0)
+      grown += add_.run(scope_id, name, text);
   }
+  return grown;
 }
 
 // Of a user, the rows that no session leads to.

@@ -45,7 +45,7 @@ public:
 private:
   void start_batch();
   void fold_next(std::int64_t folded);
-  void write_state(std::int64_t scope_id, scope where);
+  std::int64_t write_state(std::int64_t scope_id, scope where);
   void write_entries(std::int64_t scope_id, scope where);
   bool skip_written(std::int64_t scope_id);
   std::int64_t finish_batch();
@@ -63,7 +63,8 @@ private:
   sqlite_entries entries_;
   sqlite_statement raise_revision_;
   sqlite_statement find_revision_;
-  sqlite_statement set_;
+  sqlite_statement change_;
+  sqlite_statement add_;
   sqlite_statement erase_;
   sqlite_statement raise_folded_;
 };

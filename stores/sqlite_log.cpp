@@ -1,15 +1,35 @@
 #include "troupe/stores/sqlite_log.hpp"
 
+#include "troupe/stores/sqlite_sums.hpp"
+
+#include <fmt/format.h>
+
 namespace troupe {
+
+namespace {
+
+// Behind those of the row itself.
+constexpr int soundness = 11;
+
+} // namespace
 
 sqlite_log::sqlite_log(const sqlite_database& database)
   : insert_(database.prepare(
-    "INSERT INTO log VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")),
+    "INSERT INTO log VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,"
+    "row_sum(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11),row_sum(?1,?12))")),
     newest_(database.prepare("SELECT max(id) FROM log")),
-    folded_(database.prepare("SELECT value FROM meta WHERE name='folded'")),
+    folded_(database.prepare(
+      fmt::format("SELECT value,{} FROM meta WHERE name='folded'",
+                  troupe::is_sound("sum", sums::meta)))),
     behind_(database.prepare(
-      "SELECT id,kind,session,user,app,session_revision,user_revision,"
-      "app_revision,time,event,delta FROM log WHERE id>?1 ORDER BY id")) {}
+      fmt::format("SELECT {} FROM log WHERE id>?1 ORDER BY id", columns()))) {}
+
+std::string sqlite_log::columns() {
+  return fmt::format(
+    "id,kind,session,user,app,session_revision,user_revision,app_revision,time,"
+    "event,delta,{}",
+    troupe::is_sound("head_sum", sums::log_head));
+}
 
 void sqlite_log::append(const log_row& row, const stored_event* text) {
   std::array<std::optional<std::int64_t>, durable_scopes> scopes;
@@ -55,7 +75,22 @@ std::int64_t sqlite_log::folded() {
   auto found = folded_.rows();
   if (!found.next())
     throw error(errc::corrupt, "the table meta has lost its row 'folded'");
+  found.expect_sound(1, "meta");
   return found.integer(0);
+}
+
+bool sqlite_log::is_sound(const sqlite_rows& rows) {
+  return rows.integer(soundness) == 1;
+}
+
+void sqlite_log::expect_sound(const sqlite_rows& rows) {
+  rows.expect_sound(soundness, "log");
+}
+
+void sqlite_log::expect_number(const log_row& row, std::int64_t number) {
+  if (row.number != number)
+    throw error(errc::corrupt,
+                fmt::format("row {} of the log is missing", number));
 }
 
 log_row sqlite_log::row_of(const sqlite_rows& rows) {

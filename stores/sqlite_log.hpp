@@ -24,9 +24,19 @@ public:
   /// The rows behind `behind`, oldest first, for `row_of`.
   sqlite_rows rows_behind(std::int64_t behind) { return behind_.rows(behind); }
 
+  /// The columns that `row_of` takes.
+  static std::string columns();
+
   /// Without the body. Scopes that the row does not touch, and those of
   /// removals, are left out.
   static log_row row_of(const sqlite_rows& rows);
+
+  static bool is_sound(const sqlite_rows& rows);
+  static void expect_sound(const sqlite_rows& rows);
+
+  /// Throws unless it is the row of that number: none that is not folded is
+  /// ever cleared away.
+  static void expect_number(const log_row& row, std::int64_t number);
 
 private:
   sqlite_statement insert_;

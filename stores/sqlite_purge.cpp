@@ -1,6 +1,9 @@
 #include "troupe/stores/sqlite_purge.hpp"
 
+#include "troupe/stores/sqlite_sums.hpp"
 #include "troupe/stores/stored_event.hpp"
+
+#include <fmt/format.h>
 
 #include <string>
 #include <utility>
@@ -27,10 +30,14 @@ sqlite_purge::sqlite_purge(const sqlite_database& database)
       database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
     find_scope_(database.prepare("SELECT 1 FROM scopes WHERE id=?1")),
     find_row_(database.prepare(
-      "SELECT session,user,app,user_revision,delta FROM log WHERE id=?1")),
+      fmt::format("SELECT session,user,app,user_revision,delta,{} FROM log"
+                  " WHERE id=?1",
+                  is_sound("head_sum", sums::log_head)))),
     keep_row_(database.prepare(
       "UPDATE log SET session=NULL,session_revision=NULL,user=?2,"
-      "user_revision=?3,event=NULL,delta=?4,body=NULL WHERE id=?1")),
+      "user_revision=?3,event=NULL,delta=?4,body=NULL,"
+      "head_sum=row_sum(id,kind,NULL,?2,app,NULL,?3,app_revision,time,NULL,?4),"
+      "body_sum=row_sum(id,NULL) WHERE id=?1")),
     erase_row_(database.prepare("DELETE FROM log WHERE id=?1")) {}
 
 void sqlite_purge::add(std::int64_t scope_id, std::int64_t log) {
@@ -91,6 +98,7 @@ void sqlite_purge::clear_row(std::int64_t scope_id, std::int64_t number) {
     auto found = find_row_.rows(number);
     if (!found.next())
       return;
+    found.expect_sound(5, "log");
     user = found.maybe_integer(1);
     app = found.maybe_integer(2);
     user_revision = found.maybe_integer(3);

@@ -1,5 +1,7 @@
 #include "troupe/stores/sqlite_reader.hpp"
 
+#include "troupe/stores/sqlite_sums.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,28 +34,35 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
   : shared_(shared),
     database_(shared.settings, sqlite_role::reader),
     log_(database_),
-    find_(database_.prepare("SELECT id,revision,updated FROM scopes"
-                            " WHERE app=?1 AND user=?2 AND session=?3")),
-    keys_(database_.prepare("SELECT key,value FROM state WHERE scope=?1")),
+    find_(database_.prepare(
+      fmt::format("SELECT id,revision,updated,keys,{} FROM scopes"
+                  " WHERE app=?1 AND user=?2 AND session=?3",
+                  is_sound("sum", sums::scopes)))),
+    keys_(database_.prepare(
+      fmt::format("SELECT key,value,{} FROM state WHERE scope=?1 ORDER BY key",
+                  is_sound("sum", sums::state)))),
     newest_entries_(database_.prepare(
-      "SELECT number,log,id_hash FROM settled_entries WHERE scope=?1"
-      " AND id_hash IS NOT NULL UNION ALL"
+      "SELECT number,log,id_hash FROM settled_entries WHERE scope=?1 UNION ALL"
       " SELECT number,log,id_hash FROM fresh_entries WHERE scope=?1"
-      " AND id_hash IS NOT NULL ORDER BY number DESC LIMIT ?2")),
+      " ORDER BY number DESC")),
     entries_between_(database_.prepare(
-      "SELECT number,log FROM settled_entries WHERE scope=?1"
-      " AND number BETWEEN ?2 AND ?3 AND id_hash IS NOT NULL UNION ALL"
-      " SELECT number,log FROM fresh_entries WHERE scope=?1"
-      " AND number BETWEEN ?2 AND ?3 AND id_hash IS NOT NULL"
-      " ORDER BY number")),
-    event_(
-      database_.prepare("SELECT event,time,body,delta FROM log WHERE id=?1")),
+      "SELECT number,log,id_hash FROM settled_entries WHERE scope=?1"
+      " AND number BETWEEN ?2 AND ?3 UNION ALL"
+      " SELECT number,log,id_hash FROM fresh_entries WHERE scope=?1"
+      " AND number BETWEEN ?2 AND ?3 ORDER BY number")),
+    event_(database_.prepare(
+      fmt::format("SELECT event,time,body,delta,session,session_revision,"
+                  "{} AND {} FROM log WHERE id=?1",
+                  is_sound("head_sum", sums::log_head),
+                  is_sound("body_sum", sums::log_body)))),
     app_sessions_(database_.prepare(
-      "SELECT id,user,session,updated FROM scopes WHERE app=?1"
-      " AND session<>''")),
+      fmt::format("SELECT id,user,session,updated,{} FROM scopes WHERE app=?1"
+                  " AND session<>''",
+                  is_sound("sum", sums::scopes)))),
     user_sessions_(database_.prepare(
-      "SELECT id,user,session,updated FROM scopes WHERE app=?1 AND user=?2"
-      " AND session<>''")) {}
+      fmt::format("SELECT id,user,session,updated,{} FROM scopes WHERE app=?1"
+                  " AND user=?2 AND session<>''",
+                  is_sound("sum", sums::scopes)))) {}
 
 // -- moments
 // -------------------------------------------------------------------
@@ -66,10 +75,12 @@ sqlite_reader::moment::moment(sqlite_reader& reader)
   const auto seen = reader.shared_.tail.last();
   if (seen >= reader.newest_)
     return;
-  for (auto rows
-       = reader.log_.rows_behind(std::max(seen, reader.log_.folded()));
-       rows.next();)
+  auto last = std::max(seen, reader.log_.folded());
+  for (auto rows = reader.log_.rows_behind(last); rows.next();) {
+    sqlite_log::expect_sound(rows);
     reader.unseen_.push_back(sqlite_log::row_of(rows));
+    sqlite_log::expect_number(reader.unseen_.back(), ++last);
+  }
 }
 
 std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
@@ -78,9 +89,11 @@ std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
     auto rows = find_.rows(owner.app, owner.user, owner.session);
     if (!rows.next())
       return std::nullopt;
+    rows.expect_sound(4, "scopes");
     found.id = rows.integer(0);
     found.folded_revision = rows.integer(1);
     found.last_update_time = time_of(rows.integer(2));
+    found.folded_keys = rows.integer(3);
   }
   collect_pending(found, owner.where());
   found.revision = found.pending.empty() ? found.folded_revision
@@ -119,8 +132,18 @@ void sqlite_reader::collect_pending(read_scope& found, scope where) {
 }
 
 void sqlite_reader::read_keys(read_scope& found, scope where) {
-  for (auto rows = keys_.rows(found.id); rows.next();)
+  std::int64_t count = 0;
+  for (auto rows = keys_.rows(found.id); rows.next(); ++count) {
+    rows.expect_sound(2, "state");
     found.keys.set(rows.text(0), decode_value(rows.text(1)).value());
+  }
+  // Neither lost nor found twice.
+  if (count != found.folded_keys
+      || static_cast<std::size_t>(count) != found.keys.size())
+    throw error(errc::corrupt,
+                fmt::format("a scope has {} rows of its {} keys",
+                            count,
+                            found.folded_keys));
   for (const auto& change : found.pending)
     if (change.said)
       for (const auto& done : change.said->actions.state_delta.share(where)) {
@@ -161,7 +184,8 @@ sqlite_reader::load_session(const session_key& key,
   const auto events = std::min(options.events_max, rows.size());
   const auto ids = std::min(options.ids_max, rows.size());
   for (auto next = events; next-- > 0;)
-    loaded.events.push_back(read_event(rows[next].log));
+    loaded.events.push_back(
+      read_event(rows[next].log, found->id, rows[next].number));
   for (auto next = ids; next-- > 0;)
     loaded.id_hashes.push_back(rows[next].id_hash);
   loaded.scope = take_scope(*found);
@@ -178,21 +202,38 @@ sqlite_reader::newest_rows(const read_scope& session, std::size_t count) {
       found.push_back({next->revision,
                        next->row,
                        static_cast<std::uint32_t>(*next->id_hash)});
-  if (found.size() < count)
-    for (auto rows
-         = newest_entries_.rows(session.id, bounded(count - found.size()));
-         rows.next();)
-      found.push_back({rows.integer(0),
-                       rows.integer(1),
-                       static_cast<std::uint32_t>(rows.integer(2))});
+  if (found.size() == count)
+    return found;
+  auto rows = newest_entries_.rows(session.id);
+  for (auto number = session.folded_revision;
+       found.size() < count && number >= 0;
+       --number) {
+    next_entry(rows, number);
+    if (!rows.is_null(2))
+      found.push_back(
+        {number, rows.integer(1), static_cast<std::uint32_t>(rows.integer(2))});
+  }
   return found;
 }
 
-event_ptr sqlite_reader::read_event(std::int64_t log) {
+// Each revision that is folded has one: a gap is damage.
+void sqlite_reader::next_entry(sqlite_rows& rows, std::int64_t number) {
+  if (!rows.next() || rows.integer(0) != number)
+    throw error(errc::corrupt,
+                fmt::format("entry {} of a session is missing", number));
+}
+
+event_ptr sqlite_reader::read_event(std::int64_t log,
+                                    std::int64_t session,
+                                    std::int64_t number) {
   auto rows = event_.rows(log);
   if (!rows.next() || rows.is_null(2))
     throw error(errc::corrupt,
                 fmt::format("the event in row {} of the log is missing", log));
+  rows.expect_sound(6, "log");
+  if (rows.integer(4) != session || rows.integer(5) != number)
+    throw error(errc::corrupt,
+                fmt::format("row {} of the log is another event", log));
   auto said
     = decode({rows.text(0), rows.integer(1), rows.text(2), rows.text(3)});
   return std::make_shared<const event>(std::move(said).value());
@@ -208,11 +249,16 @@ std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,
     return loaded;
   const auto from = bounded(first);
   const auto to = bounded(last);
-  for (auto rows = entries_between_.rows(found->id, from, to); rows.next();)
-    loaded.push_back(read_event(rows.integer(1)));
+  auto rows = entries_between_.rows(found->id, from, to);
+  for (auto number = from; number <= std::min(to, found->folded_revision);
+       ++number) {
+    next_entry(rows, number);
+    if (!rows.is_null(2))
+      loaded.push_back(read_event(rows.integer(1), found->id, number));
+  }
   for (const auto& change : found->pending)
     if (change.id_hash && change.revision >= from && change.revision <= to)
-      loaded.push_back(read_event(change.row));
+      loaded.push_back(read_event(change.row, found->id, change.revision));
   return loaded;
 }
 
@@ -250,6 +296,7 @@ sqlite_reader::candidates(const row_query& query) {
   auto rows = query.user ? user_sessions_.rows(query.app, *query.user)
                          : app_sessions_.rows(query.app);
   while (rows.next()) {
+    rows.expect_sound(4, "scopes");
     candidate next{rows.integer(0),
                    std::string(rows.text(1)),
                    std::string(rows.text(2)),

@@ -19,6 +19,8 @@ struct read_scope {
   std::int64_t folded_revision = 0;
   std::int64_t revision = 0;
   timestamp last_update_time{};
+  /// How many keys are folded.
+  std::int64_t folded_keys = 0;
   state_map keys;
   /// What is not folded, oldest first.
   std::vector<pending_change> pending;
@@ -74,7 +76,9 @@ private:
   void read_keys(read_scope& found, scope where);
   std::vector<numbered_row> newest_rows(const read_scope& session,
                                         std::size_t count);
-  event_ptr read_event(std::int64_t log);
+  static void next_entry(sqlite_rows& rows, std::int64_t number);
+  event_ptr
+  read_event(std::int64_t log, std::int64_t session, std::int64_t number);
   std::vector<candidate> candidates(const row_query& query);
   std::int64_t updated_of(std::int64_t id, std::int64_t folded);
 

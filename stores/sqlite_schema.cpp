@@ -84,6 +84,20 @@ INSERT INTO meta SELECT 'settled', value FROM meta WHERE name='folded';
 -- So that a program of the old layout that has the file open fails.
 ALTER TABLE entries RENAME TO settled_entries;
 )sql",
+  R"sql(
+ALTER TABLE meta ADD COLUMN sum INTEGER;
+ALTER TABLE scopes ADD COLUMN keys INTEGER;
+ALTER TABLE scopes ADD COLUMN sum INTEGER;
+ALTER TABLE state ADD COLUMN sum INTEGER;
+ALTER TABLE log ADD COLUMN head_sum INTEGER;
+ALTER TABLE log ADD COLUMN body_sum INTEGER;
+UPDATE meta SET sum=row_sum(name,value);
+UPDATE scopes SET keys=(SELECT count(*) FROM state WHERE scope=scopes.id);
+UPDATE scopes SET sum=row_sum(app,user,session,revision,updated,keys);
+UPDATE state SET sum=row_sum(scope,key,value);
+UPDATE log SET head_sum=row_sum(id,kind,session,user,app,session_revision,
+  user_revision,app_revision,time,event,delta), body_sum=row_sum(id,body);
+)sql",
 };
 
 error damaged(const sqlite_settings& settings, std::string_view why) {

@@ -10,7 +10,7 @@ namespace troupe {
 inline constexpr std::int64_t sqlite_application_id = 0x74727065;
 
 /// Of the tables; what a release that reads another layout counts up.
-inline constexpr std::int64_t sqlite_schema_version = 2;
+inline constexpr std::int64_t sqlite_schema_version = 3;
 
 enum class sqlite_contents : std::uint8_t {
   none, ///< Missing, empty, or left before its tables were made.

@@ -1,6 +1,9 @@
 #include "troupe/stores/sqlite_scopes.hpp"
 
+#include "troupe/stores/sqlite_sums.hpp"
+
 #include <boost/container_hash/hash.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -15,10 +18,13 @@ constexpr std::size_t known_max = 65'536;
 sqlite_scopes::sqlite_scopes(const sqlite_database& database, log_tail& tail)
   : tail_(tail),
     connection_(database.connection()),
-    find_(database.prepare("SELECT id,revision FROM scopes"
-                           " WHERE app=?1 AND user=?2 AND session=?3")),
-    insert_(database.prepare("INSERT INTO scopes(app,user,session,revision,"
-                             "updated) VALUES(?1,?2,?3,?4,?5)")),
+    find_(database.prepare(
+      fmt::format("SELECT id,revision,{} FROM scopes WHERE app=?1 AND user=?2"
+                  " AND session=?3",
+                  is_sound("sum", sums::scopes)))),
+    insert_(database.prepare(
+      "INSERT INTO scopes(app,user,session,revision,updated,keys,sum)"
+      " VALUES(?1,?2,?3,?4,?5,0,row_sum(?1,?2,?3,?4,?5,0))")),
     erase_(database.prepare("DELETE FROM scopes WHERE id=?1")),
     sessions_(database.prepare("SELECT session FROM scopes"
                                " WHERE app=?1 AND user=?2 AND session<>''")),
@@ -34,6 +40,7 @@ known_scope* sqlite_scopes::find(const owner_view& owner) {
     auto rows = find_.rows(owner.app, owner.user, owner.session);
     if (!rows.next())
       return nullptr;
+    rows.expect_sound(2, "scopes");
     found = {rows.integer(0), rows.integer(1)};
   }
   if (const auto newest = tail_.newest(found.id))

@@ -103,12 +103,16 @@ void sqlite_writer::read_foreign() {
       shared_.foreign.note_removal({std::string(removed.text(0)),
                                     std::string(removed.text(1)),
                                     std::string(removed.text(2))});
+  auto last = std::max(seen, folded_);
   for (auto rows = log_.rows_behind(seen); rows.next();) {
+    sqlite_log::expect_sound(rows);
     auto row = sqlite_log::row_of(rows);
     if (!is_first)
       shared_.foreign.note(row);
-    if (row.number > folded_)
-      tail.add({&row, 1});
+    if (row.number <= folded_)
+      continue;
+    sqlite_log::expect_number(row, ++last);
+    tail.add({&row, 1});
   }
   // What is folded already is not added, but numbers go on behind it.
   tail.reach(newest);

@@ -2,6 +2,7 @@
 
 #include "troupe/stores/conformance.hpp"
 #include "troupe/stores/sqlite_settings.hpp"
+#include "troupe/stores/sqlite_sums.hpp"
 
 #include "../outcome.hpp"
 #include "../random.hpp"
@@ -180,6 +181,7 @@ struct in_folder {
   void execute(const std::string& sql) const {
     sqlite3* database = nullptr;
     BOOST_REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+    add_row_sum(database);
     char* reason = nullptr;
     sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &reason);
     BOOST_TEST_REQUIRE(reason == nullptr);
@@ -571,24 +573,35 @@ BOOST_AUTO_TEST_CASE(another_programs_database_is_refused_and_left_alone) {
 
 BOOST_AUTO_TEST_CASE(a_newer_layout_is_refused) {
   fill(1);
-  execute("PRAGMA user_version=3");
+  execute("PRAGMA user_version=4");
   BOOST_TEST(refusal() == "corrupt");
 }
 
-BOOST_AUTO_TEST_CASE(a_layout_without_fresh_entries_is_brought_forward) {
+// 1: without fresh entries; 2: without sums.
+BOOST_DATA_TEST_CASE(an_older_layout_is_brought_forward,
+                     data::xrange(1, 3),
+                     version) {
   fill(100);
   const auto before
     = ids_of(open()->load_session(ann, {}).value().value().events);
-  execute("INSERT OR REPLACE INTO settled_entries SELECT * FROM fresh_entries");
-  execute("DROP TABLE fresh_entries");
-  execute("ALTER TABLE settled_entries RENAME TO entries");
-  execute("DELETE FROM meta WHERE name='settled'");
-  execute("PRAGMA user_version=1");
+  execute("ALTER TABLE meta DROP COLUMN sum;"
+          "ALTER TABLE scopes DROP COLUMN keys;"
+          "ALTER TABLE scopes DROP COLUMN sum;"
+          "ALTER TABLE state DROP COLUMN sum;"
+          "ALTER TABLE log DROP COLUMN head_sum;"
+          "ALTER TABLE log DROP COLUMN body_sum");
+  if (version == 1)
+    execute(
+      "INSERT OR REPLACE INTO settled_entries SELECT * FROM fresh_entries;"
+      "DROP TABLE fresh_entries;"
+      "ALTER TABLE settled_entries RENAME TO entries;"
+      "DELETE FROM meta WHERE name='settled'");
+  execute("PRAGMA user_version=" + std::to_string(version));
   const auto opened = open();
   BOOST_TEST(ids_of(opened->load_session(ann, {}).value().value().events)
              == before);
   BOOST_TEST(opened->check({}).value().empty());
-  BOOST_TEST(number("PRAGMA user_version") == 2);
+  BOOST_TEST(number("PRAGMA user_version") == 3);
 }
 
 // SQLite would compare keys in it too, and find none.
@@ -640,10 +653,54 @@ BOOST_DATA_TEST_CASE(damaged_pages_are_never_guessed_at,
     BOOST_TEST(ids_of(loaded->value().events) == sound);
 }
 
+const std::array unwritten_rows = {
+  "UPDATE log SET body=replace(body,'a','b') WHERE id=5",
+  "UPDATE log SET body='{}' WHERE id=5",
+  "UPDATE log SET event='e77' WHERE id=5",
+  "UPDATE log SET time=time+1 WHERE id=5",
+  "UPDATE log SET delta='{}' WHERE id=5",
+  "UPDATE log SET session_revision=9 WHERE id=5",
+  "UPDATE log SET id=500 WHERE id=5",
+  "DELETE FROM log WHERE id=5",
+  "UPDATE fresh_entries SET log=6 WHERE log=5",
+  "UPDATE fresh_entries SET number=50 WHERE log=5",
+  "DELETE FROM fresh_entries WHERE log=5",
+  "UPDATE state SET value='77' WHERE key='n'",
+  "UPDATE state SET value=77 WHERE key='n'",
+  "UPDATE state SET key='m' WHERE key='n'",
+  "DELETE FROM state WHERE key='n'",
+  "INSERT INTO state SELECT scope,'m',value,row_sum(scope,'m',value) FROM state"
+  " WHERE key='n'",
+  "UPDATE scopes SET revision=revision-1 WHERE session='s1'",
+  "UPDATE scopes SET updated=1 WHERE session='s1'",
+  "UPDATE scopes SET keys=0 WHERE session='s1'",
+  "UPDATE meta SET value=value-1 WHERE name='folded'",
+};
+
+// As bytes that change on the disk would, without their checksum.
+BOOST_DATA_TEST_CASE(rows_that_nobody_wrote_are_refused,
+                     data::make(unwritten_rows),
+                     damage) {
+  fill(10);
+  BOOST_TEST(number("SELECT count(*) FROM fresh_entries") == 11);
+  execute(damage);
+  const auto opened = open_sqlite_store(file);
+  if (!opened) {
+    BOOST_TEST(code_of(opened) == "corrupt");
+    return;
+  }
+  const auto loaded
+    = (*opened)->load_session(ann, {.events_max = 100, .ids_max = 100});
+  BOOST_TEST(code_of(loaded) == "corrupt");
+  const auto findings = (*opened)->check({});
+  BOOST_TEST((!findings || !findings->empty()));
+}
+
 BOOST_AUTO_TEST_CASE(check_names_what_does_not_follow_from_the_log) {
   fill(10);
-  execute("UPDATE state SET value='77' WHERE key='n' AND scope=(SELECT id FROM"
-          " scopes WHERE session='s1')");
+  execute("UPDATE state SET value='77',sum=row_sum(scope,key,'77')"
+          " WHERE key='n' AND scope=(SELECT id FROM scopes WHERE"
+          " session='s1')");
   const auto findings = open()->check({}).value();
   BOOST_TEST(findings.size() == 1U);
   BOOST_TEST(findings.front()
