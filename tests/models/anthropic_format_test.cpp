@@ -7,6 +7,7 @@
 
 #include "../outcome.hpp"
 #include "recordings.hpp"
+#include "requests.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -30,29 +31,6 @@ json messages(std::vector<content> said) {
   const auto body
     = body_of(request_of(format(), std::move(said), [](auto&, auto&) {}));
   return body.contains("messages") ? body["messages"] : body;
-}
-
-json configured(std::string_view config) {
-  return body_of(
-    request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
-      request.generation_config = parse_json(config).value();
-    }));
-}
-
-// Parts in wire form.
-content said(const std::string& role, const std::string& parts) {
-  return content_from_json(
-           {{"role", role}, {"parts", parse_json(parts).value()}})
-    .value();
-}
-
-struct setting {
-  std::string config;
-  std::string expected; // What the body has besides model and messages.
-};
-
-std::ostream& operator<<(std::ostream& to, const setting& shown) {
-  return to << shown.config;
 }
 
 } // namespace
@@ -272,7 +250,7 @@ BOOST_DATA_TEST_CASE(settings_have_the_vendors_names,
   expected["model"] = "some-model";
   expected["messages"]
     = R"([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])"_json;
-  BOOST_TEST(to_text(configured(shown.config)) == to_text(expected));
+  BOOST_TEST(to_text(configured(format(), shown.config)) == to_text(expected));
 }
 
 const std::vector<std::string> refused = {
@@ -333,7 +311,7 @@ BOOST_AUTO_TEST_CASE(a_schema_is_closed_and_says_what_cannot_be_held) {
 }
 
 BOOST_AUTO_TEST_CASE(a_thinking_of_ones_own_wins) {
-  BOOST_TEST(to_text(configured(R"({"thinking": {"type": "adaptive"},
+  BOOST_TEST(to_text(configured(format(), R"({"thinking": {"type": "adaptive"},
     "thinkingConfig": {"thinkingBudget": 100}})")["thinking"])
              == to_text(R"({"type": "adaptive"})"_json));
 }
@@ -421,26 +399,6 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
 }
 
 // -- answers ----
-
-BOOST_AUTO_TEST_CASE(streams_mean_what_is_expected_however_they_are_cut) {
-  check_streams(format(), "anthropic");
-}
-
-BOOST_AUTO_TEST_CASE(answers_at_once_mean_the_same_as_streams) {
-  check_answers(format(), "anthropic");
-}
-
-BOOST_AUTO_TEST_CASE(pieces_are_the_words_of_the_whole) {
-  check_pieces(format(), "anthropic");
-}
-
-BOOST_AUTO_TEST_CASE(a_stream_that_ends_anywhere_is_whole_or_has_failed) {
-  check_ends(format(), "anthropic");
-}
-
-BOOST_AUTO_TEST_CASE(no_damage_makes_a_reader_throw) {
-  check_damage(format(), "anthropic", 3);
-}
 
 struct ending {
   std::string reason;

@@ -6,6 +6,7 @@
 
 #include "../outcome.hpp"
 #include "recordings.hpp"
+#include "requests.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -31,13 +32,6 @@ json contents(std::vector<content> said) {
   return body.contains("contents") ? body["contents"] : body;
 }
 
-json configured(std::string_view config) {
-  return body_of(
-    request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
-      request.generation_config = parse_json(config).value();
-    }));
-}
-
 std::string url_of(const std::string& model, bool streams) {
   const auto made
     = request_of(format(), {user_text("Hi")}, [&](auto&, auto& with) {
@@ -45,13 +39,6 @@ std::string url_of(const std::string& model, bool streams) {
         with.streams = streams;
       });
   return made ? made->url : reason_of(made);
-}
-
-// Parts in wire form.
-content said(const std::string& role, const std::string& parts) {
-  return content_from_json(
-           {{"role", role}, {"parts", parse_json(parts).value()}})
-    .value();
 }
 
 } // namespace
@@ -293,7 +280,7 @@ BOOST_AUTO_TEST_CASE(parts_that_it_does_not_have_are_named) {
 }
 
 BOOST_AUTO_TEST_CASE(settings_go_where_the_reference_has_them) {
-  const auto seen = configured(R"({
+  const auto seen = configured(format(), R"({
     "temperature": 0.5, "top_p": 0.9, "maxOutputTokens": 10, "seed": null,
     "thinking_config": {"includeThoughts": true}, "candidateCount": 1,
     "safetySettings": [{"category": "C"}], "cached_content": "cachedContents/1",
@@ -314,7 +301,8 @@ BOOST_AUTO_TEST_CASE(settings_that_the_request_makes_are_refused) {
                                    R"({"contents": []})",
                                    "[]",
                                    R"({"topP": 1, "top_p": 1})"})
-    BOOST_TEST(configured(config)["code"] == "invalid_argument", config);
+    BOOST_TEST(configured(format(), config)["code"] == "invalid_argument",
+               config);
 }
 
 BOOST_AUTO_TEST_CASE(a_schema_of_answers_is_json_schema) {
@@ -336,26 +324,6 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
 }
 
 // -- answers ----
-
-BOOST_AUTO_TEST_CASE(streams_mean_what_is_expected_however_they_are_cut) {
-  check_streams(format(), "gemini");
-}
-
-BOOST_AUTO_TEST_CASE(answers_at_once_mean_the_same_as_streams) {
-  check_answers(format(), "gemini");
-}
-
-BOOST_AUTO_TEST_CASE(pieces_are_the_words_of_the_whole) {
-  check_pieces(format(), "gemini");
-}
-
-BOOST_AUTO_TEST_CASE(a_stream_that_ends_anywhere_is_whole_or_has_failed) {
-  check_ends(format(), "gemini");
-}
-
-BOOST_AUTO_TEST_CASE(no_damage_makes_a_reader_throw) {
-  check_damage(format(), "gemini", 2);
-}
 
 BOOST_AUTO_TEST_CASE(what_a_model_said_goes_back_as_it_came) {
   const recordings recorded("gemini");

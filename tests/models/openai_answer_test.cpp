@@ -27,26 +27,6 @@ const wire_format& format() {
 
 BOOST_AUTO_TEST_SUITE(openai_answers)
 
-BOOST_AUTO_TEST_CASE(streams_mean_what_is_expected_however_they_are_cut) {
-  check_streams(format(), "openai");
-}
-
-BOOST_AUTO_TEST_CASE(answers_at_once_mean_the_same_as_streams) {
-  check_answers(format(), "openai");
-}
-
-BOOST_AUTO_TEST_CASE(pieces_are_the_words_of_the_whole) {
-  check_pieces(format(), "openai");
-}
-
-BOOST_AUTO_TEST_CASE(a_stream_that_ends_anywhere_is_whole_or_has_failed) {
-  check_ends(format(), "openai");
-}
-
-BOOST_AUTO_TEST_CASE(no_damage_makes_a_reader_throw) {
-  check_damage(format(), "openai", 1);
-}
-
 BOOST_AUTO_TEST_CASE(words_come_in_the_pieces_that_the_vendor_sends) {
   const auto seen
     = play(format(), recordings("openai").text("text", ".sse"), {}).pieces;

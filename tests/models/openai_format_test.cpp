@@ -6,6 +6,7 @@
 
 #include "../outcome.hpp"
 #include "recordings.hpp"
+#include "requests.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -33,16 +34,6 @@ json messages(std::vector<content> said) {
   return asked(std::move(said))["messages"];
 }
 
-// The body for one word and a generation config.
-json configured(std::string_view config,
-                const std::string& base_url = "https://models.example") {
-  return body_of(
-    request_of(format(), {user_text("Hi")}, [&](auto& request, auto& with) {
-      request.generation_config = parse_json(config).value();
-      with.base_url = base_url;
-    }));
-}
-
 json with_schema(std::string_view schema) {
   return body_of(
     request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
@@ -68,15 +59,6 @@ part wire_part(std::string_view text) {
   part made;
   made.body = value(parse_json(text).value());
   return made;
-}
-
-struct setting {
-  std::string config;
-  std::string expected; // What the body has besides model and messages.
-};
-
-std::ostream& operator<<(std::ostream& to, const setting& shown) {
-  return to << shown.config;
 }
 
 } // namespace
@@ -369,16 +351,16 @@ BOOST_DATA_TEST_CASE(settings_have_the_vendors_names,
   auto expected = parse_json(shown.expected).value();
   expected["model"] = "some-model";
   expected["messages"] = R"([{"role": "user", "content": "Hi"}])"_json;
-  BOOST_TEST(to_text(configured(shown.config)) == to_text(expected));
+  BOOST_TEST(to_text(configured(format(), shown.config)) == to_text(expected));
 }
 
 BOOST_AUTO_TEST_CASE(openai_itself_gets_the_new_limit_of_tokens) {
   for (const std::string url :
        {"https://api.openai.com/v1", "https://x.openai.azure.com/openai/v1"}) {
-    const auto body = configured(R"({"maxOutputTokens": 10})", url);
+    const auto body = configured(format(), R"({"maxOutputTokens": 10})", url);
     BOOST_TEST(body["max_completion_tokens"] == 10);
     BOOST_TEST(!body.contains("max_tokens"));
-    BOOST_TEST(configured(R"({"topK": 10})", url)["reason"]
+    BOOST_TEST(configured(format(), R"({"topK": 10})", url)["reason"]
                == "generation_config: OpenAI has no 'topK'");
   }
 }
@@ -404,7 +386,7 @@ const std::vector<std::string> refused = {
 BOOST_DATA_TEST_CASE(settings_without_effect_are_refused,
                      data::make(refused),
                      config) {
-  BOOST_TEST(configured(config)["code"] == "invalid_argument");
+  BOOST_TEST(configured(format(), config)["code"] == "invalid_argument");
 }
 
 BOOST_AUTO_TEST_CASE(a_schema_that_can_be_strict_is_closed_and_strict) {

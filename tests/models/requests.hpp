@@ -1,0 +1,67 @@
+// Requests in a vendor's form, for tests to compare.
+
+#pragma once
+
+#include "troupe/models/wire_format.hpp"
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+/// A request to `format` for contents and whatever else `change` sets.
+template <class Change>
+result<http_request> request_of(const wire_format& format,
+                                std::vector<content> said,
+                                Change&& change) {
+  model_request asked;
+  for (auto& each : said)
+    asked.contents.push_back(std::make_shared<const content>(std::move(each)));
+  wire_options with;
+  with.model = "some-model";
+  with.base_url = "https://models.example";
+  with.key = "secret-key-1";
+  std::forward<Change>(change)(asked, with);
+  return format.make_request(asked, with);
+}
+
+/// Its body, or `{"code", "reason"}`.
+inline json body_of(const result<http_request>& made) {
+  if (!made)
+    return {{"code", to_string(made.error().code())},
+            {"reason", made.error().message()}};
+  return parse_json(made->body).value();
+}
+
+/// The body for one word and a generation config.
+inline json configured(const wire_format& format,
+                       std::string_view config,
+                       const std::string& base_url = "https://models.example") {
+  return body_of(
+    request_of(format, {user_text("Hi")}, [&](auto& request, auto& with) {
+      request.generation_config = parse_json(config).value();
+      with.base_url = base_url;
+    }));
+}
+
+/// Of parts in wire form.
+inline content said(const std::string& role, const std::string& parts) {
+  return content_from_json(
+           {{"role", role}, {"parts", parse_json(parts).value()}})
+    .value();
+}
+
+struct setting {
+  std::string config;
+  std::string expected; // What the body has besides model and messages.
+};
+
+inline std::ostream& operator<<(std::ostream& to, const setting& shown) {
+  return to << shown.config;
+}
+
+} // namespace troupe::testing
