@@ -27,42 +27,6 @@ void set_up_curl() {
   });
 }
 
-/// Threads that end clients for those who may not wait. The program's end waits
-/// for them, while what libcurl needs is still there.
-class ending_threads {
-public:
-  /// A value that lives as long as the program; made behind `set_up_curl`, so
-  /// gone before what that has made.
-  static ending_threads& instance() {
-    static ending_threads only;
-    return only;
-  }
-
-  template <class Work>
-  void start(Work work) {
-    const std::lock_guard guard(mutex_);
-    std::thread([this, work = std::move(work)]() mutable {
-      work();
-      const std::lock_guard ending(mutex_);
-      --count_;
-      none_.notify_all();
-    }).detach();
-    ++count_;
-  }
-
-private:
-  ending_threads() = default;
-
-  ~ending_threads() {
-    std::unique_lock guard(mutex_);
-    none_.wait(guard, [this] { return count_ == 0; });
-  }
-
-  std::mutex mutex_;
-  std::condition_variable none_;
-  std::size_t count_ = 0;
-};
-
 std::string certificates_or_default(std::string given) {
   const char* named = std::getenv("SSL_CERT_FILE");
   if (given.empty() && named != nullptr)
@@ -97,21 +61,103 @@ struct http_call::client_state {
     return *shards[transfer.lane() % shards.size()];
   }
 
-  bool is_in_handler() const {
-    return std::ranges::any_of(
-      shards, [](const auto& shard) { return shard->is_here(); });
-  }
-
-  void wait_for_end() {
-    gate.wait_until_empty();
-    for (auto& shard : shards)
-      shard->join();
+  /// Cancels what is under way, and waits for it. Not on an I/O thread: that is
+  /// what is waited for, or waits for this one.
+  void end() {
+    std::call_once(ended, [this] {
+      for (const auto& transfer : gate.close())
+        shards.front()->refuse(
+          transfer,
+          transfer->failure(errc::cancelled, "the client was closed"));
+      for (auto& shard : shards)
+        shard->stop();
+      gate.wait_until_empty();
+      for (auto& shard : shards)
+        shard->join();
+    });
   }
 
   const std::size_t waiting_per_host;
   host_gate gate;
   /// The first one ends those that have no place.
   std::vector<std::unique_ptr<http_shard>> shards;
+  std::once_flag ended;
+};
+
+/// All clients that have not ended. Ends those whose last owner was a handler,
+/// which may not wait, and at the program's end whatever is left, while what
+/// libcurl needs is still there.
+class http_call::client_registry {
+public:
+  using client = std::shared_ptr<client_state>;
+
+  /// Made behind `set_up_curl`, so gone before what that has made.
+  static client_registry& instance() {
+    static client_registry only;
+    return only;
+  }
+
+  void add(const client& made) {
+    const std::lock_guard guard(mutex_);
+    std::erase_if(known_, [](const auto& each) { return each.expired(); });
+    known_.push_back(made);
+  }
+
+  void end_elsewhere(client left) {
+    const std::lock_guard guard(mutex_);
+    if (is_over_)
+      return; // It was known, so it is being ended.
+    left_.push_back(std::move(left));
+    if (!ending_.joinable())
+      ending_ = std::thread([this] { end_left(); });
+    came_.notify_one();
+  }
+
+private:
+  client_registry() = default;
+
+  ~client_registry() {
+    if (http_shard::is_io_thread()) {
+      // `exit` within a handler: nobody can wait for that.
+      if (ending_.joinable())
+        ending_.detach();
+      return;
+    }
+    std::vector<std::weak_ptr<client_state>> known;
+    {
+      const std::lock_guard guard(mutex_);
+      is_over_ = true;
+      known = std::move(known_);
+      came_.notify_one();
+    }
+    for (const auto& each : known)
+      if (const auto left = each.lock())
+        left->end();
+    if (ending_.joinable())
+      ending_.join();
+  }
+
+  void end_left() {
+    std::unique_lock guard(mutex_);
+    while (true) {
+      came_.wait(guard, [this] { return !left_.empty() || is_over_; });
+      if (left_.empty())
+        return;
+      auto next = std::move(left_.back());
+      left_.pop_back();
+      guard.unlock();
+      next->end();
+      next.reset();
+      guard.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::vector<std::weak_ptr<client_state>> known_;
+  std::vector<client> left_;
+  bool is_over_ = false;
+  std::thread ending_;
 };
 
 void http_call::cancel() const {
@@ -135,26 +181,16 @@ void http_call::cancel() const {
 
 http_client::http_client(http_client_options options) {
   set_up_curl();
-  ending_threads::instance();
+  auto& registry = http_call::client_registry::instance();
   state_ = std::make_shared<http_call::client_state>(std::move(options));
+  registry.add(state_);
 }
 
 http_client::~http_client() {
-  auto& shards = state_->shards;
-  for (const auto& transfer : state_->gate.close())
-    shards.front()->refuse(
-      transfer, transfer->failure(errc::cancelled, "the client was closed"));
-  for (auto& shard : shards)
-    shard->stop();
-  if (!state_->is_in_handler()) {
-    state_->wait_for_end();
-    return;
-  }
-  // This thread is one of those to wait for.
-  ending_threads::instance().start([state = std::move(state_)]() mutable {
-    state->wait_for_end();
-    state.reset();
-  });
+  if (http_shard::is_io_thread())
+    http_call::client_registry::instance().end_elsewhere(std::move(state_));
+  else
+    state_->end();
 }
 
 http_call http_client::start(http_request request, http_handler handler) {

@@ -97,15 +97,16 @@ public:
 private:
   friend class http_client;
   struct client_state;
+  class client_registry;
 
   std::shared_ptr<http_transfer> transfer_;
   std::weak_ptr<client_state> client_;
 };
 
 /// Thread-safe. When it ends, what is under way ends with `errc::cancelled`
-/// before the destructor returns; after that if one of its own handlers is what
-/// ends it, for instance the last owner. A child after `fork` cannot use its
-/// parent's.
+/// before the destructor returns; after that if a handler is what ends it, as
+/// its last owner. What is left when the program ends, ends with it. A child
+/// after `fork` cannot use its parent's.
 class http_client {
 public:
   /// Throws `std::system_error` if there are no threads or descriptors left.

@@ -22,6 +22,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+thread_local bool runs_shard = false;
+
 constexpr std::size_t events_max = 256;
 constexpr std::uint64_t bell_mark = std::numeric_limits<std::uint64_t>::max();
 
@@ -100,8 +102,8 @@ void http_shard::join() {
 
 // -- from any thread ----
 
-bool http_shard::is_here() const noexcept {
-  return thread_.get_id() == std::this_thread::get_id();
+bool http_shard::is_io_thread() noexcept {
+  return runs_shard;
 }
 
 void http_shard::begin(http_transfer_ptr transfer) {
@@ -141,6 +143,7 @@ void http_shard::post(order next) {
 // -- the thread ----
 
 void http_shard::run() {
+  runs_shard = true;
   pthread_setname_np(pthread_self(), "troupe.http");
   std::array<epoll_event, events_max> events{};
   while (!quits_) {

@@ -45,8 +45,8 @@ public:
 
   // -- from any thread ----
 
-  /// Whether the caller is called by its thread.
-  bool is_here() const noexcept;
+  /// Whether the caller is called by the thread of one, of whatever client.
+  static bool is_io_thread() noexcept;
 
   /// It has a place on one of this shard's lanes.
   void begin(http_transfer_ptr transfer);
