@@ -80,9 +80,14 @@ error refused(const model_source& source, std::string_view why) {
 }
 
 // Checked here, so that a typing error is not a failure of each call.
+std::string without_slash(std::string url) {
+  while (url.ends_with('/'))
+    url.pop_back();
+  return url;
+}
+
 result<std::string> read_url(const model_source& source, std::string text) {
-  while (text.ends_with('/'))
-    text.pop_back();
+  text = without_slash(std::move(text));
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(
     curl_url(), &curl_url_cleanup);
   if (!parsed
@@ -94,6 +99,9 @@ result<std::string> read_url(const model_source& source, std::string text) {
     curl_free(user);
     return refused(source, "a base URL must not hold a user or a password");
   }
+  // The path of each request goes behind it; and a key has no place in it.
+  if (text.find_first_of("?#") != std::string::npos)
+    return refused(source, "a base URL must not hold a query or a fragment");
   return text;
 }
 
@@ -143,9 +151,11 @@ result<model_ptr> open_model(const model_source& source,
     return held && !held->empty() ? held : std::nullopt;
   };
 
-  auto url = source.base_url;
-  if (url.empty())
-    url = variable(known.url_variable).value_or(std::string(known.url));
+  // A vendor's key is for the vendor, or for the place that the same
+  // environment names: not for any that a file does.
+  const auto own_url = without_slash(
+    variable(known.url_variable).value_or(std::string(known.url)));
+  auto url = source.base_url.empty() ? own_url : source.base_url;
   auto base_url = read_url(source, std::move(url));
   if (!base_url)
     return base_url.error();
@@ -157,7 +167,8 @@ result<model_ptr> open_model(const model_source& source,
       return refused(source,
                      fmt::format("the environment variable {} is not set",
                                  source.key_variable));
-  } else {
+  } else if (source.base_url.empty() || *base_url == known.url
+             || *base_url == own_url) {
     key = variable(known.key_variables[0]);
     if (!key)
       key = variable(known.key_variables[1]);
