@@ -231,6 +231,8 @@ result<void> add_format(generation_settings& settings,
 // begins with its thoughts, or it does not think in it at all ("Expected
 // `thinking` or `redacted_thinking`, but found `tool_use`").
 bool goes_on(const json& messages) {
+  if (messages.empty())
+    return false;
   const auto& last = messages.back()["content"];
   return !last.empty() && last.front()["type"] == "tool_result";
 }
@@ -261,8 +263,10 @@ add_settings(const model_request& asked, const wire_options& with, json& body) {
     body.erase("thinking");
   if (!body.contains("max_tokens")) {
     // A budget of thoughts has to be less than what is allowed in all.
-    const auto thinking = body.value("thinking", json::object());
-    const auto budget = thinking.value("budget_tokens", json());
+    const auto thinking = body.find("thinking");
+    const auto budget = thinking != body.end() && thinking->is_object()
+                          ? thinking->value("budget_tokens", json())
+                          : json();
     body["max_tokens"]
       = max_tokens_default
         + (budget.is_number_integer() ? std::clamp<std::int64_t>(

@@ -404,6 +404,8 @@ public:
     return document_.check();
   }
 
+  bool has_ended() const noexcept override { return false; }
+
   result<model_response> finish() override {
     if (!answer_.has_ended())
       return broken_off();

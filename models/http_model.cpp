@@ -142,8 +142,12 @@ private:
   void enter() {
     if (!options_->limit)
       return send();
-    options_->limit->enter(expected_tokens_,
-                           [self = shared_from_this()] { self->send(); });
+    if (!options_->limit->enter({
+          .tokens = expected_tokens_,
+          .go = [self = shared_from_this()] { self->send(); },
+          .is_over = [self = shared_from_this()] { return self->is_over(); },
+        }))
+      end(named(error(errc::busy, "too many wait for its rate limit")));
   }
 
   bool is_over() {
@@ -151,9 +155,15 @@ private:
     return is_over_;
   }
 
-  void send() {
-    if (is_over())
-      return;
+  void send() noexcept {
+    try {
+      begin_attempt();
+    } catch (const std::exception& thrown) {
+      end(error(errc::internal, thrown.what()));
+    }
+  }
+
+  void begin_attempt() {
     status_ = 0;
     headers_.clear();
     body_.clear();
@@ -162,6 +172,7 @@ private:
       = options_->streams ? options_->format->read_stream(with_) : nullptr;
     answer_bytes_ = 0;
     has_begun_ = false;
+    is_enough_ = false;
     broken_.reset();
     ++attempts_;
     http_handler handler;
@@ -174,27 +185,28 @@ private:
       self->take(piece);
     };
     handler.on_end = [self = shared_from_this()](result<void> ended) {
-      self->receive_end(std::move(ended));
+      // Whatever it throws, somebody waits.
+      try {
+        self->receive_end(std::move(ended));
+      } catch (const std::exception& thrown) {
+        self->end(error(errc::internal, thrown.what()));
+      }
     };
     const auto& client
       = options_->client ? options_->client : shared_http_client();
-    // Kept for the next attempt, unless there is none.
-    auto started = client->start(sent_, std::move(handler));
-    bool is_stopped = false;
-    {
-      const std::lock_guard guard(mutex_);
-      under_way_ = started;
-      is_stopped = is_over_;
-    }
-    if (is_stopped)
-      started.cancel();
+    // Under the lock, since the first piece may be there before it returns.
+    const std::lock_guard guard(mutex_);
+    if (!is_over_)
+      under_way_ = client->start(sent_, std::move(handler));
   }
 
   void take(std::string_view piece) {
-    if (broken_)
+    if (broken_ || is_over())
       return;
     if (!is_good(status_)) {
       body_.append(piece.substr(0, failed_body_bytes_max - body_.size()));
+      if (body_.size() == failed_body_bytes_max && !is_enough_)
+        read_no_more();
       return;
     }
     answer_bytes_ += piece.size();
@@ -232,11 +244,27 @@ private:
       deliver(std::move(each));
     if (!read)
       give_up(read.error());
+    else if (reader_->has_ended())
+      end_early();
+  }
+
+  // The server need not close what it has ended.
+  void end_early() {
+    auto answer = read();
+    if (answer)
+      end_with(std::move(answer));
+    else
+      give_up(answer.error());
   }
 
   // What is left of the answer is of no use to anybody.
   void give_up(error why) {
     broken_ = std::move(why);
+    read_no_more();
+  }
+
+  void read_no_more() {
+    is_enough_ = true;
     http_call ended;
     {
       const std::lock_guard guard(mutex_);
@@ -245,29 +273,58 @@ private:
     ended.cancel();
   }
 
+  // A stop in the meantime leaves the last word to whoever is inside.
   void deliver(model_response piece) {
     piece.partial = true;
-    if (is_over())
-      return;
+    {
+      const std::lock_guard guard(mutex_);
+      if (is_over_)
+        return;
+      is_delivering_ = true;
+    }
     has_delivered_ = true;
     reply_(std::move(piece));
+    {
+      const std::lock_guard guard(mutex_);
+      is_delivering_ = false;
+      if (!is_over_)
+        return;
+    }
+    reply_(cancelled());
   }
 
-  void receive_end(result<void> ended) {
+  void receive_end(const result<void>& ended) {
+    if (is_over())
+      return;
     if (broken_)
       return fail_as_told(*broken_);
-    if (ended && status_ == 0)
-      ended = error(errc::model_failed, "the server said nothing");
+    if (status_ == 0)
+      return fail_by_connection(
+        ended ? error(errc::model_failed, "the server said nothing")
+              : ended.error());
     // What came says more than how the connection ended.
-    const bool is_answer = is_good(status_);
-    if (!ended)
-      return is_answer || status_ == 0
-                 || ended.error().code() != errc::model_failed
-               ? fail(ended.error(), ended.error().code() == errc::model_failed)
-               : fail_by_status();
-    if (!is_answer)
-      return fail_by_status();
-    auto answer = read();
+    if (!is_good(status_))
+      return is_enough_ || ended || is_by_server(ended.error())
+               ? fail_by_status()
+               : fail_by_connection(ended.error());
+    auto answer = ended || (reader_ && is_by_server(ended.error()))
+                    ? read()
+                    : result<model_response>(ended.error());
+    if (!ended && !answer)
+      return fail_by_connection(ended.error());
+    end_with(std::move(answer));
+  }
+
+  static bool is_by_server(const error& why) {
+    return why.code() == errc::model_failed
+           || why.code() == errc::deadline_exceeded;
+  }
+
+  void fail_by_connection(const error& why) {
+    fail(why, why.code() == errc::model_failed);
+  }
+
+  void end_with(result<model_response> answer) {
     if (!answer)
       return fail_as_told(answer.error());
     if (const auto used = total_tokens(*answer); used > 0 && options_->limit)
@@ -334,14 +391,14 @@ private:
       return std::nullopt;
     if (request_.retries && !request_.retries->take())
       return std::nullopt;
-    if (wished)
-      return wished;
     const auto doublings = std::min<std::size_t>(attempts_ - 1, 20);
     const auto ceiling
       = std::min<milliseconds>(rule.first * (1LL << doublings), rule.longest);
-    return milliseconds(static_cast<std::int64_t>(
+    const milliseconds drawn(static_cast<std::int64_t>(
       static_cast<double>(ceiling.count())
       * fraction_of(scattered(options_->seed + waits_->fetch_add(1)))));
+    // Nobody is to come back before that, nor all of them in that moment.
+    return wished.value_or(milliseconds(0)) + drawn;
   }
 
   void wait(milliseconds delay) {
@@ -361,16 +418,23 @@ private:
                         failure_line(why.message(), with_.key))};
   }
 
+  static error cancelled() {
+    return {errc::cancelled, "the model call was cancelled"};
+  }
+
   void stop() {
     http_call ended;
+    bool is_told = false;
     {
       const std::lock_guard guard(mutex_);
       if (std::exchange(is_over_, true))
         return;
       ended = under_way_;
+      is_told = is_delivering_;
     }
     ended.cancel();
-    reply_(error(errc::cancelled, "the model call was cancelled"));
+    if (!is_told)
+      reply_(cancelled());
   }
 
   void end(result<model_response> outcome) {
@@ -387,7 +451,7 @@ private:
   const model_request request_;
   const model_reply reply_;
   http_request sent_;
-  wire_options with_; // The key is in the request alone.
+  wire_options with_;
   double expected_tokens_ = 0;
   std::size_t attempts_ = 0;
 
@@ -400,10 +464,12 @@ private:
   sse_reader events_;
   std::unique_ptr<stream_reader> reader_;
   std::optional<error> broken_;
+  bool is_enough_ = false; // Nothing more of it is read.
   bool has_delivered_ = false;
 
   std::mutex mutex_;
   bool is_over_ = false;
+  bool is_delivering_ = false;
   http_call under_way_;
   // Last, so that it is gone before what it touches.
   std::optional<std::stop_callback<std::function<void()>>> stopped_;

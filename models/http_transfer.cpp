@@ -266,11 +266,19 @@ std::size_t http_transfer::take_header(char* text,
   auto& transfer = *static_cast<http_transfer*>(self);
   if (transfer.cancelled_)
     return transfer.break_off();
-  transfer.last_came_ = std::chrono::steady_clock::now();
+  // A word before the answer (100 to 199) is not its first byte.
+  if (transfer.status() >= 200)
+    transfer.last_came_ = std::chrono::steady_clock::now();
   // After the head come the trailers of a body in chunks, which nobody needs.
   if (transfer.head_told_)
     return size;
   return transfer.read_header_line({text, size}) ? size : transfer.break_off();
+}
+
+long http_transfer::status() const {
+  long said = 0;
+  curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &said);
+  return said;
 }
 
 std::size_t http_transfer::break_off() {
@@ -289,8 +297,7 @@ bool http_transfer::read_header_line(std::string_view line) {
     return true;
   }
   if (trimmed(line).empty()) {
-    long status = 0;
-    curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+    const auto status = this->status();
     // Those of 100 to 199 go before the answer.
     if (status < 200)
       return true;

@@ -94,6 +94,7 @@ private:
   static int prepare_to_send(void* self, char*, char*, int, int local_port);
 
   std::size_t break_off();
+  long status() const;
   bool read_header_line(std::string_view line);
   void set_headers();
   template <class Call>

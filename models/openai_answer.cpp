@@ -99,7 +99,7 @@ result<void> openai_answer::take_choice(const wire_node& choice,
     return error(errc::busy,
                  fmt::format("the server gave up: {}{}",
                              reason,
-                             with_colon(failure_line(failure_text(choice)))));
+                             with_colon(failure_text(choice))));
   if (!reason.empty()) {
     reason_ = adk_reason(reason);
     end();

@@ -61,6 +61,8 @@ public:
     return document_.check();
   }
 
+  bool has_ended() const noexcept override { return is_done_; }
+
   // The end of a choice is enough, as not every server sends [DONE].
   result<model_response> finish() override {
     if (!answer_.has_ended())

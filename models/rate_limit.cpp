@@ -13,6 +13,12 @@ using seconds = std::chrono::duration<double>;
 // A little beyond, so that rounding does not wake anybody too early.
 constexpr std::chrono::milliseconds grain{1};
 
+// It is looked at again then; far below what a duration can hold.
+constexpr double wait_seconds_max = 3'600;
+
+constexpr double minutes_settled_max = 10;
+constexpr std::size_t waiting_max = 100'000;
+
 } // namespace
 
 rate_limit::rate_limit(rate_limit_options limits,
@@ -49,7 +55,8 @@ rate_limit::wait_for(double tokens) const {
     need(tokens_, tokens);
   if (wait <= 0)
     return std::nullopt;
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(seconds(wait))
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+           seconds(std::min(wait, wait_seconds_max)))
          + grain;
 }
 
@@ -59,10 +66,15 @@ void rate_limit::take(double tokens) {
 }
 
 // Under the lock: who may go now; a timer for the next one.
-std::deque<std::function<void()>> rate_limit::admit() {
-  std::deque<std::function<void()>> going;
+rate_limit::admitted rate_limit::admit() {
+  admitted found;
   refill();
   while (!queue_.empty()) {
+    if (queue_.front().is_over()) {
+      found.given_up.push_back(std::move(queue_.front()));
+      queue_.pop_front();
+      continue;
+    }
     if (const auto wait = wait_for(queue_.front().tokens)) {
       if (!std::exchange(timer_runs_, true))
         time_->call_after(*wait, [weak = weak_from_this()] {
@@ -77,33 +89,42 @@ std::deque<std::function<void()>> rate_limit::admit() {
       break;
     }
     take(queue_.front().tokens);
-    going.push_back(std::move(queue_.front().go));
+    found.going.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  return going;
+  return found;
 }
 
 void rate_limit::serve() {
-  std::deque<std::function<void()>> going;
+  admitted found;
   {
     const std::lock_guard guard(mutex_);
-    going = admit();
+    found = admit();
   }
-  for (const auto& go : going)
-    go();
+  for (const auto& next : found.going)
+    next.go();
 }
 
-void rate_limit::enter(double tokens, std::function<void()> go) {
+bool rate_limit::enter(place wanted) {
+  wanted.tokens = std::max(wanted.tokens, 0.0);
   {
     const std::lock_guard guard(mutex_);
-    queue_.push_back({std::max(tokens, 0.0), std::move(go)});
+    if (queue_.size() >= waiting_max)
+      return false;
+    queue_.push_back(std::move(wanted));
   }
   serve();
+  return true;
 }
 
 void rate_limit::settle(double expected, double used) {
-  const std::lock_guard guard(mutex_);
-  tokens_.level = std::min(tokens_.capacity, tokens_.level + expected - used);
+  {
+    const std::lock_guard guard(mutex_);
+    const auto counted = std::min(used, minutes_settled_max * tokens_.capacity);
+    tokens_.level
+      = std::min(tokens_.capacity, tokens_.level + expected - counted);
+  }
+  serve(); // Who waits may need no more than came back.
 }
 
 } // namespace troupe

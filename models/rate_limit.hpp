@@ -31,20 +31,26 @@ public:
   rate_limit(rate_limit_options limits,
              std::shared_ptr<troupe::environment> time);
 
-  /// Calls `go` once the request may be sent, which may be at once, on this
-  /// thread or on one of the environment. `tokens` is what it is expected to
-  /// use; more than a minute's worth counts as that.
-  void enter(double tokens, std::function<void()> go);
+  struct place {
+    /// What the request is expected to use; more than a minute's worth counts
+    /// as that.
+    double tokens = 0;
+    /// Sends the request, which may be at once, on this thread, or on another
+    /// that enters or settles, or on one of the environment. Must not throw.
+    std::function<void()> go;
+    /// Whether it has been given up: then it takes nothing, and `go` is not
+    /// called. Must not enter or settle.
+    std::function<bool()> is_over = [] { return false; };
+  };
 
-  /// What a request has used beyond what was expected, or less.
+  /// False, and nothing is called, if 100,000 wait already.
+  bool enter(place wanted);
+
+  /// What a request has used in place of what was expected. Servers are not to
+  /// be trusted with it: counts up to ten minutes' worth.
   void settle(double expected, double used);
 
 private:
-  struct waiting {
-    double tokens;
-    std::function<void()> go;
-  };
-
   // A bucket that fills up by itself. May be in debt.
   struct bucket {
     double capacity = 0;
@@ -54,7 +60,14 @@ private:
   void refill();
   std::optional<std::chrono::nanoseconds> wait_for(double tokens) const;
   void take(double tokens);
-  std::deque<std::function<void()>> admit();
+
+  // Both for when the lock is gone.
+  struct admitted {
+    std::deque<place> going;
+    std::deque<place> given_up;
+  };
+
+  admitted admit();
   void serve();
 
   const rate_limit_options limits_;
@@ -63,7 +76,7 @@ private:
   bucket requests_;
   bucket tokens_;
   timestamp filled_at_{};
-  std::deque<waiting> queue_;
+  std::deque<place> queue_;
   bool timer_runs_ = false;
 };
 

@@ -66,6 +66,16 @@ result<std::optional<media>> file_of(const json& body) {
 
 } // namespace
 
+namespace {
+
+bool is_blank_text(const part& said) {
+  const auto* text = said.text();
+  return text != nullptr
+         && text->find_first_not_of(" \t\r\n") == std::string::npos;
+}
+
+} // namespace
+
 bool is_by_model(const content& said) {
   return said.role == "model" || said.role == "assistant";
 }
@@ -75,7 +85,7 @@ conversation_of(const model_request& asked) {
   std::vector<std::shared_ptr<const content>> said;
   std::ranges::copy_if(
     asked.contents, std::back_inserter(said), [](const auto& each) {
-      return each && !each->parts.empty();
+      return each && !std::ranges::all_of(each->parts, is_blank_text);
     });
   if (said.empty() || is_by_model(*said.back()))
     said.push_back(std::make_shared<const content>(user_text("Go on.")));

@@ -25,7 +25,7 @@ bool is_by_model(const content& said);
 
 /// The conversation, which all vendors want to end with words to the model: if
 /// it is empty or ends with the model's own, `"Go on."` follows (ADK's
-/// BaseLlm does the same). Contents without parts are left out.
+/// BaseLlm does the same). Contents that say nothing but blanks are left out.
 std::vector<std::shared_ptr<const content>>
 conversation_of(const model_request& asked);
 

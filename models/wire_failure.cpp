@@ -184,7 +184,7 @@ bool may_pass(std::int64_t status) {
 
 error told_failure(const wire_node& said) {
   return {tells_of_passing(said, 0) ? errc::busy : errc::model_failed,
-          failure_line(failure_text(said))};
+          failure_text(said)};
 }
 
 error broken_off() {

@@ -55,6 +55,9 @@ public:
                             std::vector<model_response>& pieces)
     = 0;
 
+  /// Whether the stream has said that nothing follows; not all do.
+  virtual bool has_ended() const noexcept = 0;
+
   /// The whole answer, when the stream has ended; called once. Fails with
   /// `errc::busy` if it broke off before its end, else as `take`.
   virtual result<model_response> finish() = 0;

@@ -394,6 +394,14 @@ BOOST_AUTO_TEST_CASE(a_tool_that_it_cannot_name_is_told) {
     "Anthropic takes no tool of the name 'a b'"));
 }
 
+BOOST_AUTO_TEST_CASE(blanks_alone_are_no_words_to_the_model) {
+  for (const auto* blank : {"", " \n"})
+    BOOST_TEST(
+      to_text(messages({user_text(blank)}))
+      == to_text(
+        R"([{"role": "user", "content": [{"type": "text", "text": "Go on."}]}])"_json));
+}
+
 BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
   BOOST_TEST(messages({user_text("\xFF")})["code"] == "invalid_argument");
 }

@@ -319,6 +319,13 @@ BOOST_AUTO_TEST_CASE(a_schema_of_answers_is_json_schema) {
                          {"responseJsonSchema", schema}}));
 }
 
+BOOST_AUTO_TEST_CASE(blanks_alone_are_no_words_to_the_model) {
+  for (const auto* blank : {"", " \n"})
+    BOOST_TEST(
+      to_text(contents({user_text(blank)}))
+      == to_text(R"([{"role": "user", "parts": [{"text": "Go on."}]}])"_json));
+}
+
 BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
   BOOST_TEST(contents({user_text("\xFF")})["code"] == "invalid_argument");
 }

@@ -282,11 +282,29 @@ BOOST_AUTO_TEST_CASE(retry_after_is_obeyed) {
     while (time->waiting() == 0)
       std::this_thread::yield();
     time->advance(6'999ms);
-    BOOST_TEST(on.server.requests().size() == 1U);
+    BOOST_TEST(time->waiting() == 1U); // Not sent: the server may be slow.
     time->advance(1ms);
     ended.get_future().wait();
     BOOST_TEST(on.server.requests().size() == 2U);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_wish_for_no_wait_still_backs_off) {
+  asking on(in_turn({once(whole(refusal_of("x"), 429, "Retry-After: 0\r\n")),
+                     once(whole(answer_of("hoo")))}));
+  const auto time = std::make_shared<simulated_environment>(1);
+  on.environment = time;
+  on.options.retries.first = 1h;
+  on.options.retries.longest = 1h;
+  std::promise<void> ended;
+  http_model model(on.options);
+  model.generate(on.request(), [&ended](const auto&) { ended.set_value(); });
+  while (time->waiting() == 0)
+    std::this_thread::yield();
+  time->advance(1ms);
+  BOOST_TEST(time->waiting() == 1U);
+  time->advance(1h);
+  ended.get_future().wait();
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_that_would_take_too_long_is_none) {
@@ -422,6 +440,73 @@ BOOST_DATA_TEST_CASE(an_answer_that_does_not_end_is_given_up,
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
+// Whatever the server does with the connection then.
+BOOST_AUTO_TEST_CASE(a_stream_that_has_ended_is_an_answer) {
+  for (const auto& behind : {testing::reset(), testing::close(), hold()}) {
+    asking on(
+      in_turn(
+        {{say(stream_head), say(chunk(event_of("hoo") + last_event)), behind}}),
+      true);
+    BOOST_TEST(on.text() == "hoo");
+    BOOST_TEST(on.server.requests().size() == 1U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_counts_whatever_becomes_of_its_connection) {
+  const std::string head
+    = "HTTP/1.1 401 Unauthorized\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const auto& script :
+       {server_script{say(head + chunk(refusal_of("no"))), testing::reset()},
+        server_script{say(head + chunk(refusal_of("no"))), hold()}}) {
+    asking on(in_turn({script}));
+    on.options.timeouts.between = 50ms;
+    const auto reason = reason_of(on.ask());
+    BOOST_TEST(reason.starts_with("OpenAI model 'm': status 401: "), reason);
+    BOOST_TEST(on.server.requests().size() == 1U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_that_does_not_end_is_read_to_a_limit) {
+  asking on(in_turn(
+    {{say("HTTP/1.1 401 Unauthorized\r\nTransfer-Encoding: chunked\r\n\r\n"
+          + chunk(refusal_of("no") + std::string(70'000, ' '))),
+      hold()}}));
+  const auto reason = reason_of(on.ask());
+  BOOST_TEST(reason.starts_with("OpenAI model 'm': status 401: "), reason);
+  on.server.wait_for_hang_ups(1);
+}
+
+BOOST_AUTO_TEST_CASE(no_part_of_a_key_is_told_where_words_are_cut_off) {
+  for (std::size_t words = 480; words < 500; ++words) {
+    asking on(
+      in_turn({{say(stream_head),
+                say(chunk(R"(data: {"error": {"message": ")"
+                          + std::string(words, 'x') + secret + "\"}}\n\n"))}}),
+      true);
+    const auto reason = reason_of(on.ask());
+    BOOST_TEST(reason.find("s3c") == std::string::npos, reason);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_follows_the_last_word_of_a_stop) {
+  asking on(in_turn({{say(stream_head + chunk(event_of("hoo"))), hold()}}),
+            true);
+  std::vector<std::string> told;
+  std::promise<void> ended;
+  http_model model(on.options);
+  // Stopped within the delivery of a piece.
+  model.generate(on.request(), [&](const result<model_response>& answer) {
+    if (answer && answer->partial)
+      on.stop.request_stop();
+    told.push_back(answer ? answer->said.text() : code_of(answer));
+    if (!answer)
+      ended.set_value();
+  });
+  ended.get_future().wait();
+  on.server.wait_for_hang_ups(1);
+  BOOST_TEST((told == std::vector<std::string>{"hoo", "cancelled"}));
+}
+
 BOOST_AUTO_TEST_CASE(a_stream_without_its_end_is_no_answer) {
   asking on(
     in_turn({{say(stream_head), say(chunk(event_of("ho"))), say("0\r\n\r\n")}}),
@@ -479,6 +564,7 @@ BOOST_AUTO_TEST_CASE(a_stop_ends_the_wait_for_a_retry) {
   on.stop.request_stop();
   BOOST_TEST(code_of(ended.get_future().get()) == "cancelled");
   time->advance(200s);
+  BOOST_TEST(on.options.client->under_way() == 0U);
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
@@ -510,7 +596,7 @@ BOOST_AUTO_TEST_CASE(a_limit_holds_requests_back) {
   http_model model(on.options);
   model.generate(on.request(), [&ended](const auto&) { ended.set_value(); });
   time->advance(59s);
-  BOOST_TEST(on.server.requests().size() == 1U);
+  BOOST_TEST(time->waiting() == 1U);
   time->advance(2s);
   ended.get_future().wait();
   BOOST_TEST(on.server.requests().size() == 2U);

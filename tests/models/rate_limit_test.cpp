@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,16 @@ struct door {
     : limit(std::make_shared<rate_limit>(limits, time)) {}
 
   void enter(const std::string& who, double tokens = 0) {
-    limit->enter(tokens, [this, who] { through += who; });
+    limit->enter({.tokens = tokens,
+                  .go = [this, who] { through += who; },
+                  .is_over = [this, who] { return gone.contains(who); }});
   }
 
   std::shared_ptr<simulated_environment> time
     = std::make_shared<simulated_environment>(1);
   std::shared_ptr<rate_limit> limit;
   std::string through;
+  std::set<std::string> gone;
 };
 
 } // namespace
@@ -82,6 +86,36 @@ BOOST_AUTO_TEST_CASE(more_than_a_minutes_worth_is_let_through_all_the_same) {
   on.enter("b", 1);
   on.time->advance(15min);
   BOOST_TEST(on.through == "a");
+  on.time->advance(2min);
+  BOOST_TEST(on.through == "ab");
+}
+
+BOOST_AUTO_TEST_CASE(who_has_given_up_takes_nothing) {
+  door on({.requests_per_minute = 1});
+  for (const auto* who : {"a", "b", "c", "d"})
+    on.enter(who);
+  on.gone = {"b", "c"};
+  on.time->advance(61s);
+  BOOST_TEST(on.through == "ad");
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_back_is_for_who_waits) {
+  door on({.tokens_per_minute = 600});
+  on.enter("a", 600);
+  on.enter("b", 300);
+  BOOST_TEST(on.through == "a");
+  on.limit->settle(600, 100);
+  BOOST_TEST(on.through == "ab");
+}
+
+BOOST_AUTO_TEST_CASE(an_absurd_use_is_ten_minutes_worth) {
+  door on({.tokens_per_minute = 600});
+  on.enter("a", 600);
+  on.limit->settle(600, 9e18);
+  on.enter("b", 600);
+  on.time->advance(9min);
+  BOOST_TEST(on.through == "a");
+  BOOST_TEST(on.time->waiting() == 1U);
   on.time->advance(2min);
   BOOST_TEST(on.through == "ab");
 }
