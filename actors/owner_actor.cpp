@@ -154,9 +154,8 @@ void owner_actor::confirm(std::unique_ptr<call> held,
 void owner_actor::let_go() {
   release();
   if (at_store_) {
-    const auto why = closed_reason();
     while (!at_store_->parked.empty())
-      at_store_->parked.pop_front()->fail(why);
+      leave_behind(at_store_->parked.pop_front());
     if (at_store_->live->actor) {
       auto left = std::make_unique<struct leave>();
       left->owner = at_store_->live;

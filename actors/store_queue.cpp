@@ -220,7 +220,8 @@ void store_queue::read_on_loop() {
 // it.
 void store_queue::handle(group& next) {
   if (!next.commits.empty() || !next.confirms.empty() || !next.reads.empty())
-    look_elsewhere(next);
+    if (const auto looked = look_elsewhere(next); !looked)
+      refuse_unwritten(next, looked.error());
   const bool has_written = write(next.commits);
   // A refusal on what is out of date is decided again. What others do from here
   // on it is not based on.
@@ -230,7 +231,7 @@ void store_queue::handle(group& next) {
   // have written between the look and the commit.
   bool is_seen = true;
   if (has_written && shows_others(next))
-    is_seen = look_elsewhere(next);
+    is_seen = look_elsewhere(next).has_value();
   // In the order in which they were decided, whatever became of them.
   for (auto& settled : next.commits) {
     settled->view_is_stale
@@ -257,6 +258,19 @@ void store_queue::handle(group& next) {
   }
   if (!answered_.empty())
     complete_later(shared_, std::exchange(answered_, letter_list()));
+}
+
+// What is refused, or answered without being written, was decided on what may
+// be out of date, and no write will show it.
+void store_queue::refuse_unwritten(group& next, const error& why) {
+  for (const auto& each : next.commits) {
+    if (!each->refuses && !each->changes.empty())
+      continue;
+    for (const auto& owner : each->owners)
+      make_stale(owner);
+    each->why = why;
+    each->outcome = commit::verdict::failed;
+  }
 }
 
 bool store_queue::shows_others(const group& next) {
@@ -344,17 +358,17 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
 
 // What others have written makes those who hold it stale, before anything that
 // is based on it is written or answered. The store compares revisions besides;
-// but what was removed and made again may have come to the same one. False if
+// but what was removed and made again may have come to the same one. Fails if
 // the store does not tell: then nothing is confirmed.
-bool store_queue::look_elsewhere(group& next) {
+result<void> store_queue::look_elsewhere(group& next) {
   if (is_broken(mechanism::look_elsewhere))
-    return true;
+    return {};
   const auto moved = guarded([this] { return store_->changed_elsewhere(); });
   if (moved) {
     for (const auto& each : *moved)
       if (const auto found = live_.find(each.owner); found != live_.end())
         make_stale(found->second);
-    return true;
+    return {};
   }
   for (auto& held : next.confirms) {
     if (!held)
@@ -370,7 +384,7 @@ bool store_queue::look_elsewhere(group& next) {
     wanted->events = moved.error();
     as_inbox(actor).tell(std::move(wanted));
   }
-  return false;
+  return moved.error();
 }
 
 void store_queue::answer(std::unique_ptr<confirm> held) {

@@ -76,7 +76,8 @@ private:
   bool take(group& next);
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
-  bool look_elsewhere(group& next);
+  result<void> look_elsewhere(group& next);
+  void refuse_unwritten(group& next, const error& why);
   static bool shows_others(const group& next);
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
