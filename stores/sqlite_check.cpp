@@ -39,6 +39,7 @@ public:
   std::vector<std::string> run() {
     const sqlite_reader::moment now(reader_);
     check_pages();
+    check_progress();
     replay_log();
     check_scopes();
     tell(1);
@@ -66,6 +67,16 @@ private:
       if (rows.text(0) != "ok")
         find(std::string(rows.text(0)));
     tell(done_after_pages);
+  }
+
+  void check_progress() {
+    auto statement = prepare(fmt::format("SELECT name,{} FROM progress",
+                                         is_sound("sum", sums::progress)));
+    for (auto rows = statement.rows(); rows.next();)
+      if (rows.integer(1) != 1)
+        find(fmt::format("the row '{}' of the table progress is not what was "
+                         "written",
+                         rows.text(0)));
   }
 
   void replay_log() {
@@ -193,16 +204,22 @@ private:
                      const read_scope& read,
                      const replayed_scope& replayed) {
     std::map<std::int64_t, std::int64_t> found;
-    auto entries
-      = prepare("SELECT number,log FROM settled_entries WHERE scope=?1 AND "
-                "id_hash IS NOT NULL"
-                " UNION ALL SELECT number,log FROM fresh_entries WHERE scope=?1"
-                " AND id_hash IS NOT NULL");
-    for (auto rows = entries.rows(read.id); rows.next();)
-      if (!found.emplace(rows.integer(0), rows.integer(1)).second)
-        find(fmt::format("{}: its event {} is listed twice",
+    std::int64_t next = 0;
+    auto entries = prepare(fmt::format(
+      "SELECT number,log,id_hash,{0} FROM settled_entries WHERE scope=?1"
+      " UNION ALL SELECT number,log,id_hash,{0} FROM fresh_entries"
+      " WHERE scope=?1 ORDER BY number",
+      is_sound("sum", sums::entries)));
+    for (auto rows = entries.rows(read.id); rows.next();) {
+      const auto number = rows.integer(0);
+      if (number != next++ || rows.integer(3) != 1)
+        find(fmt::format("{}: its entry {} is not what was written",
                          to_string(owner),
-                         rows.integer(0)));
+                         number));
+      if (!rows.is_null(2) && !found.emplace(number, rows.integer(1)).second)
+        find(fmt::format(
+          "{}: its event {} is listed twice", to_string(owner), number));
+    }
     for (const auto& change : read.pending)
       if (change.id_hash)
         found.emplace(change.revision, change.row);

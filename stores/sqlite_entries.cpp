@@ -29,23 +29,24 @@ sqlite_entries::sqlite_entries(const sqlite_database& database,
                                std::int64_t settle_rows)
   : settle_rows_(settle_rows),
     slice_entries_(std::min(settle_rows, slice_entries_max)),
-    add_(database.prepare(
-      "INSERT OR REPLACE INTO settled_entries VALUES(?1,?2,?3,?4)")),
-    add_fresh_(database.prepare(
-      "INSERT OR REPLACE INTO fresh_entries VALUES(?1,?2,?3,?4)")),
+    add_(database.prepare("INSERT OR REPLACE INTO settled_entries"
+                          " VALUES(?1,?2,?3,?4,row_sum(?1,?2,?3,?4))")),
+    add_fresh_(database.prepare("INSERT OR REPLACE INTO fresh_entries"
+                                " VALUES(?1,?2,?3,?4,row_sum(?1,?2,?3,?4))")),
     find_settled_(database.prepare(
-      fmt::format("SELECT value,{} FROM meta WHERE name='settled'",
-                  is_sound("sum", sums::meta)))),
+      fmt::format("SELECT value,{} FROM progress WHERE name='settled'",
+                  is_sound("sum", sums::progress)))),
     raise_settled_(
-      database.prepare("UPDATE meta SET value=?1,sum=row_sum(name,?1)"
+      database.prepare("UPDATE progress SET value=?1,sum=row_sum(name,?1)"
                        " WHERE name='settled' AND value<?1")),
     find_slice_(database.prepare(
       "SELECT scope,number FROM fresh_entries WHERE (scope,number)>(?1,?2)"
       " ORDER BY scope,number LIMIT ?3")),
-    copy_slice_(database.prepare(
-      "INSERT OR REPLACE INTO settled_entries SELECT scope,number,log,id_hash"
-      " FROM fresh_entries WHERE (scope,number)>(?1,?2)"
-      " AND (scope,number)<=(?3,?4) ORDER BY scope,number")),
+    copy_slice_(
+      database.prepare("INSERT OR REPLACE INTO settled_entries SELECT "
+                       "scope,number,log,id_hash,sum"
+                       " FROM fresh_entries WHERE (scope,number)>(?1,?2)"
+                       " AND (scope,number)<=(?3,?4) ORDER BY scope,number")),
     erase_slice_(
       database.prepare("DELETE FROM fresh_entries WHERE (scope,number)>(?1,?2)"
                        " AND (scope,number)<=(?3,?4)")) {}
@@ -76,8 +77,8 @@ void sqlite_entries::settle(std::int64_t rows, std::int64_t folded) {
 void sqlite_entries::start_pass(std::int64_t folded) {
   auto found = find_settled_.rows();
   if (!found.next())
-    throw error(errc::corrupt, "the table meta has lost its row 'settled'");
-  found.expect_sound(1, "meta");
+    throw error(errc::corrupt, "the table progress has lost its row 'settled'");
+  found.expect_sound(1, "progress");
   settled_ = found.integer(0);
   if (folded - *settled_ < settle_rows_)
     return;

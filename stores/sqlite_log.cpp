@@ -19,8 +19,8 @@ sqlite_log::sqlite_log(const sqlite_database& database)
     "row_sum(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11),row_sum(?1,?12))")),
     newest_(database.prepare("SELECT max(id) FROM log")),
     folded_(database.prepare(
-      fmt::format("SELECT value,{} FROM meta WHERE name='folded'",
-                  troupe::is_sound("sum", sums::meta)))),
+      fmt::format("SELECT value,{} FROM progress WHERE name='folded'",
+                  troupe::is_sound("sum", sums::progress)))),
     behind_(database.prepare(
       fmt::format("SELECT {} FROM log WHERE id>?1 ORDER BY id", columns()))) {}
 
@@ -74,8 +74,8 @@ std::int64_t sqlite_log::newest() {
 std::int64_t sqlite_log::folded() {
   auto found = folded_.rows();
   if (!found.next())
-    throw error(errc::corrupt, "the table meta has lost its row 'folded'");
-  found.expect_sound(1, "meta");
+    throw error(errc::corrupt, "the table progress has lost its row 'folded'");
+  found.expect_sound(1, "progress");
   return found.integer(0);
 }
 

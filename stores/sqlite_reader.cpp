@@ -22,6 +22,10 @@ stored_scope take_scope(read_scope& from) {
   return {std::move(from.keys), static_cast<std::uint64_t>(from.revision)};
 }
 
+std::string entry_columns() {
+  return fmt::format("number,log,id_hash,{}", is_sound("sum", sums::entries));
+}
+
 // A limit for SQLite, whose integers are signed.
 std::int64_t bounded(std::size_t count) {
   return static_cast<std::int64_t>(
@@ -42,14 +46,16 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
       fmt::format("SELECT key,value,{} FROM state WHERE scope=?1 ORDER BY key",
                   is_sound("sum", sums::state)))),
     newest_entries_(database_.prepare(
-      "SELECT number,log,id_hash FROM settled_entries WHERE scope=?1 UNION ALL"
-      " SELECT number,log,id_hash FROM fresh_entries WHERE scope=?1"
-      " ORDER BY number DESC")),
+      fmt::format("SELECT {0} FROM settled_entries WHERE scope=?1 UNION ALL"
+                  " SELECT {0} FROM fresh_entries WHERE scope=?1"
+                  " ORDER BY number DESC",
+                  entry_columns()))),
     entries_between_(database_.prepare(
-      "SELECT number,log,id_hash FROM settled_entries WHERE scope=?1"
-      " AND number BETWEEN ?2 AND ?3 UNION ALL"
-      " SELECT number,log,id_hash FROM fresh_entries WHERE scope=?1"
-      " AND number BETWEEN ?2 AND ?3 ORDER BY number")),
+      fmt::format("SELECT {0} FROM settled_entries WHERE scope=?1"
+                  " AND number BETWEEN ?2 AND ?3 UNION ALL"
+                  " SELECT {0} FROM fresh_entries WHERE scope=?1"
+                  " AND number BETWEEN ?2 AND ?3 ORDER BY number",
+                  entry_columns()))),
     event_(database_.prepare(
       fmt::format("SELECT event,time,body,delta,session,session_revision,"
                   "{} AND {} FROM log WHERE id=?1",
@@ -221,6 +227,7 @@ void sqlite_reader::next_entry(sqlite_rows& rows, std::int64_t number) {
   if (!rows.next() || rows.integer(0) != number)
     throw error(errc::corrupt,
                 fmt::format("entry {} of a session is missing", number));
+  rows.expect_sound(3, "entries");
 }
 
 event_ptr sqlite_reader::read_event(std::int64_t log,
@@ -334,6 +341,10 @@ std::vector<session_row> sqlite_reader::list(const row_query& query) {
     if (user == users.end())
       user = users.emplace(each.user, keys_of({query.app, each.user})).first;
     auto session = read({query.app, each.user, each.session});
+    if (!session)
+      throw error(
+        errc::corrupt,
+        fmt::format("session {} is listed, but not found", each.session));
     page.push_back({{query.app, each.user, each.session},
                     std::move(session->keys),
                     user->second,

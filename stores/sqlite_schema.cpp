@@ -85,13 +85,20 @@ INSERT INTO meta SELECT 'settled', value FROM meta WHERE name='folded';
 ALTER TABLE entries RENAME TO settled_entries;
 )sql",
   R"sql(
-ALTER TABLE meta ADD COLUMN sum INTEGER;
+-- So that a program of the old layout that has the file open fails, in its
+-- commits and when it closes.
+ALTER TABLE meta RENAME TO progress;
+ALTER TABLE progress ADD COLUMN sum INTEGER;
 ALTER TABLE scopes ADD COLUMN keys INTEGER;
 ALTER TABLE scopes ADD COLUMN sum INTEGER;
 ALTER TABLE state ADD COLUMN sum INTEGER;
 ALTER TABLE log ADD COLUMN head_sum INTEGER;
 ALTER TABLE log ADD COLUMN body_sum INTEGER;
-UPDATE meta SET sum=row_sum(name,value);
+ALTER TABLE settled_entries ADD COLUMN sum INTEGER;
+ALTER TABLE fresh_entries ADD COLUMN sum INTEGER;
+UPDATE progress SET sum=row_sum(name,value);
+UPDATE settled_entries SET sum=row_sum(scope,number,log,id_hash);
+UPDATE fresh_entries SET sum=row_sum(scope,number,log,id_hash);
 UPDATE scopes SET keys=(SELECT count(*) FROM state WHERE scope=scopes.id);
 UPDATE scopes SET sum=row_sum(app,user,session,revision,updated,keys);
 UPDATE state SET sum=row_sum(scope,key,value);

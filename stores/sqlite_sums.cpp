@@ -26,7 +26,9 @@ public:
   }
 
   void add(const void* bytes, std::size_t size) {
-    sum_ = crc32_z(sum_, static_cast<const unsigned char*>(bytes), size);
+    // Without bytes zlib begins anew.
+    if (size > 0)
+      sum_ = crc32_z(sum_, static_cast<const unsigned char*>(bytes), size);
   }
 
   std::int64_t value() const { return static_cast<std::int64_t>(sum_); }

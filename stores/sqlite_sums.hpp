@@ -15,9 +15,10 @@ namespace troupe {
 
 namespace sums {
 
-inline constexpr std::string_view meta = "row_sum(name,value)";
+inline constexpr std::string_view progress = "row_sum(name,value)";
 inline constexpr std::string_view scopes
   = "row_sum(app,user,session,revision,updated,keys)";
+inline constexpr std::string_view entries = "row_sum(scope,number,log,id_hash)";
 inline constexpr std::string_view state = "row_sum(scope,key,value)";
 /// Of all but the body, which most do not read.
 inline constexpr std::string_view log_head

@@ -302,7 +302,12 @@ void sqlite_writer::insert_missing(const store_change& change,
 }
 
 void sqlite_writer::write_removal(change_kind kind, const owner_view& owner) {
-  const auto id = scopes_.find(owner)->id;
+  const auto* known = scopes_.find(owner);
+  if (known == nullptr)
+    throw error(
+      errc::corrupt,
+      fmt::format("{} is listed, but not found", to_string(owner_name(owner))));
+  const auto id = known->id;
   auto& row = written_.emplace_back();
   row.number = take_number();
   row.kind = kind;

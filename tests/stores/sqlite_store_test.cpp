@@ -584,7 +584,10 @@ BOOST_DATA_TEST_CASE(an_older_layout_is_brought_forward,
   fill(100);
   const auto before
     = ids_of(open()->load_session(ann, {}).value().value().events);
-  execute("ALTER TABLE meta DROP COLUMN sum;"
+  execute("ALTER TABLE progress DROP COLUMN sum;"
+          "ALTER TABLE progress RENAME TO meta;"
+          "ALTER TABLE settled_entries DROP COLUMN sum;"
+          "ALTER TABLE fresh_entries DROP COLUMN sum;"
           "ALTER TABLE scopes DROP COLUMN keys;"
           "ALTER TABLE scopes DROP COLUMN sum;"
           "ALTER TABLE state DROP COLUMN sum;"
@@ -674,7 +677,9 @@ const std::array unwritten_rows = {
   "UPDATE scopes SET revision=revision-1 WHERE session='s1'",
   "UPDATE scopes SET updated=1 WHERE session='s1'",
   "UPDATE scopes SET keys=0 WHERE session='s1'",
-  "UPDATE meta SET value=value-1 WHERE name='folded'",
+  "UPDATE progress SET value=value-1 WHERE name='folded'",
+  "UPDATE fresh_entries SET id_hash=id_hash+1 WHERE log=5",
+  "DELETE FROM fresh_entries WHERE number=0",
 };
 
 // As bytes that change on the disk would, without their checksum.
@@ -694,6 +699,12 @@ BOOST_DATA_TEST_CASE(rows_that_nobody_wrote_are_refused,
   BOOST_TEST(code_of(loaded) == "corrupt");
   const auto findings = (*opened)->check({});
   BOOST_TEST((!findings || !findings->empty()));
+}
+
+BOOST_AUTO_TEST_CASE(a_row_of_another_user_is_refused) {
+  fill(1);
+  execute("UPDATE scopes SET user='bob' WHERE session='' AND user='ann'");
+  BOOST_TEST(code_of(open()->load_scope({"press", "bob"})) == "corrupt");
 }
 
 BOOST_AUTO_TEST_CASE(check_names_what_does_not_follow_from_the_log) {
