@@ -230,7 +230,7 @@ void store_queue::handle(group& next) {
   // What is shown beside what was just written is as new as that: others may
   // have written between the look and the commit.
   bool is_seen = true;
-  if (has_written && shows_others(next))
+  if (has_written && shows_others(next) && !is_broken(mechanism::look_behind))
     is_seen = look_elsewhere(next).has_value();
   // In the order in which they were decided, whatever became of them.
   for (auto& settled : next.commits) {

@@ -30,6 +30,8 @@ constexpr std::array names = {
   named{"queue_lock", mechanism::queue_lock},
   named{"store_revisions", mechanism::store_revisions},
   named{"look_elsewhere", mechanism::look_elsewhere},
+  named{"look_behind", mechanism::look_behind},
+  named{"row_sums", mechanism::row_sums},
   named{"event_ids", mechanism::event_ids},
   named{"compared_retries", mechanism::compared_retries},
   named{"loaded_ids", mechanism::loaded_ids},

@@ -27,6 +27,8 @@ enum class mechanism : std::uint8_t {
   queue_lock,       ///< What fills a place in the queue to the store locks it.
   store_revisions,  ///< A store writes only on top of what it holds.
   look_elsewhere,   ///< What other processes wrote is noticed.
+  look_behind,      ///< And once more behind a commit, for what is shown.
+  row_sums,         ///< Rows of a SQLite file are compared with their sums.
   event_ids,        ///< An event with an id that is known is a retry.
   compared_retries, ///< A retry is compared with what is stored.
   loaded_ids,       ///< Ids are loaded with their session.

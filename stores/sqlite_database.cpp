@@ -1,5 +1,6 @@
 #include "troupe/stores/sqlite_database.hpp"
 
+#include "troupe/core/mechanism.hpp"
 #include "troupe/stores/sqlite_sums.hpp"
 
 #include <fmt/format.h>
@@ -87,7 +88,7 @@ std::string_view sqlite_rows::text(int column) const {
 }
 
 void sqlite_rows::expect_sound(int column, std::string_view table) const {
-  if (integer(column) != 1)
+  if (integer(column) != 1 && !is_broken(mechanism::row_sums))
     throw error(
       errc::corrupt,
       fmt::format("use {}: a row of the table {} is not what was written",

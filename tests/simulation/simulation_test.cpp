@@ -34,6 +34,7 @@ BOOST_AUTO_TEST_CASE(seeds_that_once_found_something_stay_clean) {
                                    567,
                                    847,
                                    969,
+                                   1326,
                                    1609,
                                    1850,
                                    2029,
