@@ -32,7 +32,7 @@ struct retry_rule {
   /// from twice that, and so on up to `longest`.
   std::chrono::milliseconds first{1'000};
   std::chrono::milliseconds longest{30'000};
-  /// A `Retry-After` is obeyed, and one above this is no retry.
+  /// What a `Retry-After` wants comes on top; one above this is no retry.
   std::chrono::milliseconds retry_after_max{120'000};
 
   friend bool operator==(const retry_rule&, const retry_rule&) = default;
@@ -68,8 +68,10 @@ struct http_model_options {
 };
 
 /// Fails its calls with `errc::model_failed`, or `errc::deadline_exceeded` on a
-/// time-out; the reason names provider, model, status, the provider's code and
-/// message. Thread-safe.
+/// time-out; with `errc::invalid_argument` on what the format cannot carry,
+/// `errc::busy` when too many wait for the host or the limit, and
+/// `errc::cancelled`. The reason names provider, model, status, the provider's
+/// code and message. Thread-safe.
 class http_model : public model {
 public:
   /// `format` is set.
