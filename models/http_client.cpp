@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -108,9 +109,13 @@ public:
     if (is_over_)
       return; // It was known, so it is being ended.
     left_.push_back(std::move(left));
-    if (!ending_.joinable())
-      ending_ = std::thread([this] { end_left(); });
-    came_.notify_one();
+    try {
+      if (!ending_.joinable())
+        ending_ = std::thread([this] { end_left(); });
+      came_.notify_one();
+    } catch (const std::system_error&) {
+      // Without a thread it ends with the program, if not with the next one.
+    }
   }
 
 private:
@@ -119,6 +124,11 @@ private:
   ~client_registry() {
     if (http_shard::is_io_thread()) {
       // `exit` within a handler: nobody can wait for that.
+      {
+        const std::lock_guard guard(mutex_);
+        is_over_ = true;
+        came_.notify_one();
+      }
       if (ending_.joinable())
         ending_.detach();
       return;

@@ -79,13 +79,13 @@ error refused(const model_source& source, std::string_view why) {
           fmt::format("model '{}': {}", source.name, why)};
 }
 
-// Checked here, so that a typing error is not a failure of each call.
 std::string without_slash(std::string url) {
   while (url.ends_with('/'))
     url.pop_back();
   return url;
 }
 
+// Checked here, so that a typing error is not a failure of each call.
 result<std::string> read_url(const model_source& source, std::string text) {
   text = without_slash(std::move(text));
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(
