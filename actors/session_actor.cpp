@@ -661,9 +661,7 @@ void session_actor::cancel_runs() {
 void session_actor::release() {
   if (stored_)
     let_all_through();
-  if (stored_ && stored_->goes_with_user)
-    return send_on_all();
-  if (stored_ && stored_->is_removed)
+  if (stored_ && (stored_->goes_with_user || stored_->is_removed))
     leave_all_behind();
   const auto why = closed_reason();
   for (auto* letters : {&queue_, &early_})

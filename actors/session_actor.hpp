@@ -135,7 +135,6 @@ private:
   void finish_remove(std::unique_ptr<remove> removal);
   void cancel_runs();
   void send_on(letter_ptr sent);
-  void send_on_all();
   void leave_all_behind();
   bool is_for_successor(const letter& sent) const noexcept;
 

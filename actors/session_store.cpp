@@ -468,16 +468,6 @@ void session_actor::send_on(letter_ptr sent) {
   }
 }
 
-void session_actor::send_on_all() {
-  for (auto* letters : {&stored_->again, &queue_, &early_, &stored_->waiting})
-    while (!letters->empty())
-      send_on(letters->pop_front());
-  if (desk_)
-    while (!desk_->waiting.empty())
-      send_on(desk_->waiting.pop_front());
-  desk_.reset();
-}
-
 void session_actor::leave_behind(letter_ptr sent) {
   if (stored_ && stored_->goes_with_user)
     send_on(std::move(sent));
