@@ -4,14 +4,19 @@ add_library(troupe_warnings INTERFACE)
 target_compile_options(troupe_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
 
 # g++ can only be cached together with precompiled headers when the preprocessor names them, and ccache when it may overlook
-# the macros in them.
+# the macros in them. What one clone compiled serves the next: paths are taken relative to the build folder.
 find_program(TROUPE_CCACHE ccache)
 mark_as_advanced(TROUPE_CCACHE)
 if(TROUPE_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${TROUPE_CCACHE}")
+      "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${TROUPE_CCACHE}")
+  add_compile_options("-fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     target_compile_options(troupe_warnings INTERFACE -fpch-preprocess)
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # In another clone the same header has another time.
+    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
   endif()
 endif()
 

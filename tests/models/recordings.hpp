@@ -20,8 +20,7 @@ namespace troupe::testing {
 class recordings {
 public:
   explicit recordings(std::string_view vendor)
-    : folder_(std::filesystem::path(__FILE__).parent_path() / "recorded"
-              / vendor) {}
+    : folder_(std::filesystem::path("models/recorded") / vendor) {}
 
   /// Names of the files that end so, in order.
   std::set<std::string> names(std::string_view ending) const {
