@@ -93,8 +93,12 @@ result<void> delta::record(std::string_view key,
       fmt::format("{} on '{}' needs {}", to_string(kind), key, needed));
   if (kind == operation_kind::set && operand.is_null())
     kind = operation_kind::erase;
+  // Whatever else came with it means nothing, and no store keeps it: a retry
+  // would not be known again.
   if (kind == operation_kind::erase)
-    operand = {}; // Whatever came with it: to all behind this it is a null.
+    operand = {};
+  if (kind != operation_kind::compare_and_set)
+    expected = {};
   push({parts->where,
         kind,
         std::string(parts->name),

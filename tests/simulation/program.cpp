@@ -9,11 +9,11 @@ namespace troupe::testing {
 program::program(world& in,
                  history& told,
                  const plan& chosen,
-                 std::shared_ptr<memory_place> place,
+                 const shared_place& place,
                  std::uint64_t seed)
   : world_(in),
     store_(std::make_shared<unsteady_store>(
-      in, told, std::move(place), chosen.store, seed)),
+      in, told, place.open(), chosen.store, seed)),
     config_(std::make_unique<caf::actor_system_config>()) {
   actors::use_job_loop(*config_, in);
   system_ = std::make_unique<caf::actor_system>(*config_);

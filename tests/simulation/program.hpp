@@ -5,6 +5,7 @@
 #include "troupe/runtime/actors.hpp"
 
 #include "plan.hpp"
+#include "shared_place.hpp"
 #include "unsteady_store.hpp"
 #include "world.hpp"
 #include <caf/actor_system_config.hpp>
@@ -22,7 +23,7 @@ public:
   program(world& in,
           history& told,
           const plan& chosen,
-          std::shared_ptr<memory_place> place,
+          const shared_place& place,
           std::uint64_t seed);
   ~program();
   program(const program&) = delete;

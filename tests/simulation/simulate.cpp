@@ -16,13 +16,17 @@
 
 namespace {
 
+using troupe::testing::place_kind;
+
 constexpr auto usage
   = "usage: simulate [--seed N | --seeds FROM..TO | --forever] [--verbose]\n"
+    "                [--sqlite] [--keep-going]\n"
     "\n"
     "  --seed N          plays this seed\n"
     "  --seeds FROM..TO  plays these, both included\n"
     "  --forever         plays one after another from a seed of the clock on\n"
     "  --verbose         prints what happens\n"
+    "  --sqlite          plays the second time over a SQLite file\n"
     "  --keep-going      does not end at the first seed that fails\n"
     "\n"
     "Each seed is played twice, and must give the same history. Ends with 1 "
@@ -33,6 +37,7 @@ struct wanted {
   std::uint64_t last = 99;
   bool verbose = false;
   bool keep_going = false;
+  place_kind second = place_kind::memory;
 };
 
 bool read_number(std::string_view text, std::uint64_t& number) {
@@ -50,6 +55,8 @@ bool read(const std::vector<std::string_view>& words, wanted& made) {
       made.verbose = true;
     } else if (word == "--keep-going") {
       made.keep_going = true;
+    } else if (word == "--sqlite") {
+      made.second = place_kind::sqlite;
     } else if (word == "--forever") {
       made.first
         = static_cast<std::uint64_t>(
@@ -101,9 +108,11 @@ int main(int count, char** words) {
   std::map<std::string, std::uint64_t> answers;
   for (auto seed = chosen.first; seed <= chosen.last; ++seed) {
     if (chosen.verbose)
-      static_cast<void>(simulate(
-        seed, false, [](std::string_view line) { std::cout << line << '\n'; }));
-    const auto outcome = simulate_twice(seed);
+      static_cast<void>(
+        simulate(seed, chosen.second, false, [](std::string_view line) {
+          std::cout << line << '\n';
+        }));
+    const auto outcome = simulate_twice(seed, chosen.second);
     ++seeds;
     operations += outcome.calls + outcome.runs;
     changes += outcome.changes;

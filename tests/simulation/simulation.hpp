@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "shared_place.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,11 +30,14 @@ struct simulation_outcome {
 
 /// Plays the seed once. `on_note` gets a line for each thing that happens.
 simulation_outcome simulate(std::uint64_t seed,
+                            place_kind over = place_kind::memory,
                             bool with_verdict = true,
                             const std::function<void(std::string_view)>& on_note
                             = {});
 
-/// Plays the seed twice: a different history is a finding, too.
-simulation_outcome simulate_twice(std::uint64_t seed);
+/// Plays the seed twice, the second time over the given place: a different
+/// history is a finding, too.
+simulation_outcome simulate_twice(std::uint64_t seed,
+                                  place_kind second = place_kind::memory);
 
 } // namespace troupe::testing

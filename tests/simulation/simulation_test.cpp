@@ -13,8 +13,8 @@ BOOST_AUTO_TEST_SUITE(simulation)
 
 namespace {
 
-void check_seed(std::uint64_t seed) {
-  const auto outcome = simulate_twice(seed);
+void check_seed(std::uint64_t seed, place_kind second = place_kind::memory) {
+  const auto outcome = simulate_twice(seed, second);
   for (const auto& each : outcome.findings)
     BOOST_ERROR("seed " << seed << ": " << each);
   if (!outcome.findings.empty())
@@ -34,6 +34,13 @@ BOOST_AUTO_TEST_CASE(seeds_that_once_found_something_stay_clean) {
        {510,  567,  847,  969,  1326, 1609, 1850, 2029, 2112, 2232,
         2247, 2272, 2306, 2520, 2630, 3099, 3761, 4909, 7622, 23885})
     check_seed(seed);
+}
+
+// What the store in memory leads to, the one on disk does, call by call.
+BOOST_AUTO_TEST_CASE(seeds_have_the_same_history_over_sqlite) {
+  constexpr std::uint64_t seeds = 60;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed)
+    check_seed(seed, place_kind::sqlite);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

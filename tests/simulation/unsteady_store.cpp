@@ -14,12 +14,12 @@ error broken(const char* what) {
 
 unsteady_store::unsteady_store(world& in,
                                history& told,
-                               std::shared_ptr<memory_place> place,
+                               std::unique_ptr<store> within,
                                store_habits habits,
                                std::uint64_t seed)
   : world_(in),
     told_(told),
-    within_(make_memory_store(std::move(place))),
+    within_(std::move(within)),
     habits_(habits),
     chance_(seed) {}
 

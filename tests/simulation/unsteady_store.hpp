@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/store.hpp"
 
 #include "dice.hpp"
 #include "history.hpp"
@@ -26,12 +26,12 @@ struct store_habits {
   std::size_t look_fails = 0;
 };
 
-/// One process' way to the place.
+/// One process' way to the place, which is `within` when all goes well.
 class unsteady_store final : public store {
 public:
   unsteady_store(world& in,
                  history& told,
-                 std::shared_ptr<memory_place> place,
+                 std::unique_ptr<store> within,
                  store_habits habits,
                  std::uint64_t seed);
 
