@@ -9,13 +9,41 @@
 #include <new>
 #include <utility>
 
+// How g++ and how clang say so.
 #if defined(__SANITIZE_ADDRESS__)
+#define TROUPE_FIBERS_ARE_TOLD
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TROUPE_FIBERS_ARE_TOLD
+#endif
+#endif
+
+#if defined(TROUPE_FIBERS_ARE_TOLD)
 #include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace troupe::testing {
 
 namespace {
+
+// AddressSanitizer wants to know of each change of stacks, before and after:
+// otherwise it takes an exception on a fiber for a stack that overflows.
+
+void tell_before([[maybe_unused]] void** fake_left,
+                 [[maybe_unused]] const void* stack,
+                 [[maybe_unused]] std::size_t bytes) {
+#if defined(TROUPE_FIBERS_ARE_TOLD)
+  __sanitizer_start_switch_fiber(fake_left, stack, bytes);
+#endif
+}
+
+void tell_after([[maybe_unused]] void* fake_entered,
+                [[maybe_unused]] const void** stack_left,
+                [[maybe_unused]] std::size_t* bytes_left) {
+#if defined(TROUPE_FIBERS_ARE_TOLD)
+  __sanitizer_finish_switch_fiber(fake_entered, stack_left, bytes_left);
+#endif
+}
 
 void* make_stack(std::size_t bytes) {
   auto* made = mmap(nullptr,
@@ -63,10 +91,7 @@ void fiber::enter(unsigned high, unsigned low) {
 }
 
 void fiber::run() {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(
-    fake_inside_, &outside_stack_, &outside_bytes_);
-#endif
+  tell_after(fake_inside_, &outside_stack_, &outside_bytes_);
   for (;;) {
     work_();
     work_ = nullptr;
@@ -91,26 +116,17 @@ void fiber::leave() {
 
 bool fiber::switch_in() {
   swap_handled(handled_outside_, handled_inside_);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&fake_outside_, stack_, stack_bytes);
-#endif
+  tell_before(&fake_outside_, stack_, stack_bytes);
   swapcontext(&outside_, &inside_);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(fake_outside_, nullptr, nullptr);
-#endif
+  tell_after(fake_outside_, nullptr, nullptr);
   swap_handled(handled_inside_, handled_outside_);
   return has_ended_;
 }
 
 void fiber::switch_out() {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&fake_inside_, outside_stack_, outside_bytes_);
-#endif
+  tell_before(&fake_inside_, outside_stack_, outside_bytes_);
   swapcontext(&inside_, &outside_);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(
-    fake_inside_, &outside_stack_, &outside_bytes_);
-#endif
+  tell_after(fake_inside_, &outside_stack_, &outside_bytes_);
 }
 
 } // namespace troupe::testing

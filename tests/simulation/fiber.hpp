@@ -48,7 +48,7 @@ private:
   bool has_ended_ = false;
   handled handled_inside_{};
   handled handled_outside_{};
-  // Of sanitizers, which want to know of each change of stacks.
+  // Of AddressSanitizer, which keeps a stack of its own beside each.
   void* fake_inside_ = nullptr;
   void* fake_outside_ = nullptr;
   const void* outside_stack_ = nullptr;
