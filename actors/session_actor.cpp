@@ -316,6 +316,8 @@ void session_actor::start_batch() {
   }
   if (!up)
     return commit();
+  if (is_broken(mechanism::answers_when_installed))
+    answer_early(*up);
   climbing_ = true;
   if (stored_) {
     up->decided = std::make_unique<struct commit>();
@@ -468,6 +470,16 @@ void session_actor::commit() {
   for (auto& answered : batch_)
     reply(std::move(answered));
   batch_.clear();
+}
+
+void session_actor::answer_early(climb& up) {
+  for (auto* const passing : up.events)
+    if (passing->kind == letter_kind::append && passing->done) {
+      auto early = std::make_unique<append>();
+      early->outcome = passing->said;
+      early->done = std::exchange(passing->done, [](auto&&) {});
+      answer(std::move(early));
+    }
 }
 
 event_ptr session_actor::finish_event(append& judged) {

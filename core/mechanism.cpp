@@ -22,6 +22,7 @@ constexpr std::array names = {
   named{"known_roots", mechanism::known_roots},
   named{"drop_temp", mechanism::drop_temp},
   named{"failed_deltas", mechanism::failed_deltas},
+  named{"answers_when_installed", mechanism::answers_when_installed},
   named{"answers_when_durable", mechanism::answers_when_durable},
   named{"told_failures", mechanism::told_failures},
   named{"reads_when_durable", mechanism::reads_when_durable},

@@ -19,11 +19,12 @@ enum class mechanism : std::uint8_t {
   known_roots,       ///< A reader gets the roots of the owners it passes.
   drop_temp,         ///< `temp:` keys are taken out before an event is stored.
   failed_deltas,     ///< What a failed step has recorded is discarded.
-  answers_when_durable, ///< An append is answered when the store has it.
-  told_failures,        ///< A commit that failed is not answered as durable.
-  reads_when_durable,   ///< A read waits for what it is based on.
-  generations,          ///< What builds on a failed commit is refused.
-  reload,               ///< An owner that is out of date loads again.
+  answers_when_installed, ///< An append is answered when all owners have it.
+  answers_when_durable,   ///< An append is answered when the store has it.
+  told_failures,          ///< A commit that failed is not answered as durable.
+  reads_when_durable,     ///< A read waits for what it is based on.
+  generations,            ///< What builds on a failed commit is refused.
+  reload,                 ///< An owner that is out of date loads again.
   queue_lock,       ///< What fills a place in the queue to the store locks it.
   store_revisions,  ///< A store writes only on top of what it holds.
   look_elsewhere,   ///< What other processes wrote is noticed.
