@@ -37,6 +37,7 @@ std::vector<tool_call> calls_of(const event& said,
       continue;
     }
     std::vector<std::string> names;
+    names.reserve(tools.size());
     for (const auto& known : tools)
       names.push_back(known.name());
     added.outcome
@@ -127,21 +128,23 @@ task<model_response> ask(invocation_context& context,
                                       seen,
                                       request);
   std::optional<error> failure;
+  // For those who handle its failure.
+  model_request asked;
   if (!answer) {
-    // Those who handle its failure want to see it.
     const bool is_wanted
       = !options.on_model_error.empty()
         || std::ranges::any_of(plugins, [](const plugin& each) {
              return static_cast<bool>(each.on_model_error);
            });
-    auto sent = is_wanted ? request : std::move(request);
+    if (is_wanted)
+      asked = request;
     const auto& facts = context.lane().facts();
     if (facts.step_times) {
       step.name = options.model->name();
       step.began = facts.environment->now();
     }
     try {
-      answer = co_await context.ask(options.model, std::move(sent));
+      answer = co_await context.ask(options.model, std::move(request));
     } catch (const error& thrown) {
       failure = thrown;
     }
@@ -151,7 +154,6 @@ task<model_response> ask(invocation_context& context,
   if (failure) {
     if (ends_run(*failure, context))
       throw *failure;
-    const auto& asked = request;
     const auto& why = *failure;
     answer = co_await first_answer(plugins,
                                    &plugin::on_model_error,
@@ -159,7 +161,7 @@ task<model_response> ask(invocation_context& context,
                                    "on_model_error",
                                    context,
                                    seen,
-                                   asked,
+                                   std::as_const(asked),
                                    why);
     if (!answer)
       throw *failure;
@@ -261,7 +263,8 @@ task<turn_end> run_calls(invocation_context& context,
   }
   if (!awaited.empty())
     throw pause_for(options, std::move(awaited));
-  co_return turn_end(std::move(next), is_over || next);
+  is_over = is_over || next.has_value();
+  co_return turn_end(std::move(next), is_over);
 }
 
 // The calls that an open turn has left to run.

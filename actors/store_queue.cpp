@@ -403,7 +403,8 @@ void store_queue::start(std::unique_ptr<load> wanted) {
   wanted->owner->stale = false;
   wanted->generation = wanted->owner->generation;
   live_[wanted->owner->name] = wanted->owner;
-  read([actor = wanted->owner->actor,
+  auto actor = wanted->owner->actor;
+  read([actor = std::move(actor),
         loading = std::make_shared<std::unique_ptr<load>>(std::move(wanted))](
          store& kept) {
     auto done = std::move(*loading);
@@ -437,8 +438,9 @@ void read_then_complete(setup& shared,
 void store_queue::start(std::unique_ptr<read_events> wanted) {
   if (!wanted->owner->actor)
     return; // It has left meanwhile.
+  auto actor = wanted->owner->actor;
   read([this,
-        actor = wanted->owner->actor,
+        actor = std::move(actor),
         reading = std::make_shared<std::unique_ptr<read_events>>(
           std::move(wanted))](store& kept) {
     auto done = std::move(*reading);

@@ -78,14 +78,14 @@ tool_pool::~tool_pool() {
 }
 
 void tool_pool::post(std::function<void()> work) {
-  {
-    const std::lock_guard guard(shared_->mutex);
-    ++shared_->queued;
-    if (shared_->loop != nullptr)
-      shared_->waiting.push_back(std::move(work));
-  }
-  if (shared_->loop != nullptr)
+  std::unique_lock entry(shared_->mutex);
+  ++shared_->queued;
+  if (shared_->loop != nullptr) {
+    shared_->waiting.push_back(std::move(work));
+    entry.unlock();
     return add_thread_if_needed();
+  }
+  entry.unlock();
   boost::asio::post(
     shared_->queue,
     [pool = this, state = shared_.get(), work = std::move(work)] {

@@ -145,8 +145,8 @@ field_reader::seconds(std::string_view name) const {
                    fmt::format("'{}' must be seconds, a number of at least "
                                "0.001",
                                name));
-  return std::optional(std::chrono::milliseconds(
-    static_cast<std::int64_t>(seconds * 1'000 + 0.5)));
+  return std::optional(std::chrono::round<std::chrono::milliseconds>(
+    std::chrono::duration<double>(seconds)));
 }
 
 result<std::optional<std::size_t>>

@@ -225,7 +225,7 @@ result<std::vector<session_key>> sessions_to_export(const arguments& chosen,
   if (!found)
     return found;
   // What is updated between two pages moves in front of both.
-  const auto moved = find_sessions(chosen, sessions, known, true);
+  auto moved = find_sessions(chosen, sessions, known, true);
   if (!moved)
     return moved;
   found->insert(found->begin(), moved->begin(), moved->end());

@@ -245,7 +245,7 @@ private:
     if (holds)
       return;
     std::fprintf(stderr, "should have been: %s\n", what.c_str());
-    std::exit(1);
+    std::abort();
   }
 
   troupe::runtime runtime_;

@@ -32,6 +32,7 @@ int main() {
     const auto agent = troupe::custom("counter", count);
 
     std::vector<troupe::run> runs;
+    runs.reserve(8);
     for (int index = 0; index < 8; ++index)
       runs.push_back(runtime.run(agent,
                                  session.key(),

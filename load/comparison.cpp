@@ -416,8 +416,8 @@ std::vector<std::string> notes_on(const comparison& made) {
                   made.after.runs,
                   runs_enough));
   if (fewest < 2)
-    notes.push_back("no intervals: a single run does not tell how much runs "
-                    "vary, so a change may be chance");
+    notes.emplace_back("no intervals: a single run does not tell how much runs "
+                       "vary, so a change may be chance");
   std::map<std::string_view, std::vector<std::string>> zeros;
   for (const auto& each : made.figures)
     if (!each.change)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 
@@ -84,6 +85,7 @@ values_of(const std::vector<const experiment_run*>& runs,
     ++known.second;
   }
   std::vector<std::pair<json, std::uint64_t>> values;
+  values.reserve(counts.size());
   for (auto& [text, counted] : counts)
     values.push_back(std::move(counted));
   std::ranges::stable_sort(
@@ -287,9 +289,9 @@ run_figure figure_of(std::vector<double> values) {
   std::ranges::sort(values);
   const auto mean = estimate_mean(values);
   const auto at = [&values](double share) {
-    const auto rank = static_cast<std::size_t>(
-      share * static_cast<double>(values.size() - 1) + 0.5);
-    return values[rank];
+    const auto rank
+      = std::lround(share * static_cast<double>(values.size() - 1));
+    return values[static_cast<std::size_t>(rank)];
   };
   run_figure made;
   made.mean = mean.mean;

@@ -21,7 +21,7 @@ constexpr auto count_max = std::numeric_limits<std::uint64_t>::max();
 // How many of `count` it takes to have `percentile` of them: rounded up, as
 // HdrHistogram does, after one step down, lest 99.9 of 1000 be 1000.
 std::uint64_t rank_of(double percentile, std::uint64_t count) {
-  const double all = static_cast<double>(count);
+  const auto all = static_cast<double>(count);
   const double rank = std::ceil(std::nextafter(percentile, 0.0) * all / 100);
   if (percentile >= 100 || rank >= all)
     return count;

@@ -131,10 +131,10 @@ public:
   load_test(const workload& plan,
             session_service& sessions,
             recorder& records,
-            const std::stop_token& stop)
+            std::stop_token stop)
     : plan_(plan),
       sessions_(sessions),
-      stop_(stop),
+      stop_(std::move(stop)),
       records_(records),
       told_(plan.chosen().callers),
       memories_(plan.chosen().callers),

@@ -401,6 +401,7 @@ std::vector<timeline> timelines_of(const event_slice& events) {
     known.push_back(&said);
   }
   std::vector<timeline> made;
+  made.reserve(order.size());
   for (const auto& invocation : order)
     made.push_back(timeline_maker(by_invocation.at(invocation)).make());
   return made;

@@ -129,7 +129,7 @@ void http_lane::add(http_transfer& transfer, host& at) {
     free_.push_back(make_easy());
   auto* easy = free_.back().get();
   transfer.mount(easy, just_connected_);
-  free_.back().release();
+  static_cast<void>(free_.back().release());
   free_.pop_back();
   ++at.connecting;
   at.added.insert(&transfer);

@@ -184,10 +184,10 @@ private:
     handler.on_data = [self = shared_from_this()](std::string_view piece) {
       self->take(piece);
     };
-    handler.on_end = [self = shared_from_this()](result<void> ended) {
+    handler.on_end = [self = shared_from_this()](const result<void>& ended) {
       // Whatever it throws, somebody waits.
       try {
-        self->receive_end(std::move(ended));
+        self->receive_end(ended);
       } catch (const std::exception& thrown) {
         self->end(error(errc::internal, thrown.what()));
       }

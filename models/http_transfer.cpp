@@ -170,7 +170,7 @@ void http_transfer::set_headers() {
   bool has_type = false;
   for (const auto& [name, text] : request_.headers) {
     has_type = has_type || same_name(name, "Content-Type");
-    add(text.empty() ? name + ";" : name + ": " + text);
+    add(text.empty() ? name + ";" : fmt::format("{}: {}", name, text));
   }
   if (!has_type)
     add("Content-Type:");

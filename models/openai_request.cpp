@@ -197,13 +197,13 @@ json tools_of(const model_request& asked) {
 // `strict` holds the model to the schema, but takes a part of JSON Schema only;
 // other schemas are sent as they are, as advice.
 json response_format(const json& schema, bool may_be_strict) {
-  auto closed = closed_schema(schema);
+  const auto closed = closed_schema(schema);
   const bool strict = may_be_strict && is_strict_schema(closed);
   return {{"type", "json_schema"},
           {"json_schema",
            {{"name", "answer"},
             {"strict", strict},
-            {"schema", strict ? std::move(closed) : schema}}}};
+            {"schema", strict ? closed : schema}}}};
 }
 
 json tool_choice_of(const tool_choice& choice) {

@@ -171,7 +171,7 @@ result<std::vector<std::string>> artifact_store::list(const session_key& key) {
   auto names = do_list({of->app, of->user, of->id});
   if (!names)
     return names;
-  const auto of_user = do_list({of->app, of->user});
+  auto of_user = do_list({of->app, of->user});
   if (!of_user)
     return of_user;
   for (const auto& name : *of_user)

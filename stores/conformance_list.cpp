@@ -94,6 +94,7 @@ void a_limit_cuts_the_list(run& on) {
 void pages_show_every_row_once(run& on) {
   change_maker make;
   std::vector<store_change> changes;
+  changes.reserve(60);
   for (int number = 0; number < 60; ++number)
     changes.push_back(make.create(
       {"press", fmt::format("u{}", number * 7 % 5), fmt::format("s{}", number)},

@@ -232,7 +232,7 @@ void key_names_may_hold_any_character(run& on) {
                            "constructor",
                            "{}"})
     names.emplace_back(more);
-  names.push_back(std::string(256, 'k'));
+  names.emplace_back(256, 'k');
   auto keys = json::object();
   for (const auto& name : names)
     keys[name] = "value of " + name;

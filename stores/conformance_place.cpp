@@ -245,6 +245,7 @@ void a_load_sees_all_of_a_change_or_none_of_it(run& on) {
     on.expect_same("a user's key", number_of(scope.keys), scope.revision - 1);
   };
   std::vector<std::jthread> readers;
+  readers.reserve(3);
   for (int thread = 0; thread < 3; ++thread)
     readers.emplace_back([&] {
       on.attempt([&] {

@@ -244,12 +244,14 @@ private:
     if (findings_.empty())
       return {};
     std::vector<std::int64_t> ids;
+    ids.reserve(findings_.size());
     for (const auto& [id, line] : findings_)
       ids.push_back(id);
     auto rows = ask(find_existing, postgres_parameters().add(ids));
     if (!rows)
       return rows.error();
     std::vector<std::int64_t> existing;
+    existing.reserve(static_cast<std::size_t>(rows->size()));
     for (int i = 0; i < rows->size(); ++i)
       existing.push_back(rows->number(i, 0));
     std::erase_if(findings_, [&](const auto& finding) {

@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -330,7 +330,7 @@ result<void> postgres_connection::wait(std::string_view attempted,
     watched.events |= POLLOUT;
   if (::poll(&watched, 1, static_cast<int>(left.count()) + 1) < 0
       && errno != EINTR)
-    return broken(attempted, std::strerror(errno));
+    return broken(attempted, std::generic_category().message(errno));
   if ((watched.revents & (POLLIN | POLLERR | POLLHUP)) != 0
       && PQconsumeInput(connection_.get()) == 0)
     return broken(attempted);

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <system_error>
 #include <thread>
 
 namespace troupe {
@@ -32,7 +32,7 @@ std::string words_of(sqlite3* connection) {
   if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN) {
     words += fmt::format(" (code {}", code);
     if (const int cause = sqlite3_system_errno(connection); cause != 0)
-      words += fmt::format(", {}", std::strerror(cause));
+      words += fmt::format(", {}", std::generic_category().message(cause));
     words += ")";
   }
   return words;

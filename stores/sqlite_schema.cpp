@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <thread>
 
 namespace troupe {
@@ -200,9 +200,10 @@ void use_write_ahead_log(const sqlite_database& database,
 void make_file(const sqlite_settings& settings) {
   if (::mknod(settings.file.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) != 0
       && errno != EEXIST)
-    throw error(
-      errc::store_failed,
-      fmt::format("make {}: {}", settings.file.string(), std::strerror(errno)));
+    throw error(errc::store_failed,
+                fmt::format("make {}: {}",
+                            settings.file.string(),
+                            std::generic_category().message(errno)));
 }
 
 } // namespace

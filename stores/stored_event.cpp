@@ -129,7 +129,7 @@ result<void> encode_plain(const event& said, std::string& body) {
   if (!said.branch.empty())
     out.field("branch", said.branch);
   if (!said.content.empty()) {
-    out.raw(",\"content\":{\"parts\":[");
+    out.raw(R"(,"content":{"parts":[)");
     bool first = true;
     for (const auto& each : said.content.parts) {
       out.raw(first ? "{\"text\":" : ",{\"text\":");
