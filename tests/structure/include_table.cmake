@@ -1,4 +1,5 @@
-# Which layer may include which; CAF only in actors/, in sources of runtime/, and in its one opt-in header.
+# Which layer may include which; CAF only in actors/, in sources of runtime/, and in its one opt-in header. A source includes
+# its own header first, and so shows that it compiles alone.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -18,6 +19,13 @@ foreach(layer IN LISTS all_layers)
   file(GLOB files RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/${layer}/*.hpp" "${SOURCE_DIR}/${layer}/*.cpp")
   foreach(file IN LISTS files)
     file(STRINGS "${SOURCE_DIR}/${file}" includes REGEX "^[ \t]*#[ \t]*include")
+    string(REGEX REPLACE "\\.cpp$" ".hpp" own "${file}")
+    if(NOT own STREQUAL file AND EXISTS "${SOURCE_DIR}/${own}")
+      list(GET includes 0 first)
+      if(NOT first MATCHES "\"troupe/${own}\"")
+        list(APPEND wrong "${file} does not include ${own} first")
+      endif()
+    endif()
     foreach(line IN LISTS includes)
       if(line MATCHES "\"troupe/([a-z_]+)/[a-z_0-9]+\\.hpp\"")
         if(NOT CMAKE_MATCH_1 IN_LIST ${layer}_may)
