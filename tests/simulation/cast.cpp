@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -17,8 +18,16 @@ using cast_ptr = std::shared_ptr<cast>;
 // -- writers
 // -------------------------------------------------------------------
 
-// A lane does not lose what it has seen, and sees what it has committed.
+// A lane does not lose what it has seen, and sees what it has committed and
+// recorded.
 struct lane_memory {
+  explicit lane_memory(const invocation_context& context)
+    : own{{"temp:of_" + context.agent_name(), ""},
+          {context.invocation_id().substr(0, 10) + "_" + context.agent_name(),
+           ""}} {
+    look_back(context);
+  }
+
   void look(cast& with,
             const invocation_context& context,
             const std::string& token) {
@@ -40,17 +49,48 @@ struct lane_memory {
     complain("an agent does not see its own event " + token);
   }
 
+  // Keys that nobody else writes; loops come here more than once.
+  void look_back(const invocation_context& context) {
+    for (auto& [key, text] : own)
+      text = context.state().get<std::string>(key, "");
+  }
+
+  void record_own(invocation_context& context, const std::string& token) {
+    before = own;
+    for (auto& [key, text] : own) {
+      context.state().set(key, token);
+      text = token;
+    }
+  }
+
+  void look_at_own(cast& with, const invocation_context& context) const {
+    for (const auto& [key, text] : own)
+      if (const auto found = context.state().get<std::string>(key, "");
+          found != text)
+        with.told.complaints.emplace_back(context.invocation_id(),
+                                          "an agent that has written '" + text
+                                            + "' to " + key + " reads '" + found
+                                            + "'");
+  }
+
+  void forget_refused() { own = before; }
+
+  std::map<std::string, std::string> own;
+  std::map<std::string, std::string> before;
   std::size_t seen = 0;
 };
 
 agent_run
 write(invocation_context& context, cast_ptr with, std::size_t events) {
-  lane_memory memory;
+  lane_memory memory(context);
   for (; events > 0; --events) {
     memory.look(*with, context, "");
+    memory.look_at_own(*with, context);
     const auto token = with->told.new_token();
     record(context.state(),
            make_changes(with->chance, with->changes, token, true));
+    memory.record_own(context, token);
+    memory.look_at_own(*with, context);
     auto recorded = context.state().recorded();
     recorded.drop(scope::temp);
     with->told.recorded[token] = std::move(recorded);
@@ -64,7 +104,9 @@ write(invocation_context& context, cast_ptr with, std::size_t events) {
           || (why.code() != errc::conflict && why.code() != errc::type_error))
         throw;
       refused = true;
+      memory.forget_refused();
     }
+    memory.look_at_own(*with, context);
     if (refused)
       continue;
     if (with->chance.one_in(4))
@@ -145,11 +187,16 @@ json work(cast& with, tool_context& context, bool is_slow) {
            && !with.chance.one_in(8);
   });
   record(context.state(), changes);
+  const auto own = "temp:of_" + token;
+  context.state().set(own, token);
   auto recorded = context.state().recorded();
   recorded.drop(scope::temp);
   with.told.recorded[token] = std::move(recorded);
   if (is_slow)
     with.in.pause(with.chance.time(10ms));
+  if (context.state().get<std::string>(own, "") != token)
+    with.told.complaints.emplace_back(
+      context.invocation_id(), "a tool does not read what it has written");
   if (with.chance.one_in(10))
     throw std::runtime_error("told to fail");
   return {{"token", token}};

@@ -47,6 +47,8 @@ struct call_record {
   std::size_t burst = 0;
   std::size_t before = 0;
   std::size_t after = 0;
+  std::size_t faults_before = 0;
+  std::size_t faults_after = 0;
   std::size_t answers = 0;
   /// "ok" or the name of the error's code.
   std::string code;
@@ -68,6 +70,12 @@ struct run_record {
   std::string invocation_id;
   std::size_t before = 0;
   std::size_t after = 0;
+  std::size_t faults_before = 0;
+  std::size_t faults_after = 0;
+  /// What may end it.
+  bool may_be_rejected = false;
+  bool is_cancelled = false;
+  bool has_deadline = false;
   std::size_t ends = 0;
   std::string code;
   std::string reason;
@@ -93,7 +101,12 @@ struct history {
   std::size_t restarts = 0;
   std::size_t failed_commits = 0;
   std::size_t lost_answers = 0; ///< Commits written and reported as failed.
-  std::size_t retired = 0;
+  std::size_t failed_reads = 0;
+
+  /// How often a store has failed, in any way.
+  std::size_t faults() const noexcept {
+    return failed_commits + lost_answers + failed_reads;
+  }
 
   std::string new_token() { return "t" + std::to_string(++tokens_); }
 

@@ -35,7 +35,7 @@ runtime_options make_options(dice& chance) {
     made.session_idle_max = 40ms;
   }
   if (chance.one_in(4))
-    made.limits.value_bytes_max = 60 + chance.below(200);
+    made.limits.value_bytes_max = 16 + chance.below(200);
   if (chance.one_in(6))
     made.session_appends_max = 2 + chance.below(4);
   if (chance.one_in(6))

@@ -119,6 +119,7 @@ call_record& traffic::note(std::size_t client, call_kind kind) {
   made.burst = burst_of_[client];
   made.place_in_burst = told_.calls.size();
   made.before = told_.written.size();
+  made.faults_before = told_.faults();
   ++open_;
   ++waits_[client];
   world_.note("call " + std::to_string(told_.calls.size()) + " "
@@ -134,6 +135,7 @@ void traffic::settle(call_record& call, const std::string& code) {
     return;
   call.code = code;
   call.after = told_.written.size();
+  call.faults_after = told_.faults();
   if (const auto& used = programs_[call.client % programs_.size()]) {
     call.was_closing = used->is_closing();
     call.was_dead = used->is_dead();
@@ -305,9 +307,11 @@ void traffic::run(std::size_t client, runtime& on) {
   auto& record = told_.runs.emplace_back();
   record.key = any_session();
   record.before = told_.written.size();
+  record.faults_before = told_.faults();
   const auto token = told_.new_token();
   run_options options;
   options.policy = chance_.pick(policies);
+  record.may_be_rejected = options.policy == run_policy::reject;
   options.state_delta = make_sets(chance_, token, true);
   auto recorded = delta::from_json(options.state_delta).value();
   recorded.drop(scope::temp);
@@ -319,6 +323,8 @@ void traffic::run(std::size_t client, runtime& on) {
     options.tool_timeout = 1ms + 1ms * chance_.below(20);
   if (chance_.one_in(5))
     options.deadline = 1ms + 1ms * chance_.below(100);
+  record.has_deadline
+    = options.model_timeout || options.tool_timeout || options.deadline;
   options.grace = 1ms + 1ms * chance_.below(30);
   const auto root = make_pipeline(cast_);
   ++open_;
@@ -327,7 +333,8 @@ void traffic::run(std::size_t client, runtime& on) {
   record.invocation_id = started->invocation_id();
   world_.note("run " + record.invocation_id);
   if (chance_.one_in(5))
-    world_.after(chance_.time(80ms), [weak = std::weak_ptr(started)] {
+    world_.after(chance_.time(80ms), [weak = std::weak_ptr(started), &record] {
+      record.is_cancelled = true;
       if (const auto held = weak.lock())
         held->cancel();
     });
@@ -356,6 +363,7 @@ void traffic::follow(const std::shared_ptr<troupe::run>& started,
     if (!next)
       record.reason = next.error().message();
     record.after = told_.written.size();
+    record.faults_after = told_.faults();
     if (const auto& used = programs_[client % programs_.size()]) {
       record.was_closing = used->is_closing();
       record.was_dead = used->is_dead();

@@ -60,8 +60,10 @@ unsteady_store::write(std::span<const store_change> changes) {
 result<std::vector<moved_owner>> unsteady_store::changed_elsewhere() {
   if (is_dead_)
     return broken("the process has ended");
-  if (chance_.one_in(habits_.look_fails))
+  if (chance_.one_in(habits_.look_fails)) {
+    ++told_.failed_reads;
     return broken("told not to look");
+  }
   auto moved = within_->changed_elsewhere();
   world_.pause(chance_.time(habits_.load_time / 8));
   return moved;
@@ -72,8 +74,10 @@ auto unsteady_store::read(const Read& from) -> decltype(from()) {
   world_.pause(chance_.time(habits_.load_time));
   if (is_dead_)
     return broken("the process has ended");
-  if (chance_.one_in(habits_.load_fails))
+  if (chance_.one_in(habits_.load_fails)) {
+    ++told_.failed_reads;
     return broken("told not to load");
+  }
   auto found = from();
   world_.pause(chance_.time(habits_.load_time));
   return found;

@@ -119,16 +119,13 @@ bool verdict::is_model_refusing(const call_record& call,
 }
 
 void verdict::judge_refusal(const call_record& call) {
-  const auto& store = plan_.store;
   if (call.code == "cancelled") {
     if (!call.was_closing)
       find("cancelled for no reason: " + name(call));
     return;
   }
   if (call.code == "store_failed") {
-    if (store.commit_fails + store.commit_is_unknown + store.load_fails
-            + store.look_fails
-          == 0
+    if (call.faults_after == call.faults_before
         && (call.kind != call_kind::create || plan_.runtimes == 1))
       find("no store has failed: " + name(call));
     return;
@@ -350,6 +347,43 @@ bool verdict::was_removed(const session_key& key,
                      });
 }
 
+// Whether there was a reason for the way in which the run ended. Agents,
+// models, tools and their deltas may always fail.
+bool verdict::is_reason(const run_record& run) const {
+  // Who goes with its user may not be seen any more, and fails for that.
+  if (run.code == "store_failed")
+    return run.faults_after > run.faults_before || is_being_removed(run);
+  if (run.code == "busy")
+    return run.may_be_rejected
+           || plan_.options.runs_max != runtime_options().runs_max;
+  if (run.code == "cancelled")
+    return run.is_cancelled || run.was_closing || may_be_gone(run);
+  if (run.code == "deadline_exceeded")
+    return run.has_deadline;
+  return run.code != "not_found" || may_be_gone(run);
+}
+
+bool verdict::may_be_gone(const run_record& run) const {
+  for (auto moment = run.before; moment <= run.after; ++moment)
+    if (!at_[moment].get(run.key, {.num_recent_events = 0}))
+      return true;
+  return is_being_removed(run);
+}
+
+// By a call whose outcome may be unknown.
+bool verdict::is_being_removed(const run_record& run) const {
+  return was_removed(run.key, run.before, run.after)
+         || std::ranges::any_of(told_.calls, [&run](const call_record& call) {
+              const bool removes = call.kind == call_kind::remove
+                                     ? call.key == run.key
+                                     : call.kind == call_kind::remove_user
+                                         && call.key.app == run.key.app
+                                         && call.key.user == run.key.user;
+              return removes && call.before <= run.after
+                     && (call.answers == 0 || call.after >= run.before);
+            });
+}
+
 void verdict::judge_run(const run_record& run) {
   static const std::set<std::string> codes{"ok",
                                            "cancelled",
@@ -369,7 +403,7 @@ void verdict::judge_run(const run_record& run) {
     find("ended " + std::to_string(run.ends) + " times: " + name);
   if (run.was_dead)
     return;
-  if (!codes.contains(run.code))
+  if (!codes.contains(run.code) || !is_reason(run))
     find("ended in no way that it should: " + name);
   std::vector<std::string> stored;
   for (std::size_t place = run.before; place < run.after; ++place) {
@@ -401,9 +435,11 @@ void verdict::judge_run(const run_record& run) {
   const auto taken = std::ranges::count_if(
     run.taken, [](const event_ptr& said) { return !said->partial; });
   // A lane may have failed alone, with an event whose outcome was unknown.
-  if (run.code == "ok" && plan_.store.commit_is_unknown == 0
-      && plan_.store.load_fails == 0 && plan_.store.look_fails == 0
-      && static_cast<std::size_t>(taken) != stored.size())
+  if (run.faults_after != run.faults_before)
+    return;
+  if (next - stored.begin() != taken && !is_being_removed(run))
+    find("an event was not handed out, and a later one was: " + name);
+  if (run.code == "ok" && static_cast<std::size_t>(taken) != stored.size())
     find("was not handed out whole: " + name + ", " + std::to_string(taken)
          + " of " + std::to_string(stored.size()));
 }
