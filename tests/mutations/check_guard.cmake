@@ -1,6 +1,6 @@
-# Usage: cmake -D MECHANISM=NAME -D PROGRAM=FILE -D CASE=FILTER -P check_guard.cmake
+# Usage: cmake -D MECHANISM=NAME -D PROGRAM=FILE -D CASE=FILTER -D WORDS=REGEX -P check_guard.cmake
 #
-# A guard may also notice by crashing or by hanging.
+# A guard has to fail for the reason that it is there for, and says WORDS then; or, where those are HANGS, does not end.
 
 set(guard "${PROGRAM}" "--run_test=${CASE}" --color_output=no)
 set(ENV{TROUPE_BREAK} "")
@@ -17,8 +17,12 @@ endif()
 if(told MATCHES "there is no mechanism")
   message(FATAL_ERROR "${told}")
 endif()
-if(WORDS AND NOT told MATCHES "${WORDS}")
-  message(FATAL_ERROR "'${MECHANISM}' is broken, and nobody says '${WORDS}':\n${told}")
+if(WORDS STREQUAL "HANGS")
+  if(NOT ended MATCHES "timeout")
+    message(FATAL_ERROR "'${MECHANISM}' is broken, and ${CASE} ends (${ended}):\n${told}")
+  endif()
+elseif(ended MATCHES "timeout" OR NOT told MATCHES "${WORDS}")
+  message(FATAL_ERROR "'${MECHANISM}' is broken, and nobody says '${WORDS}' (${ended}):\n${told}")
 endif()
 string(REGEX MATCH "[^\n]*error: in[^\n]*" first "${told}")
 message(STATUS "noticed (${ended}): ${first}")
