@@ -6,6 +6,7 @@
 #include "troupe/core/scattered.hpp"
 #include "troupe/models/scripted_model.hpp"
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/stores/open_store.hpp"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -20,8 +21,11 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -104,7 +108,7 @@ public:
                           fmt::format("s{}", which)};
     switch (draw(100)) {
     default:
-      return append(key);
+      return draw(20) == 0 ? repeat() : append(key);
     case 0:
       return run(key);
     case 1:
@@ -130,6 +134,8 @@ public:
   }
 
   std::map<std::string, std::uint64_t> outcomes;
+  /// What the events that were stored added to `app:total`, by app.
+  std::map<std::string, std::uint64_t> totals;
 
 private:
   std::uint64_t draw(std::uint64_t limit) {
@@ -156,15 +162,36 @@ private:
       changed.record("app:total", operation_kind::add, json(1)).value();
     if (draw(40) == 0) // Refused.
       changed.record("app:total", operation_kind::append, json(1)).value();
-    // Some ids come twice.
+    // Some ids come twice, with something else.
     said.id = fmt::format("{}-{}", seed_, drawn_ / (1 + draw(2)));
     auto outcome = owners_.sessions().append_event(key, said);
     keep(outcome);
-    if (outcome)
-      return;
-    if (outcome.error().code() == errc::not_found)
+    if (outcome) {
+      count(key, **outcome);
+      last_.emplace(key, std::move(said), *outcome);
+    } else if (outcome.error().code() == errc::not_found)
       keep(owners_.sessions().create(
         {.app = key.app, .user = key.user, .id = key.id}));
+  }
+
+  // Takes effect once; where the session was removed and created again since,
+  // once more there.
+  void repeat() {
+    if (!last_)
+      return;
+    const auto& [key, said, stored] = *last_;
+    const auto outcome = owners_.sessions().append_event(key, said);
+    if (!outcome)
+      return keep(outcome);
+    const bool is_same = **outcome == *stored;
+    ++outcomes[is_same ? "retried" : "ok"];
+    if (!is_same)
+      count(key, **outcome);
+  }
+
+  void count(const session_key& key, const event& stored) {
+    totals[key.app]
+      += stored.actions.state_delta.find_last(scope::app, "total") != nullptr;
   }
 
   void run(const session_key& key) {
@@ -183,6 +210,7 @@ private:
   const agent& root_;
   const std::uint64_t seed_;
   std::uint64_t drawn_ = 0;
+  std::optional<std::tuple<session_key, event, event_ptr>> last_;
 };
 
 template <class T>
@@ -235,6 +263,7 @@ int main(int count, char** words) {
   const auto file = folder + "/soak.db";
   std::vector<footprint> seen;
   std::map<std::string, std::uint64_t> outcomes;
+  bool is_whole = true;
   {
     auto owners = runtime::open({.store = "sqlite:" + file,
                                  .durability = durability::os,
@@ -281,11 +310,31 @@ int main(int count, char** words) {
     for (const auto& each : all)
       for (const auto& [code, times] : each.outcomes)
         outcomes[code] += times;
+    std::map<std::string, std::uint64_t> totals;
+    for (const auto& each : all)
+      for (const auto& [app, total] : each.totals)
+        totals[app] += total;
+    for (const auto& [app, total] : totals)
+      if (const auto found = owners.sessions().get_app_state(app).value();
+          found["total"] != json(total)) {
+        fmt::print("LOST: {} counts {}, and {} were stored\n",
+                   app,
+                   found["total"].dump(),
+                   total);
+        is_whole = false;
+      }
     owners.shut_down().value();
+  }
+  for (const auto& wrong :
+       open_store("sqlite:" + file).value()->check({}).value()) {
+    fmt::print("DAMAGED: {}\n", wrong);
+    is_whole = false;
   }
   for (const auto& [code, times] : outcomes)
     fmt::print("{:>18}: {}\n", code, times);
   const auto flat = is_flat(seen);
   fs::remove_all(folder);
-  return flat && outcomes.size() > 3 ? 0 : 1;
+  const bool is_varied = outcomes["retried"] > 0 && outcomes["type_error"] > 0
+                         && outcomes["cancelled"] > 0;
+  return flat && is_whole && is_varied ? 0 : 1;
 }
