@@ -4,6 +4,7 @@
 // Usage: PROGRAM ROUNDS SEED FILE...
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -20,7 +21,18 @@ namespace {
 
 using input = std::vector<std::uint8_t>;
 
+const input* current = nullptr;
+
+// What a broken rule ends with.
+void print_input(int /*signal*/) {
+  std::fprintf(stderr, "the input, in hexadecimal: ");
+  for (const auto byte : *current)
+    std::fprintf(stderr, "%02x", static_cast<unsigned>(byte));
+  std::fprintf(stderr, "\n");
+}
+
 void run(const input& bytes) {
+  current = &bytes;
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }
 
@@ -67,6 +79,7 @@ int main(int count, char** words) {
     std::fputs("usage: PROGRAM ROUNDS SEED FILE...\n", stderr);
     return 2;
   }
+  std::signal(SIGABRT, print_input);
   const auto rounds = std::strtoull(words[1], nullptr, 10);
   std::mt19937_64 random(std::strtoull(words[2], nullptr, 10));
   std::vector<input> corpus{{}};
