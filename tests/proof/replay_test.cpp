@@ -249,8 +249,12 @@ private:
     for (const auto& own : plans_)
       for (const auto& next : own) {
         ++codes_[next.code];
-        if (next.code == "ok")
-          acknowledged.emplace(next.said.id, &next);
+        if (next.code != "ok")
+          continue;
+        const auto [first, is_first]
+          = acknowledged.emplace(next.said.id, &next);
+        if (!is_first && first->second->said.author != next.said.author)
+          wrong_ = "a retry with another author: event " + next.said.id;
       }
     std::vector<placed_event> all;
     for (std::size_t session = 0; session < users * sessions_each; ++session) {
