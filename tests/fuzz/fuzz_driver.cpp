@@ -1,7 +1,10 @@
 // Runs a fuzz target without a fuzzer: the files that are named, and what a
-// seed makes of them by cutting, doubling and changing bytes.
+// seed makes of them by cutting, doubling and changing bytes, or the values of
+// JSON, of which bytes would leave little.
 //
 // Usage: PROGRAM ROUNDS SEED FILE...
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -12,6 +15,8 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
@@ -72,6 +77,62 @@ input changed(input bytes, std::mt19937_64& random) {
   return bytes;
 }
 
+using nlohmann::json;
+
+void collect(json& from, std::vector<json*>& all) {
+  all.push_back(&from);
+  if (from.is_structured())
+    for (auto& each : from)
+      collect(each, all);
+}
+
+json value_of(std::mt19937_64& random) {
+  switch (random() % 6) {
+  case 0:
+    return nullptr;
+  case 1:
+    return static_cast<std::int64_t>(random());
+  case 2:
+    return static_cast<std::int64_t>(random() % 7) - 3;
+  case 3:
+    return static_cast<double>(random() % 1'000) / 8 - 60;
+  case 4:
+    return random() % 2 == 0;
+  default:
+    return std::string(random() % 5, static_cast<char>('a' + random() % 26));
+  }
+}
+
+// Puts values in the place of others, adds them to lists, and leaves some out.
+input changed_values(json data, std::mt19937_64& random) {
+  for (auto steps = 1 + random() % 6; steps > 0; --steps) {
+    std::vector<json*> all;
+    collect(data, all);
+    auto& target = *all[random() % all.size()];
+    json other
+      = random() % 3 == 0 ? value_of(random) : *all[random() % all.size()];
+    if (other.size() > 64)
+      continue; // It would only grow.
+    if (target.is_array() && random() % 2 == 0)
+      target.push_back(std::move(other));
+    else if (target.is_structured() && !target.empty() && random() % 4 == 0)
+      target.erase(std::next(
+        target.begin(), static_cast<std::ptrdiff_t>(random() % target.size())));
+    else
+      target = std::move(other);
+  }
+  const auto text = data.dump(-1, ' ', false, json::error_handler_t::replace)
+                      .substr(0, 65'536);
+  return {text.begin(), text.end()};
+}
+
+input changed_somehow(const input& bytes, std::mt19937_64& random) {
+  if (random() % 4 != 0)
+    if (auto data = json::parse(bytes, nullptr, false); data.is_structured())
+      return changed_values(std::move(data), random);
+  return changed(bytes, random);
+}
+
 } // namespace
 
 int main(int count, char** words) {
@@ -91,7 +152,7 @@ int main(int count, char** words) {
   for (const auto& bytes : corpus)
     run(bytes);
   for (auto round = rounds; round > 0; --round)
-    run(changed(corpus[random() % corpus.size()], random));
+    run(changed_somehow(corpus[random() % corpus.size()], random));
   std::printf("%llu inputs from %zu files\n",
               static_cast<unsigned long long>(rounds + corpus.size()),
               corpus.size() - 1);
