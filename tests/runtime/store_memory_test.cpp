@@ -282,6 +282,14 @@ BOOST_AUTO_TEST_CASE(asking_for_what_is_not_there_leaves_nothing_behind) {
                == "not_found");
   }
   BOOST_TEST(on.rows().empty());
+  // Nor in memory: who asks again has most of them looked for again.
+  const auto before = place.script->session_loads.count();
+  for (int number = 0; number < 50; ++number)
+    BOOST_TEST(
+      code_of(on.sessions().get(
+        {"press", "u" + std::to_string(number), std::to_string(number)}))
+      == "not_found");
+  BOOST_TEST(place.script->session_loads.count() - before > 40U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
