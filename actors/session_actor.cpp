@@ -541,6 +541,10 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
   see(wanted->user, wanted->app);
   if (stored_ && std::erase(stored_->cancelled, wanted->invocation->id()) > 0)
     return wanted->fail(cancelled_before_turn());
+  // Another program may have created it since this was loaded.
+  if (stored_ && !created_ && wanted->session == nullptr && is_idle()
+      && !std::exchange(wanted->was_looked_for, true))
+    return load_again_for(std::move(wanted));
   if (!created_ || (wanted->session != nullptr && wanted->session != this))
     return wanted->fail(unknown_session(key()));
   // A run sees the whole history.
