@@ -136,6 +136,7 @@ public:
   std::map<std::string, std::uint64_t> outcomes;
   /// What the events that were stored added to `app:total`, by app.
   std::map<std::string, std::uint64_t> totals;
+  std::uint64_t doubled = 0;
 
 private:
   std::uint64_t draw(std::uint64_t limit) {
@@ -185,8 +186,12 @@ private:
       return keep(outcome);
     const bool is_same = **outcome == *stored;
     ++outcomes[is_same ? "retried" : "ok"];
-    if (!is_same)
-      count(key, **outcome);
+    if (is_same)
+      return;
+    count(key, **outcome);
+    // A session that was never removed would have it twice.
+    if (const auto held = owners_.sessions().get(key))
+      doubled += std::ranges::count(held->events(), said.id, &event::id) > 1;
   }
 
   void count(const session_key& key, const event& stored) {
@@ -311,9 +316,13 @@ int main(int count, char** words) {
       for (const auto& [code, times] : each.outcomes)
         outcomes[code] += times;
     std::map<std::string, std::uint64_t> totals;
-    for (const auto& each : all)
+    for (const auto& each : all) {
+      is_whole = is_whole && each.doubled == 0;
+      if (each.doubled > 0)
+        fmt::print("DOUBLED: {} events\n", each.doubled);
       for (const auto& [app, total] : each.totals)
         totals[app] += total;
+    }
     for (const auto& [app, total] : totals)
       if (const auto found = owners.sessions().get_app_state(app).value();
           found["total"] != json(total)) {
