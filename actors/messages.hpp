@@ -534,8 +534,6 @@ struct start_run : letter {
   /// Null: whichever there is.
   const session_actor* session = nullptr;
   caf::strong_actor_ptr invocation;
-  /// The session was loaded once more, to see whether it is there by now.
-  bool was_looked_for = false;
   run_policy policy = run_policy::queue;
   /// The user's message, appended when the run gets its turn.
   std::unique_ptr<append> message;

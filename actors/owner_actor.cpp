@@ -108,12 +108,6 @@ void owner_actor::finish_load(std::unique_ptr<load> loaded) {
   handle_parked();
 }
 
-void owner_actor::load_again_for(letter_ptr received) {
-  at_store_->is_stale = true;
-  note_parked(*received);
-  at_store_->parked.push_back(std::move(received));
-}
-
 void owner_actor::handle_parked() {
   for (auto waiting = std::exchange(at_store_->parked, letter_list());
        !waiting.empty();) {

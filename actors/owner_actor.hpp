@@ -85,9 +85,6 @@ protected:
     return at_store_ ? at_store_->generation : 0;
   }
 
-  /// Loads once more, and handles the letter behind that: only over a store.
-  void load_again_for(letter_ptr received);
-
   /// Whether letters wait for a load, or a load is under way.
   bool is_loading() const noexcept {
     return at_store_ && (at_store_->is_loading || !at_store_->parked.empty());

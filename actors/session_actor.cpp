@@ -25,13 +25,6 @@ error cancelled_before_turn() {
   return {errc::cancelled, "the run was cancelled before its turn"};
 }
 
-// The letters of `first`, then those of `then`.
-letter_list joined(letter_list first, letter_list then) {
-  while (!then.empty())
-    first.push_back(then.pop_front());
-  return first;
-}
-
 } // namespace
 
 session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept {
@@ -255,8 +248,7 @@ void session_actor::receive(std::unique_ptr<list> wanted) {
 
 void session_actor::settle() {
   if (stored_ && !is_waiting() && !stored_->again.empty())
-    queue_ = joined(std::exchange(stored_->again, letter_list()),
-                    std::exchange(queue_, letter_list()));
+    take_up_again();
   if (stored_ && !is_waiting() && (created_ || creations_ == 0))
     for (auto early = std::exchange(early_, letter_list()); !early.empty();)
       handle(early.pop_front());
@@ -541,10 +533,8 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
   see(wanted->user, wanted->app);
   if (stored_ && std::erase(stored_->cancelled, wanted->invocation->id()) > 0)
     return wanted->fail(cancelled_before_turn());
-  // Another program may have created it since this was loaded.
-  if (stored_ && !created_ && wanted->session == nullptr && is_idle()
-      && !std::exchange(wanted->was_looked_for, true))
-    return load_again_for(std::move(wanted));
+  if (!created_ && stored_)
+    return refuse_behind_others(std::move(wanted));
   if (!created_ || (wanted->session != nullptr && wanted->session != this))
     return wanted->fail(unknown_session(key()));
   // A run sees the whole history.
@@ -574,9 +564,10 @@ void session_actor::grant(std::unique_ptr<start_run> next) {
 
 void session_actor::receive(std::unique_ptr<end_run> ended) {
   see(std::move(ended->user), std::move(ended->app));
-  // Its start may wait for what is being loaded.
+  // Its start may wait for what is being loaded, or for its refusal.
   if (stored_) {
-    if (is_loading() || !stored_->waiting.empty())
+    if (is_loading() || !stored_->waiting.empty() || !stored_->again.empty()
+        || stored_->refused_starts > 0)
       stored_->cancelled.push_back(ended->invocation);
     else
       stored_->cancelled.clear();

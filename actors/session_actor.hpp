@@ -110,13 +110,19 @@ private:
   // -- over a store
   // ------------------------------------------------------------
 
+  void reply_to_removal(std::unique_ptr<remove> removal,
+                        const struct commit& answered);
+  void reply_to_start(std::unique_ptr<start_run> refused,
+                      const struct commit& answered);
   void decide_again(std::unique_ptr<append> decided);
+  void take_up_again();
   void reply_behind_fresh_view(letter_list answered);
   void reply_in_order(std::unique_ptr<append> answered);
   void hold_back(letter_list& held, letter_ptr answered);
   void let_through();
   void let_all_through();
   void send_to_store(std::vector<store_change> changes);
+  void refuse_behind_others(std::unique_ptr<start_run> wanted);
   live_owners owners(bool user, bool app) const;
   // Whether the events from number `first` on are in memory; fetches them if
   // not.
@@ -159,6 +165,8 @@ private:
     std::size_t commits = 0;
     // Of those, in their order: what has to be decided again.
     letter_list again;
+    // Of those: runs of a session that does not exist.
+    std::size_t refused_starts = 0;
 
     // Of those that are durable, in their order: what waits for a fresh view,
     // and what stands behind that.

@@ -122,6 +122,21 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   shared().store->push(std::move(own));
 }
 
+// Another program may have created the session since this one has looked. Like
+// any refusal it takes its place among what is decided, so that nothing that
+// has come for the session overtakes it when it is decided again.
+void session_actor::refuse_behind_others(std::unique_ptr<start_run> wanted) {
+  auto decided = std::make_unique<struct commit>();
+  decided->from = live();
+  decided->owners = owners(false, false);
+  decided->refuses = true;
+  decided->filled = true;
+  decided->letters.push_back(std::move(wanted));
+  ++stored_->commits;
+  ++stored_->refused_starts;
+  shared().store->push(std::move(decided));
+}
+
 void session_actor::receive(std::unique_ptr<struct commit> answered) {
   using verdict = actors::commit::verdict;
   --stored_->commits;
@@ -141,16 +156,11 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
   while (!answered->letters.empty()) {
     auto next = answered->letters.pop_front();
     if (next->kind == letter_kind::remove) {
-      stored_->removing = false;
-      auto removal = take_as<remove>(std::move(next));
-      if (answered->outcome == verdict::again) {
-        stored_->again.push_back(std::move(removal));
-      } else if (answered->outcome == verdict::durable) {
-        finish_remove(std::move(removal));
-      } else {
-        removal->outcome = answered->why;
-        parent().tell(std::move(removal));
-      }
+      reply_to_removal(take_as<remove>(std::move(next)), *answered);
+      continue;
+    }
+    if (next->kind == letter_kind::start_run) {
+      reply_to_start(take_as<start_run>(std::move(next)), *answered);
       continue;
     }
     auto letter = take_as<append>(std::move(next));
@@ -163,6 +173,48 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
       letter->refuse(answered->why);
     reply_in_order(std::move(letter));
   }
+}
+
+void session_actor::reply_to_removal(std::unique_ptr<remove> removal,
+                                     const struct commit& answered) {
+  stored_->removing = false;
+  switch (answered.outcome) {
+  case commit::verdict::again:
+    return stored_->again.push_back(std::move(removal));
+  case commit::verdict::durable:
+    return finish_remove(std::move(removal));
+  case commit::verdict::failed:
+    removal->outcome = answered.why;
+    return parent().tell(std::move(removal));
+  }
+}
+
+void session_actor::reply_to_start(std::unique_ptr<start_run> refused,
+                                   const struct commit& answered) {
+  --stored_->refused_starts;
+  if (answered.refuses_again)
+    return stored_->again.push_back(std::move(refused));
+  std::erase(stored_->cancelled, refused->invocation->id());
+  refused->fail(answered.outcome == commit::verdict::failed
+                  ? answered.why
+                  : unknown_session(key()));
+}
+
+// In the order in which it was decided, before what has come since.
+void session_actor::take_up_again() {
+  auto since = std::exchange(queue_, letter_list());
+  for (auto again = std::exchange(stored_->again, letter_list());
+       !again.empty();) {
+    auto next = again.pop_front();
+    if (next->kind == letter_kind::start_run) {
+      renew(*next);
+      handle(std::move(next));
+    } else {
+      queue_.push_back(std::move(next));
+    }
+  }
+  while (!since.empty())
+    queue_.push_back(since.pop_front());
 }
 
 // Its retries stand on their own again: they may have been told otherwise which

@@ -7,6 +7,7 @@
 
 #include "stage.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -16,6 +17,26 @@
 #include <utility>
 
 namespace troupe::testing {
+
+/// Closed to the first who comes, until a test opens it.
+class gate {
+public:
+  void pass() {
+    if (!taken_.exchange(true)) {
+      arrived_.add();
+      opened_.await(1);
+    }
+  }
+
+  void await_arrival() { arrived_.await(1); }
+
+  void open() { opened_.add(); }
+
+private:
+  std::atomic<bool> taken_ = false;
+  tally arrived_;
+  tally opened_;
+};
 
 /// How the stores on one place are to behave; shared with the test.
 class store_script {
@@ -86,8 +107,11 @@ public:
     return looks_fail_;
   }
 
-  /// Called before events are loaded, unless null. Set before they are.
+  /// Called before events or a session are loaded, and once the store has said
+  /// what others have written, unless null. Set before that happens.
   std::function<void()> on_event_load;
+  std::function<void()> on_session_load;
+  std::function<void()> on_looked;
 
   tally arrived; ///< Commits that have come as far as the store.
   tally scope_loads;
@@ -132,7 +156,10 @@ public:
   result<std::vector<moved_owner>> changed_elsewhere() override {
     if (script_->looks_fail())
       return broken();
-    return within_->changed_elsewhere();
+    auto moved = within_->changed_elsewhere();
+    if (script_->on_looked)
+      script_->on_looked();
+    return moved;
   }
 
   result<std::optional<stored_scope>>
@@ -146,6 +173,8 @@ public:
   result<std::optional<stored_session>>
   load_session(const session_key& key, const load_options& options) override {
     script_->session_loads.add();
+    if (script_->on_session_load)
+      script_->on_session_load();
     if (script_->loads_fail())
       return broken();
     return within_->load_session(key, options);
@@ -187,6 +216,13 @@ struct staged_place {
     runtime_options chosen;
     chosen.custom_store
       = std::make_shared<staged_store>(make_memory_store(place), script);
+    return chosen;
+  }
+
+  /// The same for one that the script says nothing to.
+  runtime_options beside() const {
+    runtime_options chosen;
+    chosen.custom_store = make_memory_store(place);
     return chosen;
   }
 
