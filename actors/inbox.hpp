@@ -135,18 +135,7 @@ public:
   letter_list close() noexcept { return take_all(closed_mark()); }
 
 private:
-  letter_list take_all(letter* mark) noexcept {
-    auto* newest = head_.exchange(mark, std::memory_order_acq_rel);
-    letter_list taken;
-    if (newest == awake_mark() || newest == closed_mark())
-      return taken;
-    while (newest != nullptr) {
-      auto* older = newest->next;
-      taken.push_front(letter_ptr(newest));
-      newest = older;
-    }
-    return taken;
-  }
+  letter_list take_all(letter* mark) noexcept;
 
   // Addresses that no letter has.
   letter* awake_mark() const noexcept {

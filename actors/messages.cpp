@@ -3,6 +3,7 @@
 #include "troupe/actors/list_gather.hpp"
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/core/mechanism.hpp"
 
 namespace troupe::actors {
 
@@ -19,6 +20,14 @@ void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
 }
 
 } // namespace
+
+void session_view::write(step_view newest, std::uint64_t number) {
+  const std::lock_guard guard(mutex_);
+  if (number < number_ && !is_broken(mechanism::newest_view))
+    return;
+  newest_ = std::move(newest);
+  number_ = number;
+}
 
 template <class T>
 call_for<T>::~call_for() {

@@ -99,13 +99,7 @@ public:
   }
 
   /// Unless a newer one is there: `number` counts the session's views.
-  void write(step_view newest, std::uint64_t number) {
-    const std::lock_guard guard(mutex_);
-    if (number < number_)
-      return;
-    newest_ = std::move(newest);
-    number_ = number;
-  }
+  void write(step_view newest, std::uint64_t number);
 
 private:
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/actors/store_queue.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -75,6 +76,8 @@ void retirement::look_after_number() {
 }
 
 void retirement::suggest(std::uint64_t tick) {
+  if (is_broken(mechanism::leaving_memory))
+    return;
   for (const auto& each : shared_.directory.all())
     if (as_session(each).last_used() <= tick)
       as_inbox(each).tell(

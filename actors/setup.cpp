@@ -2,6 +2,7 @@
 
 #include "troupe/actors/scheduler.hpp"
 #include "troupe/actors/store_queue.hpp"
+#include "troupe/core/mechanism.hpp"
 
 namespace troupe::actors {
 
@@ -28,6 +29,25 @@ setup::setup(caf::actor_system& on,
     files(file_threads, loop) {}
 
 setup::~setup() = default;
+
+bool load_count::enter(std::size_t bytes,
+                       std::size_t count_max,
+                       std::size_t bytes_max) noexcept {
+  const auto before = held_.fetch_add(one + bytes, std::memory_order_acq_rel);
+  const auto held = before & bytes_mask;
+  return before >> bytes_bits < count_max
+         && (held == 0 || held + bytes <= bytes_max
+             || is_broken(mechanism::byte_limits));
+}
+
+bool load_gate::enter(std::size_t bytes) noexcept {
+  const auto count_max
+    = is_broken(mechanism::runtime_limits) ? SIZE_MAX : count_max_;
+  if (held_.enter(bytes, count_max, bytes_max_))
+    return true;
+  leave(bytes);
+  return false;
+}
 
 void load_gate::leave(std::size_t bytes) noexcept {
   if (held_.leave(bytes) && awaited_.load(std::memory_order_seq_cst)) {

@@ -33,12 +33,7 @@ public:
   /// always is. Who gets false leaves again.
   bool enter(std::size_t bytes,
              std::size_t count_max,
-             std::size_t bytes_max) noexcept {
-    const auto before = held_.fetch_add(one + bytes, std::memory_order_acq_rel);
-    const auto held = before & bytes_mask;
-    return before >> bytes_bits < count_max
-           && (held == 0 || held + bytes <= bytes_max);
-  }
+             std::size_t bytes_max) noexcept;
 
   /// Whether that was the last piece.
   bool leave(std::size_t bytes) noexcept {
@@ -67,12 +62,7 @@ public:
       bytes_max_(bytes_max) {}
 
   /// Whether one piece of `bytes` may enter.
-  bool enter(std::size_t bytes) noexcept {
-    if (held_.enter(bytes, count_max_, bytes_max_))
-      return true;
-    leave(bytes);
-    return false;
-  }
+  bool enter(std::size_t bytes) noexcept;
 
   void leave(std::size_t bytes) noexcept;
 

@@ -15,11 +15,13 @@ namespace {
 using named = std::pair<std::string_view, mechanism>;
 
 constexpr std::array names = {
+  named{"inbox_order", mechanism::inbox_order},
   named{"climb_order", mechanism::climb_order},
   named{"drop_refused", mechanism::drop_refused},
   named{"decided_existence", mechanism::decided_existence},
   named{"expected_revision", mechanism::expected_revision},
   named{"known_roots", mechanism::known_roots},
+  named{"newest_view", mechanism::newest_view},
   named{"drop_temp", mechanism::drop_temp},
   named{"failed_deltas", mechanism::failed_deltas},
   named{"answers_when_installed", mechanism::answers_when_installed},
@@ -32,11 +34,15 @@ constexpr std::array names = {
   named{"store_revisions", mechanism::store_revisions},
   named{"look_elsewhere", mechanism::look_elsewhere},
   named{"look_behind", mechanism::look_behind},
+  named{"synced_commits", mechanism::synced_commits},
   named{"row_sums", mechanism::row_sums},
   named{"event_ids", mechanism::event_ids},
   named{"compared_retries", mechanism::compared_retries},
   named{"loaded_ids", mechanism::loaded_ids},
   named{"admission", mechanism::admission},
+  named{"byte_limits", mechanism::byte_limits},
+  named{"runtime_limits", mechanism::runtime_limits},
+  named{"leaving_memory", mechanism::leaving_memory},
 };
 
 mechanism read_broken() noexcept {

@@ -41,7 +41,9 @@ std::string words_of(sqlite3* connection) {
 const char* pragma_of(durability promised) noexcept {
   switch (promised) {
   case durability::durable:
-    return "PRAGMA synchronous=FULL";
+    if (!is_broken(mechanism::synced_commits))
+      return "PRAGMA synchronous=FULL";
+    [[fallthrough]];
   case durability::os:
     return "PRAGMA synchronous=NORMAL";
   case durability::none:

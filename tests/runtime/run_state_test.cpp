@@ -2,16 +2,25 @@
 
 #include "troupe/runtime/runtime.hpp"
 
+#include "counting.hpp"
 #include "play.hpp"
+#include "staged_store.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
+#include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace troupe;
 using namespace troupe::testing;
+namespace data = boost::unit_test::data;
 
 BOOST_AUTO_TEST_SUITE(runs, *boost::unit_test::timeout(120))
 
@@ -265,6 +274,60 @@ BOOST_AUTO_TEST_CASE(refresh_shows_what_other_sessions_did) {
   on.append(other, {{"app:k", 1}});
   model->answer("");
   BOOST_TEST(play::show(std::move(run)) == "looks=1 | ok");
+}
+
+// Counters that others only ever raise, in memory, over a store, and written by
+// another runtime on it.
+BOOST_DATA_TEST_CASE(what_a_lane_has_seen_it_does_not_lose,
+                     data::xrange(3),
+                     place_of_writers) {
+  const staged_place place;
+  stage on(place_of_writers == 0 ? runtime_options() : place.options());
+  std::optional<stage> beside;
+  if (place_of_writers == 2)
+    beside.emplace(place.beside());
+  auto& writing = beside ? *beside : on;
+  on.open();
+  const auto other = on.open("other");
+  std::atomic<int> lost = 0;
+  std::atomic<int> seen = 0;
+  std::atomic<bool> done = false;
+  const auto looks = [&](const std::string& name) {
+    return custom(name, [&, name](invocation_context& context) -> agent_run {
+      std::map<std::string, int> newest;
+      for (int round = 0; round < 300; ++round) {
+        for (const auto* const key : {"n", "user:n", "app:n", "own"}) {
+          const auto now = context.state().get<int>(key, 0);
+          lost += now < newest[key];
+          seen += now > newest[key];
+          newest[key] = now;
+        }
+        if (round % 10 == 0) {
+          context.state().add("own", 1);
+          co_await context.emit(text("round"));
+        } else {
+          co_await context.refresh();
+        }
+      }
+    });
+  };
+  std::vector<std::thread> writers;
+  for (int count = 0; count < 4; ++count)
+    writers.emplace_back([&] {
+      while (!done) {
+        static_cast<void>(writing.append(here, counting()));
+        static_cast<void>(writing.append(other, counting()));
+      }
+    });
+  auto run = on.runtime.run(
+    parallel("lanes", {looks("a"), looks("b"), looks("c")}), here, "Go!");
+  const auto ended = code_of(run.wait());
+  done = true;
+  for (auto& writer : writers)
+    writer.join();
+  BOOST_TEST(ended == "ok");
+  BOOST_TEST(lost == 0);
+  BOOST_TEST(seen > 10);
 }
 
 // -- retries -----------------------------------------------------------------

@@ -60,6 +60,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_answered_before_it_is_durable) {
   const staged_place place;
   stage on(place.options());
   on.open();
+  // Also when somebody answers too early: the creation is in the store.
+  BOOST_TEST(on.fetch(here).revision() == 0U);
   place.script->hold();
   answers<event_ptr> appended;
   answers<session> fetched;

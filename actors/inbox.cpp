@@ -1,0 +1,23 @@
+#include "troupe/actors/inbox.hpp"
+
+#include "troupe/core/mechanism.hpp"
+
+namespace troupe::actors {
+
+letter_list inbox::take_all(letter* mark) noexcept {
+  auto* newest = head_.exchange(mark, std::memory_order_acq_rel);
+  letter_list taken;
+  if (newest == awake_mark() || newest == closed_mark())
+    return taken;
+  while (newest != nullptr) {
+    auto* older = newest->next;
+    if (is_broken(mechanism::inbox_order))
+      taken.push_back(letter_ptr(newest));
+    else
+      taken.push_front(letter_ptr(newest));
+    newest = older;
+  }
+  return taken;
+}
+
+} // namespace troupe::actors
