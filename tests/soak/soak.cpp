@@ -231,10 +231,11 @@ T middle(std::vector<footprint>::const_iterator first,
   return values[values.size() / 2];
 }
 
-// Compares the second fifth, when all caches have been filled, with the last.
+// Compares the third fifth with the last: of an hour it takes some twenty
+// minutes until all caches are full.
 bool is_flat(const std::vector<footprint>& seen) {
   const auto fifth = static_cast<std::ptrdiff_t>(seen.size() / 5);
-  const auto early = seen.begin() + fifth;
+  const auto early = seen.begin() + 2 * fifth;
   const auto late = seen.end() - fifth;
   const auto before = middle(early, early + fifth, &footprint::resident);
   const auto after = middle(late, seen.end(), &footprint::resident);
@@ -244,7 +245,7 @@ bool is_flat(const std::vector<footprint>& seen) {
            <= middle(early, early + fifth, &footprint::threads)
       && middle(late, seen.end(), &footprint::descriptors)
            <= middle(early, early + fifth, &footprint::descriptors) + 2;
-  fmt::print("{}: {:.1f} MiB in the second fifth, {:.1f} MiB in the last\n",
+  fmt::print("{}: {:.1f} MiB in the third fifth, {:.1f} MiB in the last\n",
              flat ? "flat" : "GROWING",
              before,
              after);
