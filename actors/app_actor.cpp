@@ -71,7 +71,7 @@ void app_actor::handle(letter_ptr received) {
       as_inbox(known.user).tell(std::make_unique<shut_down>());
     return quit();
   default:
-    assert(!"a letter that no app receives");
+    assert(false && "a letter that no app receives");
   }
 }
 
@@ -256,7 +256,7 @@ void app_actor::receive_removed(std::unique_ptr<remove_user> removed) {
 
 void app_actor::unpark(std::unique_ptr<letter_list> parked) {
   while (parked && !parked->empty())
-    owner_actor::receive(parked->pop_front());
+    owner_actor::deliver(parked->pop_front());
 }
 
 // -- leaving memory
@@ -303,7 +303,7 @@ void app_actor::receive(const retire& wished) {
   case retire::step::stayed:
     return unpark(std::move(users_.at(wished.child).parked));
   default:
-    assert(!"a step that is not an app's");
+    assert(false && "a step that is not an app's");
   }
 }
 

@@ -99,7 +99,7 @@ void inbox_actor::handle(letter_ptr received) {
     if (!ends_actors(element))
       reactivate(element);
   } else {
-    receive(std::move(received));
+    deliver(std::move(received));
   }
 }
 

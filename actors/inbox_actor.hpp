@@ -37,7 +37,7 @@ public:
 
 protected:
   /// Handles one letter. Must not throw: what it catches it answers.
-  virtual void receive(letter_ptr received) = 0;
+  virtual void deliver(letter_ptr received) = 0;
 
   /// Whether handling a letter never runs users' code.
   virtual bool is_brief() const noexcept { return false; }

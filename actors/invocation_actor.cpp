@@ -46,7 +46,7 @@ invocation_actor::invocation_actor(caf::actor_config& config,
                std::make_shared<temp_space>(std::move(temp)),
                *this) {}
 
-void invocation_actor::receive(letter_ptr received) {
+void invocation_actor::deliver(letter_ptr received) {
   switch (received->kind) {
   case letter_kind::start_run: {
     auto& granted = static_cast<start_run&>(*received);
@@ -63,7 +63,7 @@ void invocation_actor::receive(letter_ptr received) {
   case letter_kind::cancel:
     return receive(static_cast<struct cancel&>(*received));
   default:
-    return lane_actor::receive(std::move(received));
+    return lane_actor::deliver(std::move(received));
   }
 }
 
@@ -82,6 +82,7 @@ void invocation_actor::receive(struct cancel& wished) {
 }
 
 void invocation_actor::leave_session() {
+  run_->control->has_left = true;
   auto leaving = std::make_unique<end_run>();
   leaving->key = run_->facts.session;
   leaving->invocation = id();

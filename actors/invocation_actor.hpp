@@ -24,7 +24,7 @@ public:
   void emit(emit_request& request) override;
 
 protected:
-  void receive(letter_ptr received) override;
+  void deliver(letter_ptr received) override;
   void finish(result<agent_end> outcome) override;
   task<agent_end> body() override;
 

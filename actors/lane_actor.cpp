@@ -69,7 +69,7 @@ error lane_actor::closed_reason() const {
   return {errc::cancelled, "the run has ended"};
 }
 
-void lane_actor::receive(letter_ptr received) {
+void lane_actor::deliver(letter_ptr received) {
   switch (received->kind) {
   case letter_kind::begin:
     return start_body();
@@ -89,7 +89,7 @@ void lane_actor::receive(letter_ptr received) {
   case letter_kind::cancel:
     return cancel_lane(static_cast<struct cancel&>(*received).reason);
   default:
-    assert(!"a letter that no lane receives");
+    assert(false && "a letter that no lane receives");
   }
 }
 

@@ -127,7 +127,7 @@ protected:
              std::shared_ptr<temp_space> temp,
              invocation_actor& self);
 
-  void receive(letter_ptr received) override;
+  void deliver(letter_ptr received) override;
   error closed_reason() const override;
 
   /// Runs the agent's body; `finish` is called when it has ended.

@@ -35,6 +35,10 @@
 #include <string>
 #include <vector>
 
+namespace troupe::detail {
+class run_control;
+}
+
 namespace troupe::actors {
 
 class app_actor;
@@ -528,6 +532,7 @@ struct start_run : letter {
   /// Null: whichever there is.
   const session_actor* session = nullptr;
   caf::strong_actor_ptr invocation;
+  std::shared_ptr<const detail::run_control> control;
   run_policy policy = run_policy::queue;
   /// The user's message, appended when the run gets its turn.
   std::unique_ptr<append> message;

@@ -59,7 +59,7 @@ owner_actor::owner_actor(caf::actor_config& config,
 // -- loading
 // -------------------------------------------------------------------
 
-void owner_actor::receive(letter_ptr received) {
+void owner_actor::deliver(letter_ptr received) {
   switch (received->kind) {
   case letter_kind::load:
     return finish_load(take_as<load>(std::move(received)));
@@ -113,7 +113,7 @@ void owner_actor::handle_parked() {
        !waiting.empty();) {
     auto next = waiting.pop_front();
     renew(*next);
-    receive(std::move(next));
+    deliver(std::move(next));
   }
 }
 

@@ -115,7 +115,7 @@ protected:
     }
   }
 
-  void receive(letter_ptr received) final;
+  void deliver(letter_ptr received) final;
   void rest() final;
   void let_go() final;
 

@@ -8,6 +8,7 @@
 #include <caf/actor_control_block.hpp>
 #include <caf/fwd.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,9 @@ public:
 
   /// Asked to stop as soon as anybody wishes the end.
   std::stop_source stop;
+  /// Set when the run has told its session that it is over: a turn that it
+  /// still waits for would be for nobody.
+  std::atomic<bool> has_left = false;
 
   // -- from the run
   // ------------------------------------------------------------

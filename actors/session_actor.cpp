@@ -3,6 +3,7 @@
 #include "troupe/actors/caf_door.hpp"
 #include "troupe/actors/list_gather.hpp"
 #include "troupe/actors/retry.hpp"
+#include "troupe/actors/run_control.hpp"
 #include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/user_actor.hpp"
 #include "troupe/agents/resumption.hpp"
@@ -153,7 +154,7 @@ void session_actor::handle(letter_ptr received) {
     shared().directory.remove(*this);
     return quit();
   default:
-    assert(!"a letter that no session receives");
+    assert(false && "a letter that no session receives");
   }
 }
 
@@ -247,11 +248,13 @@ void session_actor::receive(std::unique_ptr<list> wanted) {
 }
 
 void session_actor::settle() {
-  if (stored_ && !is_waiting() && !stored_->again.empty())
+  if (stored_ && !is_waiting())
     take_up_again();
   if (stored_ && !is_waiting() && (created_ || creations_ == 0))
-    for (auto early = std::exchange(early_, letter_list()); !early.empty();)
+    for (auto early = std::exchange(early_, letter_list()); !early.empty();) {
+      renew(early.front());
       handle(early.pop_front());
+    }
   while (!is_waiting() && !climbing_ && !queue_.empty()) {
     if (stored_ && (stored_->removing || stored_->comparing))
       return;
@@ -531,7 +534,7 @@ void session_actor::publish() {
 
 void session_actor::receive(std::unique_ptr<start_run> wanted) {
   see(wanted->user, wanted->app);
-  if (stored_ && std::erase(stored_->cancelled, wanted->invocation->id()) > 0)
+  if (wanted->control->has_left)
     return wanted->fail(cancelled_before_turn());
   if (!created_ && stored_)
     return refuse_behind_others(std::move(wanted));
@@ -557,21 +560,13 @@ void session_actor::grant(std::unique_ptr<start_run> next) {
   next->view = desk_->view;
   next->granted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
   // Like any append: a turn may also come while the session has to be loaded.
-  owner_actor::receive(std::move(next->message));
+  owner_actor::deliver(std::move(next->message));
   const auto invocation = next->invocation;
   as_inbox(invocation).tell(std::move(next));
 }
 
 void session_actor::receive(std::unique_ptr<end_run> ended) {
   see(std::move(ended->user), std::move(ended->app));
-  // Its start may wait for what is being loaded, or for its refusal.
-  if (stored_) {
-    if (is_loading() || !stored_->waiting.empty() || !stored_->again.empty()
-        || stored_->refused_starts > 0)
-      stored_->cancelled.push_back(ended->invocation);
-    else
-      stored_->cancelled.clear();
-  }
   if (!desk_)
     return;
   const auto is_it = [&ended](const caf::strong_actor_ptr& active) {

@@ -165,8 +165,6 @@ private:
     std::size_t commits = 0;
     // Of those, in their order: what has to be decided again.
     letter_list again;
-    // Of those: runs of a session that does not exist.
-    std::size_t refused_starts = 0;
 
     // Of those that are durable, in their order: what waits for a fresh view,
     // and what stands behind that.
@@ -183,8 +181,6 @@ private:
     // What waits for events that are not in memory.
     letter_list waiting;
     bool fetching = false;
-    // Runs that ended while letters waited, perhaps before their start.
-    std::vector<caf::actor_id> cancelled;
     bool removing = false;
     // An append may repeat an event that is not in memory.
     bool comparing = false;

@@ -133,7 +133,6 @@ void session_actor::refuse_behind_others(std::unique_ptr<start_run> wanted) {
   decided->filled = true;
   decided->letters.push_back(std::move(wanted));
   ++stored_->commits;
-  ++stored_->refused_starts;
   shared().store->push(std::move(decided));
 }
 
@@ -191,10 +190,8 @@ void session_actor::reply_to_removal(std::unique_ptr<remove> removal,
 
 void session_actor::reply_to_start(std::unique_ptr<start_run> refused,
                                    const struct commit& answered) {
-  --stored_->refused_starts;
   if (answered.refuses_again)
     return stored_->again.push_back(std::move(refused));
-  std::erase(stored_->cancelled, refused->invocation->id());
   refused->fail(answered.outcome == commit::verdict::failed
                   ? answered.why
                   : unknown_session(key()));
@@ -202,6 +199,8 @@ void session_actor::reply_to_start(std::unique_ptr<start_run> refused,
 
 // In the order in which it was decided, before what has come since.
 void session_actor::take_up_again() {
+  if (stored_->again.empty())
+    return;
   auto since = std::exchange(queue_, letter_list());
   for (auto again = std::exchange(stored_->again, letter_list());
        !again.empty();) {
@@ -355,6 +354,9 @@ void session_actor::install(load& loaded) {
   }
   if (!stored_->fetching)
     resume_waiting(std::exchange(stored_->waiting, letter_list()));
+  // What has waited for this load came later.
+  if (!is_waiting())
+    take_up_again();
 }
 
 void session_actor::refuse_waiting(const error& why) {
@@ -447,7 +449,7 @@ void session_actor::resume_waiting(letter_list waiting) {
   while (!waiting.empty()) {
     auto next = waiting.pop_front();
     renew(*next);
-    owner_actor::receive(std::move(next));
+    owner_actor::deliver(std::move(next));
   }
 }
 
@@ -501,7 +503,7 @@ void session_actor::receive(const retire& wished) {
     stored_->asked_to_retire = false;
     return;
   default:
-    assert(!"a step that is not a session's");
+    assert(false && "a step that is not a session's");
   }
 }
 

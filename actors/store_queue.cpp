@@ -148,7 +148,7 @@ bool store_queue::take(group& next) {
       next.leaves.push_back(take_as<leave>(std::move(front)));
       break;
     default:
-      assert(!"a letter that no store receives");
+      assert(false && "a letter that no store receives");
     }
   }
   return true;
@@ -270,6 +270,7 @@ void store_queue::refuse_unwritten(group& next, const error& why) {
       make_stale(owner);
     each->why = why;
     each->outcome = commit::verdict::failed;
+    each->refuses = false; // All of it fails, and nothing is decided again.
   }
 }
 

@@ -104,7 +104,7 @@ void user_actor::handle(letter_ptr received) {
       as_inbox(known.session).tell(std::make_unique<shut_down>());
     return quit();
   default:
-    assert(!"a letter that no user receives");
+    assert(false && "a letter that no user receives");
   }
 }
 
@@ -315,14 +315,14 @@ void user_actor::receive(std::unique_ptr<list> wanted) {
 void user_actor::hand_on(letter_ptr left, const std::string& id) {
   if (left->kind != letter_kind::append) {
     renew(*left);
-    return owner_actor::receive(std::move(left));
+    return owner_actor::deliver(std::move(left));
   }
   auto passed = std::make_unique<forward>(shared().directory);
   passed->key = {names_->app, names_->user, id};
   shared().directory.start_forward(passed->key);
   passed->app = seen_app_;
   passed->held = std::move(left);
-  owner_actor::receive(std::move(passed));
+  owner_actor::deliver(std::move(passed));
 }
 
 void user_actor::receive(retire& wished) {
@@ -425,7 +425,7 @@ void user_actor::unpark(std::unique_ptr<letter_list> parked) {
   while (parked && !parked->empty()) {
     auto next = parked->pop_front();
     renew(*next);
-    owner_actor::receive(std::move(next));
+    owner_actor::deliver(std::move(next));
   }
 }
 

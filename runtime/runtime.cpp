@@ -308,6 +308,7 @@ run runtime::run(const agent& root,
   wanted->key = started->facts.session;
   if (!shared.store)
     wanted->session = &actors::as_session(started->session);
+  wanted->control = control;
   wanted->policy = started->options.policy;
   wanted->message = std::move(*letter);
   wanted->message->starts_run = true;

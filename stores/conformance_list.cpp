@@ -107,7 +107,7 @@ void pages_show_every_row_once(run& on) {
     query.user = user;
     const auto whole = keys_at(on, query);
     on.expect_same("rows in one go", whole.size(), user ? 12 : 60);
-    for (const std::size_t limit : {1, 7, 12, 59}) {
+    for (const std::size_t limit : {1U, 7U, 12U, 59U}) {
       auto paged = json::array();
       query.limit = limit;
       query.behind.reset();

@@ -14,7 +14,7 @@
 using namespace troupe;
 using namespace troupe::testing;
 
-BOOST_AUTO_TEST_SUITE(beside_others)
+BOOST_AUTO_TEST_SUITE(beside_others, *boost::unit_test::timeout(120))
 
 BOOST_AUTO_TEST_CASE(what_another_has_written_is_seen_at_once) {
   const staged_place place;
@@ -219,9 +219,9 @@ BOOST_AUTO_TEST_CASE(a_retry_does_not_share_a_conflict_that_is_not_its_own) {
   stage other(place.beside());
   const auto elsewhere = other.open("t");
   other.open();
+  gate loading;
   stage one(place.options());
   BOOST_TEST(one.fetch(elsewhere).revision() == 0U);
-  gate loading;
   place.script->on_session_load = [&loading] { loading.pass(); };
   answers<event_ptr> appended;
   one.sessions().append_event(
@@ -248,10 +248,10 @@ BOOST_AUTO_TEST_CASE(a_retry_does_not_share_a_conflict_that_is_not_its_own) {
 // created elsewhere.
 BOOST_AUTO_TEST_CASE(a_run_finds_what_was_created_before_it) {
   const staged_place place;
+  gate looking;
   stage one(place.options());
   stage other(place.beside());
   const auto elsewhere = one.open("t");
-  gate looking;
   place.script->on_looked = [&looking] { looking.pass(); };
   answers<event_ptr> appended;
   one.sessions().append_event(here, counting(), {}, appended.next());
@@ -265,6 +265,33 @@ BOOST_AUTO_TEST_CASE(a_run_finds_what_was_created_before_it) {
   BOOST_TEST(code_of(appended.await()[0]) == "not_found");
   BOOST_TEST(code_of(run.wait()) == "ok");
   BOOST_TEST(one.fetch(here).revision() == 2U);
+}
+
+// Of two runs of one thread the first had to be decided again when the second
+// came.
+BOOST_AUTO_TEST_CASE(runs_of_what_was_created_elsewhere_keep_their_order) {
+  const staged_place place;
+  gate looking;
+  gate loading;
+  stage one(place.options());
+  stage other(place.beside());
+  const auto elsewhere = one.open("t");
+  place.script->on_look = [&looking] { looking.pass(); };
+  auto first = one.runtime.run(says("writer", "done"), here, "First");
+  // The session was not there, and the run is about to be refused.
+  looking.await_arrival();
+  other.open();
+  place.script->on_session_load = [&loading] { loading.pass(); };
+  looking.open();
+  loading.await_arrival();
+  auto second = one.runtime.run(says("writer", "done"), here, "Second");
+  // What is answered behind it has passed the same owners.
+  BOOST_TEST(code_of(one.sessions().get(elsewhere)) == "ok");
+  loading.open();
+  BOOST_TEST(code_of(first.wait()) == "ok");
+  BOOST_TEST(code_of(second.wait()) == "ok");
+  BOOST_TEST(one.texts(here)
+             == std::vector<std::string>({"First", "done", "Second", "done"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

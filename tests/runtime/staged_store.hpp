@@ -107,10 +107,12 @@ public:
     return looks_fail_;
   }
 
-  /// Called before events or a session are loaded, and once the store has said
-  /// what others have written, unless null. Set before that happens.
+  /// Called before events or a session are loaded, and before and once the
+  /// store has said what others have written, unless null. Set before that
+  /// happens.
   std::function<void()> on_event_load;
   std::function<void()> on_session_load;
+  std::function<void()> on_look;
   std::function<void()> on_looked;
 
   tally arrived; ///< Commits that have come as far as the store.
@@ -156,6 +158,8 @@ public:
   result<std::vector<moved_owner>> changed_elsewhere() override {
     if (script_->looks_fail())
       return broken();
+    if (script_->on_look)
+      script_->on_look();
     auto moved = within_->changed_elsewhere();
     if (script_->on_looked)
       script_->on_looked();

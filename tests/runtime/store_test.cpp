@@ -217,6 +217,33 @@ BOOST_AUTO_TEST_CASE(a_store_that_cannot_say_what_others_did_answers_no_reads) {
   BOOST_TEST(code_of(sessions.get_app_state("press")) == "ok");
 }
 
+// Nor refuses anything for good: it may have become right meanwhile.
+BOOST_AUTO_TEST_CASE(a_store_that_cannot_say_what_others_did_fails_refusals) {
+  const staged_place place;
+  stage on(place.options());
+  on.open();
+  place.script->fail_looks(true);
+  auto& sessions = on.sessions();
+  const session_key missing{"press", "ann", "t"};
+  BOOST_TEST(on.append(missing, counting()) == "store_failed");
+  BOOST_TEST(
+    code_of(sessions.append_event(here, counting(), {.expected_revision = 7}))
+    == "store_failed");
+  BOOST_TEST(
+    code_of(sessions.create({.app = "press", .user = "ann", .id = "s"}))
+    == "store_failed");
+  BOOST_TEST(
+    code_of(on.runtime.run(says("writer", "done"), missing, "Go!").wait())
+    == "store_failed");
+  place.script->fail_looks(false);
+  BOOST_TEST(on.append(missing, counting()) == "not_found");
+  BOOST_TEST(
+    code_of(on.runtime.run(says("writer", "done"), missing, "Go!").wait())
+    == "not_found");
+  BOOST_TEST(on.append(here, counting()) == "ok");
+  BOOST_TEST(on.state(here) == counted(1));
+}
+
 BOOST_AUTO_TEST_CASE(a_failed_removal_removes_nothing) {
   const staged_place place;
   stage on(place.options());
