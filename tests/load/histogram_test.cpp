@@ -176,7 +176,7 @@ BOOST_DATA_TEST_CASE(percentiles_are_those_of_the_sorted_values,
                      data::make(seeds),
                      seed) {
   random_source random(static_cast<std::uint64_t>(seed));
-  for (const std::size_t size : {1, 2, 3, 10, 999, 1000, 20'000}) {
+  for (const std::size_t size : {1U, 2U, 3U, 10U, 999U, 1'000U, 20'000U}) {
     std::vector<nanoseconds> values(size);
     for (auto& value : values)
       value = log_uniform(random, 100ns, 60s);
@@ -531,7 +531,7 @@ BOOST_AUTO_TEST_CASE(json_text_has_these_fields) {
 
 BOOST_DATA_TEST_CASE(json_reads_back_equal, data::make(seeds), seed) {
   random_source random(static_cast<std::uint64_t>(seed));
-  for (const std::size_t count : {0, 1, 2, 3, 10, 1000}) {
+  for (const std::size_t count : {0U, 1U, 2U, 3U, 10U, 1'000U}) {
     const auto all = of(many(random, count));
     BOOST_TEST((read_back(all) == all));
   }

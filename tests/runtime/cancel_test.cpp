@@ -52,7 +52,7 @@ public:
         std::this_thread::yield();
     };
     const auto model = std::make_shared<made_model>(
-      [this, step](const model_request& request, const model_reply& reply) {
+      [step](const model_request& request, const model_reply& reply) {
         step(0);
         // Asks for the tools first, and answers a little later.
         const bool tools

@@ -11,9 +11,8 @@ program::program(world& in,
                  const plan& chosen,
                  const shared_place& place,
                  std::uint64_t seed)
-  : world_(in),
-    store_(std::make_shared<unsteady_store>(
-      in, told, place.open(), chosen.store, seed)),
+  : store_(std::make_shared<unsteady_store>(
+    in, told, place.open(), chosen.store, seed)),
     config_(std::make_unique<caf::actor_system_config>()) {
   actors::use_job_loop(*config_, in);
   system_ = std::make_unique<caf::actor_system>(*config_);

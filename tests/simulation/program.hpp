@@ -48,7 +48,6 @@ public:
   std::vector<std::string> end(bool dies);
 
 private:
-  world& world_;
   std::shared_ptr<unsteady_store> store_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;

@@ -37,8 +37,7 @@ std::unique_ptr<store> shared_place::open() const {
     return make_memory_store(memory_);
   store_options options;
   options.durability = durability::none;
-  return std::move(
-    open_sqlite_store(folder_ / "simulated.db", options).value());
+  return open_sqlite_store(folder_ / "simulated.db", options).value();
 }
 
 } // namespace troupe::testing
