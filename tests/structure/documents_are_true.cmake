@@ -68,6 +68,21 @@ foreach(each IN LISTS mechanisms)
   endif()
 endforeach()
 
+# And so has its table of promises.
+string(REGEX MATCHALL "\\| `[a-z]+: [a-z_0-9]+` \\| `[a-z_]+` \\|" rows "${lines}")
+list(LENGTH rows count)
+if(NOT count EQUAL 9)
+  message(SEND_ERROR "There are 9 promises, and docs/consistency.md has ${count} rows of them: has their form changed?")
+endif()
+foreach(row IN LISTS rows)
+  string(REGEX MATCH "`([a-z]+): ([a-z_0-9]+)` \\| `([a-z_]+)`" row "${row}")
+  set(called "troupe_mutation(${CMAKE_MATCH_3} test_${CMAKE_MATCH_1} */${CMAKE_MATCH_2} ")
+  string(FIND "${mutations}" "${called}" position)
+  if(position EQUAL -1)
+    message(SEND_ERROR "docs/consistency.md says that ${row}, and tests/mutations does not.")
+  endif()
+endforeach()
+
 # What docs/agents.md shows is in the example, but for white space.
 function(without_space variable text)
   string(REGEX REPLACE "[ \n]+" "" text "${text}")
