@@ -15,8 +15,9 @@ if(WORDS STREQUAL "HANGS")
   set(limit 20)
 endif()
 set(ENV{TROUPE_BREAK} "${MECHANISM}")
-# Some wait a moment for what must not come, which a busy machine may not bring in time.
-foreach(attempt RANGE 1 3)
+# Some wait a moment for what must not come, which a busy machine may not bring in time; and a race is there only when two
+# threads come close.
+foreach(attempt RANGE 1 30)
   execute_process(COMMAND ${guard} TIMEOUT ${limit} RESULT_VARIABLE ended OUTPUT_VARIABLE told ERROR_VARIABLE told)
   if(NOT ended EQUAL 0)
     break()
