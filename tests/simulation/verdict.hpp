@@ -49,7 +49,9 @@ private:
   void judge_run(const run_record& run);
   bool is_reason(const run_record& run) const;
   bool may_be_gone(const run_record& run) const;
-  bool is_being_removed(const run_record& run) const;
+  bool is_being_removed(const session_key& key,
+                        std::size_t before,
+                        std::size_t after) const;
   void judge_order();
   bool was_removed(const session_key& key,
                    std::size_t before,

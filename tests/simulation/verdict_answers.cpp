@@ -125,8 +125,10 @@ void verdict::judge_refusal(const call_record& call) {
     return;
   }
   if (call.code == "store_failed") {
+    // As with runs: nobody can say any more what it shows.
     if (call.faults_after == call.faults_before
-        && (call.kind != call_kind::create || plan_.runtimes == 1))
+        && (call.kind != call_kind::create
+            || !is_being_removed(call.key, call.before, call.after)))
       find("no store has failed: " + name(call));
     return;
   }
@@ -352,7 +354,8 @@ bool verdict::was_removed(const session_key& key,
 bool verdict::is_reason(const run_record& run) const {
   // Who goes with its user may not be seen any more, and fails for that.
   if (run.code == "store_failed")
-    return run.faults_after > run.faults_before || is_being_removed(run);
+    return run.faults_after > run.faults_before
+           || is_being_removed(run.key, run.before, run.after);
   if (run.code == "busy")
     return run.may_be_rejected
            || plan_.options.runs_max != runtime_options().runs_max;
@@ -367,20 +370,22 @@ bool verdict::may_be_gone(const run_record& run) const {
   for (auto moment = run.before; moment <= run.after; ++moment)
     if (!at_[moment].get(run.key, {.num_recent_events = 0}))
       return true;
-  return is_being_removed(run);
+  return is_being_removed(run.key, run.before, run.after);
 }
 
 // By a call whose outcome may be unknown.
-bool verdict::is_being_removed(const run_record& run) const {
-  return was_removed(run.key, run.before, run.after)
-         || std::ranges::any_of(told_.calls, [&run](const call_record& call) {
+bool verdict::is_being_removed(const session_key& key,
+                               std::size_t before,
+                               std::size_t after) const {
+  return was_removed(key, before, after)
+         || std::ranges::any_of(told_.calls, [&](const call_record& call) {
               const bool removes = call.kind == call_kind::remove
-                                     ? call.key == run.key
+                                     ? call.key == key
                                      : call.kind == call_kind::remove_user
-                                         && call.key.app == run.key.app
-                                         && call.key.user == run.key.user;
-              return removes && call.before <= run.after
-                     && (call.answers == 0 || call.after >= run.before);
+                                         && call.key.app == key.app
+                                         && call.key.user == key.user;
+              return removes && call.before <= after
+                     && (call.answers == 0 || call.after >= before);
             });
 }
 
@@ -437,7 +442,8 @@ void verdict::judge_run(const run_record& run) {
   // A lane may have failed alone, with an event whose outcome was unknown.
   if (run.faults_after != run.faults_before)
     return;
-  if (next - stored.begin() != taken && !is_being_removed(run))
+  if (next - stored.begin() != taken
+      && !is_being_removed(run.key, run.before, run.after))
     find("an event was not handed out, and a later one was: " + name);
   if (run.code == "ok" && static_cast<std::size_t>(taken) != stored.size())
     find("was not handed out whole: " + name + ", " + std::to_string(taken)
