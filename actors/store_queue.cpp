@@ -8,6 +8,7 @@
 #include <cassert>
 #include <iterator>
 #include <ranges>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -304,17 +305,23 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
   while (true) {
     changes.clear();
     written.clear();
-    for (const auto& each : commits) {
-      if (each->outcome != verdict::durable)
-        continue;
-      if (is_stale(each->owners) && !is_broken(mechanism::generations)) {
+    // A later one may make stale what an earlier one builds on: then all of
+    // that session comes back, in its order.
+    for (bool found = !is_broken(mechanism::generations);
+         std::exchange(found, false);)
+      for (const auto& each : commits) {
+        if (each->outcome != verdict::durable || !is_stale(each->owners))
+          continue;
         for (const auto& owner : each->owners)
           make_stale(owner);
         each->outcome = verdict::again;
-      } else if (!each->changes.empty()) {
-        std::ranges::move(each->changes, std::back_inserter(changes));
-        written.push_back(each.get());
+        found = true;
       }
+    for (const auto& each : commits) {
+      if (each->outcome != verdict::durable || each->changes.empty())
+        continue;
+      std::ranges::move(each->changes, std::back_inserter(changes));
+      written.push_back(each.get());
     }
     if (changes.empty())
       return false;
