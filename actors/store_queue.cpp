@@ -326,6 +326,7 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     if (changes.empty())
       return false;
     auto outcome = guarded([&] { return store_->commit(changes); });
+    leave_lost_history();
     if (outcome && outcome->moved.empty()) {
       if (shared_.on_commit)
         shared_.on_commit(changes.size());
@@ -372,6 +373,7 @@ result<void> store_queue::look_elsewhere(group& next) {
   if (is_broken(mechanism::look_elsewhere))
     return {};
   const auto moved = guarded([this] { return store_->changed_elsewhere(); });
+  leave_lost_history();
   if (moved) {
     for (const auto& each : *moved)
       if (const auto found = live_.find(each.owner); found != live_.end())
@@ -393,6 +395,18 @@ result<void> store_queue::look_elsewhere(group& next) {
     as_inbox(actor).tell(std::move(wanted));
   }
   return moved.error();
+}
+
+// After the store has lost commits, no owner holds what is stored: all of them
+// load again, and unanswered work is decided on what they find.
+void store_queue::leave_lost_history() {
+  const auto lost = store_->take_lost_history();
+  if (!lost)
+    return;
+  for (const auto& [name, owner] : live_)
+    make_stale(owner);
+  if (shared_.on_warning)
+    shared_.on_warning(lost->warning);
 }
 
 void store_queue::answer(std::unique_ptr<confirm> held) {

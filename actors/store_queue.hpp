@@ -77,6 +77,7 @@ private:
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
   result<void> look_elsewhere(group& next);
+  void leave_lost_history();
   void refuse_unwritten(group& next, const error& why);
   static bool shows_others(const group& next);
   void answer(std::unique_ptr<confirm> held);

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace troupe {
 
@@ -41,7 +42,9 @@ result<std::shared_ptr<store>> choose_store(const runtime_options& options) {
     return address.error();
   if (address->kind == store_kind::memory)
     return nullptr;
-  auto opened = open_store(options.store, {.durability = options.durability});
+  auto opened = open_store(
+    options.store,
+    {.durability = options.durability, .on_warning = options.on_warning});
   if (!opened)
     return opened.error();
   return std::shared_ptr<store>(std::move(*opened));
@@ -79,12 +82,17 @@ result<opened_places> open_places(const runtime_options& options) {
   return opened_places{std::move(*kept), std::move(*files)};
 }
 
+void print_warning(const std::string& warning) {
+  std::fprintf(stderr, "troupe: warning: %s\n", warning.c_str());
+}
+
 runtime make_runtime(std::shared_ptr<detail::session_backend> backend,
                      runtime_options options,
                      opened_places places) {
   auto& shared = backend->shared();
   shared.plugins = std::move(options.plugins);
   shared.on_commit = std::move(options.on_commit);
+  shared.on_warning = std::move(options.on_warning);
   if (places.artifacts)
     shared.artifacts
       = std::make_shared<const artifact_service>(artifact_service{
@@ -187,6 +195,8 @@ result<void> prepare(actors::run_shared& started,
 } // namespace
 
 result<runtime> runtime::open(runtime_options options) {
+  if (!options.on_warning)
+    options.on_warning = print_warning;
   auto places = open_places(options);
   if (!places)
     return places.error();
@@ -198,6 +208,8 @@ result<runtime> runtime::open(runtime_options options) {
 
 result<runtime> open_runtime(caf::actor_system& system,
                              runtime_options options) {
+  if (!options.on_warning)
+    options.on_warning = print_warning;
   auto places = open_places(options);
   if (!places)
     return places.error();

@@ -4,6 +4,7 @@
 
 #include "troupe/stores/store.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,6 +26,10 @@ result<durability> durability_from(std::string_view name);
 
 struct store_options {
   troupe::durability durability = durability::durable;
+  /// Told what an operator should know and no call fails for, one sentence
+  /// each. Called from any thread of the store; must not block or throw. Unset:
+  /// nobody is told.
+  std::function<void(const std::string& warning)> on_warning = {};
 };
 
 enum class store_kind : std::uint8_t { memory, sqlite, postgres };

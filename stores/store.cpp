@@ -12,6 +12,23 @@ std::string to_string(const owner_name& owner) {
   return text;
 }
 
+result<std::vector<event_ptr>>
+store::find_events(const session_key& key, std::span<const std::string> ids) {
+  constexpr std::uint64_t events_at_once = 1'024;
+  std::vector<event_ptr> found(ids.size());
+  for (std::uint64_t first = 1;; first += events_at_once) {
+    auto events = load_events(key, first, first + events_at_once - 1);
+    if (!events)
+      return events.error();
+    for (const auto& each : *events)
+      for (std::size_t index = 0; index < ids.size(); ++index)
+        if (each->id == ids[index])
+          found[index] = each;
+    if (events->size() < events_at_once)
+      return found;
+  }
+}
+
 std::uint32_t id_hash(std::string_view id) noexcept {
   // FNV-1a: short, and the same on every machine.
   std::uint32_t hash = 2'166'136'261U;

@@ -133,6 +133,15 @@ struct session_row {
   timestamp last_update_time{};
 };
 
+/// Commits that the back end had confirmed and does not have any more: a server
+/// that lost its last commits, a restored backup, a replaced file.
+struct lost_history {
+  /// Commits of this process that are missing, as far as they can be counted.
+  std::uint64_t commits = 0;
+  /// One sentence for the operator: which back end, and what it lost.
+  std::string warning;
+};
+
 /// A hash of an event id that never changes, of 31 bits: stores keep it.
 std::uint32_t id_hash(std::string_view id) noexcept;
 
@@ -179,6 +188,23 @@ public:
   virtual result<std::vector<event_ptr>>
   load_events(const session_key& key, std::uint64_t first, std::uint64_t last)
     = 0;
+
+  /// For each of `ids`, the event of the session that has it; null where none
+  /// has. As many results as ids. The default reads all events of the session;
+  /// a store with an index of ids overrides it.
+  virtual result<std::vector<event_ptr>>
+  find_events(const session_key& key, std::span<const std::string> ids);
+
+  /// What the back end has lost since the last call; unset for nothing. Called
+  /// by the thread that commits, after each `commit` and `changed_elsewhere`.
+  ///
+  /// A store that finds lost commits writes nothing in the call that finds
+  /// them: that commit names the owners of all its changes as moved. The caller
+  /// then loads every owner again. The default is for back ends that cannot
+  /// lose what they confirmed while the process lives.
+  virtual std::optional<lost_history> take_lost_history() {
+    return std::nullopt;
+  }
 
   /// Sessions, newest update first, then by user and id.
   virtual result<std::vector<session_row>> list(const row_query& query) = 0;

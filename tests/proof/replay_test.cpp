@@ -83,6 +83,16 @@ public:
     return kept_->load_events(key, first, last);
   }
 
+  result<std::vector<event_ptr>>
+  find_events(const session_key& key,
+              std::span<const std::string> ids) override {
+    return kept_->find_events(key, ids);
+  }
+
+  std::optional<lost_history> take_lost_history() override {
+    return kept_->take_lost_history();
+  }
+
   result<std::vector<session_row>> list(const row_query& query) override {
     return kept_->list(query);
   }

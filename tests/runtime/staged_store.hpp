@@ -119,6 +119,7 @@ public:
   tally scope_loads;
   tally session_loads;
   tally event_loads;
+  tally id_looks;
 
 private:
   mutable std::mutex mutex_;
@@ -193,6 +194,19 @@ public:
     if (script_->loads_fail())
       return broken();
     return within_->load_events(key, first, last);
+  }
+
+  result<std::vector<event_ptr>>
+  find_events(const session_key& key,
+              std::span<const std::string> ids) override {
+    script_->id_looks.add();
+    if (script_->loads_fail())
+      return broken();
+    return within_->find_events(key, ids);
+  }
+
+  std::optional<lost_history> take_lost_history() override {
+    return within_->take_lost_history();
   }
 
   result<std::vector<session_row>> list(const row_query& query) override {

@@ -99,6 +99,16 @@ result<std::vector<event_ptr>> unsteady_store::load_events(
   return read([&] { return within_->load_events(key, first, last); });
 }
 
+result<std::vector<event_ptr>>
+unsteady_store::find_events(const session_key& key,
+                            std::span<const std::string> ids) {
+  return read([&] { return within_->find_events(key, ids); });
+}
+
+std::optional<lost_history> unsteady_store::take_lost_history() {
+  return within_->take_lost_history();
+}
+
 result<std::vector<session_row>> unsteady_store::list(const row_query& query) {
   return read([&] { return within_->list(query); });
 }

@@ -52,6 +52,10 @@ public:
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override;
+  result<std::vector<event_ptr>>
+  find_events(const session_key& key,
+              std::span<const std::string> ids) override;
+  std::optional<lost_history> take_lost_history() override;
   result<std::vector<session_row>> list(const row_query& query) override;
   result<std::vector<std::string>>
   check(const std::function<void(double)>& on_progress) override;

@@ -66,6 +66,16 @@ public:
     return inner_->load_events(key, first, last);
   }
 
+  result<std::vector<event_ptr>>
+  find_events(const session_key& key,
+              std::span<const std::string> ids) override {
+    return inner_->find_events(key, ids);
+  }
+
+  std::optional<lost_history> take_lost_history() override {
+    return inner_->take_lost_history();
+  }
+
   result<std::vector<session_row>> list(const row_query& query) override {
     return inner_->list(query);
   }
