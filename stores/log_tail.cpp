@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 namespace troupe {
 
@@ -142,6 +143,23 @@ std::optional<log_tail::summary> log_tail::summarize(std::int64_t id,
     const auto& row = at(number).row;
     found.revision = row.revisions[index];
     found.microseconds = std::max(found.microseconds, row.microseconds);
+  }
+  return found;
+}
+
+std::vector<log_tail::session_rows>
+log_tail::sessions(std::int64_t until) const {
+  const std::lock_guard guard(mutex_);
+  std::vector<session_rows> found;
+  constexpr auto session = static_cast<std::size_t>(scope::session);
+  for (const auto& [id, known] : chains_) {
+    if (known.where != scope::session || known.first > until)
+      continue;
+    auto newest = std::numeric_limits<std::int64_t>::min();
+    for (auto number = known.first; number != 0 && number <= until;
+         number = at(number).next[session])
+      newest = std::max(newest, at(number).row.microseconds);
+    found.push_back({id, known.first, newest});
   }
   return found;
 }

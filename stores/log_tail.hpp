@@ -107,6 +107,15 @@ public:
 
   std::optional<summary> summarize(std::int64_t id, std::int64_t until) const;
 
+  struct session_rows {
+    std::int64_t id;
+    std::int64_t first;  ///< The oldest row that touches it.
+    std::int64_t newest; ///< The newest time, in microseconds.
+  };
+
+  /// Each session that rows up to `until` touch.
+  std::vector<session_rows> sessions(std::int64_t until) const;
+
   /// The rows up to `until` are folded, so they may go.
   void mark_folded(std::int64_t until);
 

@@ -70,11 +70,11 @@ private:
   }
 
   void check_progress() {
-    auto statement = prepare(fmt::format("SELECT name,{} FROM progress",
-                                         is_sound("sum", sums::progress)));
+    auto statement = prepare(fmt::format("SELECT name,{} FROM folding",
+                                         is_sound("sum", sums::folding)));
     for (auto rows = statement.rows(); rows.next();)
       if (rows.integer(1) != 1)
-        find(fmt::format("the row '{}' of the table progress is not what was "
+        find(fmt::format("the row '{}' of the table folding is not what was "
                          "written",
                          rows.text(0)));
   }

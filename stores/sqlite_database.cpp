@@ -57,6 +57,28 @@ std::string as_path(const std::filesystem::path& file) {
   return file.is_absolute() ? file.string() : "./" + file.string();
 }
 
+// A URI of a file that does not change, for which SQLite makes no other files.
+std::string as_immutable(const std::filesystem::path& file) {
+  std::string uri = "file:";
+  for (const char each : std::filesystem::absolute(file).string())
+    uri += each == '%' ? "%25" : std::string(1, each);
+  return uri + "?immutable=1";
+}
+
+bool is_empty_or_missing(const std::filesystem::path& file) {
+  std::error_code failed;
+  const auto size = std::filesystem::file_size(file, failed);
+  return failed || size == 0;
+}
+
+// Whether nobody has the file open: its write-ahead log is empty, and there is
+// no index of it.
+bool is_at_rest(const std::filesystem::path& file) {
+  std::error_code failed;
+  return is_empty_or_missing(file.string() + "-wal")
+         && !std::filesystem::exists(file.string() + "-shm", failed);
+}
+
 } // namespace
 
 error sqlite_failure(sqlite3* connection, std::string_view attempt) {
@@ -138,13 +160,16 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
                                  sqlite_role role)
   : waiting_(std::make_unique<waiting>()) {
   waiting_->patience = settings.patience;
+  const bool read_only = settings.options.read_only;
+  const bool immutable = read_only && is_at_rest(settings.file);
   sqlite3* opened = nullptr;
   // Not `SQLITE_OPEN_CREATE`: who may read the file is decided when it is made.
-  const int code
-    = sqlite3_open_v2(as_path(settings.file).c_str(),
-                      &opened,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-                      settings.vfs.empty() ? nullptr : settings.vfs.c_str());
+  const int code = sqlite3_open_v2(
+    (immutable ? as_immutable(settings.file) : as_path(settings.file)).c_str(),
+    &opened,
+    (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE)
+      | (immutable ? SQLITE_OPEN_URI : 0) | SQLITE_OPEN_NOMUTEX,
+    settings.vfs.empty() ? nullptr : settings.vfs.c_str());
   connection_.reset(opened);
   if (opened == nullptr)
     throw error(errc::store_failed,
@@ -154,7 +179,7 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
     throw error(
       errc::store_failed,
       fmt::format("open {}: {}", settings.file.string(), words_of(opened)));
-  if (sqlite3_db_readonly(opened, "main") == 1)
+  if (!read_only && sqlite3_db_readonly(opened, "main") == 1)
     throw error(errc::store_failed,
                 fmt::format("open {}: it is read-only, or this process may "
                             "not write to it",

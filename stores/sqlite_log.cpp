@@ -16,11 +16,13 @@ constexpr int soundness = 11;
 sqlite_log::sqlite_log(const sqlite_database& database)
   : insert_(database.prepare(
     "INSERT INTO log VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,"
-    "row_sum(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11),row_sum(?1,?12))")),
+    "row_sum(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11),row_sum(?1,?12),NULL)")),
     newest_(database.prepare("SELECT max(id) FROM log")),
+    set_mark_(database.prepare("UPDATE log SET mark=?2 WHERE id=?1")),
+    mark_of_(database.prepare("SELECT mark FROM log WHERE id=?1")),
     folded_(database.prepare(
-      fmt::format("SELECT value,{} FROM progress WHERE name='folded'",
-                  troupe::is_sound("sum", sums::progress)))),
+      fmt::format("SELECT value,{} FROM folding WHERE name='folded'",
+                  troupe::is_sound("sum", sums::folding)))),
     behind_(database.prepare(
       fmt::format("SELECT {} FROM log WHERE id>?1 ORDER BY id", columns()))) {}
 
@@ -71,11 +73,16 @@ std::int64_t sqlite_log::newest() {
   return found.next() ? found.integer(0) : 0;
 }
 
+std::optional<std::int64_t> sqlite_log::mark_of(std::int64_t number) {
+  auto found = mark_of_.rows(number);
+  return found.next() ? found.maybe_integer(0) : std::nullopt;
+}
+
 std::int64_t sqlite_log::folded() {
   auto found = folded_.rows();
   if (!found.next())
-    throw error(errc::corrupt, "the table progress has lost its row 'folded'");
-  found.expect_sound(1, "progress");
+    throw error(errc::corrupt, "the table folding has lost its row 'folded'");
+  found.expect_sound(1, "folding");
   return found.integer(0);
 }
 

@@ -18,6 +18,15 @@ public:
   /// The number of the newest row, 0 if there is none.
   std::int64_t newest();
 
+  /// Marks row `number` as the last of a commit. `mark` is random: by it a
+  /// process tells the commit from one of another history.
+  void mark(std::int64_t number, std::int64_t mark) {
+    set_mark_.run(number, mark);
+  }
+
+  /// The mark of a row; unset if there is no such row, or none on it.
+  std::optional<std::int64_t> mark_of(std::int64_t number);
+
   /// Up to which row everything is folded.
   std::int64_t folded();
 
@@ -41,6 +50,8 @@ public:
 private:
   sqlite_statement insert_;
   sqlite_statement newest_;
+  sqlite_statement set_mark_;
+  sqlite_statement mark_of_;
   sqlite_statement folded_;
   sqlite_statement behind_;
 };

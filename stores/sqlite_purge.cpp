@@ -39,7 +39,8 @@ sqlite_purge::sqlite_purge(const sqlite_database& database)
       "user_revision=?3,event=NULL,delta=?4,body=NULL,"
       "head_sum=row_sum(id,kind,NULL,?2,app,NULL,?3,app_revision,time,NULL,?4),"
       "body_sum=row_sum(id,NULL) WHERE id=?1")),
-    erase_row_(database.prepare("DELETE FROM log WHERE id=?1")) {}
+    erase_row_(
+      database.prepare("DELETE FROM log WHERE id=?1 AND mark IS NULL")) {}
 
 void sqlite_purge::add(std::int64_t scope_id, std::int64_t log) {
   add_.run(scope_id, log);
@@ -116,10 +117,9 @@ void sqlite_purge::clear_row(std::int64_t scope_id, std::int64_t number) {
     user_revision.reset();
     changed.drop(scope::user);
   }
-  if (!user && !app) {
-    erase_row_.run(number);
+  // The last row of a commit stays, empty: its mark tells histories apart.
+  if (!user && !app && erase_row_.run(number) == 1)
     return;
-  }
   changed.drop(scope::session);
   std::string text;
   encode(changed, text).value();

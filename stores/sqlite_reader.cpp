@@ -61,14 +61,15 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
                   "{} AND {} FROM log WHERE id=?1",
                   is_sound("head_sum", sums::log_head),
                   is_sound("body_sum", sums::log_body)))),
-    app_sessions_(database_.prepare(
-      fmt::format("SELECT id,user,session,updated,{} FROM scopes WHERE app=?1"
-                  " AND session<>''",
-                  is_sound("sum", sums::scopes)))),
-    user_sessions_(database_.prepare(
-      fmt::format("SELECT id,user,session,updated,{} FROM scopes WHERE app=?1"
-                  " AND user=?2 AND session<>''",
-                  is_sound("sum", sums::scopes)))) {}
+    settled_ids_(database_.prepare(
+      fmt::format("SELECT {} FROM settled_entries INDEXED BY settled_ids WHERE "
+                  "scope=?1 AND number>>16=?2 AND id_hash=?3",
+                  entry_columns()))),
+    fresh_ids_(database_.prepare(
+      fmt::format("SELECT {} FROM fresh_entries WHERE scope=?1"
+                  " AND id_hash IS NOT NULL",
+                  entry_columns()))),
+    sessions_(database_, shared.tail) {}
 
 // -- moments
 // -------------------------------------------------------------------
@@ -77,6 +78,9 @@ sqlite_reader::moment::moment(sqlite_reader& reader)
   : hold_(reader.shared_.tail),
     reading_(reader.database_, sqlite_transaction::kind::read) {
   reader.newest_ = reader.log_.newest();
+  if (!reader.watch_)
+    reader.watch_.emplace(reader.database_);
+  reader.watch_->look();
   reader.unseen_.clear();
   const auto seen = reader.shared_.tail.last();
   if (seen >= reader.newest_)
@@ -108,9 +112,18 @@ std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
     throw error(
       errc::corrupt,
       fmt::format("{}: its creation is missing in the log", to_string(owner)));
-  for (const auto& change : found.pending)
+  auto revision = found.folded_revision;
+  for (const auto& change : found.pending) {
+    // A gap or a repetition is damage, and what follows from it is none.
+    if (change.revision != ++revision)
+      throw error(errc::corrupt,
+                  fmt::format("{}: its log goes from revision {} to {}",
+                              to_string(owner),
+                              revision - 1,
+                              change.revision));
     found.last_update_time
       = std::max(found.last_update_time, time_of(change.microseconds));
+  }
   return found;
 }
 
@@ -165,6 +178,11 @@ std::optional<read_scope> sqlite_reader::read(const owner_name& owner) {
   if (found)
     read_keys(*found, owner.where());
   return found;
+}
+
+void sqlite_reader::fill_tail() {
+  const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
+  troupe::fill_tail(shared_.tail, log_, log_.folded());
 }
 
 // -- loads
@@ -269,61 +287,64 @@ std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,
   return loaded;
 }
 
+// -- events by their ids
+// -------------------------------------------------------
+
+std::vector<event_ptr>
+sqlite_reader::find_events(const session_key& key,
+                           std::span<const std::string> ids) {
+  const moment now(*this);
+  std::vector<event_ptr> events(ids.size());
+  const auto session = find({key.app, key.user, key.id});
+  if (!session)
+    return events;
+  std::unordered_multimap<std::int64_t, std::size_t> wanted;
+  for (std::size_t index = 0; index < ids.size(); ++index)
+    wanted.emplace(id_hash(ids[index]), index);
+  // Of equal hashes the id itself decides.
+  const auto take
+    = [&](std::int64_t hash, std::int64_t log, std::int64_t number) {
+        for (auto [next, end] = wanted.equal_range(hash); next != end; ++next) {
+          auto& event = events[next->second];
+          if (event)
+            continue;
+          auto read = read_event(log, session->id, number);
+          if (read->id == ids[next->second])
+            event = std::move(read);
+        }
+      };
+  for (const auto& change : session->pending)
+    if (change.id_hash)
+      take(*change.id_hash, change.row, change.revision);
+  for (auto rows = fresh_ids_.rows(session->id); rows.next();) {
+    if (!wanted.contains(rows.integer(2)))
+      continue;
+    rows.expect_sound(3, "entries");
+    take(rows.integer(2), rows.integer(1), rows.integer(0));
+  }
+  for (const auto& [hash, index] : wanted)
+    for (auto block = session->folded_revision >> 16; block >= 0; --block) {
+      if (events[index])
+        break;
+      std::vector<numbered_row> same;
+      for (auto rows = settled_ids_.rows(session->id, block, hash);
+           rows.next();) {
+        rows.expect_sound(3, "entries");
+        same.push_back({rows.integer(0), rows.integer(1), 0});
+      }
+      for (const auto& each : same)
+        take(hash, each.log, each.number);
+    }
+  return events;
+}
+
 // -- lists
 // ---------------------------------------------------------------------
-
-std::int64_t sqlite_reader::updated_of(std::int64_t id, std::int64_t folded) {
-  const auto pending = shared_.tail.summarize(id, newest_);
-  return pending ? std::max(folded, pending->microseconds) : folded;
-}
-
-// The sessions behind the position, the page's own first and in order.
-std::vector<sqlite_reader::candidate>
-sqlite_reader::candidates(const row_query& query) {
-  std::unordered_map<std::int64_t, std::int64_t> unseen;
-  for (const auto& row : unseen_) {
-    auto& newest
-      = unseen.try_emplace(row.scopes[0], row.microseconds).first->second;
-    newest = std::max(newest, row.microseconds);
-  }
-  const auto before = [](const auto& left, const auto& right) {
-    if (left.updated != right.updated)
-      return left.updated > right.updated;
-    return std::tie(left.user, left.session)
-           < std::tie(right.user, right.session);
-  };
-  std::optional<candidate> behind;
-  if (query.behind)
-    behind
-      = candidate{0,
-                  query.behind->user,
-                  query.behind->session,
-                  query.behind->last_update_time.time_since_epoch().count()};
-  std::vector<candidate> found;
-  auto rows = query.user ? user_sessions_.rows(query.app, *query.user)
-                         : app_sessions_.rows(query.app);
-  while (rows.next()) {
-    rows.expect_sound(4, "scopes");
-    candidate next{rows.integer(0),
-                   std::string(rows.text(1)),
-                   std::string(rows.text(2)),
-                   updated_of(rows.integer(0), rows.integer(3))};
-    if (const auto newer = unseen.find(next.id); newer != unseen.end())
-      next.updated = std::max(next.updated, newer->second);
-    if (!behind || before(*behind, next))
-      found.push_back(std::move(next));
-  }
-  const auto page = std::min(query.limit, found.size());
-  std::ranges::partial_sort(
-    found, found.begin() + static_cast<std::ptrdiff_t>(page), before);
-  found.resize(page);
-  return found;
-}
 
 std::vector<session_row> sqlite_reader::list(const row_query& query) {
   const moment now(*this);
   std::vector<session_row> page;
-  const auto found = candidates(query);
+  const auto found = sessions_.page(query, newest_, unseen_);
   if (found.empty())
     return page;
   const auto keys_of = [this](const owner_name& owner) {
@@ -341,7 +362,7 @@ std::vector<session_row> sqlite_reader::list(const row_query& query) {
     if (user == users.end())
       user = users.emplace(each.user, keys_of({query.app, each.user})).first;
     auto session = read({query.app, each.user, each.session});
-    if (!session)
+    if (!session || session->id != each.id)
       throw error(
         errc::corrupt,
         fmt::format("session {} is listed, but not found", each.session));

@@ -7,8 +7,10 @@
 #pragma once
 
 #include "troupe/stores/sqlite_log.hpp"
+#include "troupe/stores/sqlite_session_list.hpp"
 #include "troupe/stores/sqlite_writer.hpp"
 
+#include <span>
 #include <unordered_map>
 
 namespace troupe {
@@ -35,7 +37,13 @@ public:
                                              const load_options& options);
   std::vector<event_ptr>
   load_events(const session_key& key, std::uint64_t first, std::uint64_t last);
+  std::vector<event_ptr> find_events(const session_key& key,
+                                     std::span<const std::string> ids);
   std::vector<session_row> list(const row_query& query);
+
+  /// Reads the rows that are not folded into the store's tail, for a store
+  /// without a writer.
+  void fill_tail();
 
   /// For what reads more than one thing at one moment.
   class moment {
@@ -64,13 +72,6 @@ private:
     std::uint32_t id_hash;
   };
 
-  struct candidate {
-    std::int64_t id;
-    std::string user;
-    std::string session;
-    std::int64_t updated;
-  };
-
   std::optional<read_scope> find(const owner_name& owner);
   void collect_pending(read_scope& found, scope where);
   void read_keys(read_scope& found, scope where);
@@ -79,8 +80,6 @@ private:
   static void next_entry(sqlite_rows& rows, std::int64_t number);
   event_ptr
   read_event(std::int64_t log, std::int64_t session, std::int64_t number);
-  std::vector<candidate> candidates(const row_query& query);
-  std::int64_t updated_of(std::int64_t id, std::int64_t folded);
 
   sqlite_shared& shared_; // The store's, which outlives this.
   sqlite_database database_;
@@ -90,8 +89,10 @@ private:
   sqlite_statement newest_entries_;
   sqlite_statement entries_between_;
   sqlite_statement event_;
-  sqlite_statement app_sessions_;
-  sqlite_statement user_sessions_;
+  sqlite_statement settled_ids_;
+  sqlite_statement fresh_ids_;
+  sqlite_session_list sessions_;
+  std::optional<sqlite_watch> watch_; // Once the file has been read.
   std::int64_t newest_ = 0;
   std::vector<log_row> unseen_; // Rows that the tail does not have yet.
 };

@@ -105,6 +105,20 @@ UPDATE state SET sum=row_sum(scope,key,value);
 UPDATE log SET head_sum=row_sum(id,kind,session,user,app,session_revision,
   user_revision,app_revision,time,event,delta), body_sum=row_sum(id,body);
 )sql",
+  R"sql(
+-- So that a program of the old layout that has the file open fails: it reads
+-- this table after each change of another process, before it writes.
+ALTER TABLE progress RENAME TO folding;
+ALTER TABLE log ADD COLUMN mark INTEGER;
+UPDATE log SET mark=random() WHERE id=(SELECT max(id) FROM log);
+-- In blocks of 65,536 events, so that new ids of a long session go to few pages.
+CREATE INDEX settled_ids ON settled_entries(scope, number >> 16, id_hash)
+  WHERE id_hash IS NOT NULL;
+CREATE INDEX sessions_of_app ON scopes(app, updated DESC, user, session)
+  WHERE session<>'';
+CREATE INDEX sessions_of_user ON scopes(app, user, updated DESC, session)
+  WHERE session<>'';
+)sql",
 };
 
 error damaged(const sqlite_settings& settings, std::string_view why) {
@@ -232,6 +246,19 @@ sqlite_contents inspect_sqlite_file(const sqlite_settings& settings) {
   const sqlite_database database(settings, sqlite_role::reader);
   sqlite_transaction reading(database, sqlite_transaction::kind::read);
   return inspect(database, settings);
+}
+
+void expect_newest_layout(const sqlite_settings& settings) {
+  const auto version = sqlite_database(settings, sqlite_role::reader)
+                         .number("PRAGMA user_version");
+  if (version < sqlite_schema_version)
+    throw error(
+      errc::store_failed,
+      fmt::format("open {}: its layout is {}, and reading alone needs layout "
+                  "{}; a program that writes to it brings it forward",
+                  settings.file.string(),
+                  version,
+                  sqlite_schema_version));
 }
 
 void bring_forward(const sqlite_settings& settings) {

@@ -10,7 +10,7 @@ namespace troupe {
 inline constexpr std::int64_t sqlite_application_id = 0x74727065;
 
 /// Of the tables; what a release that reads another layout counts up.
-inline constexpr std::int64_t sqlite_schema_version = 3;
+inline constexpr std::int64_t sqlite_schema_version = 4;
 
 enum class sqlite_contents : std::uint8_t {
   none, ///< Missing, empty, or left before its tables were made.
@@ -22,6 +22,9 @@ enum class sqlite_contents : std::uint8_t {
 /// folder in its place), and `errc::corrupt` when it is no file of troupe's or
 /// of a newer version.
 sqlite_contents inspect_sqlite_file(const sqlite_settings& settings);
+
+/// Throws `errc::store_failed` if the file of ours has an older layout.
+void expect_newest_layout(const sqlite_settings& settings);
 
 /// Brings a file of ours that has an older layout up to this one.
 void bring_forward(const sqlite_settings& settings);

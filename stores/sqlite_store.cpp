@@ -14,6 +14,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <set>
+#include <shared_mutex>
 #include <utility>
 
 namespace troupe {
@@ -41,6 +43,7 @@ public:
     }
   }
 
+  /// Requires that no reader is in use.
   void clear() {
     const std::lock_guard guard(mutex_);
     idle_.clear();
@@ -86,7 +89,7 @@ private:
 class sqlite_store : public store {
 public:
   explicit sqlite_store(sqlite_settings settings)
-    : shared_{std::move(settings), {}, {}, false},
+    : shared_{std::move(settings), {}, {}, false, {}},
       readers_(shared_) {}
 
   // Looks at the file, and reads what is not folded, if there is one.
@@ -94,6 +97,15 @@ public:
     if (inspect_sqlite_file(shared_.settings) == sqlite_contents::none) {
       // There is nothing: all that comes and is not ours is others'.
       shared_.is_filled = true;
+      return;
+    }
+    if (is_read_only()) {
+      expect_newest_layout(shared_.settings);
+      readers_.use([](sqlite_reader& reader) {
+        reader.fill_tail();
+        return true;
+      });
+      is_there_ = true;
       return;
     }
     is_there_ = true;
@@ -104,17 +116,55 @@ public:
   commit(std::span<const store_change> changes) override {
     if (changes.empty())
       return commit_outcome();
-    return writing("commit", [this, changes] {
-      auto outcome = writer().commit(changes);
-      tidy_up();
-      return outcome;
-    });
+    if (is_read_only())
+      return error(errc::store_failed,
+                   "commit: the store was opened for reading alone");
+    return writing<commit_outcome>(
+      "commit",
+      [this, changes] {
+        // A load has found it lost, and nobody has been told yet.
+        if (has_lost_)
+          return commit_outcome{owners_of(changes)};
+        auto outcome = writer().commit(changes);
+        tidy_up();
+        return outcome;
+      },
+      // Nothing of it is in the file, and none of the owners is what it was.
+      [changes] { return commit_outcome{owners_of(changes)}; });
   }
 
   result<std::vector<moved_owner>> changed_elsewhere() override {
-    if (!is_there())
-      return std::vector<moved_owner>();
-    return writing("read", [this] { return writer().changed_elsewhere(); });
+    using moved = std::vector<moved_owner>;
+    return writing<moved>(
+      "read",
+      [this] {
+        return is_there() && !is_read_only() ? writer().changed_elsewhere()
+                                             : moved();
+      },
+      [] { return moved(); });
+  }
+
+  std::optional<lost_history> take_lost_history() override {
+    std::optional<sqlite_history_lost> lost;
+    // Without the flag each commit would wait for the loads.
+    if (!has_lost_.exchange(false))
+      return std::nullopt;
+    {
+      const std::unique_lock alone(connections_);
+      lost.swap(lost_);
+    }
+    const auto missing = count_lost_commits();
+    return lost_history{
+      missing.value_or(shared_.marks.own_count()),
+      fmt::format("{}: {}; {}. What the file holds counts from here on",
+                  shared_.settings.file.string(),
+                  lost->what(),
+                  missing
+                    ? fmt::format("{} commit{} of this process {} lost",
+                                  *missing,
+                                  *missing == 1 ? "" : "s",
+                                  *missing == 1 ? "is" : "are")
+                    : "how many commits are lost shows when it can be opened")};
   }
 
   result<std::optional<stored_scope>>
@@ -141,6 +191,17 @@ public:
       });
   }
 
+  result<std::vector<event_ptr>>
+  find_events(const session_key& key,
+              std::span<const std::string> ids) override {
+    auto found = loading<std::vector<event_ptr>>(
+      "events of " + to_string(key),
+      [&key, ids](auto& reader) { return reader.find_events(key, ids); });
+    if (found)
+      found->resize(ids.size()); // There is no file yet.
+    return found;
+  }
+
   result<std::vector<session_row>> list(const row_query& query) override {
     return loading<std::vector<session_row>>(
       "the sessions of " + query.app,
@@ -161,7 +222,13 @@ public:
     if (!writer_)
       return {};
     auto finished = guarded<bool>("close", [this] {
-      writer_->finish();
+      try {
+        writer_->finish();
+      } catch (const sqlite_history_lost& lost) {
+        throw error(
+          errc::store_failed,
+          fmt::format("{}: {}", shared_.settings.file.string(), lost.what()));
+      }
       return true;
     });
     writer_.reset();
@@ -169,11 +236,13 @@ public:
   }
 
 private:
-  // The one place where exceptions become results.
+  // The one place where exceptions become results, but for a lost history.
   template <class T, class Act>
   result<T> guarded(std::string_view attempt, const Act& act) const {
     try {
       return act();
+    } catch (const sqlite_history_lost&) {
+      throw;
     } catch (const error& failure) {
       return error(failure.code(),
                    fmt::format("{}: {}", attempt, failure.message()));
@@ -186,26 +255,115 @@ private:
     }
   }
 
-  template <class Act>
-  auto writing(std::string_view attempt, const Act& act)
-    -> result<decltype(act())> {
-    auto done = guarded<decltype(act())>(attempt, act);
-    // After a failure nobody knows what the file holds: the next writer opens
-    // it again and reads what is there.
-    if (!done)
-      writer_.reset();
-    return done;
+  // `instead` is the outcome when the file has lost its history.
+  template <class T, class Act, class Instead>
+  result<T>
+  writing(std::string_view attempt, const Act& act, const Instead& instead) {
+    const auto epoch = epoch_.load();
+    try {
+      const std::shared_lock using_file(connections_);
+      auto done = guarded<T>(attempt, act);
+      // After a failure nobody knows what the file holds: the next writer opens
+      // it again and reads what is there.
+      if (!done)
+        writer_.reset();
+      return done;
+    } catch (const sqlite_history_lost& lost) {
+      leave_history(lost, epoch);
+      return instead();
+    }
   }
 
   template <class T, class Load>
   result<T> loading(const std::string& what, const Load& load) {
-    return guarded<T>("load " + what, [this, &load] {
-      return is_there() ? readers_.use(load) : T();
+    for (bool again = false;; again = true) {
+      const auto epoch = epoch_.load();
+      try {
+        const std::shared_lock using_file(connections_);
+        return guarded<T>("load " + what, [this, &load] {
+          return is_there() ? readers_.use(load) : T();
+        });
+      } catch (const sqlite_history_lost& lost) {
+        if (is_read_only() || again)
+          return error(errc::store_failed,
+                       fmt::format("load {}: {}", what, lost.what()));
+        leave_history(lost, epoch);
+      }
+    }
+  }
+
+  // Closes all connections and forgets what was read: the next call opens what
+  // is under the path then. `take_lost_history` tells the owners.
+  void leave_history(const sqlite_history_lost& lost, std::uint64_t epoch) {
+    const std::unique_lock alone(connections_);
+    if (epoch != epoch_)
+      return; // Another call was first.
+    ++epoch_;
+    lost_ = lost;
+    has_lost_ = true;
+    if (lost.why() != sqlite_history_lost::cause::went_back)
+      foreign_log_ = lost.log();
+    checkpointer_.reset();
+    readers_.clear();
+    writer_.reset();
+    shared_.tail.reset(0);
+    shared_.is_filled = false;
+    shared_.foreign = foreign_changes();
+    shared_.marks.forget_newest();
+    is_there_ = false;
+  }
+
+  // The log of a file that was replaced must not be applied to the one in its
+  // place. Requires `connections_`.
+  void expect_own_log() {
+    if (!foreign_log_)
+      return;
+    std::error_code failed;
+    const auto& file = shared_.settings.file;
+    if (salt_of_log_beside(file) == foreign_log_
+        && std::filesystem::file_size(file, failed) > 0 && !failed)
+      throw error(
+        errc::store_failed,
+        fmt::format("{0} was replaced or overwritten while it was in use, and "
+                    "{0}-wal belongs to the file before: stop all programs "
+                    "that use it, delete {0}-wal and {0}-shm, and put the copy "
+                    "in place again",
+                    file.string()));
+    foreign_log_.reset();
+  }
+
+  // Unset if the file does not open.
+  std::optional<std::size_t> count_lost_commits() {
+    const std::shared_lock using_file(connections_);
+    auto count = guarded<std::size_t>("count lost commits", [this] {
+      return is_there() ? writer().forget_lost_commits()
+                        : shared_.marks.forget_missing(
+                          [](const auto&) { return false; });
     });
+    if (!count)
+      writer_.reset();
+    return count ? std::optional(*count) : std::nullopt;
+  }
+
+  static std::vector<owner_name>
+  owners_of(std::span<const store_change> changes) {
+    std::set<owner_name> owners;
+    for (const auto& change : changes) {
+      owners.insert(change.owner);
+      owners.insert({change.owner.app, change.owner.user});
+      owners.insert({change.owner.app});
+    }
+    return {owners.begin(), owners.end()};
+  }
+
+  bool is_read_only() const noexcept {
+    return shared_.settings.options.read_only;
   }
 
   // Whether there is a file by now, made by this process or another.
   bool is_there() {
+    if (!is_there_)
+      expect_own_log();
     if (!is_there_
         && inspect_sqlite_file(shared_.settings) == sqlite_contents::ours) {
       bring_forward(shared_.settings);
@@ -216,6 +374,7 @@ private:
 
   sqlite_writer& writer() {
     if (!writer_) {
+      expect_own_log();
       writer_ = std::make_unique<sqlite_writer>(shared_);
       is_there_ = true;
     }
@@ -236,6 +395,12 @@ private:
   }
 
   sqlite_shared shared_;
+  // Held by all that uses a connection; alone, to close all of them.
+  std::shared_mutex connections_;
+  std::atomic<std::uint64_t> epoch_ = 0; // Counts lost histories.
+  std::atomic<bool> has_lost_ = false;
+  std::optional<sqlite_history_lost> lost_;
+  std::optional<sqlite_log_salt> foreign_log_;
   std::atomic<bool> is_there_ = false;
   reader_pool readers_;
   std::unique_ptr<sqlite_writer> writer_; // Of the thread that commits.

@@ -15,7 +15,7 @@ namespace troupe {
 
 namespace sums {
 
-inline constexpr std::string_view progress = "row_sum(name,value)";
+inline constexpr std::string_view folding = "row_sum(name,value)";
 inline constexpr std::string_view scopes
   = "row_sum(app,user,session,revision,updated,keys)";
 inline constexpr std::string_view entries = "row_sum(scope,number,log,id_hash)";

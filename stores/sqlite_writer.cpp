@@ -42,6 +42,17 @@ std::size_t index_of(scope where) {
 
 } // namespace
 
+void fill_tail(log_tail& tail, sqlite_log& log, std::int64_t folded) {
+  tail.reset(folded);
+  auto last = folded;
+  for (auto rows = log.rows_behind(folded); rows.next();) {
+    sqlite_log::expect_sound(rows);
+    auto row = sqlite_log::row_of(rows);
+    sqlite_log::expect_number(row, ++last);
+    tail.add({&row, 1});
+  }
+}
+
 sqlite_writer::sqlite_writer(sqlite_shared& shared)
   : shared_(shared),
     database_(open_sqlite_writer(shared.settings)),
@@ -62,6 +73,7 @@ sqlite_writer::sqlite_writer(sqlite_shared& shared)
     &log_frames_);
   const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
   catch_up();
+  watch_.emplace(database_);
 }
 
 // -- what others did
@@ -86,11 +98,9 @@ bool sqlite_writer::catch_up() {
 void sqlite_writer::read_foreign() {
   auto& tail = shared_.tail;
   const auto newest = log_.newest();
-  // A file that has lost rows was put in the place of the one we knew.
-  if (!shared_.is_filled || newest < tail.last()) {
+  expect_known_history(newest);
+  if (!shared_.is_filled)
     tail.reset(folded_);
-    shared_.is_filled = false;
-  }
   const bool is_first = !std::exchange(shared_.is_filled, true);
   const auto seen = tail.last();
   tail.mark_folded(folded_);
@@ -119,9 +129,31 @@ void sqlite_writer::read_foreign() {
   scopes_.forget_all();
 }
 
+// By the newest commit that this process knows: it is there, or the file was
+// restored from a copy. Then the rows behind it are others', whatever their
+// numbers.
+void sqlite_writer::expect_known_history(std::int64_t newest) {
+  auto& marks = shared_.marks;
+  if (const auto& known = marks.newest();
+      known && log_.mark_of(known->row) != known->mark)
+    throw sqlite_history_lost(sqlite_history_lost::cause::went_back,
+                              std::nullopt);
+  const auto mark = log_.mark_of(newest);
+  marks.see(mark ? std::optional(sqlite_marks::commit{newest, *mark})
+                 : std::nullopt);
+}
+
+std::size_t sqlite_writer::forget_lost_commits() {
+  const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
+  return shared_.marks.forget_missing([this](const auto& written) {
+    return log_.mark_of(written.row) == written.mark;
+  });
+}
+
 std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
   const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
   catch_up();
+  watch_->look();
   auto names = shared_.foreign.noted().names;
   for (const auto id : shared_.foreign.noted().scope_ids)
     if (auto name = scopes_.name_of(id))
@@ -148,6 +180,7 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
   written_.clear();
   sqlite_transaction writing(database_, sqlite_transaction::kind::write);
   catch_up();
+  watch_->look();
   newest_ = shared_.tail.last();
   moved_ = shared_.foreign.removals().touched_by(changes);
   for (std::size_t index = 0; index < changes.size(); ++index)
@@ -159,9 +192,14 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
     return {std::move(moved_)};
   }
   const auto rows = std::ssize(written_);
+  const sqlite_marks::commit mark{newest_, shared_.marks.make()};
+  log_.mark(mark.row, mark.mark);
   folded_ = fold_.work(rows, folded_);
   purge_.work(purge_rows, folded_);
   writing.commit();
+  // A commit into a file that was removed meanwhile is in no file.
+  watch_->look();
+  shared_.marks.add_own(mark);
   shared_.tail.add(written_);
   shared_.tail.mark_folded(folded_);
   shared_.tail.trim(static_cast<std::size_t>(4 * rows + 64));
@@ -328,6 +366,7 @@ void sqlite_writer::finish() {
   {
     sqlite_transaction writing(database_, sqlite_transaction::kind::write);
     catch_up();
+    watch_->look();
     folded_ = fold_.work_all(folded_);
     fold_.settle_at_end(folded_);
     purge_.work(purge_rows_at_end, folded_);

@@ -9,8 +9,10 @@
 #include "troupe/stores/foreign_changes.hpp"
 #include "troupe/stores/sqlite_fold.hpp"
 #include "troupe/stores/sqlite_log.hpp"
+#include "troupe/stores/sqlite_marks.hpp"
 #include "troupe/stores/sqlite_purge.hpp"
 #include "troupe/stores/sqlite_scopes.hpp"
+#include "troupe/stores/sqlite_watch.hpp"
 
 #include <span>
 
@@ -24,10 +26,15 @@ struct sqlite_shared {
   foreign_changes foreign; ///< The writer's alone.
   /// Whether `tail` holds all that is not folded, once it has been filled.
   bool is_filled = false;
+  sqlite_marks marks; ///< The writer's alone.
 };
 
+/// Reads the rows that are not folded into `tail`, which has none.
+void fill_tail(log_tail& tail, sqlite_log& log, std::int64_t folded);
+
 /// Throws `troupe::error`; then nobody knows what the file holds, and another
-/// writer takes over.
+/// writer takes over. Throws `sqlite_history_lost` before anything is told that
+/// the file does not hold any more.
 class sqlite_writer {
 public:
   /// Makes the file where it is missing.
@@ -36,6 +43,9 @@ public:
   commit_outcome commit(std::span<const store_change> changes);
 
   std::vector<moved_owner> changed_elsewhere();
+
+  /// How many commits of this process the file does not hold any more.
+  std::size_t forget_lost_commits();
 
   /// Folds everything, moves it out of the write-ahead log.
   void finish();
@@ -51,6 +61,7 @@ private:
   void encode_all(std::span<const store_change> changes);
   bool catch_up();
   void read_foreign();
+  void expect_known_history(std::int64_t newest);
 
   void judge(const store_change& change, const stored_event& text);
   void judge_removal(const store_change& change);
@@ -79,6 +90,7 @@ private:
   std::optional<std::int64_t> seen_version_;
   std::int64_t folded_ = 0;
   int log_frames_ = 0;
+  std::optional<sqlite_watch> watch_; // Once the file has been read.
 
   // Of the commit at work.
   std::vector<stored_event> texts_;

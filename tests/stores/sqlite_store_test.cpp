@@ -573,26 +573,31 @@ BOOST_AUTO_TEST_CASE(another_programs_database_is_refused_and_left_alone) {
 
 BOOST_AUTO_TEST_CASE(a_newer_layout_is_refused) {
   fill(1);
-  execute("PRAGMA user_version=4");
+  execute("PRAGMA user_version=5");
   BOOST_TEST(refusal() == "corrupt");
 }
 
-// 1: without fresh entries; 2: without sums.
+// 1: without fresh entries; 2: without sums; 3: without marks.
 BOOST_DATA_TEST_CASE(an_older_layout_is_brought_forward,
-                     data::xrange(1, 3),
+                     data::xrange(1, 4),
                      version) {
   fill(100);
   const auto before
     = ids_of(open()->load_session(ann, {}).value().value().events);
-  execute("ALTER TABLE progress DROP COLUMN sum;"
-          "ALTER TABLE progress RENAME TO meta;"
-          "ALTER TABLE settled_entries DROP COLUMN sum;"
-          "ALTER TABLE fresh_entries DROP COLUMN sum;"
-          "ALTER TABLE scopes DROP COLUMN keys;"
-          "ALTER TABLE scopes DROP COLUMN sum;"
-          "ALTER TABLE state DROP COLUMN sum;"
-          "ALTER TABLE log DROP COLUMN head_sum;"
-          "ALTER TABLE log DROP COLUMN body_sum");
+  execute("DROP INDEX settled_ids; DROP INDEX sessions_of_app;"
+          "DROP INDEX sessions_of_user;"
+          "ALTER TABLE log DROP COLUMN mark;"
+          "ALTER TABLE folding RENAME TO progress");
+  if (version < 3)
+    execute("ALTER TABLE progress DROP COLUMN sum;"
+            "ALTER TABLE progress RENAME TO meta;"
+            "ALTER TABLE settled_entries DROP COLUMN sum;"
+            "ALTER TABLE fresh_entries DROP COLUMN sum;"
+            "ALTER TABLE scopes DROP COLUMN keys;"
+            "ALTER TABLE scopes DROP COLUMN sum;"
+            "ALTER TABLE state DROP COLUMN sum;"
+            "ALTER TABLE log DROP COLUMN head_sum;"
+            "ALTER TABLE log DROP COLUMN body_sum");
   if (version == 1)
     execute(
       "INSERT OR REPLACE INTO settled_entries SELECT * FROM fresh_entries;"
@@ -604,7 +609,8 @@ BOOST_DATA_TEST_CASE(an_older_layout_is_brought_forward,
   BOOST_TEST(ids_of(opened->load_session(ann, {}).value().value().events)
              == before);
   BOOST_TEST(opened->check({}).value().empty());
-  BOOST_TEST(number("PRAGMA user_version") == 3);
+  BOOST_TEST(number("PRAGMA user_version") == 4);
+  BOOST_TEST(number("SELECT count(*) FROM log WHERE mark IS NOT NULL") == 1);
 }
 
 // SQLite would compare keys in it too, and find none.
@@ -677,7 +683,7 @@ const std::array unwritten_rows = {
   "UPDATE scopes SET revision=revision-1 WHERE session='s1'",
   "UPDATE scopes SET updated=1 WHERE session='s1'",
   "UPDATE scopes SET keys=0 WHERE session='s1'",
-  "UPDATE progress SET value=value-1 WHERE name='folded'",
+  "UPDATE folding SET value=value-1 WHERE name='folded'",
   "UPDATE fresh_entries SET id_hash=id_hash+1 WHERE log=5",
   "DELETE FROM fresh_entries WHERE number=0",
 };
