@@ -47,6 +47,7 @@ make_append(event said, const append_options& options, setup& shared) {
   auto letter = std::make_unique<append>();
   letter->bytes = *bytes;
   letter->expected_revision = options.expected_revision;
+  letter->makes_id = said.id.empty();
   complete(said, *shared.environment);
   letter->own = std::make_shared<event>(std::move(said));
   letter->said = letter->own;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "troupe/actors/directory.hpp"
+#include "troupe/actors/id_filter.hpp"
 #include "troupe/actors/inbox.hpp"
 #include "troupe/agents/resumption.hpp"
 #include "troupe/contexts/lane_host.hpp"
@@ -58,6 +59,7 @@ enum class letter_kind : std::uint8_t {
   reload,      // store → owner: what it holds is out of date
   leave,       // owner → store: it is no longer in memory
   read_events, // session → store and back
+  find_events, // session → store and back
   commit,      // session or user → store and back
   fresh,       // session → app → user → session → store and back
   confirm,     // owner → store: an answer waits for what it is based on
@@ -213,6 +215,26 @@ struct read_events : letter {
   bool is_second = false;
 };
 
+/// Events of a session by their ids, which are not in memory.
+struct find_events : letter {
+  find_events() : letter(letter_kind::find_events) {}
+
+  void fail(const error&) override {}
+
+  std::shared_ptr<live_owner> owner;
+  /// Of the session, when it asked: a later load makes the answer useless.
+  std::uint64_t load = 0;
+  /// The newest event that is written when the store is asked.
+  std::uint64_t revision = 0;
+  std::vector<std::string> ids;
+  /// One for each of `ids`; null where no event has it.
+  result<std::vector<event_ptr>> events = std::vector<event_ptr>();
+  /// Asks for a filter of all ids, besides.
+  bool wants_filter = false;
+  /// Null if the store did not answer.
+  std::unique_ptr<id_filter> filter;
+};
+
 /// A look at the newest that a session has asked for itself.
 struct fresh : letter {
   fresh() : letter(letter_kind::fresh) {}
@@ -329,6 +351,8 @@ struct append : call_for<event_ptr> {
   lane_actor* lane = nullptr;
   /// Retries that share this one's fate.
   letter_list followers;
+  /// The runtime made the id of its event, so that no earlier event has it.
+  bool makes_id = false;
   /// A retry: what it says was or is appended by another letter.
   bool joined = false;
 };

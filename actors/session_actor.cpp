@@ -103,6 +103,7 @@ bool session_actor::is_for_now(const letter& received) const noexcept {
   case letter_kind::commit:
   case letter_kind::fresh:
   case letter_kind::read_events:
+  case letter_kind::find_events:
   case letter_kind::retire:
   case letter_kind::end_run:
   case letter_kind::shut_down:
@@ -135,6 +136,8 @@ void session_actor::handle(letter_ptr received) {
     return receive(take_as<fresh>(std::move(received)));
   case letter_kind::read_events:
     return receive(take_as<read_events>(std::move(received)));
+  case letter_kind::find_events:
+    return receive(take_as<find_events>(std::move(received)));
   case letter_kind::get:
     return creations_ > 0 && !created_
              ? early_.push_back(std::move(received))
@@ -389,54 +392,7 @@ bool session_actor::accept(append& next, bool undecided) {
   }
   accepted_.push_back(&next);
   if (next.kind == letter_kind::append)
-    ids_.add(next.said->id,
-             revision() + accepted_.size(),
-             // Of the batch some may still be refused.
-             share()->options.remembered_ids + accepted_.size());
-  return true;
-}
-
-// A retry of an event that is stored gets the stored one; of an event under
-// way, it waits for the same answer.
-bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
-  if (retry->kind != letter_kind::append || is_broken(mechanism::event_ids))
-    return false;
-  const auto logged = revision();
-  const auto& id = retry->said->id;
-  const auto number = ids_.find(
-    id,
-    logged + accepted_.size(),
-    share()->options.remembered_ids,
-    [&](std::uint64_t candidate) {
-      if (candidate <= first_)
-        return true; // It takes a look into the store.
-      if (candidate <= logged)
-        return log_[candidate - first_ - 1]->id == id;
-      const auto index = candidate - logged - 1;
-      return index < accepted_.size() && accepted_[index]->said->id == id;
-    });
-  if (number == 0)
-    return false;
-  if (!reach(number)) {
-    stored_->comparing = true;
-    return false;
-  }
-  const bool stored = number <= logged;
-  const auto& original = stored ? *log_[number - first_ - 1]
-                                : *accepted_[number - logged - 1]->said;
-  retry->joined = true;
-  if (!is_retry(original, *retry->said)
-      && !is_broken(mechanism::compared_retries)) {
-    retry->outcome = error(
-      errc::conflict,
-      fmt::format("event id '{}' was used before with other content", id));
-    batch_.push_back(std::move(retry));
-  } else if (stored) {
-    retry->outcome = log_[number - first_ - 1];
-    batch_.push_back(std::move(retry));
-  } else {
-    accepted_[number - logged - 1]->followers.push_back(std::move(retry));
-  }
+    note_id(next);
   return true;
 }
 

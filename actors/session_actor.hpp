@@ -16,6 +16,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace troupe::actors {
@@ -77,6 +78,7 @@ private:
   void receive(std::unique_ptr<climb> answered);
   void receive(std::unique_ptr<struct commit> answered);
   void receive(std::unique_ptr<read_events> answered);
+  void receive(std::unique_ptr<find_events> answered);
   void receive(std::unique_ptr<fresh> looked);
   void receive(std::unique_ptr<forward> passed);
   void receive(const retire& wished);
@@ -97,8 +99,27 @@ private:
   bool accept(append& next, bool undecided);
   result<void> check_existence(const append& next) const;
   result<void> check_revision(const append& next) const;
-  // Whether the letter is done with, as far as the session is concerned.
+
+  // -- event ids
+  // ---------------------------------------------------------------
+
+  // Whether the letter is done with, as far as the session is concerned. Sets
+  // `comparing` if only the store can tell.
   bool join_earlier(std::unique_ptr<append>& retry);
+  void join(std::unique_ptr<append> retry, const event_ptr& original);
+
+  // Where the event of this id is, as far as memory knows.
+  struct id_place {
+    std::uint64_t number = 0; // In `log_` or `accepted_`; 0: in neither.
+    bool may_be_stored = false;
+  };
+
+  id_place find_id(const append& sent);
+  // How many ids of the newest events are kept.
+  std::size_t ids_kept() const noexcept;
+  void note_id(const append& accepted);
+  void install_ids(const std::vector<std::uint32_t>& newest);
+  void ask_for_ids(const append& first);
   void commit();
   store_change change_of(const append& decided, std::uint64_t number) const;
   event_ptr finish_event(append& judged);
@@ -159,6 +180,21 @@ private:
     std::uint64_t views = 0;
   };
 
+  // What a session over a store knows of ids that are not in `ids_`.
+  struct id_search {
+    // The answer of the store for ids that were asked for; null: no event.
+    std::unordered_map<std::string, event_ptr> found;
+    // The newest event that the answer covers.
+    std::uint64_t covered = 0;
+    // Of all ids; null until there have been several questions.
+    std::unique_ptr<id_filter> filter;
+    std::uint64_t filtered = 0; // The newest event in it.
+    bool making_filter = false;
+    std::vector<std::uint32_t> since; // Hashes accepted meanwhile.
+    std::uint32_t questions = 0;
+    std::uint64_t loads = 0;
+  };
+
   // What a session over a store has besides.
   struct store_side {
     // Decided and not answered yet.
@@ -182,8 +218,9 @@ private:
     letter_list waiting;
     bool fetching = false;
     bool removing = false;
-    // An append may repeat an event that is not in memory.
+    // An append may repeat an event that is not in memory: the store is asked.
     bool comparing = false;
+    id_search ids;
     bool asked_to_retire = false;
     // Once retired: where letters that come too late are sent, and those that
     // came before the end.

@@ -333,19 +333,14 @@ void session_actor::install(load& loaded) {
   state_ = scope_state(found ? std::move(found->scope.keys) : state_map());
   last_update_time_ = found ? found->last_update_time : timestamp();
   log_ = event_log();
-  ids_ = recent_ids();
   first_ = 0;
   if (found) {
     const auto newest = found->scope.revision;
     first_ = newest - found->events.size();
     for (auto& each : found->events)
       log_.push_back(std::move(each));
-    auto number = newest - found->id_hashes.size();
-    if (is_broken(mechanism::loaded_ids))
-      found->id_hashes.clear();
-    for (const auto hash : found->id_hashes)
-      ids_.add(hash, ++number, share()->options.remembered_ids);
   }
+  install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
   if (created_ && !existed)
     appear();
   if (!created_ && existed) {
@@ -406,7 +401,6 @@ bool session_actor::reach(std::uint64_t first) {
 
 void session_actor::receive(std::unique_ptr<read_events> answered) {
   stored_->fetching = false;
-  const bool compared = std::exchange(stored_->comparing, false);
   auto waiting = std::exchange(stored_->waiting, letter_list());
   auto& events = answered->events;
   // A load in between has changed what is in memory: it is asked for again.
@@ -426,9 +420,6 @@ void session_actor::receive(std::unique_ptr<read_events> answered) {
     }
     while (!waiting.empty())
       waiting.pop_front()->fail(events.error());
-    if (compared && !queue_.empty()
-        && queue_.front().kind == letter_kind::append)
-      queue_.pop_front()->fail(events.error());
     return;
   }
   if (fits) {

@@ -33,6 +33,21 @@ bool is_behind(const live_owner& owner, std::uint64_t generation) noexcept {
          && !is_broken(mechanism::generations);
 }
 
+// Of all ids of a session; null if they could not be loaded: then each is
+// looked up.
+std::unique_ptr<id_filter> make_filter(store& kept, const session_key& key) {
+  const auto loaded = guarded([&] {
+    return kept.load_session(key, {.events_max = 0, .ids_max = SIZE_MAX});
+  });
+  if (!loaded || !*loaded)
+    return nullptr;
+  const auto& hashes = (*loaded)->id_hashes;
+  auto filter = std::make_unique<id_filter>(hashes.size());
+  for (const auto hash : hashes)
+    filter->add(hash);
+  return filter;
+}
+
 bool is_ready(const letter& sent) noexcept {
   return sent.kind != letter_kind::commit
          || static_cast<const commit&>(sent).filled;
@@ -145,6 +160,9 @@ bool store_queue::take(group& next) {
     case letter_kind::read_events:
       next.reads.push_back(take_as<read_events>(std::move(front)));
       break;
+    case letter_kind::find_events:
+      next.finds.push_back(take_as<find_events>(std::move(front)));
+      break;
     case letter_kind::leave:
       next.leaves.push_back(take_as<leave>(std::move(front)));
       break;
@@ -251,6 +269,8 @@ void store_queue::handle(group& next) {
   for (auto& wanted : next.reads)
     if (wanted)
       start(std::move(wanted));
+  for (auto& wanted : next.finds)
+    start(std::move(wanted));
   for (const auto& left : next.leaves) {
     if (const auto found = live_.find(left->owner->name);
         found != live_.end() && found->second == left->owner)
@@ -476,6 +496,24 @@ void store_queue::start(std::unique_ptr<read_events> wanted) {
     if (done->events && done->events->size() != done->last - done->first + 1
         && !std::exchange(done->is_second, true))
       return push(std::move(done));
+    as_inbox(actor).tell(std::move(done));
+  });
+}
+
+void store_queue::start(std::unique_ptr<find_events> wanted) {
+  if (!wanted->owner->actor)
+    return; // It has left meanwhile.
+  auto actor = wanted->owner->actor;
+  read([actor = std::move(actor),
+        finding = std::make_shared<std::unique_ptr<find_events>>(
+          std::move(wanted))](store& kept) {
+    auto done = std::move(*finding);
+    const auto& name = done->owner->name;
+    const session_key key{name.app, name.user, name.session};
+    if (!done->ids.empty())
+      done->events = guarded([&] { return kept.find_events(key, done->ids); });
+    if (done->wants_filter)
+      done->filter = make_filter(kept, key);
     as_inbox(actor).tell(std::move(done));
   });
 }

@@ -61,6 +61,7 @@ private:
     std::vector<std::unique_ptr<confirm>> confirms;
     std::vector<std::unique_ptr<load>> loads;
     std::vector<std::unique_ptr<read_events>> reads;
+    std::vector<std::unique_ptr<find_events>> finds;
     std::vector<std::unique_ptr<leave>> leaves;
   };
 
@@ -83,6 +84,7 @@ private:
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
   void start(std::unique_ptr<read_events> wanted);
+  void start(std::unique_ptr<find_events> wanted);
   void make_stale(const std::shared_ptr<live_owner>& owner);
   bool is_stale(const live_owners& owners) const noexcept;
 

@@ -56,8 +56,8 @@ struct runtime_options {
   std::size_t runtime_bytes_max = std::size_t{1} << 30U;
   /// Runs that have not ended, before further ones are `errc::busy`.
   std::size_t runs_max = 100'000;
-  /// Event ids that a session remembers, so that a retried append takes effect
-  /// once.
+  /// Ids of its newest events that a session over a store keeps in memory.
+  /// Older ones are looked up there when an append brings an id of its own.
   std::size_t remembered_ids = 4'096;
   /// Events of a session that stay in memory, of those in a store; a run holds
   /// all of its session's.

@@ -38,7 +38,9 @@ struct page_view {
 
 struct model_options {
   size_limits limits = {};
-  std::size_t remembered_ids = 4'096;
+  /// Of the newest events. A runtime remembers all: another number is a model
+  /// that must be told apart.
+  std::size_t remembered_ids = SIZE_MAX / 2;
 };
 
 /// A value: a copy is a snapshot. Fails as `session_service` does, for the same

@@ -108,7 +108,7 @@ class twins {
 public:
   twins(std::uint64_t seed,
         runtime_options options,
-        model_options rules = {limits, remembered})
+        model_options rules = {.limits = limits})
     : random_(seed),
       time_(std::make_shared<simulated_environment>(seed)),
       model_(rules) {
@@ -450,10 +450,7 @@ BOOST_AUTO_TEST_CASE(a_model_with_other_rules_is_told_apart) {
   twins forgetful(1, {}, {.limits = limits, .remembered_ids = 3});
   BOOST_TEST(forgetful.take_steps(2'500).starts_with("step "));
   twins generous(
-    1,
-    {},
-    {.limits = {limits.value_bytes_max + 40, limits.event_bytes_max},
-     .remembered_ids = remembered});
+    1, {}, {.limits = {limits.value_bytes_max + 40, limits.event_bytes_max}});
   BOOST_TEST(generous.take_steps(2'500).find("too_large") != std::string::npos);
 }
 

@@ -28,7 +28,6 @@ verdict::verdict(const plan& chosen, const history& told)
 void verdict::replay() {
   model_options options;
   options.limits = plan_.options.limits;
-  options.remembered_ids = plan_.options.remembered_ids;
   at_.emplace_back(options);
   for (const auto& change : told_.written) {
     auto model = at_.back();

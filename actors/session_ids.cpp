@@ -1,0 +1,231 @@
+// How a session finds the event that an append repeats.
+//
+// An event id takes effect once as long as the session exists. The newest ids
+// are in memory. Over a store the others are looked up there, all that wait in
+// one question; a filter spares most ids the look-up. While the store is asked,
+// the append and all behind it wait.
+
+#include "troupe/actors/retry.hpp"
+#include "troupe/actors/session_actor.hpp"
+#include "troupe/actors/store_queue.hpp"
+#include "troupe/core/mechanism.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+// In one question to the store.
+constexpr std::size_t ids_max = 4'096;
+
+// From so many questions on a filter is worth reading all ids.
+constexpr std::uint32_t questions_before_filter = 8;
+
+// Without a store all events are in memory, and so are their ids. Half of the
+// range, so that a number can be added.
+constexpr std::size_t all_ids = SIZE_MAX / 2;
+
+} // namespace
+
+std::size_t session_actor::ids_kept() const noexcept {
+  return stored_ ? share()->options.remembered_ids : all_ids;
+}
+
+bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
+  if (retry->kind != letter_kind::append || is_broken(mechanism::event_ids))
+    return false;
+  const auto place = find_id(*retry);
+  const auto logged = revision();
+  if (place.number > logged) {
+    // It waits for the same answer, unless it says something else.
+    auto& original = *accepted_[place.number - logged - 1];
+    if (is_retry(*original.said, *retry->said)
+        || is_broken(mechanism::compared_retries)) {
+      retry->joined = true;
+      original.followers.push_back(std::move(retry));
+    } else {
+      join(std::move(retry), original.said);
+    }
+    return true;
+  }
+  if (place.number != 0) {
+    join(std::move(retry), log_[place.number - first_ - 1]);
+    return true;
+  }
+  if (!place.may_be_stored)
+    return false;
+  const auto& found = stored_->ids.found;
+  if (const auto answered = found.find(retry->said->id);
+      answered != found.end()) {
+    if (!answered->second)
+      return false;
+    join(std::move(retry), answered->second);
+    return true;
+  }
+  ask_for_ids(*retry);
+  return false;
+}
+
+void session_actor::join(std::unique_ptr<append> retry,
+                         const event_ptr& original) {
+  retry->joined = true;
+  if (is_retry(*original, *retry->said)
+      || is_broken(mechanism::compared_retries))
+    retry->outcome = original;
+  else
+    retry->outcome
+      = error(errc::conflict,
+              fmt::format("event id '{}' was used before with other content",
+                          retry->said->id));
+  batch_.push_back(std::move(retry));
+}
+
+session_actor::id_place session_actor::find_id(const append& sent) {
+  const auto& id = sent.said->id;
+  const auto logged = revision();
+  const auto newest = logged + accepted_.size();
+  std::uint64_t unread = 0; // An event of the same hash that is not in memory.
+  id_place place;
+  place.number
+    = ids_.find(id, newest, ids_kept(), [&](std::uint64_t candidate) {
+        if (candidate <= first_) {
+          unread = std::max(unread, candidate);
+          return false;
+        }
+        if (candidate <= logged)
+          return log_[candidate - first_ - 1]->id == id;
+        const auto index = candidate - logged - 1;
+        return index < accepted_.size() && accepted_[index]->said->id == id;
+      });
+  if (place.number != 0 || !stored_ || sent.makes_id)
+    return place;
+  const auto forgotten = newest > ids_kept() ? newest - ids_kept() : 0;
+  const auto& search = stored_->ids;
+  const bool may_be_forgotten
+    = forgotten > 0
+      && !(search.filter && search.filtered >= forgotten
+           && !search.filter->may_have(id_hash(id)));
+  place.may_be_stored = unread > 0 || may_be_forgotten;
+  // What is not there may have come since the store was asked.
+  if (place.may_be_stored && search.covered < std::max(unread, forgotten))
+    stored_->ids.found.erase(id);
+  return place;
+}
+
+void session_actor::note_id(const append& accepted) {
+  const auto number = revision() + accepted_.size();
+  // Of the batch some may still be refused.
+  ids_.add(accepted.said->id, number, ids_kept() + accepted_.size());
+  if (!stored_)
+    return;
+  auto& search = stored_->ids;
+  if (search.filter) {
+    search.filter->add(id_hash(accepted.said->id));
+    search.filtered = number;
+    if (search.filter->is_full())
+      search.filter.reset(); // The next questions make a larger one.
+  } else if (search.making_filter) {
+    search.since.push_back(id_hash(accepted.said->id));
+  }
+}
+
+void session_actor::install_ids(const std::vector<std::uint32_t>& newest) {
+  ids_ = recent_ids();
+  auto& search = stored_->ids;
+  ++search.loads;
+  search.found.clear();
+  search.covered = 0;
+  auto number = revision() - newest.size();
+  // Others may have appended more than is loaded: then the filter lacks ids.
+  if (search.filtered < number)
+    search.filter.reset();
+  if (is_broken(mechanism::loaded_ids))
+    return;
+  for (const auto hash : newest) {
+    ids_.add(hash, ++number, ids_kept());
+    if (search.filter && number > search.filtered)
+      search.filter->add(hash);
+  }
+  search.filtered = revision();
+}
+
+// `first` cannot be decided without an answer, and neither can others that wait
+// behind it.
+void session_actor::ask_for_ids(const append& first) {
+  auto& search = stored_->ids;
+  auto wanted = std::make_unique<find_events>();
+  wanted->owner = live();
+  wanted->load = search.loads;
+  wanted->revision = revision();
+  wanted->ids.push_back(first.said->id);
+  letter_list seen;
+  while (!queue_.empty()) {
+    auto next = queue_.pop_front();
+    if (next->kind == letter_kind::append && wanted->ids.size() < ids_max)
+      if (const auto& sent = static_cast<append&>(*next);
+          find_id(sent).may_be_stored)
+        wanted->ids.push_back(sent.said->id);
+    seen.push_back(std::move(next));
+  }
+  queue_ = std::move(seen);
+  stored_->comparing = true;
+  shared().store->push(std::move(wanted));
+  if (++search.questions < questions_before_filter || search.making_filter
+      || search.filter)
+    return;
+  search.questions = 0;
+  search.making_filter = true;
+  auto filtering = std::make_unique<find_events>();
+  filtering->owner = live();
+  filtering->load = search.loads;
+  filtering->revision = revision();
+  filtering->wants_filter = true;
+  shared().store->push(std::move(filtering));
+}
+
+void session_actor::receive(std::unique_ptr<find_events> answered) {
+  auto& search = stored_->ids;
+  const bool is_of_now = answered->load == search.loads;
+  if (answered->wants_filter) {
+    search.making_filter = false;
+    const auto since = std::exchange(search.since, {});
+    if (!is_of_now || !answered->filter)
+      return;
+    search.filter = std::move(answered->filter);
+    for (const auto hash : since)
+      search.filter->add(hash);
+    search.filtered = revision() + accepted_.size();
+    return;
+  }
+  stored_->comparing = false;
+  if (!is_of_now)
+    return; // They ask again, if they still have to.
+  search.found.clear();
+  if (answered->events) {
+    search.covered = answered->revision;
+    for (std::size_t index = 0; index < answered->ids.size(); ++index)
+      search.found.emplace(std::move(answered->ids[index]),
+                           std::move((*answered->events)[index]));
+    return;
+  }
+  // Whether these were stored before cannot be told.
+  letter_list others;
+  while (!queue_.empty()) {
+    auto next = queue_.pop_front();
+    const bool is_asked
+      = next->kind == letter_kind::append
+        && std::ranges::find(answered->ids,
+                             static_cast<append&>(*next).said->id)
+             != answered->ids.end();
+    if (is_asked)
+      next->fail(answered->events.error());
+    else
+      others.push_back(std::move(next));
+  }
+  queue_ = std::move(others);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,112 @@
+// An event id takes effect once, however old the event is and wherever it is.
+
+#include "counting.hpp"
+#include "staged_store.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+// A session of 60 events that keeps few of them and of their ids in memory.
+struct long_session {
+  explicit long_session(int events = 60) {
+    stage on(options());
+    on.open();
+    for (int number = 0; number < events; ++number)
+      BOOST_TEST_REQUIRE(on.append(here, event_of(number)) == "ok");
+  }
+
+  static event event_of(int number) {
+    return change({{"a", number}}, "e" + std::to_string(number));
+  }
+
+  runtime_options options() const {
+    auto few = place.options();
+    few.remembered_ids = 8;
+    few.events_kept = 4;
+    return few;
+  }
+
+  const staged_place place;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(event_ids)
+
+BOOST_FIXTURE_TEST_CASE(each_event_that_is_sent_again_takes_effect_once,
+                        long_session) {
+  stage on(options());
+  for (int number = 0; number < 60; ++number)
+    BOOST_TEST(on.append(here, event_of(number)) == "ok");
+  BOOST_TEST(on.append(here, change({{"a", 77}}, "e3")) == "conflict");
+  BOOST_TEST(on.append(here, change({{"a", 77}}, "e58")) == "conflict");
+  BOOST_TEST(on.fetch(here).revision() == 60U);
+  BOOST_TEST(on.fetch(here).state().all() == json({{"a", 59}}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_retry_loads_no_other_event, long_session) {
+  stage on(options());
+  BOOST_TEST(on.append(here, event_of(2)) == "ok");
+  BOOST_TEST(place.script->event_loads.count() == 0U);
+  BOOST_TEST(place.script->id_looks.count() == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(ids_that_the_runtime_makes_are_not_looked_up,
+                        long_session) {
+  stage on(options());
+  for (int number = 0; number < 40; ++number)
+    BOOST_TEST(on.append(here, change({{"b", number}})) == "ok");
+  BOOST_TEST(place.script->id_looks.count() == 0U);
+  BOOST_TEST(on.fetch(here).revision() == 100U);
+}
+
+// Once a filter of all ids is made, a new id is certainly new.
+BOOST_FIXTURE_TEST_CASE(new_ids_are_soon_looked_up_no_more, long_session) {
+  stage on(options());
+  for (int number = 60; number < 400; ++number)
+    BOOST_TEST_REQUIRE(on.append(here, event_of(number)) == "ok");
+  BOOST_TEST(place.script->id_looks.count() < 60U);
+  const auto looks = place.script->id_looks.count();
+  for (int number = 0; number < 60; ++number)
+    BOOST_TEST(on.append(here, event_of(number)) == "ok");
+  BOOST_TEST(place.script->id_looks.count() >= looks + 60);
+  BOOST_TEST(on.fetch(here).revision() == 400U);
+}
+
+BOOST_FIXTURE_TEST_CASE(retries_that_wait_together_are_one_question,
+                        long_session) {
+  stage on(options());
+  tally answered;
+  std::atomic<int> failed = 0;
+  for (int number = 0; number < 40; ++number)
+    on.sessions().append_event(
+      here, event_of(number), {}, [&](const result<event_ptr>& outcome) {
+        failed += !outcome;
+        answered.add();
+      });
+  answered.await(40);
+  BOOST_TEST(failed == 0);
+  BOOST_TEST(place.script->id_looks.count() < 20U);
+  BOOST_TEST(on.fetch(here).revision() == 60U);
+}
+
+// Whether it was stored before cannot be told, so it is not stored.
+BOOST_FIXTURE_TEST_CASE(a_retry_fails_while_the_store_does_not_answer,
+                        long_session) {
+  stage on(options());
+  BOOST_TEST(on.append(here, change({{"b", 1}})) == "ok");
+  place.script->fail_loads(true);
+  BOOST_TEST(on.append(here, event_of(5)) == "store_failed");
+  place.script->fail_loads(false);
+  BOOST_TEST(on.append(here, event_of(5)) == "ok");
+  BOOST_TEST(on.fetch(here).revision() == 61U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
