@@ -197,9 +197,10 @@ int experiment_command::execute(interrupts& signals) const {
   if (json_file.is_wanted())
     note(json_file.finish(load::to_line(to_json(*made))));
   if (html_file.is_wanted())
-    note(html_file.finish(load::to_page("troupe experiment " + planned->name,
-                                        text,
-                                        to_json(*made, page_timelines_max))));
+    note(html_file.finish(
+      load::to_page(visible_text("troupe experiment " + planned->name, " "),
+                    visible_text(text, "\n"),
+                    to_json(*made, page_timelines_max))));
   if (signals.signal() != 0)
     return interrupts::exit_code(signals.signal());
   const bool any_well = std::ranges::any_of(

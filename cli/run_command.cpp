@@ -9,6 +9,7 @@
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/progress.hpp"
 #include "troupe/cli/store_option.hpp"
+#include "troupe/cli/visible_text.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 
@@ -190,8 +191,8 @@ private:
     for (const auto& id : ids) {
       const auto found
         = held ? find_call(held->events(), id) : std::optional<found_call>();
-      std::fputs(fmt::format("waiting: {}\n", described(id, found)).c_str(),
-                 stderr);
+      const auto line = visible_text("waiting: " + described(id, found), " ");
+      std::fputs((line + '\n').c_str(), stderr);
     }
   }
 
@@ -217,7 +218,7 @@ private:
   }
 
   result<void> print(const event& said) {
-    return output_.write(as_json_ ? troupe::to_text(to_json(said)) + '\n'
+    return output_.write(as_json_ ? visible_json(to_json(said)) + '\n'
                                   : show(said));
   }
 
