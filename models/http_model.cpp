@@ -184,7 +184,7 @@ private:
     handler.on_data = [self = shared_from_this()](std::string_view piece) {
       self->take(piece);
     };
-    handler.on_end = [self = shared_from_this()](const result<void>& ended) {
+    handler.on_end = [self = shared_from_this()](const http_end& ended) {
       // Whatever it throws, somebody waits.
       try {
         self->receive_end(ended);
@@ -293,35 +293,31 @@ private:
     reply_(cancelled());
   }
 
-  void receive_end(const result<void>& ended) {
+  void receive_end(const http_end& told) {
+    const auto& ended = told.outcome;
     if (is_over())
       return;
     if (broken_)
       return fail_as_told(*broken_);
     if (status_ == 0)
-      return fail_by_connection(
-        ended ? error(errc::model_failed, "the server said nothing")
-              : ended.error());
+      return ended ? fail({errc::model_failed, "the server said nothing"}, true)
+                   : fail(ended.error(), told.may_pass);
     // What came says more than how the connection ended.
     if (!is_good(status_))
       return is_enough_ || ended || is_by_server(ended.error())
                ? fail_by_status()
-               : fail_by_connection(ended.error());
+               : fail(ended.error(), told.may_pass);
     auto answer = ended || (reader_ && is_by_server(ended.error()))
                     ? read()
                     : result<model_response>(ended.error());
     if (!ended && !answer)
-      return fail_by_connection(ended.error());
+      return fail(ended.error(), told.may_pass);
     end_with(std::move(answer));
   }
 
   static bool is_by_server(const error& why) {
     return why.code() == errc::model_failed
            || why.code() == errc::deadline_exceeded;
-  }
-
-  void fail_by_connection(const error& why) {
-    fail(why, why.code() == errc::model_failed);
   }
 
   void end_with(result<model_response> answer) {
