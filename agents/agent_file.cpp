@@ -489,8 +489,12 @@ private:
       models_, key, &std::pair<model_source, model_ptr>::first);
     if (known != models_.end())
       return known->second;
-    auto model = options_.open ? options_.open(**source, base)
-                               : open_model(**source, {.base = base});
+    auto model
+      = options_.open
+          ? options_.open(**source, base)
+          : open_model(
+            **source,
+            {.allowed_variables = options_.allowed_variables, .base = base});
     if (!model)
       return fail_at(at, model.error().message());
     models_.emplace_back(std::move(key), *model);

@@ -3,6 +3,7 @@
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/agents/exit_loop.hpp"
 #include "troupe/agents/resumption.hpp"
+#include "troupe/cli/allow_env_option.hpp"
 #include "troupe/cli/event_text.hpp"
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/input_lines.hpp"
@@ -41,6 +42,7 @@ struct run_command::arguments {
   bool step_times = false;
   bool stream = false;
   std::string record;
+  std::vector<std::string> allowed_variables;
 };
 
 namespace {
@@ -262,12 +264,16 @@ std::string run_command::go_on_line(const arguments& chosen,
                                     const session_key& session) {
   if (chosen.store.address() == "memory:")
     return {};
-  return fmt::format("troupe run {} --store {} --app {} --user {} --session {}",
-                     quoted(chosen.agent_file),
-                     quoted(chosen.store.address()),
-                     quoted(session.app),
-                     quoted(session.user),
-                     quoted(session.id));
+  auto line
+    = fmt::format("troupe run {} --store {} --app {} --user {} --session {}",
+                  quoted(chosen.agent_file),
+                  quoted(chosen.store.address()),
+                  quoted(session.app),
+                  quoted(session.user),
+                  quoted(session.id));
+  for (const auto& name : chosen.allowed_variables)
+    line += " --allow-env " + quoted(name);
+  return line;
 }
 
 run_command::run_command(CLI::App& program)
@@ -318,6 +324,7 @@ run_command::run_command(CLI::App& program)
       "Model in place of every agent's own: openai:NAME, gemini-..., "
       "claude-..., scripted:FILE")
     ->type_name("M");
+  add_allow_env(*command_, chosen.allowed_variables);
   command_
     ->add_option("--record",
                  chosen.record,
@@ -409,7 +416,8 @@ int run_command::execute(interrupts& signals) const {
   options.open = [&kept_answers, &chosen](model_source source,
                                           const std::filesystem::path& base) {
     source.streams = source.streams || chosen.stream;
-    auto opened = open_model(source, {.base = base});
+    auto opened = open_model(
+      source, {.allowed_variables = chosen.allowed_variables, .base = base});
     if (opened && kept_answers)
       opened
         = std::make_shared<recording_model>(std::move(*opened), kept_answers);

@@ -353,7 +353,9 @@ result<agent> make_agents(const experiment& planned,
   };
   const auto open = [&more](const model_source& source, const fs::path& base) {
     return more.open ? more.open(source, base)
-                     : open_model(source, {.base = base});
+                     : open_model(source,
+                                  {.allowed_variables = more.allowed_variables,
+                                   .base = base});
   };
   const auto delayed = [&](result<model_ptr> opened) {
     if (opened && !chosen.delays.empty())

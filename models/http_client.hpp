@@ -43,6 +43,8 @@ struct http_request {
   /// or used without a word, or refuses the stream of HTTP/2.
   std::string body;
   http_timeouts timeouts;
+  /// Past every proxy. A proxy reads all of a plain request.
+  bool direct = false;
 };
 
 /// How a request ended.

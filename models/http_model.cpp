@@ -1,6 +1,7 @@
 #include "troupe/models/http_model.hpp"
 
 #include "troupe/core/scattered.hpp"
+#include "troupe/models/key_rule.hpp"
 #include "troupe/models/wire_failure.hpp"
 
 #include <curl/curl.h>
@@ -115,6 +116,9 @@ public:
     with_.streams = options_->streams;
     if (options_->key)
       with_.key = options_->key();
+    if (!with_.key.empty())
+      if (const auto flaw = key_flaw(with_.base_url); !flaw.empty())
+        return end(named(error(errc::invalid_argument, flaw)));
     auto made = options_->format->make_request(request_, with_);
     if (!made)
       return end(named(made.error()));
@@ -126,6 +130,8 @@ private:
     sent_ = std::move(made);
     add_headers();
     sent_.timeouts = options_->timeouts;
+    // To loopback: a proxy would read the key, and has a loopback of its own.
+    sent_.direct = !with_.key.empty() && is_plain_http(with_.base_url);
     expected_tokens_ = static_cast<double>(sent_.body.size()) / bytes_per_token;
     enter();
   }

@@ -49,7 +49,9 @@ struct http_model_options {
   /// Without a slash at its end.
   std::string base_url = {};
   /// Asked for each call, on any thread; unset or empty: no key is sent. It
-  /// is in no error, event or report.
+  /// is in no error, event or report. With a key, a plain `http` base URL must
+  /// be of loopback, and is asked past every proxy; else the call fails with
+  /// `errc::invalid_argument`.
   std::function<std::string()> key = {};
   /// Sent besides; each takes the place of what the format sends under its
   /// name. Keys go by `key`: these may be told.

@@ -61,6 +61,9 @@ public:
 
   CURL* easy() const noexcept { return easy_; }
 
+  /// Whether it goes past every proxy.
+  bool is_direct() const noexcept { return request_.direct; }
+
   bool is_connected() const noexcept { return connected_; }
 
   /// The port of ours that its connection has; those of HTTP/2 share it.

@@ -316,6 +316,27 @@ BOOST_FIXTURE_TEST_CASE(a_terminal_shows_progress, folder) {
   BOOST_TEST(!contains(done.output.substr(last), "running"));
 }
 
+BOOST_FIXTURE_TEST_CASE(key_env_names_what_the_user_allows, folder) {
+  const auto file
+    = write("far.yaml",
+            "name: far\nmodel: {name: 'openai:x', attempts: 1, key_env: HOME, "
+            "base_url: 'http://127.0.0.1:1/v1'}\n");
+  const auto run_far = [&file](std::vector<std::string> more) {
+    std::vector<std::string> line{
+      "run", file, "--store", "memory:", "--input", "x"};
+    line.insert(line.end(), more.begin(), more.end());
+    return run_program(line);
+  };
+  const auto refused = run_far({"--allow-env", "OTHER"});
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(contains(reason(refused), "far.yaml:2: "), reason(refused));
+  BOOST_TEST(contains(reason(refused), "--allow-env HOME"), reason(refused));
+  const auto allowed = run_far({"--allow-env", "A", "--allow-env", "HOME"});
+  BOOST_TEST(contains(reason(allowed), "model_failed"), reason(allowed));
+  BOOST_TEST(run_far({"--allow-env", "A=b"}).code == 2);
+  BOOST_TEST(run_far({"--allow-env", ""}).code == 2);
+}
+
 // -- what comes from elsewhere
 // -----------------------------------------------------------------
 

@@ -636,6 +636,38 @@ BOOST_AUTO_TEST_CASE(a_certificate_that_does_not_fit_is_not_asked_for_again) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_key_is_not_sent_over_plain_http) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  // Even where a proxy would pass it on.
+  on.options.client = std::make_shared<http_client>(
+    http_client_options{.proxy = on.server.url("")});
+  on.options.base_url = "http://server.example/v1";
+  const auto outcome = on.ask();
+  BOOST_TEST(code_of(outcome) == "invalid_argument");
+  BOOST_TEST(reason_of(outcome)
+             == "OpenAI model 'm': a key is not sent over plain http to "
+                "server.example: use an https URL, a server or tunnel on "
+                "localhost, or no key");
+  BOOST_TEST(on.server.connections() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_key_for_loopback_goes_past_every_proxy) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  http_server proxy({say(whole("the proxy was asked"))});
+  on.options.client = std::make_shared<http_client>(
+    http_client_options{.threads = 1, .proxy = proxy.url("")});
+  BOOST_TEST(on.text() == "hoo");
+  BOOST_TEST(proxy.connections() == 0U);
+  // Without a key, the next request on the same handle asks the proxy.
+  auto without = on.options;
+  without.key = {};
+  std::promise<void> ended;
+  http_model model(without);
+  model.generate(on.request(), [&ended](const auto&) { ended.set_value(); });
+  ended.get_future().wait();
+  BOOST_TEST(proxy.requests().size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_answer_is_an_error) {
   for (const auto* body : {"", "nonsense", "{}", "[]", "{\"choices\": []}"}) {
     asking on(in_turn({once(whole(body))}));
