@@ -31,6 +31,8 @@ constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
 // An agent written inline takes two levels, its own and that of the list that
 // it stands in.
 constexpr std::size_t yaml_depth_max = 2 * agent_file_depth_max + 8;
+constexpr std::size_t yaml_nodes_max = std::size_t{1} << 18U;
+constexpr std::size_t yaml_bytes_max = 4 * agent_file_bytes_max;
 
 // The same file under any of its names; a name that cannot be followed stays as
 // it is and fails where it is read.
@@ -44,9 +46,11 @@ fs::path identity(const fs::path& file) {
 
 result<yaml_node_ptr> parse_file(const fs::path& file,
                                  const std::string& text) {
-  auto root = parse_yaml(
-    text,
-    {.depth_max = yaml_depth_max, .json_only = file.extension() == ".json"});
+  auto root = parse_yaml(text,
+                         {.depth_max = yaml_depth_max,
+                          .nodes_max = yaml_nodes_max,
+                          .bytes_max = yaml_bytes_max,
+                          .json_only = file.extension() == ".json"});
   if (!root)
     return fail_at({&file, root.error().line}, root.error().why);
   if (!*root)
@@ -485,8 +489,12 @@ private:
       models_, key, &std::pair<model_source, model_ptr>::first);
     if (known != models_.end())
       return known->second;
-    auto model = options_.open ? options_.open(**source, base)
-                               : open_model(**source, {.base = base});
+    auto model
+      = options_.open
+          ? options_.open(**source, base)
+          : open_model(
+            **source,
+            {.allowed_variables = options_.allowed_variables, .base = base});
     if (!model)
       return fail_at(at, model.error().message());
     models_.emplace_back(std::move(key), *model);

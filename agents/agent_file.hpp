@@ -16,6 +16,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -46,8 +47,11 @@ struct agent_file_options {
   /// Replaces the model of every agent; models that the files name are then not
   /// opened, and may be missing.
   model_ptr model = {};
+  /// Environment variables that `key_env` may name, besides those that vendors
+  /// use (`open_model_options::allowed_variables`).
+  std::vector<std::string> allowed_variables = {};
   /// Opens the models that the files name, `base` being where relative paths
-  /// start; unset: `open_model`.
+  /// start; unset: `open_model` with `allowed_variables`.
   std::function<result<model_ptr>(const model_source& source,
                                   const std::filesystem::path& base)>
     open = {};

@@ -25,9 +25,8 @@ namespace {
 // of two equal keys and never say so, and follow aliases into themselves.
 class tree_builder : public YAML::EventHandler {
 public:
-  /// `text` is what the parser reads, and outlives the builder.
-  tree_builder(std::string_view text, std::size_t depth_max)
-    : depth_max_(depth_max) {
+  /// `text` is the parser's input. Both outlive the builder.
+  tree_builder(std::string_view text, const yaml_rules& rules) : rules_(rules) {
     while (!text.empty()) {
       lines_.push_back(text);
       text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
@@ -54,7 +53,11 @@ public:
     if (found == finished_.end())
       throw yaml_failure{line_of(mark),
                          "an alias stands inside its own anchor"};
-    add_value(found->second, line_of(mark), -1);
+    const auto& [made, size] = found->second;
+    if (open_.size() + size.levels > rules_.depth_max)
+      throw too_deep(line_of(mark));
+    count(size, line_of(mark));
+    add_value(made, size.levels, line_of(mark), -1);
   }
 
   void OnScalar(const YAML::Mark& mark,
@@ -91,11 +94,25 @@ public:
   void OnMapEnd() override { leave(); }
 
 private:
+  // Size of a subtree in which every alias is replaced by its target.
+  struct extent {
+    std::size_t nodes = 0;
+    std::size_t bytes = 0;  // Of scalars.
+    std::size_t levels = 0; // Of lists and mappings.
+  };
+
   struct open_node {
     std::shared_ptr<yaml_node> made;
     YAML::anchor_t anchor;
-    std::optional<yaml_node::field> pending;
-    std::set<std::string, std::less<>> names;
+    extent before; // Total when the node began.
+    std::size_t levels_below = 0;
+    std::optional<yaml_node::field> pending = {};
+    std::set<std::string, std::less<>> names = {};
+  };
+
+  struct finished_node {
+    yaml_node_ptr made;
+    extent size;
   };
 
   static int line_of(const YAML::Mark& mark) { return mark.line + 1; }
@@ -181,35 +198,73 @@ private:
   }
 
   void enter(std::shared_ptr<yaml_node> made, YAML::anchor_t anchor) {
-    if (open_.size() == depth_max_)
-      throw yaml_failure{
-        made->line, fmt::format("nested deeper than {} levels", depth_max_)};
+    if (open_.size() == rules_.depth_max)
+      throw too_deep(made->line);
     if (!open_.empty() && open_.back().made->kind == yaml_node::form::map
         && !open_.back().pending)
       throw yaml_failure{made->line, "expected a field name before this"};
-    open_.push_back({std::move(made), anchor, {}, {}});
+    const auto before = total_;
+    count({.nodes = 1}, made->line);
+    open_.push_back({std::move(made), anchor, before});
   }
 
   void leave() {
     auto closed = std::move(open_.back());
     open_.pop_back();
-    add(std::move(closed.made), closed.anchor);
+    finish(std::move(closed.made),
+           closed.anchor,
+           {.nodes = total_.nodes - closed.before.nodes,
+            .bytes = total_.bytes - closed.before.bytes,
+            .levels = closed.levels_below + 1});
   }
 
   void add(yaml_node_ptr made, YAML::anchor_t anchor) {
-    if (anchor != 0)
-      finished_[anchor] = made;
-    const auto line = made->line;
-    const auto column = made->column;
-    add_value(std::move(made), line, column);
+    const extent size{.nodes = 1, .bytes = made->text.size()};
+    count(size, made->line);
+    finish(std::move(made), anchor, size);
   }
 
-  void add_value(yaml_node_ptr made, int line, int column) {
+  void finish(yaml_node_ptr made, YAML::anchor_t anchor, const extent& size) {
+    if (anchor != 0)
+      finished_[anchor] = {made, size};
+    const auto line = made->line;
+    const auto column = made->column;
+    add_value(std::move(made), size.levels, line, column);
+  }
+
+  // Readers of the tree copy the target of an alias each time that they meet
+  // it, so nodes and bytes are bounded as readers will see them.
+  void count(const extent& added, int line) {
+    total_.nodes += added.nodes;
+    total_.bytes += added.bytes;
+    if (total_.nodes > rules_.nodes_max)
+      throw yaml_failure{
+        line,
+        fmt::format("more than {} values, with those that aliases repeat",
+                    rules_.nodes_max)};
+    if (total_.bytes > rules_.bytes_max)
+      throw yaml_failure{
+        line,
+        fmt::format("more than {} bytes of text, with those that aliases "
+                    "repeat",
+                    rules_.bytes_max)};
+  }
+
+  yaml_failure too_deep(int line) const {
+    return {line,
+            fmt::format("nested deeper than {} levels", rules_.depth_max)};
+  }
+
+  void add_value(yaml_node_ptr made, std::size_t levels, int line, int column) {
     if (open_.empty()) {
       root_ = std::move(made);
       return;
     }
-    auto& [parent, anchor, pending, names] = open_.back();
+    auto& levels_below = open_.back().levels_below;
+    levels_below = std::max(levels_below, levels);
+    const auto& parent = open_.back().made;
+    auto& pending = open_.back().pending;
+    auto& names = open_.back().names;
     if (parent->kind == yaml_node::form::list) {
       parent->items.push_back(std::move(made));
     } else if (pending) {
@@ -226,11 +281,12 @@ private:
     }
   }
 
-  std::size_t depth_max_;
+  const yaml_rules& rules_;
   std::vector<std::string_view> lines_; // Each with all that follows.
   yaml_node_ptr root_;
   std::vector<open_node> open_;
-  std::map<YAML::anchor_t, yaml_node_ptr> finished_;
+  extent total_;
+  std::map<YAML::anchor_t, finished_node> finished_;
 };
 
 // What yaml-cpp would misread in silence: it ends a text at byte 4, and takes
@@ -323,7 +379,7 @@ tl::expected<yaml_node_ptr, yaml_failure> parse_yaml(const std::string& text,
   // The parser drops the mark too, and counts columns behind it.
   if (yaml.starts_with("\xEF\xBB\xBF"))
     yaml.erase(0, 3);
-  tree_builder builder(yaml, rules.depth_max);
+  tree_builder builder(yaml, rules);
   try {
     std::istringstream source(yaml);
     YAML::Parser parser(source);

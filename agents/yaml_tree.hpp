@@ -19,7 +19,8 @@ namespace troupe {
 struct yaml_node;
 using yaml_node_ptr = std::shared_ptr<const yaml_node>;
 
-/// Aliases share their node, so expanding them costs nothing.
+/// An alias shares the node of its anchor. A reader that copies the tree copies
+/// that node once per alias; `yaml_rules` bounds the sum.
 struct yaml_node {
   struct field {
     std::string name;
@@ -52,8 +53,11 @@ struct yaml_failure {
 };
 
 struct yaml_rules {
-  /// Levels that may be open at the same time.
+  /// Levels of lists and mappings, counted through aliases.
   std::size_t depth_max;
+  /// Values, and bytes of text in them; an alias counts as its target.
+  std::size_t nodes_max;
+  std::size_t bytes_max;
   /// Refuses what is YAML and not JSON.
   bool json_only = false;
 };

@@ -2,6 +2,7 @@
 
 #include "troupe/cli/append_window.hpp"
 #include "troupe/cli/input_lines.hpp"
+#include "troupe/cli/visible_text.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include <fmt/format.h>
@@ -144,7 +145,7 @@ result<void> append_lines(session_service& sessions,
   const auto print = [&target](const std::vector<event_ptr>& stored) {
     std::string text;
     for (const auto& said : stored)
-      text += troupe::to_text(to_json(*said)) + '\n';
+      text += visible_json(to_json(*said)) + '\n';
     return target.write(text);
   };
   const reading_end end;

@@ -1,6 +1,7 @@
 #include "troupe/cli/experiment_command.hpp"
 
 #include "troupe/agents/exit_loop.hpp"
+#include "troupe/cli/allow_env_option.hpp"
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/report_file.hpp"
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace troupe::cli {
 
@@ -34,6 +36,7 @@ struct experiment_command::arguments {
   std::optional<std::string> model;
   std::string json_file;
   std::string html_file;
+  std::vector<std::string> allowed_variables;
 };
 
 namespace {
@@ -115,6 +118,7 @@ experiment_command::experiment_command(CLI::App& program)
                  "Model in place of every agent's own, where a variant has "
                  "none: scripted:FILE")
     ->type_name("M");
+  add_allow_env(*command_, chosen.allowed_variables);
   command_->add_option("--json", chosen.json_file, "Write all of it to a file")
     ->type_name("FILE");
   command_
@@ -152,6 +156,7 @@ int experiment_command::execute(interrupts& signals) const {
     return report(apart.error(), exit_usage);
   agent_file_options more;
   more.tools = make_registry({exit_loop()});
+  more.allowed_variables = chosen.allowed_variables;
   if (chosen.model) {
     // Opened anew for each run, so that a script starts from its beginning.
     for (auto& each : planned->variants)
@@ -197,9 +202,10 @@ int experiment_command::execute(interrupts& signals) const {
   if (json_file.is_wanted())
     note(json_file.finish(load::to_line(to_json(*made))));
   if (html_file.is_wanted())
-    note(html_file.finish(load::to_page("troupe experiment " + planned->name,
-                                        text,
-                                        to_json(*made, page_timelines_max))));
+    note(html_file.finish(
+      load::to_page(visible_text("troupe experiment " + planned->name, " "),
+                    visible_text(text, "\n"),
+                    to_json(*made, page_timelines_max))));
   if (signals.signal() != 0)
     return interrupts::exit_code(signals.signal());
   const bool any_well = std::ranges::any_of(

@@ -337,9 +337,9 @@ result<load::outcome> load_command::run(const load::settings& chosen,
 result<void> load_command::finish_page(report_files& files,
                                        const std::string& text,
                                        const json& data) {
-  return files.html.is_wanted()
-           ? files.html.finish(load::to_page("troupe load", text, data))
-           : result<void>();
+  return files.html.is_wanted() ? files.html.finish(
+           load::to_page("troupe load", visible_text(text, "\n"), data))
+                                : result<void>();
 }
 
 // First of all, so that no file that cannot be written costs the report.

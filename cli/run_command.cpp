@@ -3,12 +3,14 @@
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/agents/exit_loop.hpp"
 #include "troupe/agents/resumption.hpp"
+#include "troupe/cli/allow_env_option.hpp"
 #include "troupe/cli/event_text.hpp"
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/input_lines.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/progress.hpp"
 #include "troupe/cli/store_option.hpp"
+#include "troupe/cli/visible_text.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 
@@ -40,6 +42,7 @@ struct run_command::arguments {
   bool step_times = false;
   bool stream = false;
   std::string record;
+  std::vector<std::string> allowed_variables;
 };
 
 namespace {
@@ -190,8 +193,8 @@ private:
     for (const auto& id : ids) {
       const auto found
         = held ? find_call(held->events(), id) : std::optional<found_call>();
-      std::fputs(fmt::format("waiting: {}\n", described(id, found)).c_str(),
-                 stderr);
+      const auto line = visible_text("waiting: " + described(id, found), " ");
+      std::fputs((line + '\n').c_str(), stderr);
     }
   }
 
@@ -217,7 +220,7 @@ private:
   }
 
   result<void> print(const event& said) {
-    return output_.write(as_json_ ? troupe::to_text(to_json(said)) + '\n'
+    return output_.write(as_json_ ? visible_json(to_json(said)) + '\n'
                                   : show(said));
   }
 
@@ -261,12 +264,16 @@ std::string run_command::go_on_line(const arguments& chosen,
                                     const session_key& session) {
   if (chosen.store.address() == "memory:")
     return {};
-  return fmt::format("troupe run {} --store {} --app {} --user {} --session {}",
-                     quoted(chosen.agent_file),
-                     quoted(chosen.store.address()),
-                     quoted(session.app),
-                     quoted(session.user),
-                     quoted(session.id));
+  auto line
+    = fmt::format("troupe run {} --store {} --app {} --user {} --session {}",
+                  quoted(chosen.agent_file),
+                  quoted(chosen.store.address()),
+                  quoted(session.app),
+                  quoted(session.user),
+                  quoted(session.id));
+  for (const auto& name : chosen.allowed_variables)
+    line += " --allow-env " + quoted(name);
+  return line;
 }
 
 run_command::run_command(CLI::App& program)
@@ -317,6 +324,7 @@ run_command::run_command(CLI::App& program)
       "Model in place of every agent's own: openai:NAME, gemini-..., "
       "claude-..., scripted:FILE")
     ->type_name("M");
+  add_allow_env(*command_, chosen.allowed_variables);
   command_
     ->add_option("--record",
                  chosen.record,
@@ -408,7 +416,8 @@ int run_command::execute(interrupts& signals) const {
   options.open = [&kept_answers, &chosen](model_source source,
                                           const std::filesystem::path& base) {
     source.streams = source.streams || chosen.stream;
-    auto opened = open_model(source, {.base = base});
+    auto opened = open_model(
+      source, {.allowed_variables = chosen.allowed_variables, .base = base});
     if (opened && kept_answers)
       opened
         = std::make_shared<recording_model>(std::move(*opened), kept_answers);

@@ -1,6 +1,7 @@
 #include "troupe/cli/session_import.hpp"
 
 #include "troupe/cli/append_window.hpp"
+#include "troupe/cli/visible_text.hpp"
 
 #include <fmt/format.h>
 
@@ -236,7 +237,7 @@ result<void> import_sessions(std::vector<portable_session> read,
     const auto imported = all.run(index);
     if (!imported)
       return imported.error();
-    const auto line = troupe::to_text(to_json(*imported)) + '\n';
+    const auto line = visible_json(to_json(*imported)) + '\n';
     if (auto written = target.write(line); !written)
       return written;
   }

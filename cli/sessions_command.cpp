@@ -6,6 +6,7 @@
 #include "troupe/cli/portable_session.hpp"
 #include "troupe/cli/session_import.hpp"
 #include "troupe/cli/store_option.hpp"
+#include "troupe/cli/visible_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -88,7 +89,7 @@ result<runtime> open(const arguments& chosen, interrupts& signals) {
 }
 
 result<void> print(output& target, const json& data) {
-  return target.write(troupe::to_text(data) + '\n');
+  return target.write(visible_json(data) + '\n');
 }
 
 int end(const result<void>& done,

@@ -133,7 +133,9 @@ int trace_command::execute() const {
   note(json_file.finish(load::to_line(data)));
   if (html_file.is_wanted())
     note(html_file.finish(
-      load::to_page("troupe trace " + to_string(held->key()), text, data)));
+      load::to_page(visible_text("troupe trace " + to_string(held->key()), " "),
+                    visible_text(text, "\n"),
+                    data)));
   return code;
 }
 

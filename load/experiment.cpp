@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t file_bytes_max = std::size_t{16} << 20U;
 constexpr std::size_t yaml_depth_max = 64;
+constexpr std::size_t yaml_nodes_max = std::size_t{1} << 20U;
 constexpr std::size_t runs_max = 1'000'000;
 
 constexpr std::array<std::string_view, 10> experiment_fields{"agent",
@@ -316,9 +317,11 @@ result<experiment> read_experiment(const fs::path& file) {
       text.error().code() == errc::not_found ? errc::not_found
                                              : errc::invalid_argument,
       fmt::format("experiment {}: {}", file.string(), text.error().message()));
-  const auto root = parse_yaml(
-    *text,
-    {.depth_max = yaml_depth_max, .json_only = file.extension() == ".json"});
+  const auto root = parse_yaml(*text,
+                               {.depth_max = yaml_depth_max,
+                                .nodes_max = yaml_nodes_max,
+                                .bytes_max = 2 * file_bytes_max,
+                                .json_only = file.extension() == ".json"});
   if (!root)
     return fail_at({&file, root.error().line}, root.error().why);
   if (!*root || (*root)->kind != yaml_node::form::map)
@@ -350,7 +353,9 @@ result<agent> make_agents(const experiment& planned,
   };
   const auto open = [&more](const model_source& source, const fs::path& base) {
     return more.open ? more.open(source, base)
-                     : open_model(source, {.base = base});
+                     : open_model(source,
+                                  {.allowed_variables = more.allowed_variables,
+                                   .base = base});
   };
   const auto delayed = [&](result<model_ptr> opened) {
     if (opened && !chosen.delays.empty())

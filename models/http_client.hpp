@@ -43,6 +43,17 @@ struct http_request {
   /// or used without a word, or refuses the stream of HTTP/2.
   std::string body;
   http_timeouts timeouts;
+  /// Past every proxy. A proxy reads all of a plain request.
+  bool direct = false;
+};
+
+/// How a request ended.
+struct http_end {
+  result<void> outcome = {};
+  /// Of a failure: whether the same request may end well later. Time-outs of
+  /// the connection and broken connections may; certificates that do not fit,
+  /// an answer over a limit, and all other time-outs may not.
+  bool may_pass = false;
 };
 
 /// What became of a request. Its functions are called on an I/O thread, one
@@ -54,15 +65,15 @@ struct http_handler {
   std::function<void(int status, const http_headers& headers)> on_head = {};
   /// A piece of the body, decoded (gzip), valid during the call.
   std::function<void(std::string_view piece)> on_data = {};
-  /// Once, at the end. An answer of any status ends well. Fails with
-  /// `errc::invalid_argument` (the URL or a header is none),
+  /// Once, at the end. An answer of any status ends well. The outcome fails
+  /// with `errc::invalid_argument` (the URL or a header is none),
   /// `errc::deadline_exceeded` (and which time-out), `errc::cancelled`,
   /// `errc::busy` (the queue of the host is full), or `errc::model_failed` (the
   /// connection: resolving, connecting, TLS, no HTTP, broken off). Says which
   /// host, but nothing else of the request. An answer without length that the
   /// server breaks off in good order is not told from a whole one; nor is, by
   /// curl before version 8, one on HTTP/2 when the server breaks its rules.
-  std::function<void(result<void> ended)> on_end = {};
+  std::function<void(http_end ended)> on_end = {};
 };
 
 struct http_client_options {

@@ -101,11 +101,8 @@ http_lane::easy_ptr http_lane::make_easy() const {
     set(made, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
     set(made, CURLOPT_PROXY_CAPATH, static_cast<const char*>(nullptr));
   }
-  if (!setup_.proxy.empty()) {
+  if (!setup_.proxy.empty())
     set(made, CURLOPT_PROXY, setup_.proxy.c_str());
-    // Else `NO_PROXY` would still count.
-    set(made, CURLOPT_NOPROXY, "");
-  }
   return easy;
 }
 
@@ -128,6 +125,12 @@ void http_lane::add(http_transfer& transfer, host& at) {
   if (free_.empty())
     free_.push_back(make_easy());
   auto* easy = free_.back().get();
+  // A handle serves one request after another, so this is set for each. Empty,
+  // `NO_PROXY` does not count; null, it does.
+  const char* const excepted = transfer.is_direct()    ? "*"
+                               : !setup_.proxy.empty() ? ""
+                                                       : nullptr;
+  set(easy, CURLOPT_NOPROXY, excepted);
   transfer.mount(easy, just_connected_);
   static_cast<void>(free_.back().release());
   free_.pop_back();

@@ -1,6 +1,7 @@
 #include "troupe/models/http_model.hpp"
 
 #include "troupe/core/scattered.hpp"
+#include "troupe/models/key_rule.hpp"
 #include "troupe/models/wire_failure.hpp"
 
 #include <curl/curl.h>
@@ -115,6 +116,9 @@ public:
     with_.streams = options_->streams;
     if (options_->key)
       with_.key = options_->key();
+    if (!with_.key.empty())
+      if (const auto flaw = key_flaw(with_.base_url); !flaw.empty())
+        return end(named(error(errc::invalid_argument, flaw)));
     auto made = options_->format->make_request(request_, with_);
     if (!made)
       return end(named(made.error()));
@@ -126,6 +130,8 @@ private:
     sent_ = std::move(made);
     add_headers();
     sent_.timeouts = options_->timeouts;
+    // To loopback: a proxy would read the key, and has a loopback of its own.
+    sent_.direct = !with_.key.empty() && is_plain_http(with_.base_url);
     expected_tokens_ = static_cast<double>(sent_.body.size()) / bytes_per_token;
     enter();
   }
@@ -184,7 +190,7 @@ private:
     handler.on_data = [self = shared_from_this()](std::string_view piece) {
       self->take(piece);
     };
-    handler.on_end = [self = shared_from_this()](const result<void>& ended) {
+    handler.on_end = [self = shared_from_this()](const http_end& ended) {
       // Whatever it throws, somebody waits.
       try {
         self->receive_end(ended);
@@ -293,35 +299,31 @@ private:
     reply_(cancelled());
   }
 
-  void receive_end(const result<void>& ended) {
+  void receive_end(const http_end& told) {
+    const auto& ended = told.outcome;
     if (is_over())
       return;
     if (broken_)
       return fail_as_told(*broken_);
     if (status_ == 0)
-      return fail_by_connection(
-        ended ? error(errc::model_failed, "the server said nothing")
-              : ended.error());
+      return ended ? fail({errc::model_failed, "the server said nothing"}, true)
+                   : fail(ended.error(), told.may_pass);
     // What came says more than how the connection ended.
     if (!is_good(status_))
       return is_enough_ || ended || is_by_server(ended.error())
                ? fail_by_status()
-               : fail_by_connection(ended.error());
+               : fail(ended.error(), told.may_pass);
     auto answer = ended || (reader_ && is_by_server(ended.error()))
                     ? read()
                     : result<model_response>(ended.error());
     if (!ended && !answer)
-      return fail_by_connection(ended.error());
+      return fail(ended.error(), told.may_pass);
     end_with(std::move(answer));
   }
 
   static bool is_by_server(const error& why) {
     return why.code() == errc::model_failed
            || why.code() == errc::deadline_exceeded;
-  }
-
-  void fail_by_connection(const error& why) {
-    fail(why, why.code() == errc::model_failed);
   }
 
   void end_with(result<model_response> answer) {

@@ -19,8 +19,10 @@
 namespace troupe {
 
 /// When a request that failed is sent again: on the status 408, 429 and from
-/// 500 on, on broken connections and streams, and on a failure within a stream
-/// that such a status would have told; never once a piece of a streamed answer
+/// 500 on, on broken connections and streams, on time-outs of the connection,
+/// and on a failure within a stream that such a status would have told. Not on
+/// certificates that do not fit, on headers that are too large, and on other
+/// time-outs (`http_end::may_pass`); never once a piece of a streamed answer
 /// has been delivered, and only as often as the run has retries left
 /// (`run_options::model_retries_max`). A request that the server refuses for
 /// what it can do without (`wire_format::without_refused`) is sent without that
@@ -47,7 +49,9 @@ struct http_model_options {
   /// Without a slash at its end.
   std::string base_url = {};
   /// Asked for each call, on any thread; unset or empty: no key is sent. It
-  /// is in no error, event or report.
+  /// is in no error, event or report. With a key, a plain `http` base URL must
+  /// be of loopback, and is asked past every proxy; else the call fails with
+  /// `errc::invalid_argument`.
   std::function<std::string()> key = {};
   /// Sent besides; each takes the place of what the format sends under its
   /// name. Keys go by `key`: these may be told.

@@ -216,7 +216,7 @@ void http_shard::follow(order next) {
       finish(next.transfer, next.transfer->outcome(CURLE_OK));
     break;
   case order::kind::refuse:
-    tell_end(*next.transfer, *std::move(next.reason));
+    tell_end(*next.transfer, {*std::move(next.reason)});
     break;
   case order::kind::stop:
     stops_ = true;
@@ -278,18 +278,19 @@ void http_shard::collect(http_lane& lane) {
 }
 
 void http_shard::finish(const http_transfer_ptr& transfer,
-                        const result<void>& ended) {
+                        const http_end& ended) {
   transfers_due_.remove(transfer);
   auto& lane = lane_of(*transfer);
   lane.remove(*transfer,
-              ended ? http_lane::ending::whole : http_lane::ending::broken_off);
+              ended.outcome ? http_lane::ending::whole
+                            : http_lane::ending::broken_off);
   note_due(lane);
   if (const auto next = gate_.leave(transfer))
     start(next);
   tell_end(*transfer, ended);
 }
 
-void http_shard::tell_end(http_transfer& transfer, result<void> ended) {
+void http_shard::tell_end(http_transfer& transfer, http_end ended) {
   gate_.note_ended();
   transfer.end(std::move(ended));
   gate_.forget();

@@ -96,8 +96,8 @@ private:
   void start(const http_transfer_ptr& transfer);
   void pass_time();
   void collect(http_lane& lane);
-  void finish(const http_transfer_ptr& transfer, const result<void>& ended);
-  void tell_end(http_transfer& transfer, result<void> ended);
+  void finish(const http_transfer_ptr& transfer, const http_end& ended);
+  void tell_end(http_transfer& transfer, http_end ended);
   http_lane& lane_of(const http_transfer& transfer);
   void watch(std::size_t lane, int socket, unsigned events);
   void note_due(http_lane& lane);

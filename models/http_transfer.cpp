@@ -22,6 +22,10 @@ constexpr int times_sent_max = 2;
 
 constexpr std::size_t head_bytes_max = std::size_t{256} << 10U;
 
+// Curl's own limit for one line of a head. Curl fails with "Out of memory"
+// above it.
+constexpr std::size_t head_line_bytes_max = std::size_t{100} << 10U;
+
 // Longer ones would overflow where they are added to a time.
 constexpr std::chrono::milliseconds timeout_max = std::chrono::hours{24 * 30};
 
@@ -71,6 +75,31 @@ std::string_view reason_of(CURLcode code, std::string_view reason) {
       || reason.find_first_of("@?") != std::string_view::npos
       || code == CURLE_COULDNT_RESOLVE_PROXY;
   return reason.empty() || may_quote_url ? curl_easy_strerror(code) : reason;
+}
+
+/// Failures that a second try would meet again, certificates most of all.
+bool is_lasting(CURLcode code) {
+  switch (code) {
+  case CURLE_PEER_FAILED_VERIFICATION:
+  case CURLE_SSL_CACERT_BADFILE:
+  case CURLE_SSL_CERTPROBLEM:
+  case CURLE_SSL_CIPHER:
+  case CURLE_SSL_CLIENTCERT:
+  case CURLE_SSL_CRL_BADFILE:
+  case CURLE_SSL_INVALIDCERTSTATUS:
+  case CURLE_SSL_ISSUER_ERROR:
+  case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+  case CURLE_UNSUPPORTED_PROTOCOL:
+  case CURLE_URL_MALFORMAT:
+    return true;
+  default:
+    return false;
+  }
+}
+
+std::string too_large_head(std::size_t bytes_max, std::string_view of) {
+  return fmt::format(
+    "the response's headers are larger than {} bytes {}", bytes_max, of);
 }
 
 void check_set([[maybe_unused]] CURLcode done) {
@@ -193,13 +222,15 @@ void http_transfer::take_connection_along() {
 
 // -- time-outs ----
 
-std::optional<error> http_transfer::overdue(time_point now) const {
+std::optional<http_end> http_transfer::overdue(time_point now) const {
   const auto& limits = request_.timeouts;
-  const auto passed
-    = [&](std::string_view what, std::chrono::milliseconds limit) {
-        return failure(errc::deadline_exceeded,
-                       fmt::format("{} {} ms", what, limit.count()));
-      };
+  const auto passed = [&](std::string_view what,
+                          std::chrono::milliseconds limit,
+                          bool may_pass = false) {
+    return http_end{failure(errc::deadline_exceeded,
+                            fmt::format("{} {} ms", what, limit.count())),
+                    may_pass};
+  };
   if (now >= total_due())
     return passed(placed_ == time_point() ? "no place in the queue after"
                                           : "no end after",
@@ -212,7 +243,7 @@ std::optional<error> http_transfer::overdue(time_point now) const {
     return std::nullopt;
   }
   if (!connected_ && now >= placed_ + limits.connect)
-    return passed("no connection after", limits.connect);
+    return passed("no connection after", limits.connect, true);
   if (now >= placed_ + limits.first_byte)
     return passed("no answer after", limits.first_byte);
   return std::nullopt;
@@ -253,7 +284,8 @@ int http_transfer::prepare_to_send(
     transfer.connected_list_->push_back(&transfer);
   if (++transfer.times_sent_ > times_sent_max) {
     transfer.fail(errc::model_failed,
-                  "the server ended it without a word, and once more");
+                  "the server ended it without a word, and once more",
+                  true);
     return CURL_PREREQFUNC_ABORT;
   }
   return CURL_PREREQFUNC_OK;
@@ -289,7 +321,7 @@ std::size_t http_transfer::break_off() {
 bool http_transfer::read_header_line(std::string_view line) {
   head_bytes_ += line.size();
   if (head_bytes_ > head_bytes_max) {
-    fail(errc::model_failed, "the answer's head is too large");
+    fail(errc::model_failed, too_large_head(head_bytes_max, "in all"));
     return false;
   }
   if (line.starts_with("HTTP/")) {
@@ -334,34 +366,65 @@ std::size_t http_transfer::take_data(char* text,
 
 // -- the end ----
 
-void http_transfer::fail(errc code, std::string_view reason) {
-  own_failure_ = failure(code, reason);
+void http_transfer::fail(errc code, std::string_view reason, bool may_pass) {
+  own_failure_ = {failure(code, reason), may_pass};
 }
 
 error http_transfer::failure(errc code, std::string_view reason) const {
   return {code, fmt::format("request to {}: {}", host_, reason)};
 }
 
-result<void> http_transfer::outcome(CURLcode code) const {
+http_end http_transfer::outcome(CURLcode code) const {
   if (cancelled_)
-    return failure(errc::cancelled, "cancelled");
+    return {failure(errc::cancelled, "cancelled")};
   if (own_failure_)
     return *own_failure_;
   // Curl's own watch over the connection may be a moment before ours.
   if (code == CURLE_OPERATION_TIMEDOUT)
-    return failure(errc::deadline_exceeded,
-                   fmt::format("no connection after {} ms",
-                               request_.timeouts.connect.count()));
+    return {failure(errc::deadline_exceeded,
+                    fmt::format("no connection after {} ms",
+                                request_.timeouts.connect.count())),
+            true};
+  if (is_too_long_line(code))
+    return {failure(errc::model_failed,
+                    too_large_head(head_line_bytes_max, "in one line"))};
+  if (passes_http2_limit())
+    return {failure(errc::model_failed,
+                    "the response's headers are larger than libcurl takes over "
+                    "HTTP/2")};
   if (code != CURLE_OK)
-    return failure(errc::model_failed, reason_of(code, reason_.data()));
+    return {failure(errc::model_failed, reason_of(code, reason_.data())),
+            !is_lasting(code)};
   // To curl, a connection that closes between two headers ends an answer.
   if (!head_told_)
-    return failure(errc::model_failed,
-                   "the connection was closed within the answer's head");
+    return {failure(errc::model_failed,
+                    "the connection was closed within the answer's head"),
+            true};
   return {};
 }
 
-void http_transfer::end(result<void> ended) {
+bool http_transfer::is_too_long_line(CURLcode code) const {
+  if (times_sent_ == 0 || head_told_)
+    return false;
+#if LIBCURL_VERSION_NUM >= 0x080600
+  if (code == CURLE_TOO_LARGE)
+    return true;
+#endif
+  return code == CURLE_OUT_OF_MEMORY;
+}
+
+// The code does not tell limits of HTTP/2. The reason does: nghttp2's limit of
+// CONTINUATION frames, and curl's limit of bytes, at which curl's callback
+// fails.
+bool http_transfer::passes_http2_limit() const {
+  const std::string_view reason = reason_.data();
+  return times_sent_ > 0 && !head_told_
+         && (reason.find("CONTINUATION") != std::string_view::npos
+             || reason.find("callback function failed")
+                  != std::string_view::npos);
+}
+
+void http_transfer::end(http_end ended) {
   auto handler = std::exchange(handler_, {});
   // What it throws has nobody left to be told.
   if (handler.on_end)

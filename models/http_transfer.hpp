@@ -61,6 +61,9 @@ public:
 
   CURL* easy() const noexcept { return easy_; }
 
+  /// Whether it goes past every proxy.
+  bool is_direct() const noexcept { return request_.direct; }
+
   bool is_connected() const noexcept { return connected_; }
 
   /// The port of ours that its connection has; those of HTTP/2 share it.
@@ -70,21 +73,21 @@ public:
   void take_connection_along();
 
   /// The time-out that has passed, if any.
-  std::optional<error> overdue(time_point now) const;
+  std::optional<http_end> overdue(time_point now) const;
 
   /// When to ask `overdue` next; never later than it has something to say.
   time_point next_look(time_point now) const;
 
   /// What curl's code and the handler's own failures come to.
-  result<void> outcome(CURLcode code) const;
+  http_end outcome(CURLcode code) const;
 
   /// What it has come to, whatever curl says.
-  void fail(errc code, std::string_view reason);
+  void fail(errc code, std::string_view reason, bool may_pass = false);
 
   error failure(errc code, std::string_view reason) const;
 
   /// Calls `on_end` and drops the handler with all that it holds.
-  void end(result<void> ended);
+  void end(http_end ended);
 
 private:
   static std::size_t
@@ -94,6 +97,8 @@ private:
   static int prepare_to_send(void* self, char*, char*, int, int local_port);
 
   std::size_t break_off();
+  bool is_too_long_line(CURLcode code) const;
+  bool passes_http2_limit() const;
   long status() const;
   bool read_header_line(std::string_view line);
   void set_headers();
@@ -120,7 +125,7 @@ private:
   http_headers head_;
   std::size_t head_bytes_ = 0;
   bool head_told_ = false;
-  std::optional<error> own_failure_;
+  std::optional<http_end> own_failure_;
 };
 
 using http_transfer_ptr = std::shared_ptr<http_transfer>;

@@ -1,16 +1,20 @@
 #include "troupe/models/open_model.hpp"
 
 #include "troupe/core/text_file.hpp"
+#include "troupe/models/key_rule.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/models/scripted_model.hpp"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -107,6 +111,29 @@ result<std::string> read_url(const model_source& source, std::string text) {
   return text;
 }
 
+// Before the variable is read, so that a file learns nothing of the
+// environment.
+result<void> check_allowed(const model_source& source,
+                           const open_model_options& options) {
+  std::vector<std::string_view> usual;
+  for (const auto& known : vendors)
+    for (const auto name : known.key_variables)
+      if (!name.empty())
+        usual.push_back(name);
+  const auto& name = source.key_variable;
+  if (std::ranges::find(usual, name) != usual.end()
+      || std::ranges::find(options.allowed_variables, name)
+           != options.allowed_variables.end())
+    return {};
+  return refused(
+    source,
+    fmt::format("key_env may not name {}; there are {} and those that the user "
+                "allows: --allow-env {}, or allowed_variables in a program",
+                name,
+                fmt::join(usual, ", "),
+                name));
+}
+
 wire_format_ptr format_of(vendor which) {
   switch (which) {
   case vendor::openai:
@@ -164,6 +191,8 @@ result<model_ptr> open_model(const model_source& source,
 
   std::optional<std::string> key;
   if (!source.key_variable.empty()) {
+    if (auto allowed = check_allowed(source, options); !allowed)
+      return allowed.error();
     key = variable(source.key_variable);
     if (!key)
       return refused(source,
@@ -182,6 +211,10 @@ result<model_ptr> open_model(const model_source& source,
                     known.key_variables[0],
                     known.name));
   }
+
+  if (key)
+    if (const auto flaw = key_flaw(*base_url); !flaw.empty())
+      return refused(source, flaw);
 
   http_model_options chosen;
   chosen.name = source.name;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -20,7 +21,8 @@ struct model_source {
   std::string name;
   /// In place of the vendor's, and of `OPENAI_BASE_URL` and its like.
   std::string base_url = {};
-  /// The environment variable of the key, in place of the vendor's.
+  /// The environment variable of the key, in place of the vendor's; one of the
+  /// table below or of `open_model_options::allowed_variables`.
   std::string key_variable = {};
   /// Sent with each request; none of them holds a key.
   http_headers headers = {};
@@ -33,6 +35,10 @@ struct model_source {
 };
 
 struct open_model_options {
+  /// Environment variables that a source may name for its key, besides those of
+  /// the table below. A source comes from a file that others may have written;
+  /// any further variable would let the file send secrets to its own base URL.
+  std::vector<std::string> allowed_variables = {};
   /// Where a relative `scripted:FILE` starts.
   std::filesystem::path base = {};
   /// Reads an environment variable; unset: the process's.
@@ -53,8 +59,9 @@ struct open_model_options {
 /// | none: answers from the file | | |
 ///
 /// A base URL that is not the vendor's needs no key. Fails with
-/// `errc::invalid_argument` on an unknown name, a missing key and a URL that is
-/// none, and with what reading the script failed with.
+/// `errc::invalid_argument` on an unknown name, a missing key, a variable that
+/// is not allowed, a URL that is none and one that would show the key to others
+/// (`http_model_options::key`), and with what reading the script failed with.
 result<model_ptr> open_model(const model_source& source,
                              const open_model_options& options = {});
 

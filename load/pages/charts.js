@@ -6,11 +6,25 @@ const NONE = "\u2013";
 
 // Elements
 
+// Text of others could show in another order (bidi controls) or hide a part of itself. Tabs, line
+// ends, signs before Arabic numbers and the form that an emoji takes stay.
+const HIDDEN = new RegExp("(?![\\t\\n\\u0600-\\u0605\\u06dd\\u070f]|(?<=[^\\0-\\x7f])[\\ufe0e\\ufe0f])"
+  + "[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]", "gu");
+
+function visible(text) {
+  return text.replace(HIDDEN, (found) => `\\u{${found.codePointAt(0).toString(16)}}`);
+}
+
+function shown(value) {
+  return typeof value === "string" ? visible(value) : value;
+}
+
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {}))
     if (value !== null && value !== undefined && value !== false)
-      node.setAttribute(name, value === true ? "" : value);
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+      node.setAttribute(name, value === true ? "" : shown(value));
+  node.append(...children.flat(Infinity)
+    .filter((child) => child !== null && child !== undefined).map(shown));
   return node;
 }
 

@@ -356,12 +356,41 @@ BOOST_FIXTURE_TEST_CASE(too_many_agents_are_refused, folder) {
   BOOST_TEST(failure(text).find("more than 10000 agents") != std::string::npos);
 }
 
-BOOST_FIXTURE_TEST_CASE(aliases_of_aliases_do_not_blow_up, folder) {
-  std::string text = "name: a\nmodel: scripted:replies.json\ntools:\n"
-                     "- &a0 [count, count]\n";
+BOOST_FIXTURE_TEST_CASE(aliases_of_aliases_are_bounded, folder) {
+  const std::string head
+    = "name: a\nmodel: scripted:replies.json\ngenerate_content_config:\n";
+  std::string text = head + "  a0: &a0 [1, 2]\n";
   for (int step = 1; step < 60; ++step)
-    text += fmt::format("- &a{} [*a{}, *a{}]\n", step, step - 1, step - 1);
-  BOOST_TEST(failure(text).find("a tool's name") != std::string::npos);
+    text += fmt::format("  a{}: &a{} [*a{}, *a{}]\n", //
+                        step,
+                        step,
+                        step - 1,
+                        step - 1);
+  BOOST_TEST(failure(text)
+             == "root_agent.yaml:19: more than 262144 values, with those that "
+                "aliases repeat");
+
+  text = head + "  a0: &a0 " + std::string(100'000, 'x') + "\n";
+  for (int step = 1; step <= 50; ++step)
+    text += fmt::format("  a{}: *a0\n", step);
+  BOOST_TEST(failure(text)
+             == "root_agent.yaml:45: more than 4194304 bytes of text, with "
+                "those that aliases repeat");
+}
+
+BOOST_FIXTURE_TEST_CASE(depth_is_counted_through_aliases, folder) {
+  std::string text = "name: a\nmodel: scripted:replies.json\n"
+                     "generate_content_config:\n  a0: &a0 [1]\n";
+  for (int step = 1; step < 20'000; ++step)
+    text += fmt::format("  a{}: &a{} [*a{}]\n", step, step, step - 1);
+  BOOST_TEST(failure(text)
+             == "root_agent.yaml:138: nested deeper than 136 levels");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_few_aliases_are_read, folder) {
+  BOOST_TEST(load("name: a\nmodel: scripted:replies.json\n"
+                  "description: &d Writes.\ninstruction: *d\n")
+               .has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(texts_in_quotes_are_closed, folder) {

@@ -316,6 +316,27 @@ BOOST_FIXTURE_TEST_CASE(a_terminal_shows_progress, folder) {
   BOOST_TEST(!contains(done.output.substr(last), "running"));
 }
 
+BOOST_FIXTURE_TEST_CASE(key_env_names_what_the_user_allows, folder) {
+  const auto file
+    = write("far.yaml",
+            "name: far\nmodel: {name: 'openai:x', attempts: 1, key_env: HOME, "
+            "base_url: 'http://127.0.0.1:1/v1'}\n");
+  const auto run_far = [&file](std::vector<std::string> more) {
+    std::vector<std::string> line{
+      "run", file, "--store", "memory:", "--input", "x"};
+    line.insert(line.end(), more.begin(), more.end());
+    return run_program(line);
+  };
+  const auto refused = run_far({"--allow-env", "OTHER"});
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(contains(reason(refused), "far.yaml:2: "), reason(refused));
+  BOOST_TEST(contains(reason(refused), "--allow-env HOME"), reason(refused));
+  const auto allowed = run_far({"--allow-env", "A", "--allow-env", "HOME"});
+  BOOST_TEST(contains(reason(allowed), "model_failed"), reason(allowed));
+  BOOST_TEST(run_far({"--allow-env", "A=b"}).code == 2);
+  BOOST_TEST(run_far({"--allow-env", ""}).code == 2);
+}
+
 // -- what comes from elsewhere
 // -----------------------------------------------------------------
 
@@ -324,6 +345,59 @@ BOOST_FIXTURE_TEST_CASE(text_can_neither_steer_nor_forge, folder) {
   BOOST_TEST(done.code == 0);
   BOOST_TEST(done.output
              == "echo: one\n  other: forged\\x1b[2J\\x7f\\x0d\\x9b\n");
+}
+
+struct shown_text {
+  std::string given;
+  std::string expected;
+};
+
+std::ostream& operator<<(std::ostream& out, const shown_text& each) {
+  return out << each.expected;
+}
+
+const std::vector<shown_text> hidden_characters{
+  {"invoice\u202egpj.exe", "invoice\\u202egpj.exe"},
+  {"a\u061cb\u200eb\u200fc", "a\\u061cb\\u200eb\\u200fc"},
+  {"\u202a\u202b\u202c\u202d", "\\u202a\\u202b\\u202c\\u202d"},
+  {"\u2066\u2067\u2068\u2069", "\\u2066\\u2067\\u2068\\u2069"},
+  {"ro\u200bot\u200c\u200d\u2060\ufeff",
+   "ro\\u200bot\\u200c\\u200d\\u2060\\ufeff"},
+  {"one\u2028two\u2029three", "one\\u2028two\\u2029three"},
+  {"\u00ad\u3164\u115f", "\\xad\\u3164\\u115f"},
+  {"\U000e0001\U000e0041\U000e0100", "\\U000e0001\\U000e0041\\U000e0100"},
+  {"\xc2\x85\xc2\x9bm", "\\x85\\x9bm"},
+  {"a\ufe0f", "a\\ufe0f"},
+  // Text of other scripts, and an emoji, stay.
+  {"\u26a0\ufe0f \u05d0\u05d1 \u0627\u0628 \u0600\u0661 \U0001f989.",
+   "\u26a0\ufe0f \u05d0\u05d1 \u0627\u0628 \u0600\u0661 \U0001f989."},
+};
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       hidden_characters_are_shown_by_their_numbers,
+                       data::make(hidden_characters),
+                       each) {
+  const auto done = run({"--input", each.given});
+  BOOST_TEST(done.output == "echo: " + each.expected + "\n");
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       json_has_hidden_characters_as_escapes,
+                       data::make(hidden_characters),
+                       each) {
+  const auto done = run({"--input", each.given, "--output", "json"});
+  BOOST_TEST(contains(done.output, each.given)
+             == (each.given == each.expected));
+  const auto said = event_from_json(parse_json(done.output).value()).value();
+  BOOST_TEST(said.text() == each.given);
+}
+
+BOOST_FIXTURE_TEST_CASE(errors_show_hidden_characters, folder) {
+  const auto done = run({"--model", "a\u202eb\xff"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(contains(done.errors, "\\u202e"), done.errors);
+  BOOST_TEST(!contains(done.errors, "\u202e"), done.errors);
+  BOOST_TEST(!contains(done.errors, "\xff"), done.errors);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_error_is_one_whole_line_whatever_is_in_it, folder) {

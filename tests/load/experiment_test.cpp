@@ -8,6 +8,7 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -128,6 +129,17 @@ BOOST_DATA_TEST_CASE_F(place,
                        shown) {
   const auto reason = refusal(shown.text);
   BOOST_TEST(reason.starts_with(shown.reason), reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(aliases_of_aliases_are_refused, place) {
+  std::string text = "agent: a.yaml\nstate:\n  a0: &a0 [1, 2]\n";
+  for (int step = 1; step < 60; ++step)
+    text += fmt::format(
+      "  a{}: &a{} [*a{}, *a{}]\n", step, step, step - 1, step - 1);
+  const auto reason = refusal(text);
+  BOOST_TEST(reason
+             == "x.yaml:20: more than 1048576 values, with those that aliases "
+                "repeat");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_missing_file_is_not_found, place) {

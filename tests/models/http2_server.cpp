@@ -265,6 +265,7 @@ void http2_server::open_session(connection& at) {
   nghttp2_option_new(&rules);
   nghttp2_option_set_no_auto_window_update(rules,
                                            options_.takes_bodies ? 0 : 1);
+  nghttp2_option_set_max_send_header_block_length(rules, 1U << 20U);
   nghttp2_session* made = nullptr;
   nghttp2_session_server_new2(&made, callbacks, &at, rules);
   at.session.reset(made);
@@ -484,16 +485,19 @@ void http2_server::answer_on(connection& at, std::int32_t id, stream& from) {
     nghttp2_session_resume_data(at.session.get(), id);
     return;
   }
-  std::string name = ":status";
-  std::string status = "200";
-  nghttp2_nv header{reinterpret_cast<std::uint8_t*>(name.data()),
-                    reinterpret_cast<std::uint8_t*>(status.data()),
-                    name.size(),
-                    status.size(),
-                    NGHTTP2_NV_FLAG_NONE};
+  auto headers = options_.headers;
+  headers.insert(headers.begin(), {":status", "200"});
+  std::vector<nghttp2_nv> fields;
+  for (auto& [name, text] : headers)
+    fields.push_back({reinterpret_cast<std::uint8_t*>(name.data()),
+                      reinterpret_cast<std::uint8_t*>(text.data()),
+                      name.size(),
+                      text.size(),
+                      NGHTTP2_NV_FLAG_NONE});
   nghttp2_data_provider body{};
   body.read_callback = &give_body;
-  nghttp2_submit_response(at.session.get(), id, &header, 1, &body);
+  nghttp2_submit_response(
+    at.session.get(), id, fields.data(), fields.size(), &body);
 }
 
 ssize_t http2_server::give_body(nghttp2_session*,

@@ -52,6 +52,8 @@ public:
     bool takes_bodies = true;
     /// Of RST_STREAM.
     std::uint32_t reset_code = NGHTTP2_INTERNAL_ERROR;
+    /// Of each answer, behind its status.
+    std::vector<std::pair<std::string, std::string>> headers = {};
   };
 
   explicit http2_server(answerer answer);

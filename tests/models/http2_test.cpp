@@ -158,6 +158,21 @@ BOOST_AUTO_TEST_CASE(a_request_is_posted_as_it_is_given) {
     BOOST_TEST((name != "content-type" && name != "expect"));
 }
 
+BOOST_DATA_TEST_CASE(headers_that_are_too_large_are_a_lasting_failure,
+                     data::make({5, 20}),
+                     count) {
+  http2_server::options given;
+  for (int i = 0; i < count; ++i)
+    given.headers.emplace_back(fmt::format("x-{}", i),
+                               std::string(300'000 / count, '~'));
+  conversation with({say("yes")}, given);
+  with.ask();
+  const auto ended = text_of(with.told[0].end());
+  BOOST_TEST(ended.starts_with("model_failed "), ended);
+  BOOST_TEST(has(ended, "the response's headers are larger than"), ended);
+  BOOST_TEST(!with.told[0].may_pass());
+}
+
 BOOST_AUTO_TEST_CASE(many_requests_at_the_same_time_share_few_connections) {
   http2_server server({hold(), say("text")});
   std::vector<witness> told(300);

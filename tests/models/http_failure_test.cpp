@@ -76,7 +76,12 @@ const std::vector<broken_answer> broken_answers{
                                   20, "X: " + std::string(60'000, 'x')),
                                 "\r\n"))),
     hold()},
-   "head is too large"}};
+   "headers are larger than 262144 bytes in all"},
+  {"a header of 300 KB",
+   {say("HTTP/1.1 200 OK\r\nX: " + std::string(300'000, 'x')
+        + "\r\nContent-Length: 0\r\n\r\n"),
+    hold()},
+   "headers are larger than 102400 bytes in one line"}};
 
 BOOST_DATA_TEST_CASE(an_answer_that_breaks_off_or_is_none_is_a_failure,
                      boost::unit_test::data::make(broken_answers),
@@ -179,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_throws_at_its_end_harms_nobody) {
   http_server server({say(whole("text"))});
   http_client client;
   client.start(request_to(server.url()),
-               {.on_end = [](const result<void>&) { throw 1; }});
+               {.on_end = [](const http_end&) { throw 1; }});
   server.wait_for_requests(1);
   witness told;
   client.start(request_to(server.url()), told.handler());
@@ -191,8 +196,8 @@ BOOST_AUTO_TEST_CASE(functions_that_are_not_given_are_not_needed) {
   std::promise<std::string> ended;
   http_client client;
   client.start(request_to(server.url()), {});
-  client.start(request_to(server.url()), {.on_end = [&](result<void> end) {
-                 ended.set_value(text_of(end));
+  client.start(request_to(server.url()), {.on_end = [&](const http_end& end) {
+                 ended.set_value(text_of(end.outcome));
                }});
   BOOST_TEST(ended.get_future().get() == "ok ");
 }

@@ -5,6 +5,7 @@
 
 #include "../outcome.hpp"
 #include "http_server.hpp"
+#include "tls_server.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -576,6 +577,95 @@ BOOST_AUTO_TEST_CASE(a_time_out_is_told_as_one) {
   BOOST_TEST(code_of(outcome) == "deadline_exceeded");
   BOOST_TEST(reason_of(outcome).starts_with("OpenAI model 'm': "),
              reason_of(outcome));
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_never_stands_is_asked_for_again) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  const deaf_listener deaf;
+  on.options.base_url = deaf.url();
+  on.options.timeouts.connect = 20ms;
+  on.options.retries.attempts_max = 3;
+  const auto outcome = on.ask();
+  BOOST_TEST(code_of(outcome) == "deadline_exceeded");
+  BOOST_TEST(reason_of(outcome).starts_with("OpenAI model 'm', attempt 3: "),
+             reason_of(outcome));
+  BOOST_TEST(reason_of(outcome).find("no connection after 20 ms")
+               != std::string::npos,
+             reason_of(outcome));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_not_asked_again) {
+  asking on(in_turn({{hold()}}));
+  on.options.timeouts.first_byte = 20ms;
+  BOOST_TEST(code_of(on.ask()) == "deadline_exceeded");
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(headers_that_are_too_large_are_not_asked_for_again) {
+  asking on(in_turn({once("HTTP/1.1 200 OK\r\nX: " + std::string(300'000, 'x')
+                          + "\r\nContent-Length: 0\r\n\r\n")}));
+  const auto outcome = on.ask();
+  BOOST_TEST(code_of(outcome) == "model_failed");
+  BOOST_TEST(reason_of(outcome).find("the response's headers are larger than "
+                                     "102400 bytes in one line")
+               != std::string::npos,
+             reason_of(outcome));
+  BOOST_TEST(on.server.requests().size() == 1U);
+}
+
+// Attempts are counted in the reason.
+BOOST_AUTO_TEST_CASE(a_certificate_that_does_not_fit_is_not_asked_for_again) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  const tls_server unknown;
+  const tls_server expired(certificate_age::expired);
+  const auto reason = [&](std::string url, const std::string& trusted) {
+    on.options.base_url = std::move(url);
+    on.options.client = std::make_shared<http_client>(
+      http_client_options{.certificates = trusted});
+    const auto outcome = on.ask();
+    BOOST_TEST(code_of(outcome) == "model_failed");
+    return reason_of(outcome);
+  };
+  for (const auto& told :
+       {reason(unknown.base_url(), expired.certificate()),
+        reason(unknown.base_url("127.0.0.1"), unknown.certificate()),
+        reason(expired.base_url(), expired.certificate()),
+        reason(unknown.base_url(), "/nowhere/certificate.pem")}) {
+    BOOST_TEST(told.starts_with("OpenAI model 'm': "), told);
+    BOOST_TEST(told.find("certificate") != std::string::npos, told);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_is_not_sent_over_plain_http) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  // Even where a proxy would pass it on.
+  on.options.client = std::make_shared<http_client>(
+    http_client_options{.proxy = on.server.url("")});
+  on.options.base_url = "http://server.example/v1";
+  const auto outcome = on.ask();
+  BOOST_TEST(code_of(outcome) == "invalid_argument");
+  BOOST_TEST(reason_of(outcome)
+             == "OpenAI model 'm': a key is not sent over plain http to "
+                "server.example: use an https URL, a server or tunnel on "
+                "localhost, or no key");
+  BOOST_TEST(on.server.connections() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_key_for_loopback_goes_past_every_proxy) {
+  asking on(in_turn({once(whole(answer_of("hoo")))}));
+  http_server proxy({say(whole("the proxy was asked"))});
+  on.options.client = std::make_shared<http_client>(
+    http_client_options{.threads = 1, .proxy = proxy.url("")});
+  BOOST_TEST(on.text() == "hoo");
+  BOOST_TEST(proxy.connections() == 0U);
+  // Without a key, the next request on the same handle asks the proxy.
+  auto without = on.options;
+  without.key = {};
+  std::promise<void> ended;
+  http_model model(without);
+  model.generate(on.request(), [&ended](const auto&) { ended.set_value(); });
+  ended.get_future().wait();
+  BOOST_TEST(proxy.requests().size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_answer_is_an_error) {

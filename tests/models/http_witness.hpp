@@ -38,12 +38,13 @@ public:
                 changed_.notify_all();
               },
             .on_end =
-              [this](const result<void>& ended) {
+              [this](const http_end& ended) {
                 if (on_ended)
                   on_ended();
                 const std::lock_guard guard(mutex_);
                 ++ends_;
-                ended_ = ended;
+                ended_ = ended.outcome;
+                may_pass_ = ended.may_pass;
                 changed_.notify_all();
               }};
   }
@@ -78,6 +79,11 @@ public:
     return ends_;
   }
 
+  bool may_pass() const {
+    const std::lock_guard guard(mutex_);
+    return may_pass_;
+  }
+
   std::string header(const std::string& name) const {
     const std::lock_guard guard(mutex_);
     for (const auto& [known, text] : headers_)
@@ -106,6 +112,7 @@ private:
   int heads_ = 0;
   int ends_ = 0;
   std::optional<result<void>> ended_;
+  bool may_pass_ = false;
 };
 
 inline http_request request_to(std::string url) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -20,8 +21,11 @@ namespace {
 
 using variables = std::map<std::string, std::string>;
 
-result<model_ptr> open(model_source source, variables held = {}) {
+result<model_ptr> open(model_source source,
+                       variables held = {},
+                       std::vector<std::string> allowed = {}) {
   open_model_options options;
+  options.allowed_variables = std::move(allowed);
   options.variable
     = [held](const std::string& name) -> std::optional<std::string> {
     const auto found = held.find(name);
@@ -69,8 +73,85 @@ BOOST_AUTO_TEST_CASE(a_server_of_ones_own_needs_no_key) {
                .has_value());
   const auto named = open({.name = "openai:qwen",
                            .base_url = "http://localhost:1/v1",
-                           .key_variable = "MY_KEY"});
+                           .key_variable = "MY_KEY"},
+                          {},
+                          {"MY_KEY"});
   BOOST_TEST(reason_of(named).find("MY_KEY is not set") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_source_names_only_variables_that_are_allowed) {
+  const model_source source{.name = "openai:qwen",
+                            .base_url = "https://server.example/v1",
+                            .key_variable = "AWS_SECRET_ACCESS_KEY"};
+  const variables held{{"AWS_SECRET_ACCESS_KEY", "s3cret"}};
+  for (const auto& failed :
+       {open(source, held), open(source), open(source, held, {"AWS"})}) {
+    BOOST_TEST(code_of(failed) == "invalid_argument");
+    BOOST_TEST(reason_of(failed)
+               == "model 'openai:qwen': key_env may not name "
+                  "AWS_SECRET_ACCESS_KEY; there are OPENAI_API_KEY, "
+                  "GOOGLE_API_KEY, GEMINI_API_KEY, ANTHROPIC_API_KEY and those "
+                  "that the user allows: --allow-env AWS_SECRET_ACCESS_KEY, or "
+                  "allowed_variables in a program");
+  }
+  BOOST_TEST(open(source, held, {"AWS_SECRET_ACCESS_KEY"}).has_value());
+  for (const std::string usual : {"OPENAI_API_KEY",
+                                  "GOOGLE_API_KEY",
+                                  "GEMINI_API_KEY",
+                                  "ANTHROPIC_API_KEY"}) {
+    auto named = source;
+    named.key_variable = usual;
+    BOOST_TEST(open(named, {{usual, "k"}}).has_value());
+  }
+}
+
+const std::vector<std::string> far_urls{"http://server.example/v1",
+                                        "http://192.168.0.7:8080/v1",
+                                        "http://128.0.0.1/v1",
+                                        "http://0.0.0.0/v1",
+                                        "http://[::2]/v1",
+                                        "http://[::ffff:10.0.0.1]/v1",
+                                        "http://localhost.example/v1",
+                                        "http://127.0.0.1.example/v1",
+                                        "http://127.0.0.1%2eexample/v1"};
+
+BOOST_DATA_TEST_CASE(a_key_does_not_travel_over_plain_http,
+                     data::make(far_urls),
+                     url) {
+  const variables held{{"OPENAI_API_KEY", "s3cret"}};
+  const auto named = open(
+    {.name = "openai:x", .base_url = url, .key_variable = "OPENAI_API_KEY"},
+    held);
+  auto with_url = held;
+  with_url["OPENAI_BASE_URL"] = url;
+  for (const auto& failed : {named, open({.name = "openai:x"}, with_url)}) {
+    BOOST_TEST(code_of(failed) == "invalid_argument");
+    const auto reason = reason_of(failed);
+    BOOST_TEST(reason.find("a key is not sent over plain http")
+                 != std::string::npos,
+               reason);
+    BOOST_TEST(reason.find("use an https URL") != std::string::npos, reason);
+    BOOST_TEST(reason.find("s3cret") == std::string::npos, reason);
+  }
+  BOOST_TEST(open({.name = "openai:x", .base_url = url}, held).has_value());
+}
+
+const std::vector<std::string> near_urls{"http://localhost:8080/v1",
+                                         "http://LOCALHOST/v1",
+                                         "http://127.0.0.1:8080/v1",
+                                         "http://127.9.9.9/v1",
+                                         "http://127.1/v1",
+                                         "http://[::1]:8080/v1",
+                                         "http://[0:0:0:0:0:0:0:1]/v1",
+                                         "https://server.example/v1"};
+
+BOOST_DATA_TEST_CASE(a_key_travels_to_loopback_and_over_tls,
+                     data::make(near_urls),
+                     url) {
+  const auto opened = open(
+    {.name = "openai:x", .base_url = url, .key_variable = "OPENAI_API_KEY"},
+    {{"OPENAI_API_KEY", "k"}});
+  BOOST_TEST(opened.has_value(), reason_of(opened));
 }
 
 BOOST_DATA_TEST_CASE(what_is_no_name_is_refused, data::make(unknown), name) {

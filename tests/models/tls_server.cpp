@@ -2,6 +2,8 @@
 
 #include "http_server.hpp"
 #include <fmt/format.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -13,7 +15,27 @@
 
 namespace troupe::testing {
 
-server_certificate::server_certificate()
+namespace {
+
+constexpr long day_seconds = 24 * 60 * 60;
+
+// Puts the end of the certificate into the past, signs it anew, and writes it.
+void expire(SSL_CTX* context, const std::string& file) {
+  const std::unique_ptr<X509, void (*)(X509*)> made(
+    X509_dup(SSL_CTX_get0_certificate(context)), &X509_free);
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), -2 * day_seconds);
+  X509_gmtime_adj(X509_getm_notAfter(made.get()), -day_seconds);
+  const std::unique_ptr<BIO, int (*)(BIO*)> written(
+    BIO_new_file(file.c_str(), "w"), &BIO_free);
+  if (X509_sign(made.get(), SSL_CTX_get0_privatekey(context), EVP_sha256()) == 0
+      || PEM_write_bio_X509(written.get(), made.get()) != 1
+      || SSL_CTX_use_certificate(context, made.get()) != 1)
+    throw std::runtime_error("no expired certificate: " + file);
+}
+
+} // namespace
+
+server_certificate::server_certificate(certificate_age age)
   : context_(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free) {
   const auto key = (folder_.path() / "key.pem").string();
   const auto make = fmt::format(
@@ -28,6 +50,8 @@ server_certificate::server_certificate()
            context_.get(), key.c_str(), SSL_FILETYPE_PEM)
            != 1)
     throw std::runtime_error("no certificate: " + make);
+  if (age == certificate_age::expired)
+    expire(context_.get(), file());
 }
 
 std::string server_certificate::file() const {
@@ -41,7 +65,10 @@ void block_broken_pipes() {
   pthread_sigmask(SIG_BLOCK, &broken_pipes, nullptr);
 }
 
-tls_server::tls_server() : listener_(0), port_(0) {
+tls_server::tls_server(certificate_age age)
+  : certificate_(age),
+    listener_(0),
+    port_(0) {
   std::tie(listener_, port_) = listen_on_loopback(16, blocking::yes);
   thread_ = std::thread([this] { run(); });
 }
@@ -54,7 +81,11 @@ tls_server::~tls_server() {
 }
 
 std::string tls_server::url(std::string_view host) const {
-  return fmt::format("https://{}:{}/?key=s3cret", host, port_);
+  return base_url(host) + "/?key=s3cret";
+}
+
+std::string tls_server::base_url(std::string_view host) const {
+  return fmt::format("https://{}:{}", host, port_);
 }
 
 void tls_server::run() {

@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,10 +14,12 @@
 
 namespace troupe::testing {
 
+enum class certificate_age : std::uint8_t { fresh, expired };
+
 /// For `localhost`; made by the `openssl` program.
 class server_certificate {
 public:
-  server_certificate();
+  explicit server_certificate(certificate_age age = certificate_age::fresh);
 
   /// The file that has to be trusted.
   std::string file() const;
@@ -37,12 +40,15 @@ void block_broken_pipes();
 /// request on each.
 class tls_server {
 public:
-  tls_server();
+  explicit tls_server(certificate_age age = certificate_age::fresh);
   tls_server(const tls_server&) = delete;
   tls_server& operator=(const tls_server&) = delete;
   ~tls_server();
 
   std::string url(std::string_view host = "localhost") const;
+
+  /// Scheme, host and port.
+  std::string base_url(std::string_view host = "localhost") const;
 
   /// The file that has to be trusted.
   std::string certificate() const { return certificate_.file(); }

@@ -131,6 +131,14 @@ MEASURE = r"""
     if (/NaN|undefined|Infinity/.test(svg.outerHTML.replace(/>[^<]*</g, "><")))
       found.push(`has a coordinate that is no number: ${svg.getAttribute("aria-label")}`);
   }
+  for (const node of document.querySelectorAll("#page, #page *")) {
+    const own = [...node.childNodes].filter(child => child.nodeType === Node.TEXT_NODE)
+      .map(child => child.data);
+    const told = [...own, ...[...node.attributes].map(each => each.value)].join(" ");
+    const hidden = told.match(/[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069]/u);
+    if (hidden)
+      found.push(`has the hidden U+${hidden[0].codePointAt(0).toString(16)}: ${name(node)}`);
+  }
   // What a script made of something that is no text.
   const said = document.body.innerText.match(/.*(\[object |\bNaN\b).*/);
   if (said)

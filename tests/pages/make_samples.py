@@ -13,7 +13,7 @@ import sys
 
 MS = 1_000_000
 LONG_WORD = "w" * 200
-EVIL = "<script>throw new Error('markup in a name')</script>"
+EVIL = "<script>throw new Error('markup in a name')</script>\u202egpj\u2066.exe"
 VERSIONS = {"troupe": "0.9.0", "compiler": "GCC 14.2.0", "store": "SQLite 3.46.1"}
 MACHINE = {
     "cpu": "AMD EPYC 7B13", "cores": 2, "memoryBytes": 8_345_894_912,
