@@ -26,6 +26,9 @@ result<durability> durability_from(std::string_view name);
 
 struct store_options {
   troupe::durability durability = durability::durable;
+  /// Opens for reading alone: nothing is made, migrated or written; commits
+  /// fail.
+  bool read_only = false;
   /// Told what an operator should know and no call fails for, one sentence
   /// each. Called from any thread of the store; must not block or throw. Unset:
   /// nobody is told.
