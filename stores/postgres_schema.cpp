@@ -80,19 +80,13 @@ CREATE TABLE marks (
 INSERT INTO marks SELECT 0, ('x' || substr(md5(random()::text
   || clock_timestamp()::text), 1, 16))::bit(64)::bigint & 9223372036854775807, 0;
 
-CREATE FUNCTION refuse_version_1() RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_version_1() RETURNS SETOF change_log
+  LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'a newer troupe has brought the store''s tables to version 2,'
     ' this one knows version 1: restart with the newer program';
 END $$;
-CREATE VIEW log AS
-  SELECT NULL::bigint AS id, NULL::bigint AS writer, NULL::bigint AS time,
-         NULL::bigint AS session, NULL::bigint AS session_revision,
-         NULL::bigint AS usr, NULL::bigint AS user_revision,
-         NULL::bigint AS app, NULL::bigint AS app_revision,
-         NULL::smallint AS kind, NULL::integer AS event_hash,
-         NULL::text AS event, NULL::text AS delta, NULL::text AS body
-    WHERE refuse_version_1();
+CREATE VIEW log AS SELECT * FROM refuse_version_1();
 )";
 
 constexpr std::array<const char*, postgres_layout> migrations
