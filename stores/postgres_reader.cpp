@@ -129,19 +129,20 @@ SELECT n.place, l.session_revision, l.time, l.event, l.delta, l.body
 
 // -- lists: the page, then the state of every scope in it.
 
-// In the order of an index: the rest of the position's moment, then what is
-// older.
-#define TROUPE_PAGE(WHICH, BEHIND)                                             \
+// In the order of an index, the rest of the position's moment and then what is
+// older. The operators are those of that index: a planner without statistics
+// would else go by the names, and read all sessions.
+#define TROUPE_PAGE(WHICH, BEHIND, ORDER)                                      \
   "WITH newest AS MATERIALIZED ("                                              \
   "  (SELECT * FROM scopes"                                                    \
   "   WHERE app = $1::text AND session <> '' AND revision >= 0" WHICH          \
   "     AND updated = $4::bigint AND " BEHIND                                  \
-  "   ORDER BY updated DESC, usr, session LIMIT $3::bigint)"                   \
+  "   ORDER BY updated DESC, " ORDER " LIMIT $3::bigint)"                      \
   "  UNION ALL"                                                                \
   "  (SELECT * FROM scopes"                                                    \
   "   WHERE app = $1::text AND session <> '' AND revision >= 0" WHICH          \
   "     AND updated < $4::bigint"                                              \
-  "   ORDER BY updated DESC, usr, session LIMIT $3::bigint)"                   \
+  "   ORDER BY updated DESC, " ORDER " LIMIT $3::bigint)"                      \
   "  LIMIT $3::bigint),"                                                       \
   " page AS MATERIALIZED ("                                                    \
   "  SELECT s.id, u.id AS user_id, a.id AS app_id, s.revision, s.updated,"     \
@@ -161,11 +162,14 @@ constexpr postgres_statement list_user
   = {"list_user",
      TROUPE_PAGE(" AND usr = $2::text",
                  "$2::text COLLATE \"C\" >= $5::text COLLATE \"C\""
-                 " AND session > CASE WHEN $2::text = $5::text THEN $6::text"
-                 " ELSE '' END")};
-constexpr postgres_statement list_app = {
-  "list_app",
-  TROUPE_PAGE(" AND $2::text = ''", "(usr, session) > ($5::text, $6::text)")};
+                 " AND session ~>~ CASE WHEN $2::text = $5::text THEN $6::text"
+                 " ELSE '' END",
+                 "session USING ~<~")};
+constexpr postgres_statement list_app
+  = {"list_app",
+     TROUPE_PAGE(" AND $2::text = ''",
+                 "(usr, session) ~>~ ($5::text, $6::text)",
+                 "usr USING ~<~, session USING ~<~")};
 
 #undef TROUPE_PAGE
 
@@ -241,8 +245,18 @@ result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
   std::optional<stored_session> loaded;
   std::vector<std::pair<std::int64_t, int>> tail;
   std::optional<int> span;
+  // Of the rows of one part, which come newest first.
+  std::array<std::int64_t, part_span + 1> above{};
+  above.fill(std::numeric_limits<std::int64_t>::max());
   for (int i = 0; i < rows.size(); ++i) {
-    switch (rows.number(i, 0)) {
+    const auto part = rows.number(i, 0);
+    if (part == part_event || part == part_id) {
+      auto& last = above.at(static_cast<std::size_t>(part));
+      if (rows.number(i, 1) >= last)
+        return gap(owner, last, rows.number(i, 1));
+      last = rows.number(i, 1);
+    }
+    switch (part) {
     case part_scope:
       loaded.emplace();
       // A new session is at -1 until its creation is replayed.

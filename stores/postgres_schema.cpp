@@ -67,10 +67,12 @@ ALTER TABLE log RENAME TO change_log;
 CREATE INDEX change_log_ids ON change_log (session, event_hash)
   WHERE event_hash IS NOT NULL AND session IS NOT NULL;
 
-CREATE INDEX scopes_newest ON scopes (app, updated DESC, usr, session)
+-- Of an operator class of their own: no other index can be taken for them.
+CREATE INDEX scopes_newest ON scopes
+  (app, updated DESC, usr text_pattern_ops, session text_pattern_ops)
   WHERE session <> '';
-CREATE INDEX scopes_newest_of_user ON scopes (app, usr, updated DESC, session)
-  WHERE session <> '';
+CREATE INDEX scopes_newest_of_user ON scopes
+  (app, usr, updated DESC, session text_pattern_ops) WHERE session <> '';
 
 CREATE TABLE marks (
   number bigint PRIMARY KEY,
@@ -110,10 +112,11 @@ constexpr postgres_statement prepare_settings = {
   " set_config('idle_in_transaction_session_timeout', $4::bigint::text, false),"
   " set_config('client_min_messages', 'warning', false),"
   " set_config('work_mem', '32MB', false),"
-  // Every statement here has an index to go by. A planner without statistics
+  // Every statement here has an index to go by, in its order. A planner without statistics
   // would now and then not think so, and compile what it thinks expensive.
   " set_config('plan_cache_mode', 'force_generic_plan', false),"
   " set_config('enable_seqscan', 'off', false),"
+  " set_config('enable_sort', 'off', false),"
   " set_config('jit', 'off', false),"
   " set_config('default_transaction_read_only', CASE WHEN $5::bigint = 0"
   " THEN current_setting('default_transaction_read_only') ELSE 'on' END, "
