@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -15,25 +16,19 @@ namespace {
 // Confirmed commits that can be counted as lost; 16 bytes each.
 constexpr std::size_t own_max = 65'536;
 
-#define TROUPE_FOUND                                                           \
-  "(SELECT count(*) FROM unnest($1::bigint[], $2::bigint[])"                   \
-  " AS k(number, stamp) JOIN marks AS m"                                       \
-  " ON m.number = k.number AND m.stamp = k.stamp)"
+constexpr postgres_statement look_at_marks = {"look_at_marks", R"(
+SELECT m.number, m.stamp,
+       (SELECT count(*) FROM unnest($1::bigint[], $2::bigint[])
+          AS k(number, stamp)
+          JOIN marks AS n ON n.number = k.number AND n.stamp = k.stamp),
+       (SELECT number FROM version)
+  FROM marks AS m ORDER BY m.number DESC LIMIT 1)"};
 
-constexpr postgres_statement look_at_marks
-  = {"look_at_marks",
-     "SELECT m.number, m.stamp, " TROUPE_FOUND ", (SELECT number FROM version)"
-     " FROM marks AS m ORDER BY m.number DESC LIMIT 1"};
-
-constexpr postgres_statement add_mark
-  = {"add_mark",
-     "INSERT INTO marks (number, stamp, before)"
-     " SELECT n.number + 1, $3::bigint, n.stamp"
-     "  FROM marks AS n ORDER BY n.number DESC LIMIT 1"
-     " RETURNING number, stamp, " TROUPE_FOUND
-     ", (SELECT v.number FROM version AS v)"};
-
-#undef TROUPE_FOUND
+constexpr postgres_statement add_mark = {"add_mark", R"(
+INSERT INTO marks (number, stamp, before)
+  SELECT number + 1, $1::bigint, stamp
+    FROM marks ORDER BY number DESC LIMIT 1
+  RETURNING number, stamp, before)"};
 
 constexpr postgres_statement find_marks = {"find_marks", R"(
 SELECT m.number, m.stamp
@@ -60,6 +55,11 @@ std::mt19937_64 seeded() {
   std::random_device source;
   std::seed_seq seed{source(), source(), source(), source()};
   return std::mt19937_64(seed);
+}
+
+error no_marks(std::string_view attempted) {
+  return {errc::corrupt,
+          fmt::format("{}: the table of commit marks is empty", attempted)};
 }
 
 // Whether the answer has all marks that were asked for.
@@ -151,34 +151,48 @@ bool postgres_history::is_suspected() const {
 
 // -- of the thread that commits ----
 
-postgres_history::marks
-postgres_history::queue_mark(postgres_connection& connection) {
-  marks asked;
+result<postgres_history::new_mark>
+postgres_history::add(postgres_connection& connection,
+                      std::string_view attempted) {
+  new_mark added;
   {
     const std::lock_guard guard(mutex_);
-    asked = known_;
+    added.asked = known_;
   }
-  stamp_ = static_cast<std::int64_t>(random_() >> 1U);
-  connection.queue(add_mark, arrays_of(asked).add(stamp_));
-  return asked;
-}
-
-result<std::optional<commit_mark>> postgres_history::take_mark(
-  const marks& asked, const postgres_rows& answer, std::string_view attempted) {
-  const auto is_same = compare(asked, answer, attempted);
+  connection.queue(
+    add_mark,
+    postgres_parameters().add(static_cast<std::int64_t>(random_() >> 1U)));
+  auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& row = answers->back();
+  if (row.size() != 1)
+    return no_marks(attempted);
+  added.mark = {row.number(0, 0), row.number(0, 1)};
+  added.earlier.assign(std::make_move_iterator(answers->begin()),
+                       std::make_move_iterator(answers->end() - 1));
+  // Nobody else has committed since: the usual case needs no other statement.
+  const commit_mark before{row.number(0, 0) - 1, row.number(0, 2)};
+  added.is_same = added.asked == marks{before};
+  if (added.is_same)
+    return added;
+  connection.queue(look_at_marks, arrays_of(added.asked));
+  answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto is_same = compare(added.asked, answers->front(), attempted);
   if (!is_same)
     return is_same.error();
-  if (!*is_same)
-    return std::nullopt;
-  return commit_mark{answer.number(0, 0), answer.number(0, 1)};
+  added.is_same = *is_same;
+  return added;
 }
 
-void postgres_history::confirm(const marks& asked, const commit_mark& made) {
-  own_.push_back(made);
+void postgres_history::confirm(const new_mark& made) {
+  own_.push_back(made.mark);
   if (own_.size() > own_max)
     own_.pop_front();
   const std::lock_guard guard(mutex_);
-  settle(asked, made);
+  settle(made.asked, made.mark);
 }
 
 result<lost_history>

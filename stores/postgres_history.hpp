@@ -54,19 +54,23 @@ public:
 
   // -- of the thread that commits
 
-  /// Queues the mark of the commit that is about to be made, and compares. The
-  /// transaction must hold the commit lock.
-  marks queue_mark(postgres_connection& connection);
+  /// The mark of a commit that is about to be made.
+  struct new_mark {
+    commit_mark mark;
+    marks asked;          ///< The marks that were known.
+    bool is_same = false; ///< Whether the database has all of them.
+    /// The answers of what was queued before.
+    std::vector<postgres_rows> earlier;
+  };
 
-  /// The queued mark, or nothing if a known mark is missing. Fails as
-  /// `take_look`.
-  result<std::optional<commit_mark>> take_mark(const marks& asked,
-                                               const postgres_rows& answer,
-                                               std::string_view attempted);
+  /// Runs what is queued, writes the next mark, and compares the known ones.
+  /// The transaction must hold the commit lock. Fails as `take_look`.
+  result<new_mark> add(postgres_connection& connection,
+                       std::string_view attempted);
 
   /// The commit of `made` is confirmed. A commit whose outcome is unknown is
   /// none of them, and does not count as lost.
-  void confirm(const marks& asked, const commit_mark& made);
+  void confirm(const new_mark& made);
 
   /// Goes over to the history of the database, and counts the commits of this
   /// process that it does not have.
@@ -82,7 +86,6 @@ private:
   bool is_suspected_ = false;
   // -- of the thread that commits
   std::mt19937_64 random_;
-  std::int64_t stamp_ = 0;
   /// The newest confirmed marks of this process.
   std::deque<commit_mark> own_;
 };

@@ -13,6 +13,8 @@ namespace {
 constexpr std::string_view opening = "open the store's database";
 
 // The tables, from each version to the next. Never edit a released one: add.
+// From version 3 on, a step also adds a mark: a connected program that finds an
+// unknown mark looks at the version, and refuses a newer one.
 constexpr const char* version_1 = R"(
 CREATE TABLE scopes (
   id bigint PRIMARY KEY,
@@ -112,8 +114,9 @@ constexpr postgres_statement prepare_settings = {
   " set_config('idle_in_transaction_session_timeout', $4::bigint::text, false),"
   " set_config('client_min_messages', 'warning', false),"
   " set_config('work_mem', '32MB', false),"
-  // Every statement here has an index to go by, in its order. A planner without statistics
-  // would now and then not think so, and compile what it thinks expensive.
+  // Every statement here has an index to go by, in its order. A planner without
+  // statistics would now and then not think so, and compile what it thinks
+  // expensive.
   " set_config('plan_cache_mode', 'force_generic_plan', false),"
   " set_config('enable_seqscan', 'off', false),"
   " set_config('enable_sort', 'off', false),"

@@ -202,10 +202,10 @@ postgres_writer::commit(std::span<const store_change> changes) {
     auto found = lock(**taken, attempted);
     if (!found) {
       if (again || (*taken)->is_usable())
-        return found.error();
+        return give_up(**taken, found.error());
       continue;
     }
-    if (!found->mark || is_suspected)
+    if (!found->is_same || is_suspected)
       return refuse_all(**taken, changes, attempted);
     auto outcome = commit_locked(**taken, changes, *found, attempted);
     if (!outcome)
@@ -214,27 +214,24 @@ postgres_writer::commit(std::span<const store_change> changes) {
   }
 }
 
-result<postgres_writer::locked>
+result<postgres_history::new_mark>
 postgres_writer::lock(postgres_connection& connection,
                       std::string_view attempted) {
   connection.queue(transaction::begin);
   connection.queue(transaction::take_lock,
                    postgres_parameters().add(pool_.setup().commit_lock));
   connection.queue(find_last);
-  locked found;
-  found.asked = history_.queue_mark(connection);
-  auto answers = connection.run(attempted, postgres_deadline);
-  if (!answers)
-    return answers.error();
-  found.last_id = (*answers)[2].number(0, 0);
-  auto mark = history_.take_mark(found.asked, answers->back(), attempted);
-  if (!mark) {
+  return history_.add(connection, attempted);
+}
+
+// Ends the transaction, which may hold the lock.
+error postgres_writer::give_up(postgres_connection& connection,
+                               const error& why) {
+  if (connection.is_usable()) {
     connection.queue(transaction::roll_back);
-    (void)connection.run(attempted, postgres_deadline);
-    return mark.error();
+    (void)connection.run(why.message(), postgres_deadline);
   }
-  found.mark = *mark;
-  return found;
+  return why;
 }
 
 // -- another history ----
@@ -286,21 +283,22 @@ std::optional<lost_history> postgres_writer::take_lost_history() {
 result<commit_outcome>
 postgres_writer::commit_locked(postgres_connection& connection,
                                std::span<const store_change> changes,
-                               const locked& found,
+                               const postgres_history::new_mark& found,
                                std::string_view attempted) {
   forget_after_a_rest();
-  if (found.last_id != seen_) {
+  const auto last_id = found.earlier.back().number(0, 0);
+  if (last_id != seen_) {
     if (auto caught = catch_up(connection, attempted); !caught)
       return caught.error();
-    seen_ = found.last_id;
+    seen_ = last_id;
   }
   auto known = look_up(connection, changes, attempted);
   if (!known)
     return known.error();
   const postgres_plan plan(changes,
                            *std::move(known),
-                           found.last_id,
-                           found.mark->stamp,
+                           last_id,
+                           found.mark.stamp,
                            removals_.touched_by(changes));
   if (!plan.moved().empty()) {
     connection.queue(transaction::roll_back);
@@ -313,7 +311,7 @@ postgres_writer::commit_locked(postgres_connection& connection,
   }
   if (auto written = write(connection, plan, attempted); !written)
     return written.error();
-  history_.confirm(found.asked, *found.mark);
+  history_.confirm(found);
   seen_ = plan.last_id();
   for (const auto& [owner, head] : plan.outcome().scopes) {
     if (head)

@@ -38,19 +38,13 @@ public:
   std::optional<lost_history> take_lost_history();
 
 private:
-  /// What is found under the commit lock.
-  struct locked {
-    std::int64_t last_id = 0; ///< The log's last row.
-    postgres_history::marks asked;
-    /// Of this commit; unset: the database has another history.
-    std::optional<commit_mark> mark;
-  };
-
-  result<locked> lock(postgres_connection& connection,
-                      std::string_view attempted);
+  /// Takes the commit lock and writes the commit's mark.
+  result<postgres_history::new_mark> lock(postgres_connection& connection,
+                                          std::string_view attempted);
+  static error give_up(postgres_connection& connection, const error& why);
   result<commit_outcome> commit_locked(postgres_connection& connection,
                                        std::span<const store_change> changes,
-                                       const locked& found,
+                                       const postgres_history::new_mark& found,
                                        std::string_view attempted);
   result<commit_outcome> refuse_all(postgres_connection& connection,
                                     std::span<const store_change> changes,

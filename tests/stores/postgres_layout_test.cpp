@@ -301,7 +301,12 @@ BOOST_AUTO_TEST_CASE(a_connected_program_notices_a_newer_version) {
   const auto target = open_postgres_store(url).value();
   counting_client client(*target);
   raw_connection newer(url);
-  BOOST_TEST(newer.run("UPDATE version SET number = 3") == "");
+  // As a migration does: with a mark, so that nobody commits without a look.
+  BOOST_TEST(
+    newer.run("UPDATE version SET number = 3;"
+              "INSERT INTO marks SELECT number + 1, 7, stamp FROM marks"
+              " ORDER BY number DESC LIMIT 1")
+    == "");
   for (const auto& outcome : {client.count("late"), client.load()}) {
     BOOST_TEST(code_of(outcome) == "store_failed");
     BOOST_TEST(reason_of(outcome).find("restart with the newer program")
