@@ -29,7 +29,7 @@ constexpr std::string_view folding = "fold the store's log into its state";
 
 // Folding starts at so many rows, or when nothing has come for a while.
 constexpr std::size_t rows_to_start = 32'768;
-constexpr auto pause_to_start = 500ms;
+constexpr auto pause_to_start = 1000ms;
 // A commit waits at so many.
 constexpr std::size_t rows_max = 131'072;
 // Rows of one transaction.
