@@ -41,7 +41,9 @@ private:
 };
 
 result<std::vector<std::string>> find_damage(const store_option& chosen) {
-  auto opened = open_store(chosen.address(), chosen.for_store());
+  auto options = chosen.for_store();
+  options.read_only = true;
+  auto opened = open_store(chosen.address(), options);
   if (!opened)
     return opened.error();
   percent_line line;

@@ -26,8 +26,8 @@ constexpr std::int64_t rows_at_once = 8'192;
 
 constexpr postgres_statement count_all
   = {"count_all",
-     "SELECT (SELECT count(*) FROM scopes), (SELECT coalesce(max(id), 0) FROM "
-     "log)"};
+     "SELECT (SELECT count(*) FROM scopes),"
+     " (SELECT coalesce(max(id), 0) FROM change_log)"};
 
 constexpr postgres_statement set_timeout
   = {"set_timeout",
@@ -45,7 +45,7 @@ SELECT 1, s.scope, 0, s.key, s.value, NULL
 constexpr postgres_statement read_rows = {"read_rows", R"(
 SELECT id, session, session_revision, usr, user_revision, app, app_revision,
        event_hash, time, event, delta, body
-  FROM log WHERE id > $1::bigint AND kind < 3 ORDER BY id LIMIT $2::bigint)"};
+  FROM change_log WHERE id > $1::bigint AND kind < 3 ORDER BY id LIMIT $2::bigint)"};
 
 constexpr postgres_statement find_existing
   = {"find_existing", "SELECT id FROM scopes WHERE id = ANY ($1::bigint[])"};
@@ -54,14 +54,20 @@ constexpr postgres_statement find_strays = {"find_strays", R"(
 SELECT 'state', count(*) FROM state AS t
   WHERE NOT EXISTS (SELECT FROM scopes AS s WHERE s.id = t.scope)
 UNION ALL
-SELECT 'log of sessions', count(*) FROM log AS t WHERE t.session IS NOT NULL
+SELECT 'log of sessions', count(*) FROM change_log AS t WHERE t.session IS NOT NULL
   AND NOT EXISTS (SELECT FROM scopes AS s WHERE s.id = t.session)
 UNION ALL
-SELECT 'log of users', count(*) FROM log AS t WHERE t.usr IS NOT NULL
+SELECT 'log of users', count(*) FROM change_log AS t WHERE t.usr IS NOT NULL
   AND NOT EXISTS (SELECT FROM scopes AS s WHERE s.id = t.usr)
 UNION ALL
-SELECT 'log of apps', count(*) FROM log AS t WHERE t.app IS NOT NULL
+SELECT 'log of apps', count(*) FROM change_log AS t WHERE t.app IS NOT NULL
   AND NOT EXISTS (SELECT FROM scopes AS s WHERE s.id = t.app))"};
+
+// Each mark carries the stamp of the one before.
+constexpr postgres_statement find_broken_marks = {"find_broken_marks", R"(
+SELECT (SELECT max(number) - min(number) FROM marks) - count(*)
+  FROM marks AS n JOIN marks AS m
+    ON m.number = n.number - 1 AND m.stamp = n.before)"};
 
 struct checked_scope {
   owner_name owner;
@@ -103,6 +109,8 @@ public:
     if (auto dropped = drop_removed(); !dropped)
       return dropped.error();
     if (auto found = find_stray_rows(); !found)
+      return found.error();
+    if (auto found = find_broken_chain(); !found)
       return found.error();
     if (auto set = limit_statements(postgres_deadline); !set)
       return set.error();
@@ -271,6 +279,17 @@ private:
           fmt::format("{} rows of the {} belong to none that exists",
                       rows->number(i, 1),
                       rows->text(i, 0)));
+    return {};
+  }
+
+  result<void> find_broken_chain() {
+    auto rows = ask(find_broken_marks);
+    if (!rows)
+      return rows.error();
+    if (rows->is_null(0, 0))
+      findings_.emplace_back(0, "the table of commit marks is empty");
+    else if (rows->number(0, 0) != 0)
+      findings_.emplace_back(0, "the marks of the commits are not one chain");
     return {};
   }
 

@@ -61,22 +61,57 @@ struct conninfo_closer {
 
 using conninfo = std::unique_ptr<PQconninfoOption, conninfo_closer>;
 
-// `connect_timeout` of each host that may be tried; without one, a day.
+using connection_setting = std::pair<std::string, std::string>;
+using connection_settings = std::vector<connection_setting>;
+
+// `connect_timeout` of one host; without one, a day.
 std::chrono::seconds connect_limit(PGconn* connection) {
   int seconds = 0;
-  std::ptrdiff_t hosts = 1;
   const conninfo options(PQconninfo(connection));
   for (const auto* option = options.get(); option && option->keyword;
        ++option) {
-    const std::string_view name = option->keyword;
     const std::string_view text = option->val ? option->val : "";
-    if (name == "connect_timeout")
+    if (std::string_view(option->keyword) == "connect_timeout")
       std::from_chars(text.data(), text.data() + text.size(), seconds);
-    else if (name == "host" || name == "hostaddr")
-      hosts = std::max(hosts, std::ranges::count(text, ',') + 1);
   }
-  return seconds > 0 ? std::chrono::seconds(std::max(seconds, 2) * hosts)
+  return seconds > 0 ? std::chrono::seconds(std::max(seconds, 2))
                      : std::chrono::seconds(std::chrono::hours(24));
+}
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const auto comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos)
+      return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+bool is_listed(std::string_view name) {
+  return name == "host" || name == "hostaddr" || name == "port";
+}
+
+// The settings for each host of a list. libpq tries the next host only when one
+// refuses: one that does not answer at all would take the time of all.
+std::vector<connection_settings>
+one_host_each(const connection_settings& settings) {
+  std::size_t hosts = 1;
+  for (const auto& [name, text] : settings)
+    if (is_listed(name))
+      hosts = std::max(hosts, split_list(text).size());
+  std::vector<connection_settings> each(hosts, settings);
+  for (std::size_t index = 0; index < hosts; ++index)
+    for (auto& [name, text] : each[index]) {
+      if (!is_listed(name))
+        continue;
+      const auto parts = split_list(text);
+      // One port may be that of all hosts; other lists are libpq's to refuse.
+      if (parts.size() == hosts)
+        text = parts[index];
+    }
+  return each;
 }
 
 enum class connected : std::uint8_t { yes, no, too_late };
@@ -185,6 +220,10 @@ int postgres_rows::size() const noexcept {
   return PQntuples(answer_.get());
 }
 
+int postgres_rows::columns() const noexcept {
+  return PQnfields(answer_.get());
+}
+
 bool postgres_rows::is_null(int row, int column) const noexcept {
   return PQgetisnull(answer_.get(), row, column) != 0;
 }
@@ -209,7 +248,7 @@ void postgres_connection::closer::operator()(
 }
 
 result<std::unique_ptr<postgres_connection>>
-postgres_connection::open(const std::string& url) {
+postgres_connection::open(const std::string& url, server wanted) {
   // libpq's own words about a bad URL quote it, password and all.
   const conninfo options(PQconninfoParse(url.c_str(), nullptr));
   if (!options)
@@ -217,43 +256,60 @@ postgres_connection::open(const std::string& url) {
                  "the store's URL does not read as "
                  "postgres://USER@HOST:PORT/DATABASE");
   std::string password;
-  std::vector<const char*> names;
-  std::vector<const char*> values;
-  for (const auto& [name, preset] : defaults) {
-    names.push_back(name);
-    values.push_back(preset);
-  }
+  connection_settings settings(defaults.begin(), defaults.end());
+  settings.emplace_back("target_session_attrs",
+                        wanted == server::primary ? "read-write" : "any");
   for (const auto* option = options.get(); option->keyword; ++option) {
     if (!option->val)
       continue;
-    names.push_back(option->keyword);
-    values.push_back(option->val);
+    settings.emplace_back(option->keyword, option->val);
     if (std::string_view(option->keyword) == "password")
       password = option->val;
   }
-  names.push_back("client_encoding");
-  values.push_back("UTF8");
+  settings.emplace_back("client_encoding", "UTF8");
+  std::string reasons;
+  for (const auto& host : one_host_each(settings)) {
+    auto opened = connect(host, password);
+    if (opened)
+      return opened;
+    reasons += (reasons.empty() ? "" : "; ") + opened.error().message();
+  }
+  return error(errc::store_failed,
+               fmt::format("connect to the store's database: {}", reasons));
+}
+
+result<std::unique_ptr<postgres_connection>>
+postgres_connection::connect(const connection_settings& settings,
+                             const std::string& password) {
+  std::vector<const char*> names;
+  std::vector<const char*> values;
+  for (const auto& [name, text] : settings) {
+    names.push_back(name.c_str());
+    values.push_back(text.c_str());
+  }
   names.push_back(nullptr);
   values.push_back(nullptr);
   std::unique_ptr<postgres_connection> opened(new postgres_connection(
-    PQconnectStartParams(names.data(), values.data(), 0), std::move(password)));
+    PQconnectStartParams(names.data(), values.data(), 0), password));
   auto* const connection = opened->connection_.get();
-  constexpr auto attempted = "connect to the store's database";
+  const auto refuse = [&](std::string_view why) {
+    return error(errc::store_failed,
+                 without_secret(one_line(std::string(why)), password));
+  };
   if (PQstatus(connection) == CONNECTION_BAD)
-    return opened->broken(attempted);
+    return refuse(PQerrorMessage(connection));
   PQsetNoticeReceiver(connection, ignore_notice, nullptr);
   const auto limit = connect_limit(connection);
   switch (finish_connecting(connection, limit)) {
   case connected::yes:
     break;
   case connected::no:
-    return opened->broken(attempted);
+    return refuse(PQerrorMessage(connection));
   case connected::too_late:
-    return opened->broken(attempted,
-                          fmt::format("no answer within {} s", limit.count()));
+    return refuse(fmt::format("no answer within {} s", limit.count()));
   }
   if (PQsetnonblocking(connection, 1) != 0)
-    return opened->broken(attempted);
+    return refuse(PQerrorMessage(connection));
   return opened;
 }
 
@@ -472,7 +528,7 @@ result<void> postgres_connection::copy(std::string_view attempted,
     const auto taken = PQputCopyData(
       connection_.get(), data.data(), static_cast<int>(data.size()));
     if (taken > 0)
-      return {};
+      return send(attempted);
     if (taken < 0)
       return broken(attempted);
     if (auto waited = wait(attempted, true); !waited)

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 // libpq's, declared here so that its header stays with those who call it.
@@ -58,6 +59,7 @@ public:
   explicit postgres_rows(PGresult* answer) : answer_(answer) {}
 
   int size() const noexcept;
+  int columns() const noexcept;
   bool is_null(int row, int column) const noexcept;
   std::string_view text(int row, int column) const noexcept;
   std::int64_t number(int row, int column) const noexcept;
@@ -74,10 +76,14 @@ private:
 /// longer usable; ending it undoes a transaction that is open.
 class postgres_connection {
 public:
-  /// Connects. Fails with `errc::invalid_argument` on a URL that does not read
-  /// as one, and with `errc::store_failed`; no reason shows the password.
+  /// Which servers will do, unless the URL says so itself.
+  enum class server : std::uint8_t { primary, any };
+
+  /// Connects, to the first of the URL's hosts that answers in time. Fails with
+  /// `errc::invalid_argument` on a URL that does not read as one, and with
+  /// `errc::store_failed`; no reason shows the password.
   static result<std::unique_ptr<postgres_connection>>
-  open(const std::string& url);
+  open(const std::string& url, server wanted = server::primary);
 
   bool is_usable() const noexcept { return usable_; }
 
@@ -101,6 +107,7 @@ public:
                           const std::string& statement,
                           std::chrono::milliseconds limit);
 
+  /// Returns when the data is on its way, so that none of it piles up here.
   result<void> copy(std::string_view attempted, std::string_view data);
 
   /// Ends the COPY; with a reason the server undoes it. Waits for the
@@ -117,6 +124,9 @@ private:
     : connection_(connection),
       password_(std::move(password)) {}
 
+  static result<std::unique_ptr<postgres_connection>>
+  connect(const std::vector<std::pair<std::string, std::string>>& settings,
+          const std::string& password);
   error failure(std::string_view attempted, const PGresult* answer = nullptr);
   error broken(std::string_view attempted, std::string_view why = {});
   result<void> wait(std::string_view attempted, bool for_writing);

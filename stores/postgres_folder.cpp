@@ -29,7 +29,7 @@ constexpr std::string_view folding = "fold the store's log into its state";
 
 // Folding starts at so many rows, or when nothing has come for a while.
 constexpr std::size_t rows_to_start = 32'768;
-constexpr auto pause_to_start = 500ms;
+constexpr auto pause_to_start = 1000ms;
 // A commit waits at so many.
 constexpr std::size_t rows_max = 131'072;
 // Rows of one transaction.
@@ -38,18 +38,16 @@ constexpr std::int64_t rows_at_once = 65'536;
 // Nothing is lost with it that the log does not have.
 constexpr postgres_statement need_no_sync
   = {"need_no_sync", "SELECT set_config('synchronous_commit', 'off', true)"};
-constexpr postgres_statement allow_long
-  = {"allow_long",
-     "SELECT set_config('statement_timeout', $1::bigint::text, true)"};
-constexpr postgres_statement find_bounds = {
-  "find_bounds",
-  "SELECT id, least(id + $1::bigint, (SELECT coalesce(max(id), 0) FROM log)),"
-  " (SELECT coalesce(max(id), 0) FROM log) FROM folded"};
+constexpr postgres_statement find_bounds = {"find_bounds", R"(
+SELECT f.id, least(f.id + $1::bigint, l.id), l.id,
+       (SELECT number FROM version)
+  FROM folded AS f,
+       (SELECT coalesce(max(id), 0) AS id FROM change_log) AS l)"};
 
 constexpr postgres_statement read_log = {"read_log", R"(
 SELECT session, session_revision, usr, user_revision, app, app_revision,
        time, delta
-  FROM log WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id)"};
+  FROM change_log WHERE id > $1::bigint AND id <= $2::bigint ORDER BY id)"};
 
 constexpr postgres_statement set_keys = {"set_keys", R"(
 INSERT INTO state (scope, key, value)
@@ -61,11 +59,14 @@ DELETE FROM state AS s
   USING unnest($1::bigint[], $2::text[]) AS n(scope, key)
   WHERE s.scope = n.scope AND s.key = n.key)"};
 
-// The time of a session's creation is the first, whatever stands there.
+// The time of a session's creation is the first, whatever stands there. Users
+// and apps have none, so that their rows change in place: no index has their
+// revision.
 constexpr postgres_statement move_scopes = {"move_scopes", R"(
 UPDATE scopes AS s SET
   revision = n.revision,
-  updated = CASE WHEN s.revision < 0 THEN n.updated
+  updated = CASE WHEN s.session = '' THEN s.updated
+                 WHEN s.revision < 0 THEN n.updated
                  ELSE greatest(s.updated, n.updated) END
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
   AS n(id, revision, updated)
@@ -78,9 +79,13 @@ constexpr postgres_statement move_on
 // one that was at rest for long. Never the newest row, by which the log goes
 // on.
 constexpr postgres_statement forget_removals = {"forget_removals", R"(
-DELETE FROM log WHERE kind >= 3 AND id <= $1::bigint
-  AND id < (SELECT max(id) FROM log)
+DELETE FROM change_log WHERE kind >= 3 AND id <= $1::bigint
+  AND id < (SELECT max(id) FROM change_log)
   AND time < (extract(epoch FROM clock_timestamp()) - 2592000) * 1000000)"};
+
+// By then every other process has seen a newer one.
+constexpr postgres_statement forget_marks = {"forget_marks", R"(
+DELETE FROM marks WHERE number < (SELECT max(number) FROM marks) - 1048576)"};
 
 // -- what a range of the log comes to ----
 
@@ -209,7 +214,7 @@ result<bool> fold_some(postgres_connection& connection,
                        std::optional<std::int64_t>& goal) {
   connection.queue(transaction::begin);
   connection.queue(
-    allow_long,
+    transaction::allow_long,
     postgres_parameters().add(
       std::int64_t{std::chrono::milliseconds(postgres_long_deadline).count()}));
   connection.queue(need_no_sync);
@@ -223,7 +228,10 @@ result<bool> fold_some(postgres_connection& connection,
   const auto last = bounds.number(0, 1);
   if (!goal)
     goal = bounds.number(0, 2);
-  if (first >= last) {
+  const bool is_readable = bounds.number(0, 3) == postgres_layout;
+  if (first >= last || !is_readable) {
+    // Nothing is left, whatever the goal: the server may have lost rows since.
+    goal = last;
     connection.queue(transaction::roll_back);
   } else {
     connection.queue(read_log, postgres_parameters().add(first).add(last));
@@ -233,12 +241,17 @@ result<bool> fold_some(postgres_connection& connection,
     if (auto queued = queue_fold(connection, answers->front()); !queued)
       return queued.error();
     connection.queue(forget_removals, postgres_parameters().add(last));
+    connection.queue(forget_marks);
     connection.queue(move_on, postgres_parameters().add(last));
     connection.queue(transaction::commit);
   }
   answers = connection.run(folding, postgres_long_deadline);
   if (!answers)
     return answers.error();
+  if (!is_readable)
+    return error(
+      errc::store_failed,
+      fmt::format("{}: a newer troupe has changed its tables", folding));
   return last < *goal;
 }
 

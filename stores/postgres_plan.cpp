@@ -14,12 +14,31 @@ owner_name user_of(const owner_name& owner) {
   return {owner.app, owner.user};
 }
 
+namespace {
+
+// The number of the row that first names the scope makes its id, which is
+// therefore never used again, grows, and needs no sequence. A server that has
+// lost rows gives their numbers out again: the random part keeps the ids apart.
+std::int64_t scope_id(std::int64_t row, std::int64_t stamp, scope where) {
+  constexpr std::uint64_t random_bits = 20;
+  constexpr std::uint64_t random_mask = (1ULL << random_bits) - 1;
+  constexpr std::uint64_t id_mask = ~std::uint64_t{0} >> 1U;
+  const auto random = static_cast<std::uint64_t>(stamp) & random_mask;
+  auto id = (static_cast<std::uint64_t>(row) << random_bits) | random;
+  id = (id << 2U) | static_cast<std::uint64_t>(where);
+  return static_cast<std::int64_t>(id & id_mask);
+}
+
+} // namespace
+
 postgres_plan::postgres_plan(std::span<const store_change> changes,
                              postgres_known known,
                              std::int64_t last_id,
+                             std::int64_t stamp,
                              std::vector<owner_name> moved)
   : known_(std::move(known)),
     last_id_(last_id),
+    stamp_(stamp),
     moved_(std::move(moved)) {
   for (const auto& change : changes) {
     switch (change.kind) {
@@ -71,9 +90,7 @@ std::int64_t postgres_plan::touch(const owner_name& owner,
 postgres_plan::found_head& postgres_plan::make(const owner_name& owner) {
   auto& found = known_.scopes[owner];
   if (!found) {
-    // The number of the row that first names the scope makes its id, which is
-    // therefore never used again, and needs no sequence.
-    found = postgres_head{last_id_ * 4 + static_cast<int>(owner.where()), 0};
+    found = postgres_head{scope_id(last_id_, stamp_, owner.where()), 0};
     step_for_rows().scopes.push_back({found->id, owner});
   }
   return found;

@@ -53,11 +53,12 @@ struct planned_step {
 class postgres_plan {
 public:
   /// All that `changes` touch must be in `known`, and for each user that is
-  /// removed its sessions. `last_id` is the log's last; `moved` have moved
-  /// whatever their revision. Views the changes.
+  /// removed its sessions. `last_id` is the log's last; `stamp` is random;
+  /// `moved` have moved whatever their revision. Views the changes.
   postgres_plan(std::span<const store_change> changes,
                 postgres_known known,
                 std::int64_t last_id,
+                std::int64_t stamp,
                 std::vector<owner_name> moved = {});
 
   const std::vector<owner_name>& moved() const noexcept { return moved_; }
@@ -83,6 +84,7 @@ private:
 
   postgres_known known_;
   std::int64_t last_id_;
+  std::int64_t stamp_;
   std::vector<owner_name> moved_;
   std::vector<planned_step> steps_;
 };

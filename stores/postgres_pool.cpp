@@ -26,7 +26,7 @@ postgres_pool::lease::~lease() {
     lent_.reset();
   const std::lock_guard guard(pool_->mutex_);
   --pool_->lent_;
-  if (lent_)
+  if (lent_ && generation_ == pool_->generation_)
     pool_->free_.push_back(std::move(lent_));
   pool_->changed_.notify_all();
 }
@@ -40,7 +40,7 @@ result<postgres_pool::lease> postgres_pool::take(bool fresh) {
   if (!free_.empty()) {
     auto found = std::move(free_.back());
     free_.pop_back();
-    return lease(*this, std::move(found));
+    return lease(*this, std::move(found), generation_);
   }
   const auto failed_before = attempts_failed_;
   while (clock::now() < due_ && attempts_failed_ == failed_before)
@@ -51,13 +51,14 @@ result<postgres_pool::lease> postgres_pool::take(bool fresh) {
     changed_.notify_all();
     return *last_failure_;
   }
+  const auto generation = generation_;
   guard.unlock();
   auto opened = connect();
   guard.lock();
   if (opened) {
     pause_ = 0ms;
     due_ = {};
-    return lease(*this, *std::move(opened));
+    return lease(*this, *std::move(opened), generation);
   }
   --lent_;
   ++attempts_failed_;
@@ -71,8 +72,17 @@ result<postgres_pool::lease> postgres_pool::take(bool fresh) {
   return opened.error();
 }
 
+void postgres_pool::renew() {
+  const std::lock_guard guard(mutex_);
+  free_.clear();
+  ++generation_;
+}
+
 result<std::unique_ptr<postgres_connection>> postgres_pool::connect() {
-  auto opened = postgres_connection::open(url_);
+  auto opened = postgres_connection::open(
+    url_,
+    setup_.read_only ? postgres_connection::server::any
+                     : postgres_connection::server::primary);
   if (!opened)
     return opened;
   if (auto prepared = prepare_session(**opened, setup_); !prepared)

@@ -31,9 +31,12 @@ public:
   /// pool must outlive it.
   class lease {
   public:
-    lease(postgres_pool& pool, std::unique_ptr<postgres_connection> lent)
+    lease(postgres_pool& pool,
+          std::unique_ptr<postgres_connection> lent,
+          std::uint64_t generation)
       : pool_(&pool),
-        lent_(std::move(lent)) {}
+        lent_(std::move(lent)),
+        generation_(generation) {}
 
     lease(lease&&) noexcept = default;
     lease& operator=(lease&&) = delete;
@@ -46,6 +49,7 @@ public:
   private:
     postgres_pool* pool_;
     std::unique_ptr<postgres_connection> lent_;
+    std::uint64_t generation_;
   };
 
   /// One that is free, or a new one. `fresh`: not one that may have been lost
@@ -66,6 +70,10 @@ public:
     }
   }
 
+  /// Drops all connections, those on loan when they come back: they may lead to
+  /// a server that is not the store's any more.
+  void renew();
+
   const postgres_setup& setup() const noexcept { return setup_; }
 
 private:
@@ -77,6 +85,7 @@ private:
   std::condition_variable changed_;
   std::vector<std::unique_ptr<postgres_connection>> free_;
   std::size_t lent_ = 0;
+  std::uint64_t generation_ = 0; ///< Number of renewals.
   // -- of the attempts: when the next is due, and what the last came to.
   std::chrono::steady_clock::time_point due_{};
   std::chrono::milliseconds pause_{0};

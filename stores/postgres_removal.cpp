@@ -17,32 +17,32 @@ constexpr postgres_statement drop_state
   = {"drop_state", "DELETE FROM state WHERE scope = $1::bigint"};
 constexpr postgres_statement drop_session_rows
   = {"drop_session_rows",
-     "DELETE FROM log"
+     "DELETE FROM change_log"
      " WHERE session = $1::bigint AND usr IS NULL AND app IS NULL"};
 constexpr postgres_statement find_session_rows
   = {"find_session_rows",
-     "SELECT id, delta FROM log WHERE session = $1::bigint"
+     "SELECT id, delta FROM change_log WHERE session = $1::bigint"
      " ORDER BY session_revision LIMIT $2::bigint"};
 constexpr postgres_statement keep_wider_share = {"keep_wider_share", R"(
-UPDATE log SET session = NULL, session_revision = NULL, kind = 2,
+UPDATE change_log SET session = NULL, session_revision = NULL, kind = 2,
                event = NULL, event_hash = NULL, body = NULL,
                delta = nullif(n.delta, '')
-FROM unnest($1::bigint[], $2::text[]) AS n(id, delta) WHERE log.id = n.id)"};
+FROM unnest($1::bigint[], $2::text[]) AS n(id, delta) WHERE change_log.id = n.id)"};
 constexpr postgres_statement drop_user_rows
   = {"drop_user_rows",
-     "DELETE FROM log"
+     "DELETE FROM change_log"
      " WHERE session IS NULL AND usr = $1::bigint AND app IS NULL"};
-constexpr postgres_statement find_user_rows
-  = {"find_user_rows",
-     "SELECT id, delta FROM log WHERE session IS NULL AND usr = $1::bigint"
-     " ORDER BY user_revision LIMIT $2::bigint"};
+constexpr postgres_statement find_user_rows = {
+  "find_user_rows",
+  "SELECT id, delta FROM change_log WHERE session IS NULL AND usr = $1::bigint"
+  " ORDER BY user_revision LIMIT $2::bigint"};
 constexpr postgres_statement keep_app_share = {"keep_app_share", R"(
-UPDATE log SET usr = NULL, user_revision = NULL, delta = nullif(n.delta, '')
-FROM unnest($1::bigint[], $2::text[]) AS n(id, delta) WHERE log.id = n.id)"};
+UPDATE change_log SET usr = NULL, user_revision = NULL, delta = nullif(n.delta, '')
+FROM unnest($1::bigint[], $2::text[]) AS n(id, delta) WHERE change_log.id = n.id)"};
 constexpr postgres_statement drop_scope
   = {"drop_scope", "DELETE FROM scopes WHERE id = $1::bigint"};
 constexpr postgres_statement add_removal = {"add_removal", R"(
-INSERT INTO log (id, writer, time, kind, body)
+INSERT INTO change_log (id, writer, time, kind, body)
 VALUES ($1::bigint, $2::bigint,
         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
         $3::bigint,

@@ -12,8 +12,10 @@ namespace {
 
 constexpr std::string_view opening = "open the store's database";
 
-// The tables, from each version to the next. Never edit what was released: add.
-constexpr std::array<const char*, 1> migrations = {R"(
+// The tables, from each version to the next. Never edit a released one: add.
+// From version 3 on, a step also adds a mark: a connected program that finds an
+// unknown mark looks at the version, and refuses a newer one.
+constexpr const char* version_1 = R"(
 CREATE TABLE scopes (
   id bigint PRIMARY KEY,
   app text COLLATE "C" NOT NULL,
@@ -58,7 +60,41 @@ CREATE TABLE folded (
   id bigint NOT NULL
 );
 INSERT INTO folded (id) VALUES (0);
-)"};
+)";
+
+// Programs of version 1 have no look at the version while they are connected.
+// All their transactions read `log`, which fails from here on.
+constexpr const char* version_2 = R"(
+ALTER TABLE log RENAME TO change_log;
+CREATE INDEX change_log_ids ON change_log (session, event_hash)
+  WHERE event_hash IS NOT NULL AND session IS NOT NULL;
+
+-- Of an operator class of their own: no other index can be taken for them.
+CREATE INDEX scopes_newest ON scopes
+  (app, updated DESC, usr text_pattern_ops, session text_pattern_ops)
+  WHERE session <> '';
+CREATE INDEX scopes_newest_of_user ON scopes
+  (app, usr, updated DESC, session text_pattern_ops) WHERE session <> '';
+
+CREATE TABLE marks (
+  number bigint PRIMARY KEY,
+  stamp bigint NOT NULL,
+  before bigint NOT NULL
+);
+INSERT INTO marks SELECT 0, ('x' || substr(md5(random()::text
+  || clock_timestamp()::text), 1, 16))::bit(64)::bigint & 9223372036854775807, 0;
+
+CREATE FUNCTION refuse_version_1() RETURNS SETOF change_log
+  LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'a newer troupe has brought the store''s tables to version 2,'
+    ' this one knows version 1: restart with the newer program';
+END $$;
+CREATE VIEW log AS SELECT * FROM refuse_version_1();
+)";
+
+constexpr std::array<const char*, postgres_layout> migrations
+  = {version_1, version_2};
 
 constexpr postgres_statement find_settings
   = {"find_settings",
@@ -78,11 +114,17 @@ constexpr postgres_statement prepare_settings = {
   " set_config('idle_in_transaction_session_timeout', $4::bigint::text, false),"
   " set_config('client_min_messages', 'warning', false),"
   " set_config('work_mem', '32MB', false),"
-  // Every statement here has an index to go by. A planner without statistics
-  // would now and then not think so, and compile what it thinks expensive.
+  // Every statement here has an index to go by, in its order. A planner without
+  // statistics would now and then not think so, and compile what it thinks
+  // expensive.
   " set_config('plan_cache_mode', 'force_generic_plan', false),"
   " set_config('enable_seqscan', 'off', false),"
-  " set_config('jit', 'off', false)"};
+  " set_config('enable_sort', 'off', false),"
+  " set_config('jit', 'off', false),"
+  " set_config('default_transaction_read_only', CASE WHEN $5::bigint = 0"
+  " THEN current_setting('default_transaction_read_only') ELSE 'on' END, "
+  "false),"
+  " pg_is_in_recovery()"};
 
 constexpr postgres_statement find_schema
   = {"find_schema",
@@ -181,8 +223,10 @@ result<void> migrate(postgres_connection& connection,
                      const postgres_setup& setup) {
   // Not in the transaction itself, which would not see what was made while it
   // waited.
-  const auto lock = fmt::format("SELECT pg_advisory_lock({})", setup.fold_lock);
-  if (auto locked = connection.execute(opening, lock, postgres_long_deadline);
+  const auto lock = fmt::format(
+    "SET statement_timeout = 0; SELECT pg_advisory_lock({})", setup.fold_lock);
+  if (auto locked
+      = connection.execute(opening, lock, postgres_migration_deadline);
       !locked)
     return locked;
   // Another process may have been quicker.
@@ -206,7 +250,7 @@ result<void> migrate(postgres_connection& connection,
                        "COMMIT; SELECT pg_advisory_unlock({})",
                        migrations.size(),
                        setup.fold_lock);
-  return connection.execute(opening, steps, postgres_long_deadline);
+  return connection.execute(opening, steps, postgres_migration_deadline);
 }
 
 } // namespace
@@ -219,6 +263,7 @@ result<postgres_setup> prepare_schema(postgres_connection& connection,
   postgres_setup setup;
   setup.schema = *std::move(schema);
   setup.is_durable = options.durability == durability::durable;
+  setup.read_only = options.read_only;
   setup.commit_lock = lock_of("commit/", setup.schema);
   setup.fold_lock = lock_of("fold/", setup.schema);
   if (auto prepared = prepare_session(connection, setup); !prepared)
@@ -226,6 +271,19 @@ result<postgres_setup> prepare_schema(postgres_connection& connection,
   const auto version = version_of(connection, setup);
   if (!version)
     return version.error();
+  if (*version < migrations.size() && setup.read_only)
+    return error(errc::store_failed,
+                 *version == 0
+                   ? fmt::format("{}: its schema {} has no tables of troupe",
+                                 opening,
+                                 setup.schema)
+                   : fmt::format(
+                     "{}: its schema {} has version {}, and reading alone does "
+                     "not bring it to version {}: open it once for writing",
+                     opening,
+                     setup.schema,
+                     *version,
+                     migrations.size()));
   if (*version < migrations.size())
     if (auto migrated = migrate(connection, setup); !migrated)
       return migrated.error();
@@ -240,10 +298,17 @@ result<void> prepare_session(postgres_connection& connection,
       .add(setup.schema)
       .add(std::int64_t{setup.is_durable ? 1 : 0})
       .add(std::int64_t{std::chrono::milliseconds(postgres_deadline).count()})
-      .add(std::int64_t{std::chrono::milliseconds(postgres_deadline).count()}));
+      .add(std::int64_t{std::chrono::milliseconds(postgres_deadline).count()})
+      .add(std::int64_t{setup.read_only ? 1 : 0}));
   auto answers = connection.run(opening, postgres_deadline);
   if (!answers)
     return answers.error();
+  const auto& row = answers->front();
+  if (!setup.read_only && row.text(0, row.columns() - 1) == "t")
+    return error(errc::store_failed,
+                 fmt::format("{}: the server is a standby, which may lag and "
+                             "cannot be written to",
+                             opening));
   return {};
 }
 

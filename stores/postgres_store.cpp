@@ -19,8 +19,10 @@ class postgres_store : public store {
 public:
   postgres_store(const std::string& url, postgres_setup setup)
     : pool_(url, std::move(setup)),
-      writer_(pool_),
-      folder_(pool_) {}
+      writer_(pool_, history_) {
+    if (!pool_.setup().read_only)
+      folder_.emplace(pool_);
+  }
 
   result<void> open() { return writer_.open(); }
 
@@ -28,7 +30,7 @@ public:
   commit(std::span<const store_change> changes) override {
     auto outcome = writer_.commit(changes);
     if (outcome && outcome->moved.empty())
-      folder_.added(changes.size());
+      folder_->added(changes.size());
     return outcome;
   }
 
@@ -55,16 +57,33 @@ public:
                                              std::uint64_t first,
                                              std::uint64_t last) override {
     return pool_.with([&](postgres_connection& connection) {
-      return load_postgres_events(connection, owner_of(key), first, last);
+      return load_postgres_events(
+        connection, history_, owner_of(key), first, last);
     });
+  }
+
+  result<std::vector<event_ptr>>
+  find_events(const session_key& key,
+              std::span<const std::string> ids) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return find_postgres_events(connection, history_, owner_of(key), ids);
+    });
+  }
+
+  std::optional<lost_history> take_lost_history() override {
+    return writer_.take_lost_history();
   }
 
   result<std::vector<session_row>> list(const row_query& query) override {
     // The order of the rows is one of the folded scopes.
-    if (auto folded = folder_.fold(); !folded)
+    if (!folder_)
+      return error(errc::store_failed,
+                   "list sessions: a store that is opened for reading alone "
+                   "does not fold its log");
+    if (auto folded = folder_->fold(); !folded)
       return folded.error();
     return pool_.with([&](postgres_connection& connection) {
-      return list_postgres_sessions(connection, query);
+      return list_postgres_sessions(connection, history_, query);
     });
   }
 
@@ -76,28 +95,34 @@ public:
   }
 
   result<void> close() override {
-    folder_.stop();
-    return folder_.fold();
+    if (!folder_)
+      return {};
+    folder_->stop();
+    return folder_->fold();
   }
 
 private:
   result<std::optional<stored_session>> load(const owner_name& owner,
                                              const load_options& options) {
     return pool_.with([&](postgres_connection& connection) {
-      return load_postgres(connection, owner, options);
+      return load_postgres(connection, history_, owner, options);
     });
   }
 
   postgres_pool pool_;
+  postgres_history history_;
   postgres_writer writer_;
-  postgres_folder folder_;
+  std::optional<postgres_folder> folder_; ///< Unset: for reading alone.
 };
 
 } // namespace
 
 result<std::unique_ptr<store>>
 open_postgres_store(const std::string& url, const store_options& options) {
-  auto connection = postgres_connection::open(url);
+  auto connection = postgres_connection::open(
+    url,
+    options.read_only ? postgres_connection::server::any
+                      : postgres_connection::server::primary);
   if (!connection)
     return connection.error();
   auto setup = prepare_schema(**connection, options);

@@ -15,4 +15,9 @@ inline constexpr postgres_statement roll_back = {"roll_back", "ROLLBACK"};
 inline constexpr postgres_statement take_lock
   = {"take_lock", "SELECT pg_advisory_xact_lock($1::bigint)"};
 
+/// How long a statement may take until the end of the transaction, in ms.
+inline constexpr postgres_statement allow_long
+  = {"allow_long",
+     "SELECT set_config('statement_timeout', $1::bigint::text, true)"};
+
 } // namespace troupe::postgres_transaction

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <set>
 #include <utility>
 
 namespace troupe {
@@ -26,12 +27,12 @@ constexpr std::size_t copied_at_once = std::size_t{32} * 1024;
 
 // The newest row of the log is never deleted, so this never goes back.
 constexpr postgres_statement find_last
-  = {"find_last", "SELECT coalesce(max(id), 0) FROM log"};
+  = {"find_last", "SELECT coalesce(max(id), 0) FROM change_log"};
 
 // Each scope's names, id and newest revision, null of those that were removed.
 constexpr postgres_statement find_changed = {"find_changed", R"(
 WITH fresh AS MATERIALIZED (
-  SELECT * FROM log WHERE id > $1::bigint AND writer <> $2::bigint)
+  SELECT * FROM change_log WHERE id > $1::bigint AND writer <> $2::bigint)
 SELECT removed.app, removed.usr, removed.session, removed.id,
        NULL::bigint AS revision
   FROM fresh, json_to_record(fresh.body::json)
@@ -53,14 +54,14 @@ SELECT s.app, s.usr, s.session, s.id, newest.revision
 // is read only if a user or an app is asked for.
 constexpr postgres_statement find_heads = {"find_heads", R"(
 WITH tail AS MATERIALIZED (
-  SELECT usr AS id, max(user_revision) AS revision FROM log
+  SELECT usr AS id, max(user_revision) AS revision FROM change_log
     WHERE id > (SELECT id FROM folded) AND usr IS NOT NULL GROUP BY 1
   UNION ALL
-  SELECT app, max(app_revision) FROM log
+  SELECT app, max(app_revision) FROM change_log
     WHERE id > (SELECT id FROM folded) AND app IS NOT NULL GROUP BY 1)
 SELECT n.place, s.id,
   CASE WHEN s.session <> '' THEN
-    (SELECT l.session_revision FROM log AS l WHERE l.session = s.id
+    (SELECT l.session_revision FROM change_log AS l WHERE l.session = s.id
        ORDER BY l.session_revision DESC LIMIT 1)
   ELSE
     greatest(s.revision, (SELECT t.revision FROM tail AS t WHERE t.id = s.id))
@@ -84,11 +85,20 @@ SELECT n.id, n.app, n.usr, n.session,
 
 // Column order of `append_row`.
 constexpr std::string_view copy_rows
-  = "COPY log (id, writer, time, session, session_revision, usr,"
+  = "COPY change_log (id, writer, time, session, session_revision, usr,"
     " user_revision, app, app_revision, kind, event_hash, event, delta, body)"
     " FROM STDIN (FORMAT binary)";
 constexpr std::int16_t copied_columns = 14;
 constexpr std::string_view copy_head("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
+
+// An import is one commit of many rows. A row has a megabyte at most.
+std::chrono::milliseconds copy_limit(std::size_t rows) {
+  constexpr std::size_t rows_max = 512;
+  constexpr std::chrono::milliseconds for_row{50};
+  return postgres_deadline
+         + (rows > rows_max ? for_row * static_cast<std::int64_t>(rows)
+                            : std::chrono::milliseconds(0));
+}
 
 void append_null(std::string& target) {
   append_int32(target, -1);
@@ -147,18 +157,23 @@ std::string describe(std::span<const store_change> changes) {
 
 } // namespace
 
-postgres_writer::postgres_writer(postgres_pool& pool)
+postgres_writer::postgres_writer(postgres_pool& pool, postgres_history& history)
   : pool_(pool),
+    history_(history),
     writer_(random_id()) {}
 
 result<void> postgres_writer::open() {
   constexpr auto attempted = "read where the log of the store ends";
   return pool_.with([&](postgres_connection& connection) -> result<void> {
     connection.queue(find_last);
+    const auto asked = history_.queue_look(connection);
     auto answers = connection.run(attempted, postgres_deadline);
     if (!answers)
       return answers.error();
     seen_ = answers->front().number(0, 0);
+    if (auto looked = history_.take_look(asked, answers->back(), attempted);
+        !looked)
+      return looked.error();
     return {};
   });
 }
@@ -170,6 +185,13 @@ postgres_writer::commit(std::span<const store_change> changes) {
   if (changes.empty())
     return commit_outcome{};
   const auto attempted = describe(changes);
+  if (pool_.setup().read_only)
+    return error(
+      errc::store_failed,
+      fmt::format("{}: the store is opened for reading alone", attempted));
+  const bool is_suspected = history_.is_suspected();
+  if (is_suspected)
+    pool_.renew();
   // A connection that was lost while nothing was asked of it shows here, where
   // nothing has been written.
   for (bool again = false;; again = true) {
@@ -177,37 +199,94 @@ postgres_writer::commit(std::span<const store_change> changes) {
     if (!taken)
       return error(taken.error().code(),
                    fmt::format("{}: {}", attempted, taken.error().message()));
-    auto last_id = lock(**taken, attempted);
-    if (!last_id) {
-      if (again)
-        return last_id.error();
+    auto found = lock(**taken, attempted);
+    if (!found) {
+      if (again || (*taken)->is_usable())
+        return give_up(**taken, found.error());
       continue;
     }
-    auto outcome = commit_locked(**taken, changes, *last_id, attempted);
+    if (!found->is_same || is_suspected)
+      return refuse_all(**taken, changes, attempted);
+    auto outcome = commit_locked(**taken, changes, *found, attempted);
     if (!outcome)
       heads_.clear();
     return outcome;
   }
 }
 
-result<std::int64_t> postgres_writer::lock(postgres_connection& connection,
-                                           std::string_view attempted) {
+result<postgres_history::new_mark>
+postgres_writer::lock(postgres_connection& connection,
+                      std::string_view attempted) {
   connection.queue(transaction::begin);
   connection.queue(transaction::take_lock,
                    postgres_parameters().add(pool_.setup().commit_lock));
   connection.queue(find_last);
+  return history_.add(connection, attempted);
+}
+
+// Ends the transaction, which may hold the lock.
+error postgres_writer::give_up(postgres_connection& connection,
+                               const error& why) {
+  if (connection.is_usable()) {
+    connection.queue(transaction::roll_back);
+    (void)connection.run(why.message(), postgres_deadline);
+  }
+  return why;
+}
+
+// -- another history ----
+
+result<commit_outcome>
+postgres_writer::refuse_all(postgres_connection& connection,
+                            std::span<const store_change> changes,
+                            std::string_view attempted) {
+  connection.queue(transaction::roll_back);
+  if (auto changed = change_history(connection, attempted); !changed)
+    return changed.error();
+  std::set<owner_name> touched;
+  for (const auto& change : changes) {
+    touched.insert(change.owner);
+    if (change.user_revision)
+      touched.insert(user_of(change.owner));
+    if (change.app_revision)
+      touched.insert(app_of(change.owner));
+  }
+  return commit_outcome{{touched.begin(), touched.end()}};
+}
+
+// Nothing that was known holds any more. What stands in the log is not read as
+// changes of others: every owner is loaded again.
+result<void> postgres_writer::change_history(postgres_connection& connection,
+                                             std::string_view attempted) {
+  connection.queue(find_last);
   auto answers = connection.run(attempted, postgres_deadline);
   if (!answers)
     return answers.error();
-  return answers->back().number(0, 0);
+  auto lost = history_.change_over(connection, attempted);
+  if (!lost)
+    return lost.error();
+  pool_.renew();
+  seen_ = answers->back().number(0, 0);
+  heads_.clear();
+  untold_.clear();
+  removals_.clear();
+  if (lost_)
+    lost->commits += lost_->commits;
+  lost_ = *std::move(lost);
+  return {};
+}
+
+std::optional<lost_history> postgres_writer::take_lost_history() {
+  return std::exchange(lost_, std::nullopt);
 }
 
 result<commit_outcome>
 postgres_writer::commit_locked(postgres_connection& connection,
                                std::span<const store_change> changes,
-                               std::int64_t last_id,
+                               const postgres_history::new_mark& found,
                                std::string_view attempted) {
   forget_after_a_rest();
+  const auto last_id = found.earlier.back().number(0, 0);
   if (last_id != seen_) {
     if (auto caught = catch_up(connection, attempted); !caught)
       return caught.error();
@@ -216,8 +295,11 @@ postgres_writer::commit_locked(postgres_connection& connection,
   auto known = look_up(connection, changes, attempted);
   if (!known)
     return known.error();
-  const postgres_plan plan(
-    changes, *std::move(known), last_id, removals_.touched_by(changes));
+  const postgres_plan plan(changes,
+                           *std::move(known),
+                           last_id,
+                           found.mark.stamp,
+                           removals_.touched_by(changes));
   if (!plan.moved().empty()) {
     connection.queue(transaction::roll_back);
     if (auto answers = connection.run(attempted, postgres_deadline); !answers)
@@ -229,14 +311,15 @@ postgres_writer::commit_locked(postgres_connection& connection,
   }
   if (auto written = write(connection, plan, attempted); !written)
     return written.error();
+  history_.confirm(found);
   seen_ = plan.last_id();
-  for (const auto& [owner, found] : plan.outcome().scopes) {
-    if (found)
-      heads_.put(owner, *found);
+  for (const auto& [owner, head] : plan.outcome().scopes) {
+    if (head)
+      heads_.put(owner, *head);
     else
       heads_.erase(owner);
     if (const auto told = untold_.find(owner); told != untold_.end())
-      told->second = found ? std::optional(found->revision) : std::nullopt;
+      told->second = head ? std::optional(head->revision) : std::nullopt;
   }
   return commit_outcome{};
 }
@@ -315,11 +398,17 @@ result<void> postgres_writer::write(postgres_connection& connection,
     if (!step.scopes.empty())
       queue_scopes(connection, step.scopes);
     if (!step.rows.empty()) {
+      const auto limit = copy_limit(step.rows.size());
+      if (limit > postgres_deadline)
+        connection.queue(
+          transaction::allow_long,
+          postgres_parameters().add(std::int64_t{limit.count()}));
       // What is in the pipeline must be answered before a COPY.
       if (auto answers = connection.run(attempted, postgres_deadline); !answers)
         return answers.error();
       is_committed = &step == &steps.back() && step.removals.empty();
-      if (auto copied = copy(connection, step.rows, is_committed, attempted);
+      if (auto copied
+          = copy(connection, step.rows, is_committed, limit, attempted);
           !copied)
         return copied;
     }
@@ -343,12 +432,12 @@ result<void> postgres_writer::write(postgres_connection& connection,
 result<void> postgres_writer::copy(postgres_connection& connection,
                                    std::span<const planned_row> rows,
                                    bool is_last,
+                                   std::chrono::milliseconds limit,
                                    std::string_view attempted) {
   auto statement = std::string(copy_rows);
   if (is_last)
     statement += "; COMMIT";
-  if (auto started
-      = connection.start_copy(attempted, statement, postgres_deadline);
+  if (auto started = connection.start_copy(attempted, statement, limit);
       !started)
     return started;
   buffer_ = copy_head;
@@ -461,12 +550,26 @@ result<void> postgres_writer::find_made_again(postgres_connection& connection,
 
 result<std::vector<moved_owner>> postgres_writer::changed_elsewhere() {
   constexpr auto attempted = "read what others have committed";
+  const bool is_suspected = history_.is_suspected();
+  if (is_suspected)
+    pool_.renew();
   auto last_id
     = pool_.with([&](postgres_connection& connection) -> result<std::int64_t> {
         connection.queue(find_last);
+        // Behind it: the marks must cover the rows.
+        const auto asked = history_.queue_look(connection);
         auto answers = connection.run(attempted, postgres_deadline);
         if (!answers)
           return answers.error();
+        const auto is_same
+          = history_.take_look(asked, answers->back(), attempted);
+        if (!is_same)
+          return is_same.error();
+        if (!*is_same || is_suspected) {
+          if (auto changed = change_history(connection, attempted); !changed)
+            return changed.error();
+          return seen_;
+        }
         const auto found = answers->front().number(0, 0);
         if (found > seen_)
           if (auto caught = catch_up(connection, attempted); !caught)

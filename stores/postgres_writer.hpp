@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/stores/postgres_heads.hpp"
+#include "troupe/stores/postgres_history.hpp"
 #include "troupe/stores/postgres_plan.hpp"
 #include "troupe/stores/postgres_pool.hpp"
 #include "troupe/stores/stored_event.hpp"
@@ -21,8 +22,8 @@ namespace troupe {
 /// Used by one thread at a time.
 class postgres_writer {
 public:
-  /// The pool must outlive it.
-  explicit postgres_writer(postgres_pool& pool);
+  /// Both must outlive it.
+  postgres_writer(postgres_pool& pool, postgres_history& history);
 
   /// Starts to watch what others commit.
   result<void> open();
@@ -33,13 +34,23 @@ public:
   /// As `store::changed_elsewhere`.
   result<std::vector<moved_owner>> changed_elsewhere();
 
+  /// As `store::take_lost_history`.
+  std::optional<lost_history> take_lost_history();
+
 private:
-  result<std::int64_t> lock(postgres_connection& connection,
-                            std::string_view attempted);
+  /// Takes the commit lock and writes the commit's mark.
+  result<postgres_history::new_mark> lock(postgres_connection& connection,
+                                          std::string_view attempted);
+  static error give_up(postgres_connection& connection, const error& why);
   result<commit_outcome> commit_locked(postgres_connection& connection,
                                        std::span<const store_change> changes,
-                                       std::int64_t last_id,
+                                       const postgres_history::new_mark& found,
                                        std::string_view attempted);
+  result<commit_outcome> refuse_all(postgres_connection& connection,
+                                    std::span<const store_change> changes,
+                                    std::string_view attempted);
+  result<void> change_history(postgres_connection& connection,
+                              std::string_view attempted);
   result<void> catch_up(postgres_connection& connection,
                         std::string_view attempted);
   result<void> find_made_again(postgres_connection& connection,
@@ -54,12 +65,14 @@ private:
   result<void> copy(postgres_connection& connection,
                     std::span<const planned_row> rows,
                     bool is_last,
+                    std::chrono::milliseconds limit,
                     std::string_view attempted);
   result<void> append_row(const planned_row& row);
   void queue_scopes(postgres_connection& connection,
                     std::span<const planned_scope> scopes);
 
   postgres_pool& pool_;
+  postgres_history& history_;
   postgres_heads heads_;
   /// Tells this store's rows from others'.
   const std::int64_t writer_;
@@ -68,6 +81,7 @@ private:
   /// Found out by commits, for the next `changed_elsewhere`.
   std::map<owner_name, std::optional<std::uint64_t>> untold_;
   untold_removals removals_;
+  std::optional<lost_history> lost_;
   std::chrono::steady_clock::time_point looked_at_
     = std::chrono::steady_clock::now();
   // Kept for their memory.

@@ -14,10 +14,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace troupe::testing {
@@ -95,9 +97,38 @@ std::string content_of(const fs::path& file) {
 
 } // namespace
 
-postgres_server::postgres_server(syncing disk)
+postgres_server::postgres_server(syncing disk,
+                                 std::vector<std::string> settings)
   : programs_(find_programs()),
-    disk_(disk) {
+    disk_(disk),
+    settings_(std::move(settings)) {
+  make_folder();
+  run_to_end({programs_ / "initdb",
+              "--pgdata=" + (folder_ / "data").string(),
+              "--username=postgres",
+              "--auth=trust",
+              "--encoding=UTF8",
+              "--locale=C",
+              "--no-sync"});
+  start();
+}
+
+postgres_server::postgres_server(standby_of source)
+  : programs_(source.primary.programs_),
+    disk_(source.primary.disk_),
+    settings_(source.primary.settings_) {
+  make_folder();
+  run_to_end({programs_ / "pg_basebackup",
+              "--pgdata=" + (folder_ / "data").string(),
+              "--host=" + source.primary.folder_.string(),
+              "--username=postgres",
+              "--checkpoint=fast",
+              "--write-recovery-conf",
+              "--no-sync"});
+  start();
+}
+
+void postgres_server::make_folder() {
   auto name = (fs::temp_directory_path() / "troupe_pg_XXXXXX").string();
   if (!mkdtemp(name.data()))
     throw std::runtime_error("no temporary folder for a PostgreSQL server");
@@ -105,23 +136,16 @@ postgres_server::postgres_server(syncing disk)
   if (const auto* const user = find_user())
     if (chown(folder_.c_str(), user->pw_uid, user->pw_gid) != 0)
       throw std::runtime_error("cannot give the server its folder");
-  const auto log = folder_ / "initdb.log";
-  const auto child = spawn({programs_ / "initdb",
-                            "--pgdata=" + (folder_ / "data").string(),
-                            "--username=postgres",
-                            "--auth=trust",
-                            "--encoding=UTF8",
-                            "--locale=C",
-                            "--no-sync"},
-                           log);
+}
+
+void postgres_server::run_to_end(
+  const std::vector<std::string>& command) const {
+  const auto log = folder_ / "command.log";
+  const auto child = spawn(command, log);
   int status = 0;
   waitpid(child, &status, 0);
-  if (status != 0) {
-    const auto why = content_of(log);
-    fs::remove_all(folder_);
-    throw std::runtime_error("initdb failed: " + why);
-  }
-  start();
+  if (status != 0)
+    throw std::runtime_error(command.front() + " failed: " + content_of(log));
 }
 
 postgres_server::~postgres_server() {
@@ -141,6 +165,27 @@ std::string postgres_server::url(std::string_view schema) const {
   return url;
 }
 
+std::string postgres_server::url_of_either(const postgres_server& one,
+                                           const postgres_server& other,
+                                           std::string_view schema) {
+  return fmt::format(
+    "postgres://postgres@/postgres?host={},{}&options=-csearch_path%3D{}",
+    one.folder_.string(),
+    other.folder_.string(),
+    schema);
+}
+
+std::string postgres_server::ask(const std::string& statement) const {
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(
+    PQconnectdb(url().c_str()), PQfinish);
+  const std::unique_ptr<PGresult, decltype(&PQclear)> answer(
+    PQexec(connection.get(), statement.c_str()), PQclear);
+  const auto status = PQresultStatus(answer.get());
+  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+    throw std::runtime_error(PQerrorMessage(connection.get()));
+  return PQntuples(answer.get()) > 0 ? PQgetvalue(answer.get(), 0, 0) : "";
+}
+
 void postgres_server::start() {
   std::vector<std::string> command{programs_ / "postgres",
                                    "-D",
@@ -154,6 +199,10 @@ void postgres_server::start() {
                                    "-c",
                                    disk_ == syncing::on ? "fsync=on"
                                                         : "fsync=off"};
+  for (const auto& setting : settings_) {
+    command.emplace_back("-c");
+    command.push_back(setting);
+  }
   running_ = spawn(command, folder_ / "server.log");
   wait_until_ready();
 }
@@ -193,8 +242,47 @@ void postgres_server::kill() {
 }
 
 void postgres_server::wait_for_end() {
+  // It would outlive the server.
+  if (held_ > 0)
+    ::kill(std::exchange(held_, 0), SIGKILL);
   waitpid(running_, nullptr, 0);
   running_ = 0;
+}
+
+void postgres_server::hold_log() {
+  held_ = std::stoi(
+    ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"));
+  ::kill(held_, SIGSTOP);
+}
+
+void postgres_server::cut_off() {
+  ask("ALTER SYSTEM SET primary_conninfo = 'host=/nowhere'");
+  ask("SELECT pg_reload_conf()");
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (ask("SELECT count(*) FROM pg_stat_wal_receiver") != "0") {
+    if (std::chrono::steady_clock::now() > deadline)
+      throw std::runtime_error("the standby goes on receiving");
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+void postgres_server::promote() {
+  ask("SELECT pg_promote(true, 60)");
+}
+
+void postgres_server::back_up() {
+  fs::remove_all(folder_ / "backup");
+  run_to_end({programs_ / "pg_basebackup",
+              "--pgdata=" + (folder_ / "backup").string(),
+              "--host=" + folder_.string(),
+              "--username=postgres",
+              "--checkpoint=fast",
+              "--no-sync"});
+}
+
+void postgres_server::restore() {
+  fs::remove_all(folder_ / "data");
+  fs::rename(folder_ / "backup", folder_ / "data");
 }
 
 } // namespace troupe::testing

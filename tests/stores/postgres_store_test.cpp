@@ -2,6 +2,7 @@
 
 #include "../outcome.hpp"
 #include "conformance.hpp"
+#include "counting_client.hpp"
 #include "postgres_server.hpp"
 #include <fmt/format.h>
 #include <libpq-fe.h>
@@ -43,96 +44,6 @@ store_opener make_place() {
 
 const conformance_suite
   suite("postgres_store", {.make_place = make_place}, 4, 1'000);
-
-const owner_name app{"press"};
-const owner_name user{"press", "ann"};
-const owner_name session{"press", "ann", "s1"};
-const session_key key{"press", "ann", "s1"};
-
-event_ptr event_with(std::string id, const json& state) {
-  auto said = std::make_shared<event>();
-  said->id = std::move(id);
-  said->author = "ann";
-  said->timestamp = timestamp(std::chrono::seconds(1'700'000'000));
-  said->actions.state_delta = delta::from_json(state).value();
-  return said;
-}
-
-store_change create_session(const owner_name& owner) {
-  return {.kind = change_kind::create,
-          .owner = owner,
-          .said = event_with("", json::object()),
-          .session_revision = 0,
-          .user_revision = {},
-          .app_revision = {}};
-}
-
-std::int64_t count_in(const state_map& keys) {
-  const auto* const found = keys.find("count");
-  return found ? (*found)->get<std::int64_t>() : 0;
-}
-
-// One event that counts in all three scopes, tried until it is written. Owners
-// are kept as a runtime would: loaded again when they have moved.
-class counting_client {
-public:
-  explicit counting_client(store& target) : target_(target) { (void)load(); }
-
-  /// Returns how it went; `moved` is tried again.
-  result<void> count(const std::string& id) {
-    for (;;) {
-      const store_change change{.kind = change_kind::append,
-                                .owner = session,
-                                .said
-                                = event_with(id,
-                                             {{"count", counts_[0] + 1},
-                                              {"user:count", counts_[1] + 1},
-                                              {"app:count", counts_[2] + 1}}),
-                                .session_revision = revisions_[0] + 1,
-                                .user_revision = revisions_[1] + 1,
-                                .app_revision = revisions_[2] + 1};
-      auto outcome = target_.commit({&change, 1});
-      if (!outcome)
-        return outcome.error();
-      if (outcome->moved.empty()) {
-        for (std::size_t i = 0; i < 3; ++i) {
-          ++counts_[i];
-          ++revisions_[i];
-        }
-        return {};
-      }
-      if (auto loaded = load(); !loaded)
-        return loaded;
-    }
-  }
-
-  result<void> load() {
-    auto kept = target_.load_session(key, {});
-    if (!kept)
-      return kept.error();
-    keep(0, (*kept)->scope);
-    for (const auto& [place, owner] :
-         {std::pair(1U, user), std::pair(2U, app)}) {
-      auto wider = target_.load_scope(owner);
-      if (!wider)
-        return wider.error();
-      keep(place, **wider);
-    }
-    return {};
-  }
-
-  std::array<std::int64_t, 3> counts() const { return counts_; }
-
-private:
-  void keep(std::size_t place, const stored_scope& scope) {
-    counts_[place] = count_in(scope.keys);
-    revisions_[place] = scope.revision;
-  }
-
-  store& target_;
-  std::array<std::int64_t, 3> counts_{};
-  std::array<std::uint64_t, 3> revisions_{};
-};
 
 // A process that counts; each byte that comes from it is an acknowledgement.
 struct counting_process {
@@ -320,6 +231,7 @@ BOOST_AUTO_TEST_CASE(what_is_acknowledged_survives_a_crash_of_the_server) {
   for (const auto count : counting_client(*target).counts())
     BOOST_TEST(count == static_cast<std::int64_t>(stored.size()));
   BOOST_TEST(target->check({}).value().empty());
+  BOOST_TEST(!target->take_lost_history().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_idle_connection_is_not_noticed) {
@@ -408,9 +320,9 @@ BOOST_AUTO_TEST_CASE(a_check_names_what_is_damaged) {
   for (const auto* const damage :
        {"UPDATE state SET value = '77' WHERE key = 'count'",
         "DELETE FROM state",
-        "DELETE FROM log WHERE session_revision = 2",
-        "UPDATE log SET body = '{' WHERE session_revision = 2",
-        "UPDATE log SET delta = NULL WHERE session_revision = 3",
+        "DELETE FROM change_log WHERE session_revision = 2",
+        "UPDATE change_log SET body = '{' WHERE session_revision = 2",
+        "UPDATE change_log SET delta = NULL WHERE session_revision = 3",
         "UPDATE scopes SET revision = 1000",
         "DELETE FROM scopes WHERE session = '' AND usr = 'ann'"}) {
     const auto url = place_with_session(shared_server());
