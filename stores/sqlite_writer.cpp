@@ -193,13 +193,17 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
   }
   const auto rows = std::ssize(written_);
   const sqlite_marks::commit mark{newest_, shared_.marks.make()};
-  log_.mark(mark.row, mark.mark);
+  // Without a row of its own it would overwrite the mark of another commit.
+  const bool has_rows = !written_.empty();
+  if (has_rows)
+    log_.mark(mark.row, mark.mark);
   folded_ = fold_.work(rows, folded_);
   purge_.work(purge_rows, folded_);
   writing.commit();
   // A commit into a file that was removed meanwhile is in no file.
   watch_->look();
-  shared_.marks.add_own(mark);
+  if (has_rows)
+    shared_.marks.add_own(mark);
   shared_.tail.add(written_);
   shared_.tail.mark_folded(folded_);
   shared_.tail.trim(static_cast<std::size_t>(4 * rows + 64));

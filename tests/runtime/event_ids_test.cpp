@@ -53,17 +53,19 @@ BOOST_FIXTURE_TEST_CASE(each_event_that_is_sent_again_takes_effect_once,
 
 BOOST_FIXTURE_TEST_CASE(a_retry_loads_no_other_event, long_session) {
   stage on(options());
+  const auto looks = place.script->id_looks.count();
   BOOST_TEST(on.append(here, event_of(2)) == "ok");
   BOOST_TEST(place.script->event_loads.count() == 0U);
-  BOOST_TEST(place.script->id_looks.count() == 1U);
+  BOOST_TEST(place.script->id_looks.count() == looks + 1);
 }
 
 BOOST_FIXTURE_TEST_CASE(ids_that_the_runtime_makes_are_not_looked_up,
                         long_session) {
   stage on(options());
+  const auto looks = place.script->id_looks.count();
   for (int number = 0; number < 40; ++number)
     BOOST_TEST(on.append(here, change({{"b", number}})) == "ok");
-  BOOST_TEST(place.script->id_looks.count() == 0U);
+  BOOST_TEST(place.script->id_looks.count() == looks);
   BOOST_TEST(on.fetch(here).revision() == 100U);
 }
 
