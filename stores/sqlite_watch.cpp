@@ -87,7 +87,10 @@ void sqlite_watch::look() {
   known_index_ = before;
 }
 
+// Not of a connection that only reads: to ask for the index could make it.
 std::optional<sqlite_watch::log_index> sqlite_watch::read_index() const {
+  if (sqlite3_db_readonly(database_.connection(), "main") == 1)
+    return std::nullopt;
   sqlite3_file* file = nullptr;
   if (sqlite3_file_control(database_.connection(),
                            "main",

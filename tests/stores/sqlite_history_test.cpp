@@ -10,6 +10,7 @@
 
 #include <array>
 #include <filesystem>
+#include <set>
 #include <string>
 
 using namespace troupe;
@@ -30,6 +31,13 @@ store_change change_of(change_kind kind, std::uint64_t revision) {
   made.said = std::make_shared<const event>(std::move(said));
   made.session_revision = revision;
   return made;
+}
+
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& each : fs::directory_iterator(folder))
+    names.insert(each.path().filename().string());
+  return names;
 }
 
 class opened_file {
@@ -157,6 +165,7 @@ BOOST_FIXTURE_TEST_CASE(a_check_of_a_file_at_rest_writes_nothing, opened_file) {
   BOOST_REQUIRE(opened->close());
   opened.reset();
   const auto before = fs::last_write_time(file);
+  const auto files = files_in(folder);
   const auto reading = open_sqlite_store(file, {.read_only = true}).value();
   BOOST_TEST(reading->check({}).value().empty());
   BOOST_TEST(reading->load_session(ann, {}).value()->scope.revision == 5U);
@@ -165,9 +174,7 @@ BOOST_FIXTURE_TEST_CASE(a_check_of_a_file_at_rest_writes_nothing, opened_file) {
     == "store_failed");
   BOOST_REQUIRE(reading->close());
   BOOST_TEST((fs::last_write_time(file) == before));
-  BOOST_TEST(
-    std::distance(fs::directory_iterator(folder), fs::directory_iterator())
-    == 1);
+  BOOST_TEST(files_in(folder) == files);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
