@@ -39,10 +39,6 @@ public:
 
   bool is_full() const noexcept { return count_ >= room_; }
 
-  std::size_t bytes() const noexcept {
-    return words_.size() * sizeof(std::uint64_t);
-  }
-
 private:
   static constexpr std::size_t bits_per_id = 8;
   static constexpr std::size_t room_min = 1'024;

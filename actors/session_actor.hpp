@@ -180,7 +180,7 @@ private:
     std::uint64_t views = 0;
   };
 
-  // What a session over a store knows of ids that are not in `ids_`.
+  // Ids of a session over a store that are not in `ids_`.
   struct id_search {
     // The answer of the store for ids that were asked for; null: no event.
     std::unordered_map<std::string, event_ptr> found;

@@ -109,7 +109,7 @@ session_actor::id_place session_actor::find_id(const append& sent) {
       && !(search.filter && search.filtered >= forgotten
            && !search.filter->may_have(id_hash(id)));
   place.may_be_stored = unread > 0 || may_be_forgotten;
-  // What is not there may have come since the store was asked.
+  // The event may have been appended after the store was asked.
   if (place.may_be_stored && search.covered < std::max(unread, forgotten))
     stored_->ids.found.erase(id);
   return place;

@@ -114,7 +114,7 @@ struct setup : std::enable_shared_from_this<setup> {
   /// Told how many events were committed together, if anybody wants to know.
   /// Set before the first actor.
   std::function<void(std::size_t events)> on_commit;
-  /// Told what an operator should know; never unset over a store. Set before
+  /// Receives warnings for an operator; never unset over a store. Set before
   /// the first actor.
   std::function<void(const std::string& warning)> on_warning;
   /// Where state is kept; null when it is in memory alone. Set before the first

@@ -417,8 +417,8 @@ result<void> store_queue::look_elsewhere(group& next) {
   return moved.error();
 }
 
-// After the store has lost commits, no owner holds what is stored: all of them
-// load again, and unanswered work is decided on what they find.
+// Makes every owner load again after the store has lost commits. Unanswered
+// work is then decided on the loaded state.
 void store_queue::leave_lost_history() {
   const auto lost = store_->take_lost_history();
   if (!lost)

@@ -39,9 +39,9 @@ struct runtime_options {
   /// together, or over a store those of one transaction. Called on the threads
   /// that commit, several at the same time, so it must neither block nor throw.
   std::function<void(std::size_t events)> on_commit = {};
-  /// Told what an operator should know and no call fails for, one sentence
-  /// each: commits that the store has lost, a write-ahead log that grows.
-  /// Called from any thread; must not block or throw. Unset: lines on stderr.
+  /// Receives warnings for an operator about conditions that fail no call, one
+  /// sentence each: commits that the store has lost. Called from any thread;
+  /// must not block or throw. Unset: lines on stderr.
   std::function<void(const std::string& warning)> on_warning = {};
   /// Threads that run actors; 0: one per core.
   std::size_t threads = 0;

@@ -130,23 +130,6 @@ void log_tail::collect(std::int64_t id,
   }
 }
 
-std::optional<log_tail::summary> log_tail::summarize(std::int64_t id,
-                                                     std::int64_t until) const {
-  const std::lock_guard guard(mutex_);
-  const auto known = chains_.find(id);
-  if (known == chains_.end() || known->second.first > until)
-    return std::nullopt;
-  const auto index = static_cast<std::size_t>(known->second.where);
-  summary found{0, INT64_MIN};
-  for (auto number = known->second.first; number != 0 && number <= until;
-       number = at(number).next[index]) {
-    const auto& row = at(number).row;
-    found.revision = row.revisions[index];
-    found.microseconds = std::max(found.microseconds, row.microseconds);
-  }
-  return found;
-}
-
 std::vector<log_tail::session_rows>
 log_tail::sessions(std::int64_t until) const {
   const std::lock_guard guard(mutex_);

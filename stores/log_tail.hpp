@@ -98,15 +98,6 @@ public:
                std::size_t limit,
                std::vector<pending_change>& found);
 
-  /// The newest row up to `until` that makes a revision of the scope, and the
-  /// newest time of all those, if there are any.
-  struct summary {
-    std::int64_t revision;
-    std::int64_t microseconds;
-  };
-
-  std::optional<summary> summarize(std::int64_t id, std::int64_t until) const;
-
   struct session_rows {
     std::int64_t id;
     std::int64_t first;  ///< The oldest row that touches it.

@@ -29,9 +29,9 @@ struct store_options {
   /// Opens for reading alone: nothing is made, migrated or written; commits
   /// fail.
   bool read_only = false;
-  /// Told what an operator should know and no call fails for, one sentence
-  /// each. Called from any thread of the store; must not block or throw. Unset:
-  /// nobody is told.
+  /// Receives warnings for an operator about conditions that fail no call, one
+  /// sentence each. Called from any thread of the store; must not block or
+  /// throw. Unset: warnings are dropped.
   std::function<void(const std::string& warning)> on_warning = {};
 };
 

@@ -61,7 +61,10 @@ std::string as_path(const std::filesystem::path& file) {
 std::string as_immutable(const std::filesystem::path& file) {
   std::string uri = "file:";
   for (const char each : std::filesystem::absolute(file).string())
-    uri += each == '%' ? "%25" : std::string(1, each);
+    uri += each == '%'   ? "%25"
+           : each == '?' ? "%3f"
+           : each == '#' ? "%23"
+                         : std::string(1, each);
   return uri + "?immutable=1";
 }
 

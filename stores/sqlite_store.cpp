@@ -315,7 +315,7 @@ private:
 
   // The log of a file that was replaced must not be applied to the one in its
   // place. Requires `connections_`.
-  void expect_own_log() {
+  void expect_own_log() const {
     if (!foreign_log_)
       return;
     std::error_code failed;
@@ -329,7 +329,6 @@ private:
                     "that use it, delete {0}-wal and {0}-shm, and put the copy "
                     "in place again",
                     file.string()));
-    foreign_log_.reset();
   }
 
   // Unset if the file does not open.
