@@ -22,7 +22,7 @@ public:
 
   /// Of an `id_hash`.
   void add(std::uint32_t hash) noexcept {
-    for_each_bit(hash, [this](std::uint64_t& word, std::uint64_t bit) {
+    for_each_bit(hash, [](std::uint64_t& word, std::uint64_t bit) {
       word |= bit;
       return true;
     });

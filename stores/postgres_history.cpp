@@ -125,7 +125,7 @@ postgres_history::queue_look(postgres_connection& connection) const {
 result<bool> postgres_history::take_look(const marks& asked,
                                          const postgres_rows& answer,
                                          std::string_view attempted) {
-  const auto is_same = compare(asked, answer, attempted);
+  auto is_same = compare(asked, answer, attempted);
   if (!is_same)
     return is_same.error();
   const std::lock_guard guard(mutex_);
@@ -180,7 +180,7 @@ postgres_history::add(postgres_connection& connection,
   answers = connection.run(attempted, postgres_deadline);
   if (!answers)
     return answers.error();
-  const auto is_same = compare(added.asked, answers->front(), attempted);
+  auto is_same = compare(added.asked, answers->front(), attempted);
   if (!is_same)
     return is_same.error();
   added.is_same = *is_same;
