@@ -159,10 +159,10 @@ BOOST_AUTO_TEST_CASE(a_request_is_posted_as_it_is_given) {
 }
 
 BOOST_DATA_TEST_CASE(headers_that_are_too_large_are_a_lasting_failure,
-                     data::make({5, 20}),
+                     data::make({std::size_t{5}, std::size_t{20}}),
                      count) {
   http2_server::options given;
-  for (int i = 0; i < count; ++i)
+  for (std::size_t i = 0; i < count; ++i)
     given.headers.emplace_back(fmt::format("x-{}", i),
                                std::string(300'000 / count, '~'));
   conversation with({say("yes")}, given);
