@@ -344,7 +344,7 @@ sqlite_reader::find_events(const session_key& key,
 std::vector<session_row> sqlite_reader::list(const row_query& query) {
   const moment now(*this);
   std::vector<session_row> page;
-  const auto found = sessions_.page(query, newest_, unseen_);
+  const auto found = sessions_.page(query, newest_, log_.folded(), unseen_);
   if (found.empty())
     return page;
   const auto keys_of = [this](const owner_name& owner) {

@@ -67,7 +67,10 @@ sqlite_session_list::sqlite_session_list(const sqlite_database& database,
 std::vector<listed_session>
 sqlite_session_list::page(const row_query& query,
                           std::int64_t newest,
+                          std::int64_t folded,
                           std::span<const log_row> unseen) {
+  if (std::exchange(folded_, folded) != folded)
+    recent_.clear();
   look_at_recent(newest, unseen);
   std::vector<listed_session> found;
   add_recent(query, found);

@@ -34,10 +34,11 @@ public:
   sqlite_session_list(const sqlite_database& database, log_tail& tail);
 
   /// The first of the sessions that `query` asks for, in its order. `newest` is
-  /// the moment's newest row of the log, `unseen` are rows that the tail does
-  /// not have.
+  /// the moment's newest row of the log, and `folded` the one up to which all
+  /// is folded; `unseen` are rows that the tail does not have.
   std::vector<listed_session> page(const row_query& query,
                                    std::int64_t newest,
+                                   std::int64_t folded,
                                    std::span<const log_row> unseen);
 
 private:
@@ -59,7 +60,10 @@ private:
   bool
   take(sqlite_rows rows, std::size_t& left, std::vector<listed_session>& found);
 
-  log_tail& tail_;         // The store's, which outlives this.
+  log_tail& tail_; // The store's, which outlives this.
+  // Of the last page. Another process may fold rows that the tail never had:
+  // then rows of `scopes` are newer than those that were kept.
+  std::int64_t folded_ = 0;
   recent_sessions recent_; // By id; `listed.updated` is the true time.
   sqlite_statement find_;
   sqlite_statement app_tied_;

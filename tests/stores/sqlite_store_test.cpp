@@ -226,7 +226,11 @@ BOOST_AUTO_TEST_CASE(conforms_when_all_is_folded_in_slices) {
   check_conformance(files_that_fold(5));
 }
 
-BOOST_DATA_TEST_CASE(agrees_with_the_model, data::xrange(6), seed) {
+// Lists of the seeds from 24 on were out of order: another process had folded
+// rows that the reading one had not seen.
+BOOST_DATA_TEST_CASE(agrees_with_the_model,
+                     data::make({0, 1, 2, 3, 4, 5, 24, 38, 39, 103}),
+                     seed) {
   const auto factory = files_that_fold(seed % 2 == 0 ? 8'192 : 7);
   for (const auto& failure :
        conformance_lockstep(factory, static_cast<std::uint64_t>(seed)))
