@@ -21,8 +21,10 @@ namespace {
 // In one question to the store.
 constexpr std::size_t ids_max = 4'096;
 
-// From so many questions on a filter is worth reading all ids.
-constexpr std::uint32_t questions_before_filter = 8;
+// A filter is worth reading all ids after so many questions, and one more for
+// each so many events.
+constexpr std::uint64_t questions_before_filter = 8;
+constexpr std::uint64_t events_per_question = 1'024;
 
 // Without a store all events are in memory, and so are their ids. Half of the
 // range, so that a number can be added.
@@ -132,24 +134,22 @@ void session_actor::note_id(const append& accepted) {
   }
 }
 
+// What is loaded may be another session than before, or the same one without
+// events that its filter knows: a filter is good until the next load.
 void session_actor::install_ids(const std::vector<std::uint32_t>& newest) {
   ids_ = recent_ids();
   auto& search = stored_->ids;
   ++search.loads;
   search.found.clear();
   search.covered = 0;
-  auto number = revision() - newest.size();
-  // Others may have appended more than is loaded: then the filter lacks ids.
-  if (search.filtered < number)
-    search.filter.reset();
+  search.filter.reset();
+  search.since.clear();
+  search.questions = 0;
   if (is_broken(mechanism::loaded_ids))
     return;
-  for (const auto hash : newest) {
+  auto number = revision() - newest.size();
+  for (const auto hash : newest)
     ids_.add(hash, ++number, ids_kept());
-    if (search.filter && number > search.filtered)
-      search.filter->add(hash);
-  }
-  search.filtered = revision();
 }
 
 // `first` cannot be decided without an answer, and neither can others that wait
@@ -173,11 +173,14 @@ void session_actor::ask_for_ids(const append& first) {
   queue_ = std::move(seen);
   stored_->comparing = true;
   shared().store->push(std::move(wanted));
-  if (++search.questions < questions_before_filter || search.making_filter
-      || search.filter)
+  const auto due = questions_before_filter + revision() / events_per_question;
+  if (++search.questions < due || search.making_filter || search.filter)
     return;
   search.questions = 0;
   search.making_filter = true;
+  // The batch under way reaches the store behind the question.
+  for (const auto* each : accepted_)
+    search.since.push_back(id_hash(each->said->id));
   auto filtering = std::make_unique<find_events>();
   filtering->owner = live();
   filtering->load = search.loads;

@@ -242,15 +242,21 @@ void store_queue::handle(group& next) {
     if (const auto looked = look_elsewhere(next); !looked)
       refuse_unwritten(next, looked.error());
   const bool has_written = write(next.commits);
-  // A refusal on what is out of date is decided again. What others do from here
-  // on it is not based on.
-  for (auto& settled : next.commits)
-    settled->refuses_again = settled->refuses && is_stale(settled->owners);
-  // What is shown beside what was just written is as new as that: others may
-  // have written between the look and the commit.
+  // What is shown or refused beside what was just written is as new as that:
+  // others may have written between the look and the commit.
   bool is_seen = true;
-  if (has_written && shows_others(next) && !is_broken(mechanism::look_behind))
+  if (has_written && (shows_others(next) || refuses_any(next))
+      && !is_broken(mechanism::look_behind))
     is_seen = look_elsewhere(next).has_value();
+  for (auto& settled : next.commits) {
+    if (!settled->refuses)
+      continue;
+    if (!is_seen)
+      for (const auto& owner : settled->owners)
+        make_stale(owner);
+    // A refusal on what is out of date is decided again.
+    settled->refuses_again = is_stale(settled->owners);
+  }
   // In the order in which they were decided, whatever became of them.
   for (auto& settled : next.commits) {
     settled->view_is_stale
@@ -302,6 +308,10 @@ bool store_queue::shows_others(const group& next) {
             });
 }
 
+bool store_queue::refuses_any(const group& next) {
+  return std::ranges::any_of(next.commits, &commit::refuses);
+}
+
 bool store_queue::is_stale(const live_owners& owners) const noexcept {
   return std::ranges::any_of(
     owners, [](const auto& owner) { return owner && owner->stale; });
@@ -346,7 +356,7 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     if (changes.empty())
       return false;
     auto outcome = guarded([&] { return store_->commit(changes); });
-    leave_lost_history();
+    const bool has_lost = leave_lost_history();
     if (outcome && outcome->moved.empty()) {
       if (shared_.on_commit)
         shared_.on_commit(changes.size());
@@ -358,7 +368,7 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     for (auto* each : written)
       for (auto& change : each->changes)
         change = std::move(*next++);
-    bool found = false;
+    bool found = has_lost;
     for (const auto* each : written)
       for (const auto& owner : each->owners)
         if (owner
@@ -418,15 +428,16 @@ result<void> store_queue::look_elsewhere(group& next) {
 }
 
 // Makes every owner load again after the store has lost commits. Unanswered
-// work is then decided on the loaded state.
-void store_queue::leave_lost_history() {
+// work is then decided on the loaded state. Whether it has lost any.
+bool store_queue::leave_lost_history() {
   const auto lost = store_->take_lost_history();
   if (!lost)
-    return;
+    return false;
   for (const auto& [name, owner] : live_)
     make_stale(owner);
   if (shared_.on_warning)
     shared_.on_warning(lost->warning);
+  return true;
 }
 
 void store_queue::answer(std::unique_ptr<confirm> held) {

@@ -78,9 +78,10 @@ private:
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
   result<void> look_elsewhere(group& next);
-  void leave_lost_history();
+  bool leave_lost_history();
   void refuse_unwritten(group& next, const error& why);
   static bool shows_others(const group& next);
+  static bool refuses_any(const group& next);
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
   void start(std::unique_ptr<read_events> wanted);
