@@ -1,5 +1,7 @@
 #include "history.hpp"
 
+#include <algorithm>
+
 namespace troupe::testing {
 
 std::string_view to_string(call_kind kind) noexcept {
@@ -22,6 +24,28 @@ std::string_view to_string(call_kind kind) noexcept {
     return "get_app_state";
   }
   return "?";
+}
+
+void history::note_commit(std::span<const store_change> changes) {
+  commits_.push_back({written.size(), kept_.size()});
+  for (const auto& each : changes) {
+    written.push_back(each);
+    kept_.push_back(each);
+  }
+}
+
+std::optional<std::size_t> history::lose_commits(std::size_t count) {
+  if (commits_.empty())
+    return std::nullopt;
+  const auto first
+    = commits_.end()
+      - static_cast<std::ptrdiff_t>(std::min(count, commits_.size()));
+  const auto [moment, kept] = *first;
+  commits_.erase(first, commits_.end());
+  kept_.resize(kept);
+  losses[written.size()] = moment;
+  written.emplace_back().kind = change_kind::write;
+  return moment;
 }
 
 } // namespace troupe::testing

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,8 +91,12 @@ struct history {
   /// Stable addresses: completions hold them.
   std::deque<call_record> calls;
   std::deque<run_record> runs;
-  /// What stores have written, in order.
+  /// What stores have written, in order. Where the place has gone back is a
+  /// change of nobody's.
   std::vector<store_change> written;
+  /// Where the place has gone back, by number in `written`: how many changes
+  /// were written at the moment to which it went back.
+  std::map<std::size_t, std::size_t> losses;
   /// What was recorded for an event that says this token.
   std::map<std::string, delta, std::less<>> recorded;
   /// What agents found wrong while they ran, by the run's id; that of a session
@@ -108,10 +113,26 @@ struct history {
     return failed_commits + lost_answers + failed_reads;
   }
 
+  void note_commit(std::span<const store_change> changes);
+
+  /// Notes that the place goes back to before the newest `count` commits, as
+  /// far as there are any: the moment to which it does.
+  std::optional<std::size_t> lose_commits(std::size_t count);
+
+  /// What the place holds: what was written and has not been lost.
+  const std::vector<store_change>& kept() const noexcept { return kept_; }
+
   std::string new_token() { return "t" + std::to_string(++tokens_); }
 
 private:
+  struct commit {
+    std::size_t moment = 0; // When it was written.
+    std::size_t kept = 0;   // What the place held before.
+  };
+
   std::size_t tokens_ = 0;
+  std::vector<store_change> kept_;
+  std::vector<commit> commits_;
 };
 
 } // namespace troupe::testing

@@ -71,6 +71,8 @@ plan make_plan(std::uint64_t seed) {
   made.changes.misfits = chance.one_in(4) ? 0 : 12 + chance.below(40);
   made.changes.widens = 1 + chance.below(4);
   made.options = make_options(chance);
+  if (chance.one_in(5))
+    made.store.place_loses = 20 + chance.below(60);
   return made;
 }
 
@@ -81,7 +83,8 @@ std::string to_string(const plan& chosen) {
     "{} programs, {} clients, {} operations in bursts of {}, {} users, {} "
     "sessions, removals {}, runs {}, retries {}, crashes {}, restarts {}; "
     "preempts {}, hurries {}; commits fail {}, are unknown {}, loads fail {}, "
-    "looks fail {}; {} events kept, {} ids, {} live sessions, values of {}, {} "
+    "looks fail {}, is lost {}; {} events kept, {} ids, {} live sessions, "
+    "values of {}, {} "
     "appends, {} runs",
     chosen.runtimes,
     chosen.clients,
@@ -100,6 +103,7 @@ std::string to_string(const plan& chosen) {
     store.commit_is_unknown,
     store.load_fails,
     store.look_fails,
+    store.place_loses,
     options.events_kept,
     options.remembered_ids,
     options.live_sessions_max,

@@ -23,7 +23,7 @@ public:
   program(world& in,
           history& told,
           const plan& chosen,
-          const shared_place& place,
+          shared_place& place,
           std::uint64_t seed);
   ~program();
   program(const program&) = delete;
@@ -48,6 +48,7 @@ public:
   std::vector<std::string> end(bool dies);
 
 private:
+  const shared_place& place_;
   std::shared_ptr<unsteady_store> store_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;

@@ -4,8 +4,10 @@
 
 #include "troupe/stores/memory_store.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 
 namespace troupe::testing {
 
@@ -22,7 +24,19 @@ public:
   /// One program's way to it.
   std::unique_ptr<store> open() const;
 
+  /// Goes back to what `kept` makes, under the programs that use it.
+  void lose_all_but(std::span<const store_change> kept);
+
+  /// How often it has gone back.
+  std::uint64_t losses() const noexcept { return losses_; }
+
+  /// What is there now; null for a place on disk.
+  const std::shared_ptr<memory_place>& memory() const noexcept {
+    return memory_;
+  }
+
 private:
+  std::uint64_t losses_ = 0;
   std::shared_ptr<memory_place> memory_;
   /// Empty for memory.
   std::filesystem::path folder_;

@@ -175,10 +175,14 @@ simulate(std::uint64_t seed,
 simulation_outcome simulate_twice(std::uint64_t seed, place_kind second) {
   auto first = simulate(seed);
   // Another store may also end otherwise than its calls tell.
-  const auto again = simulate(seed, second, second != place_kind::memory);
+  const bool is_same_place = second == place_kind::memory;
+  const auto again = simulate(seed, second, !is_same_place);
   if (first.findings.empty())
     first.findings = again.findings;
-  if (first.findings.empty() && first.hash != again.hash)
+  // Until a loss has been noticed, a load over SQLite is of the lost file.
+  const bool has_same_history
+    = is_same_place || make_plan(seed).store.place_loses == 0;
+  if (first.findings.empty() && has_same_history && first.hash != again.hash)
     first.findings.emplace_back("the seed does not replay: two histories");
   return first;
 }

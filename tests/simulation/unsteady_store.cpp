@@ -14,12 +14,13 @@ error broken(const char* what) {
 
 unsteady_store::unsteady_store(world& in,
                                history& told,
-                               std::unique_ptr<store> within,
+                               shared_place& place,
                                store_habits habits,
                                std::uint64_t seed)
   : world_(in),
     told_(told),
-    within_(std::move(within)),
+    place_(place),
+    within_(place.open()),
     habits_(habits),
     chance_(seed) {}
 
@@ -32,6 +33,8 @@ unsteady_store::commit(std::span<const store_change> changes) {
     ++told_.failed_commits;
     return broken("told to fail");
   }
+  if (chance_.one_in(habits_.place_loses))
+    lose_newest_commits();
   auto outcome = write(changes);
   const bool is_written = outcome && outcome->moved.empty();
   world_.pause(chance_.time(habits_.commit_time));
@@ -47,14 +50,22 @@ unsteady_store::commit(std::span<const store_change> changes) {
 result<commit_outcome>
 unsteady_store::write(std::span<const store_change> changes) {
   auto outcome = within_->commit(changes);
-  if (outcome && outcome->moved.empty())
-    for (const auto& each : changes) {
-      told_.written.push_back(each);
+  if (outcome && outcome->moved.empty()) {
+    told_.note_commit(changes);
+    for (const auto& each : changes)
       world_.note("written "
                   + (each.said ? each.said->id : std::string("removal"))
                   + " in " + to_string(each.owner));
-    }
+  }
   return outcome;
+}
+
+void unsteady_store::lose_newest_commits() {
+  const auto moment = told_.lose_commits(1 + chance_.below(3));
+  if (!moment)
+    return;
+  world_.note("the place goes back to moment " + std::to_string(*moment));
+  place_.lose_all_but(told_.kept());
 }
 
 result<std::vector<moved_owner>> unsteady_store::changed_elsewhere() {

@@ -7,6 +7,7 @@
 
 #include "dice.hpp"
 #include "history.hpp"
+#include "shared_place.hpp"
 #include "world.hpp"
 
 #include <chrono>
@@ -24,14 +25,16 @@ struct store_habits {
   std::size_t commit_is_unknown = 0;
   std::size_t load_fails = 0;
   std::size_t look_fails = 0;
+  /// The place goes back behind its last commits.
+  std::size_t place_loses = 0;
 };
 
-/// One process' way to the place, which is `within` when all goes well.
+/// One process' way to the place, for as long as that lasts.
 class unsteady_store final : public store {
 public:
   unsteady_store(world& in,
                  history& told,
-                 std::unique_ptr<store> within,
+                 shared_place& place,
                  store_habits habits,
                  std::uint64_t seed);
 
@@ -66,8 +69,11 @@ private:
   auto read(const Read& from) -> decltype(from());
   result<commit_outcome> write(std::span<const store_change> changes);
 
+  void lose_newest_commits();
+
   world& world_;
   history& told_;
+  shared_place& place_;
   const std::unique_ptr<store> within_;
   store_habits habits_;
   dice chance_;

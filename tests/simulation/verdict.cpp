@@ -30,6 +30,11 @@ void verdict::replay() {
   options.limits = plan_.options.limits;
   at_.emplace_back(options);
   for (const auto& change : told_.written) {
+    if (const auto lost = told_.losses.find(at_.size() - 1);
+        lost != told_.losses.end()) {
+      at_.push_back(at_[lost->second]);
+      continue;
+    }
     auto model = at_.back();
     const auto key = key_of(change.owner);
     switch (change.kind) {

@@ -53,14 +53,13 @@ private:
                         std::size_t before,
                         std::size_t after) const;
   void judge_order();
+  bool was_lost(std::size_t before, std::size_t after) const;
   bool was_removed(const session_key& key,
                    std::size_t before,
                    std::size_t after) const;
   void check_cut(const call_record& call, bool with_events);
   bool is_model_refusing(const call_record& call, std::size_t moment) const;
-  bool touches(const store_change& change,
-               scope where,
-               const session_key& key) const;
+  bool touches(std::size_t place, scope where, const session_key& key) const;
   template <class Holds>
   bool once(const call_record& call, const Holds& holds) const;
   std::string name(const call_record& call) const;

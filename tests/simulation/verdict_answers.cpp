@@ -39,7 +39,8 @@ std::vector<std::string> verdict::judge() {
     if (const auto run
         = std::ranges::find(told_.runs, invocation, &run_record::invocation_id);
         run != told_.runs.end()
-        && !was_removed(run->key, run->before, run->after))
+        && !was_removed(run->key, run->before, run->after)
+        && !was_lost(run->before, run->after))
       find(what + ", run " + invocation);
   return findings_;
 }
@@ -139,9 +140,10 @@ void verdict::judge_refusal(const call_record& call) {
       find("nothing is busy: " + name(call));
     return;
   }
-  // Created, and removed again before anybody could say what is there.
+  // Created, and removed or lost before anybody could say what is there.
   if (call.kind == call_kind::create && call.code == "not_found"
-      && was_removed(call.key, call.before, call.after))
+      && (was_removed(call.key, call.before, call.after)
+          || was_lost(call.before, call.after)))
     return;
   if (!once(call, [&](std::size_t moment) {
         return is_model_refusing(call, moment);
@@ -194,9 +196,12 @@ void verdict::judge_create(const call_record& call) {
 // -- reads
 // ---------------------------------------------------------------------
 
-bool verdict::touches(const store_change& change,
+bool verdict::touches(std::size_t place,
                       scope where,
                       const session_key& key) const {
+  if (told_.losses.contains(place))
+    return true;
+  const auto& change = told_.written[place];
   const auto& owner = change.owner;
   if (owner.app != key.app)
     return false;
@@ -245,8 +250,7 @@ void verdict::check_cut(const call_record& call, bool with_events) {
   const auto agree
     = [&](scope one, std::size_t at, scope other, std::size_t to) {
         for (auto place = std::min(at, to); place < std::max(at, to); ++place)
-          if (touches(told_.written[place], one, call.key)
-              && touches(told_.written[place], other, call.key))
+          if (touches(place, one, call.key) && touches(place, other, call.key))
             return false;
         return true;
       };
@@ -337,16 +341,19 @@ void verdict::judge_removal(const call_record& call) {
 // -- runs and order
 // ------------------------------------------------------------
 
+bool verdict::was_lost(std::size_t before, std::size_t after) const {
+  const auto next = told_.losses.lower_bound(before);
+  return next != told_.losses.end() && next->first < after;
+}
+
 bool verdict::was_removed(const session_key& key,
                           std::size_t before,
                           std::size_t after) const {
-  const auto first = told_.written.begin();
-  return std::any_of(first + static_cast<std::ptrdiff_t>(before),
-                     first + static_cast<std::ptrdiff_t>(after),
-                     [&](const store_change& change) {
-                       return change.said == nullptr
-                              && touches(change, scope::session, key);
-                     });
+  for (auto place = before; place < after; ++place)
+    if (told_.written[place].said == nullptr && !told_.losses.contains(place)
+        && touches(place, scope::session, key))
+      return true;
+  return false;
 }
 
 // Whether there was a reason for the way in which the run ended. Agents,
@@ -415,8 +422,9 @@ void verdict::judge_run(const run_record& run) {
     const auto& change = told_.written[place];
     if (change.kind == change_kind::append
         && change.said->invocation_id == run.invocation_id
-        && change.said->author != "user")
-      stored.push_back(change.said->id);
+        && change.said->author != "user"
+        && std::ranges::find(stored, change.said->id) == stored.end())
+      stored.push_back(change.said->id); // Once, if it was lost meanwhile.
   }
   auto next = stored.begin();
   for (std::size_t index = 0; index < run.taken.size(); ++index) {
@@ -426,8 +434,11 @@ void verdict::judge_run(const run_record& run) {
     if (said.partial)
       continue;
     const auto found = events_.find({run.key, said.id});
-    if (found == events_.end() || found->second.back() >= run.taken_at[index]
-        || !(*told_.written[found->second.back()].said == said))
+    if (found == events_.end()
+        || std::ranges::none_of(found->second, [&](std::size_t place) {
+             return place < run.taken_at[index]
+                    && *told_.written[place].said == said;
+           }))
       find("handed out before it was stored, or something else: " + said.id
            + " of " + name);
     next = std::find(next, stored.end(), said.id);
