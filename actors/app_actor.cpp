@@ -7,6 +7,8 @@
 
 #include <caf/actor_system.hpp>
 
+#include <optional>
+
 namespace troupe::actors {
 
 app_actor::app_actor(caf::actor_config& config,
@@ -109,6 +111,9 @@ void app_actor::judge(user_climb& next) {
     if (last_judged_ != nullptr && live())
       last_judged_->app = {state_.judged_keys(), generation()};
     last_judged_ = passing.get();
+    std::optional<scope_state> before;
+    if (passing->is_whole)
+      before = state_;
     for (auto* const each : passing->events) {
       const auto owned = each->changes().share(scope::app);
       if (owned.empty())
@@ -120,10 +125,14 @@ void app_actor::judge(user_climb& next) {
         continue;
       }
       // Only a typed operation is refused, and its event is the last that the
-      // user sent.
-      assert(passing == next.climbs.back() && each == passing->events.back());
+      // user sent, or it is of the session that is.
+      assert(passing == next.climbs.back()
+             && (passing->is_whole || each == passing->events.back()));
       passing->last_refused = judged.error();
       passing->refused_by_app = true;
+      if (passing->is_whole)
+        state_ = *std::move(before);
+      break;
     }
   }
 }

@@ -60,6 +60,15 @@ void append::release() {
   admitted_by.reset();
 }
 
+void append::refuse(error why) {
+  place.refuse(why);
+  for (auto* each = followers.empty() ? nullptr : &followers.front();
+       each != nullptr;
+       each = each->next)
+    static_cast<append&>(*each).place.refuse(why);
+  outcome = std::move(why);
+}
+
 void append::complete() {
   call_for::complete();
   // Last, so that shutting down waits for the caller's code too.

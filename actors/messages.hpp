@@ -11,6 +11,7 @@
 #include "troupe/actors/directory.hpp"
 #include "troupe/actors/id_filter.hpp"
 #include "troupe/actors/inbox.hpp"
+#include "troupe/actors/write_order.hpp"
 #include "troupe/agents/resumption.hpp"
 #include "troupe/contexts/lane_host.hpp"
 #include "troupe/contexts/run_options.hpp"
@@ -318,10 +319,15 @@ struct append : call_for<event_ptr> {
   }
 
   /// As it was before it was judged.
-  void reset() noexcept {
+  void reset() {
     resolved.clear();
     joined = false;
+    is_cut = false;
+    place.mend();
   }
+
+  /// Its retries fail with it.
+  void refuse(error why) override;
 
   /// Takes the letter out of the counts of what is under way.
   void release();
@@ -355,6 +361,10 @@ struct append : call_for<event_ptr> {
   bool makes_id = false;
   /// A retry: what it says was or is appended by another letter.
   bool joined = false;
+  /// In the order of a writer, if one has sent it.
+  write_place place;
+  /// Refused because an earlier append of the writer is.
+  bool is_cut = false;
 };
 
 /// The append that creates a session: its delta is the initial state, and no
@@ -370,6 +380,8 @@ struct create : append {
   void refuse(error why) override { created = std::move(why); }
 
   session_key key;
+  /// The events that the session is created with.
+  std::vector<std::unique_ptr<append>> past;
   root app;
   root user;
   result<session> created = error(errc::internal, "a call was dropped");
@@ -389,6 +401,8 @@ struct climb : letter {
   /// is filled when it is back.
   std::unique_ptr<commit> decided;
   bool touches_app = false;
+  /// A session with its past: a refusal of one event refuses all of them.
+  bool is_whole = false;
   /// Nothing of it was judged: an owner above could not be loaded.
   std::optional<error> failed;
   std::optional<error> last_refused;

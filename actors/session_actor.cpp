@@ -4,6 +4,7 @@
 #include "troupe/actors/list_gather.hpp"
 #include "troupe/actors/retry.hpp"
 #include "troupe/actors/run_control.hpp"
+#include "troupe/actors/session_past.hpp"
 #include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/user_actor.hpp"
 #include "troupe/agents/resumption.hpp"
@@ -196,7 +197,9 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
     return batch_.clear();
   }
   see(std::move(answered->user), std::move(answered->app));
-  if (answered->last_refused) {
+  if (answered->last_refused && answered->is_whole) {
+    drop_creation(std::move(*answered->last_refused));
+  } else if (answered->last_refused) {
     auto& last = *accepted_.back();
     if (last.touches(scope::session) && !is_broken(mechanism::drop_refused))
       state_.drop_last();
@@ -280,11 +283,11 @@ void session_actor::start_batch() {
   std::unique_ptr<climb> up;
   while (!queue_.empty() && queue_.front().kind != letter_kind::remove) {
     auto& front = static_cast<append&>(queue_.front());
-    const bool wide = front.touches(scope::user) || front.touches(scope::app);
+    const bool wide = reaches(front, scope::user) || reaches(front, scope::app);
     if (wide && !up && !batch_.empty())
       break;
     auto next = take_as<append>(queue_.pop_front());
-    if (join_earlier(next))
+    if (cut_off(next) || join_earlier(next))
       continue;
     if (stored_ && stored_->comparing) {
       queue_.push_front(std::move(next));
@@ -306,8 +309,7 @@ void session_actor::start_batch() {
       up = std::make_unique<climb>();
       up->from = this;
     }
-    up->events.push_back(&last);
-    up->touches_app = up->touches_app || last.touches(scope::app);
+    add_to(*up, last);
     // Nothing may be computed on an event that a wider owner may still refuse.
     if ((undecided && !is_broken(mechanism::climb_order)) || creates)
       break;
@@ -391,26 +393,33 @@ bool session_actor::accept(append& next, bool undecided) {
     return false;
   }
   accepted_.push_back(&next);
-  if (next.kind == letter_kind::append)
-    note_id(next);
+  if (next.kind == letter_kind::create)
+    return accept_past(static_cast<create&>(next));
+  // Of the batch some may still be refused.
+  note_id(next, revision() + accepted_.size(), ids_kept() + accepted_.size());
   return true;
 }
 
 void session_actor::commit() {
   state_.install();
   std::vector<store_change> changes;
+  create* first = nullptr;
   for (auto* next : accepted_) {
     last_update_time_ = std::max(last_update_time_, next->said->timestamp);
     if (next->kind == letter_kind::create) {
-      finish_create(static_cast<create&>(*next));
+      first = static_cast<create*>(next);
     } else {
       auto kept = finish_event(*next);
       log_.push_back(kept);
       next->outcome = std::move(kept);
+      if (first != nullptr)
+        note_id(*next, revision(), ids_kept());
     }
     if (stored_)
       changes.push_back(change_of(*next, revision()));
   }
+  if (first != nullptr)
+    finish_create(*first);
   const auto count = accepted_.size();
   accepted_.clear();
   if (stored_)
@@ -457,8 +466,8 @@ void session_actor::finish_create(create& judged) {
   // What came too early looks again, behind the answer of the creation.
   while (!early_.empty())
     ask_app(early_.pop_front());
-  judged.created
-    = session(key(), readonly_state(snapshot()), {}, last_update_time_, 0);
+  judged.created = session(
+    key(), readonly_state(snapshot()), {}, last_update_time_, revision());
 }
 
 void session_actor::reply(std::unique_ptr<append> answered) {

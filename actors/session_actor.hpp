@@ -94,9 +94,14 @@ private:
   std::uint64_t revision() const noexcept { return first_ + log_.size(); }
 
   void start_batch();
+  bool cut_off(std::unique_ptr<append>& next);
+  static bool is_decided_again(const struct commit& answered,
+                               const append& letter);
   // Which must not be: for tests that have to notice.
   void answer_early(climb& up);
   bool accept(append& next, bool undecided);
+  bool accept_past(create& first);
+  void drop_creation(error why);
   result<void> check_existence(const append& next) const;
   result<void> check_revision(const append& next) const;
 
@@ -117,7 +122,7 @@ private:
   id_place find_id(const append& sent);
   // How many ids of the newest events are kept.
   std::size_t ids_kept() const noexcept;
-  void note_id(const append& accepted);
+  void note_id(const append& accepted, std::uint64_t number, std::size_t kept);
   void install_ids(const std::vector<std::uint32_t>& newest);
   void ask_for_ids(const append& first);
   void commit();
@@ -264,6 +269,9 @@ private:
   load_count held_; // Appends under way, counted by whoever tells them.
   std::atomic<std::uint64_t> last_used_{0};
 };
+
+/// Whether the answer of an append or a creation is an error.
+bool is_refused(const append& letter) noexcept;
 
 session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept;
 

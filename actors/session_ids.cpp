@@ -78,10 +78,10 @@ void session_actor::join(std::unique_ptr<append> retry,
       || is_broken(mechanism::compared_retries))
     retry->outcome = original;
   else
-    retry->outcome
-      = error(errc::conflict,
-              fmt::format("event id '{}' was used before with other content",
-                          retry->said->id));
+    retry->refuse(
+      error(errc::conflict,
+            fmt::format("event id '{}' was used before with other content",
+                        retry->said->id)));
   batch_.push_back(std::move(retry));
 }
 
@@ -117,10 +117,11 @@ session_actor::id_place session_actor::find_id(const append& sent) {
   return place;
 }
 
-void session_actor::note_id(const append& accepted) {
-  const auto number = revision() + accepted_.size();
-  // Of the batch some may still be refused.
-  ids_.add(accepted.said->id, number, ids_kept() + accepted_.size());
+// Remembers the id of event `number`, and those of the `kept` newest.
+void session_actor::note_id(const append& accepted,
+                            std::uint64_t number,
+                            std::size_t kept) {
+  ids_.add(accepted.said->id, number, kept);
   if (!stored_)
     return;
   auto& search = stored_->ids;

@@ -1,10 +1,11 @@
 #include "troupe/actors/session_letters.hpp"
 
 #include "troupe/actors/failure.hpp"
+#include "troupe/actors/session_past.hpp"
+
+#include <algorithm>
 
 namespace troupe::actors {
-
-namespace {
 
 bool is_partial(const event& said) {
   return said.partial;
@@ -21,6 +22,8 @@ event_ptr as_shared(event said) {
 event_ptr as_shared(event_ptr said) {
   return said;
 }
+
+namespace {
 
 // Where an append goes: to the session, or, while that is not in memory, to its
 // app, with the key.
@@ -83,7 +86,16 @@ result<std::unique_ptr<create>> make_create(create_request request,
   auto wanted = std::make_unique<create>();
   wanted->key = std::move(*key);
   auto carrier = std::make_shared<event>();
-  carrier->timestamp = shared.environment->now();
+  auto past = make_past(std::move(request.events), shared);
+  if (!past)
+    return past.error();
+  wanted->past = *std::move(past);
+  carrier->timestamp = request.last_update_time;
+  if (carrier->timestamp == timestamp())
+    for (const auto& each : wanted->past)
+      carrier->timestamp = std::max(carrier->timestamp, each->said->timestamp);
+  if (carrier->timestamp == timestamp())
+    carrier->timestamp = shared.environment->now();
   carrier->actions.state_delta = std::move(*initial);
   auto bytes = check_event(*carrier, shared.options.limits);
   if (!bytes)
@@ -118,7 +130,8 @@ void append_event(setup& shared,
                   const session_key& key,
                   Event said,
                   const append_options& options,
-                  completion<event_ptr> done) {
+                  completion<event_ptr> done,
+                  const write_place& place) {
   if (is_partial(said))
     return done(as_shared(std::move(said)));
   if (shared.closing)
@@ -131,6 +144,7 @@ void append_event(setup& shared,
   auto letter = make_append(std::move(said), options, shared);
   if (!letter)
     return done(letter.error());
+  (*letter)->place = place;
   if (!found)
     return done(found.error());
   const auto admitted = found->session
@@ -152,11 +166,13 @@ template void append_event<event>(setup&,
                                   const session_key&,
                                   event,
                                   const append_options&,
-                                  completion<event_ptr>);
+                                  completion<event_ptr>,
+                                  const write_place&);
 template void append_event<event_ptr>(setup&,
                                       const session_key&,
                                       event_ptr,
                                       const append_options&,
-                                      completion<event_ptr>);
+                                      completion<event_ptr>,
+                                      const write_place&);
 
 } // namespace troupe::actors

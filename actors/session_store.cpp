@@ -3,6 +3,7 @@
 // newest events, and leaves memory when it is idle.
 
 #include "troupe/actors/session_actor.hpp"
+#include "troupe/actors/session_past.hpp"
 #include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/user_actor.hpp"
 #include "troupe/core/mechanism.hpp"
@@ -14,12 +15,6 @@
 namespace troupe::actors {
 
 namespace {
-
-bool is_refused(const append& letter) {
-  return letter.kind == letter_kind::create
-           ? !static_cast<const create&>(letter).created
-           : !letter.outcome;
-}
 
 // The roots that a letter brings down, those of `see`; null if it brings none.
 struct brought_roots {
@@ -49,6 +44,12 @@ brought_roots roots_of(letter& sent) {
 }
 
 } // namespace
+
+bool is_refused(const append& letter) noexcept {
+  return letter.kind == letter_kind::create
+           ? !static_cast<const create&>(letter).created
+           : !letter.outcome;
+}
 
 // -- writing
 // -------------------------------------------------------------------
@@ -92,8 +93,8 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   bool creates = false;
   for (auto& each : batch_) {
     creates = creates || each->kind == letter_kind::create;
-    user = user || each->touches(scope::user);
-    app = app || each->touches(scope::app);
+    user = user || reaches(*each, scope::user);
+    app = app || reaches(*each, scope::app);
     decided.refuses = decided.refuses || is_refused(*each);
     if (is_broken(mechanism::answers_when_durable))
       reply(std::move(each));
@@ -143,7 +144,7 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
     letter_list rest;
     while (!answered->letters.empty()) {
       auto next = take_as<append>(answered->letters.pop_front());
-      if (answered->refuses_again && is_refused(*next))
+      if (is_decided_again(*answered, *next))
         decide_again(std::move(next));
       else
         rest.push_back(std::move(next));
@@ -164,7 +165,7 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
     }
     auto letter = take_as<append>(std::move(next));
     if (answered->outcome == verdict::again
-        || (answered->refuses_again && is_refused(*letter))) {
+        || is_decided_again(*answered, *letter)) {
       decide_again(std::move(letter));
       continue;
     }
@@ -220,7 +221,7 @@ void session_actor::take_up_again() {
 // revision to expect.
 void session_actor::decide_again(std::unique_ptr<append> decided) {
   auto followers = std::exchange(decided->followers, letter_list());
-  decided->reset();
+  reset_all(*decided);
   stored_->again.push_back(std::move(decided));
   while (!followers.empty())
     decide_again(take_as<append>(followers.pop_front()));

@@ -7,6 +7,7 @@
 #include "troupe/actors/store_queue.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace troupe::actors {
 
@@ -28,6 +29,15 @@ root* app_root_of(letter& sent) {
   default:
     return nullptr;
   }
+}
+
+// Whether the app may refuse an event of the climb: the last one, or any event
+// of a session with its past.
+bool may_be_refused(const climb& up) {
+  const auto is_typed
+    = [](const append* each) { return each->has_typed(scope::app); };
+  return up.is_whole ? std::ranges::any_of(up.events, is_typed)
+                     : !up.events.empty() && is_typed(up.events.back());
 }
 
 } // namespace
@@ -149,22 +159,29 @@ void user_actor::refuse(letter_ptr received, const error& why) {
 // -----------------------------------------------------------------
 
 void user_actor::judge(climb& next) {
+  if (next.is_whole)
+    before_whole_ = state_;
   for (auto* const passing : next.events) {
     const auto owned = passing->changes().share(scope::user);
     if (owned.empty())
       continue;
     auto judged = state_.judge(owned,
                                passing->resolved,
-                               passing->has_typed(scope::app),
+                               !next.is_whole && passing->has_typed(scope::app),
                                share()->options.limits);
     if (judged) {
       passing->user_revision = state_.judged_revision();
       continue;
     }
+    next.last_refused = judged.error();
+    if (next.is_whole) {
+      state_ = *std::exchange(before_whole_, std::nullopt);
+      next.events.clear();
+      break;
+    }
     // Only a typed operation is refused, and its event is the last of the
     // batch.
     assert(passing == next.events.back());
-    next.last_refused = judged.error();
     next.events.pop_back();
     break;
   }
@@ -209,8 +226,7 @@ void user_actor::settle() {
       up = std::make_unique<user_climb>();
       up->from = this;
     }
-    const bool undecided
-      = !next->events.empty() && next->events.back()->has_typed(scope::app);
+    const bool undecided = may_be_refused(*next);
     up->climbs.push_back(std::move(next));
     if (undecided)
       break;
@@ -232,7 +248,9 @@ void user_actor::receive(std::unique_ptr<user_climb> answered) {
   seen_app_ = std::move(answered->app);
   // The app can have refused the very last event alone.
   auto& last = *answered->climbs.back();
-  if (last.refused_by_app && last.events.back()->touches(scope::user))
+  if (last.refused_by_app && last.is_whole)
+    state_ = *std::exchange(before_whole_, std::nullopt);
+  else if (last.refused_by_app && last.events.back()->touches(scope::user))
     state_.drop_last();
   state_.install();
   last.user = root_of(state_);

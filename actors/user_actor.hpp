@@ -91,6 +91,8 @@ private:
 
   letter_list queue_; // Climbs that wait for their turn.
   bool climbing_ = false;
+  // Before the newest session with a past, which the app may refuse.
+  std::optional<scope_state> before_whole_;
   std::unique_ptr<remove_user> removal_;
   // The removal is on its way through the store.
   bool removing_ = false;

@@ -6,12 +6,10 @@
 
 namespace troupe::cli {
 
-append_window::append_window(session_service& sessions,
-                             session_key key,
+append_window::append_window(session_writer writer,
                              std::string what,
                              hooks told)
-  : sessions_(sessions),
-    key_(std::move(key)),
+  : writer_(std::move(writer)),
     what_(std::move(what)),
     hooks_(std::move(told)),
     passing_on_([this] { keep_passing_on(); }) {}
@@ -42,8 +40,8 @@ append_window::push(event said, std::size_t number, std::size_t bytes) {
     bytes_ += bytes;
     queue_.push_back({number, bytes, std::nullopt});
   }
-  sessions_.append_event(
-    key_, std::move(said), {}, [this, position](result<event_ptr> given) {
+  writer_.append(
+    std::move(said), {}, [this, position](result<event_ptr> given) {
       answer(position, std::move(given));
     });
   return {};

@@ -1,9 +1,9 @@
-// Appends to one session that are under way at the same time, passed on in the
+// Appends of one writer that are under way at the same time, passed on in the
 // order in which they were started.
 
 #pragma once
 
-#include "troupe/runtime/session_service.hpp"
+#include "troupe/runtime/session_writer.hpp"
 
 #include <condition_variable>
 #include <cstddef>
@@ -30,10 +30,7 @@ public:
   };
 
   /// `what` names an event in reasons, in front of its number: `"line"`.
-  append_window(session_service& sessions,
-                session_key key,
-                std::string what,
-                hooks told);
+  append_window(session_writer writer, std::string what, hooks told);
 
   /// Waits for what is under way.
   ~append_window();
@@ -61,8 +58,7 @@ private:
   void answer(std::uint64_t position, result<event_ptr> given);
   void keep_passing_on();
 
-  session_service& sessions_; // Outlives this.
-  const session_key key_;
+  session_writer writer_;
   const std::string what_;
   const hooks hooks_;
 

@@ -11,10 +11,8 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <system_error>
-#include <unordered_set>
 #include <utility>
 
 namespace troupe::cli {
@@ -46,50 +44,6 @@ private:
   int descriptor_;
 };
 
-/// The ids that the session remembers and a line may come with again.
-class known_ids {
-public:
-  known_ids(session_service& sessions, const session_key& key)
-    : sessions_(sessions),
-      key_(key) {}
-
-  /// Whether the session has an event of this id; it has one from now on.
-  result<bool> add(const std::string& id) {
-    if (!loaded_)
-      if (auto loaded = load(); !loaded)
-        return loaded.error();
-    if (!ids_.insert(id).second)
-      return true;
-    order_.push_back(id);
-    if (order_.size() > count_max_) {
-      ids_.erase(order_.front());
-      order_.pop_front();
-    }
-    return false;
-  }
-
-private:
-  // Not before the first line with an id: most lines have none.
-  result<void> load() {
-    const auto fetched = sessions_.get(key_, {.num_recent_events = count_max_});
-    if (!fetched)
-      return fetched.error();
-    loaded_ = true;
-    for (const auto& said : fetched->events())
-      if (ids_.insert(said.id).second)
-        order_.push_back(said.id);
-    return {};
-  }
-
-  // Both outlive this, which lives for one call.
-  session_service& sessions_;
-  const session_key& key_;
-  const std::size_t count_max_ = runtime_options().remembered_ids;
-  bool loaded_ = false;
-  std::unordered_set<std::string> ids_;
-  std::deque<std::string> order_;
-};
-
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\v\f") == std::string_view::npos;
 }
@@ -101,12 +55,7 @@ result<event> read_event(const std::string& line) {
   return event_from_json(*data);
 }
 
-result<void>
-send_lines(input_lines& lines, known_ids& ids, append_window& window) {
-  const auto named = [&lines](const error& why) {
-    return error(why.code(),
-                 fmt::format("line {}: {}", lines.number(), why.message()));
-  };
+result<void> send_lines(input_lines& lines, append_window& window) {
   for (;;) {
     const auto line = lines.next();
     if (!line)
@@ -117,17 +66,10 @@ send_lines(input_lines& lines, known_ids& ids, append_window& window) {
       continue;
     auto said = read_event(**line);
     if (!said)
-      return named(said.error());
-    auto alone = said->actions.state_delta.has_typed();
-    if (!said->id.empty() && !said->partial) {
-      const auto known = ids.add(said->id);
-      if (!known)
-        return named(known.error());
-      alone = alone || *known;
-    }
+      return error(
+        said.error().code(),
+        fmt::format("line {}: {}", lines.number(), said.error().message()));
     auto sent = window.push(std::move(*said), lines.number(), (*line)->size());
-    if (sent && alone)
-      sent = window.drain();
     if (!sent)
       return sent;
   }
@@ -151,12 +93,11 @@ result<void> append_lines(session_service& sessions,
   const reading_end end;
   const std::stop_callback stopped(stop, [&end] { end.come(); });
   input_lines lines(source, end.descriptor());
-  known_ids ids(sessions, key);
   append_window window(
-    sessions, key, "line", {.on_stored = print, .on_failure = [&end] {
-                              end.come();
-                            }});
-  auto sent = send_lines(lines, ids, window);
+    sessions.writer(key), "line", {.on_stored = print, .on_failure = [&end] {
+                                     end.come();
+                                   }});
+  auto sent = send_lines(lines, window);
   // A failure of an earlier line came first.
   auto drained = window.drain();
   return drained ? sent : drained;

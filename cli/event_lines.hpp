@@ -13,10 +13,9 @@ namespace troupe::cli {
 /// stored one to `target` once it is durable, in order, as a line in wire form.
 /// Blank lines count but say nothing.
 ///
-/// A line that is no event, or is refused, ends it with `line N` in the reason:
-/// earlier lines stay, later ones are not read. Whatever may be refused by what
-/// the session holds, a typed operation or an id that is there already, is
-/// therefore waited for before the next line is sent. Fails with
+/// The first line that is no event, is refused, or is not stored ends it, with
+/// `line N` in the reason: earlier lines stay, later ones are not stored. The
+/// same lines with the same ids can be sent again in any case. Fails with
 /// `errc::not_found` before anything is read, and with `errc::cancelled` when
 /// `stop` is requested; what was under way is then still stored and written.
 result<void> append_lines(session_service& sessions,

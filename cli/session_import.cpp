@@ -1,12 +1,11 @@
 #include "troupe/cli/session_import.hpp"
 
-#include "troupe/cli/append_window.hpp"
+#include "troupe/cli/state_rehearsal.hpp"
 #include "troupe/cli/visible_text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <set>
 #include <string>
@@ -15,35 +14,6 @@
 namespace troupe::cli {
 
 namespace {
-
-/// The system's time, but for the creation of sessions that are older.
-class past_environment : public environment {
-public:
-  timestamp now() override {
-    const timestamp past = past_;
-    return past == timestamp() ? present_->now() : past;
-  }
-
-  std::string new_id() override { return present_->new_id(); }
-
-  void call_after(std::chrono::nanoseconds delay,
-                  std::function<void()> done) override {
-    present_->call_after(delay, std::move(done));
-  }
-
-  /// Calls `create` while it is `time`, for every thread.
-  template <class Create>
-  auto at(timestamp time, const Create& create) {
-    past_ = time;
-    auto created = create();
-    past_ = timestamp();
-    return created;
-  }
-
-private:
-  const std::shared_ptr<environment> present_ = system_environment();
-  std::atomic<timestamp> past_{timestamp()};
-};
 
 /// A user, or an app: then without a user.
 using wide_owner = std::pair<std::string, std::string>;
@@ -57,96 +27,110 @@ error with_name(const session_key& key, const error& why) {
                fmt::format("session {}: {}", to_string(key), why.message()));
 }
 
+timestamp newest_time(const portable_session& from) {
+  auto newest = from.last_update_time;
+  for (const auto& said : from.events)
+    newest = std::max(newest, said.timestamp);
+  return newest;
+}
+
 class session_import {
 public:
-  session_import(const std::vector<portable_session>& read,
-                 session_service& sessions,
-                 past_environment& past,
-                 const std::stop_token& stop)
+  session_import(std::vector<portable_session>& read, session_service& sessions)
     : read_(read),
-      sessions_(sessions),
-      past_(past),
-      stop_(stop) {
+      sessions_(sessions) {
     for (std::size_t index = 0; index < read.size(); ++index)
       for (const auto where : {scope::user, scope::app})
         last_of_[owner_of(where, read[index].key)] = index;
   }
 
-  /// The session as it is then, without its events.
+  /// Creates the session with its events, and gives it without them.
   result<session> run(std::size_t index) {
-    const auto& from = read_[index];
-    const auto created = past_.at(from.last_update_time, [this, &from] {
-      return sessions_.create({.app = from.key.app,
-                               .user = from.key.user,
-                               .id = from.key.id,
-                               .state = from.initial_state()});
-    });
-    if (!created)
-      return created.error();
-    auto done = append(from);
-    if (done)
-      done = settle(index);
-    auto imported = done ? sessions_.get(from.key, {.num_recent_events = 0})
-                         : result<session>(done.error());
-    if (imported)
-      return imported;
-    // Half a session would be in the way of trying again.
-    if (const auto removed = sessions_.remove(from.key); !removed)
-      return error(imported.error().code(),
-                   fmt::format("{}; and what was imported of it is still there "
-                               "({})",
-                               imported.error().message(),
-                               removed.error().message()));
-    return with_name(from.key, imported.error());
+    auto imported = create(index);
+    return imported
+             ? imported
+             : result<session>(with_name(read_[index].key, imported.error()));
   }
+
+  /// Notes what the events of a session have done that is there already.
+  void skip(std::size_t index) { note_wider_keys(read_[index]); }
 
 private:
-  result<void> append(const portable_session& from) {
-    append_window window(sessions_, from.key, "event", {});
-    std::size_t number = 0;
-    for (const auto& said : from.events) {
-      if (stop_.stop_requested())
-        return error(errc::cancelled, "interrupted");
-      auto bytes = check_event(said, {});
-      if (!bytes)
-        return bytes.error();
-      if (auto pushed = window.push(said, ++number, *bytes); !pushed)
-        return pushed;
-    }
-    return window.drain();
+  result<session> create(std::size_t index) {
+    auto& from = read_[index];
+    std::erase_if(from.events, [](const event& said) { return said.partial; });
+    note_wider_keys(from);
+    auto initial = from.initial_state();
+    const auto correction = find_correction(index, initial);
+    if (!correction)
+      return correction.error();
+    create_request wanted{
+      .app = from.key.app, .user = from.key.user, .id = from.key.id};
+    wanted.state = std::move(initial);
+    wanted.last_update_time = from.last_update_time;
+    wanted.events = std::move(from.events);
+    if (!correction->actions.state_delta.empty())
+      wanted.events.push_back(*correction);
+    return sessions_.create(std::move(wanted));
   }
 
-  /// Makes the state what the file shows, as far as it is settled with this
-  /// session.
-  result<void> settle(std::size_t index) {
-    const auto& from = read_[index];
+  void note_wider_keys(const portable_session& from) {
     for (const auto& key : from.keys_of_events())
       if (const auto where = split_key(key).where; where != scope::session)
         touched_[owner_of(where, from.key)].insert(key);
-    const auto reached = sessions_.get(from.key, {.num_recent_events = 0});
+  }
+
+  /// The state that the session and its events lead to, as far as nobody else
+  /// writes to user and app meanwhile.
+  result<json> reached_state(const portable_session& from,
+                             const json& initial) {
+    const auto user = sessions_.get_user_state(from.key.app, from.key.user);
+    if (!user)
+      return user.error();
+    const auto app = sessions_.get_app_state(from.key.app);
+    if (!app)
+      return app.error();
+    state_rehearsal rehearsed(*user, *app);
+    auto first = delta::from_json(initial);
+    if (!first)
+      return first.error();
+    if (auto applied = rehearsed.apply(*first); !applied)
+      return applied.error();
+    std::size_t number = 0;
+    for (const auto& said : from.events) {
+      ++number;
+      if (auto applied = rehearsed.apply(said.actions.state_delta); !applied)
+        return error(
+          applied.error().code(),
+          fmt::format("event {}: {}", number, applied.error().message()));
+    }
+    return rehearsed.state();
+  }
+
+  /// An event that makes the state what the file shows, as far as that is
+  /// settled with this session.
+  result<event> find_correction(std::size_t index, const json& initial) {
+    const auto& from = read_[index];
+    const auto reached = reached_state(from, initial);
     if (!reached)
       return reached.error();
-    const auto state = reached->state().all();
     auto changes = json::object();
     for (const auto& [key, wanted] : from.state.items())
       if (is_settled(key, index)
-          && (!state.contains(key) || !equal(state[key], wanted)))
+          && (!reached->contains(key) || !equal((*reached)[key], wanted)))
         changes[key] = wanted;
-    for (const auto& [key, held] : state.items())
+    for (const auto& [key, held] : reached->items())
       if (is_settled(key, index) && !from.state.contains(key)
           && is_of_file(key, from.key))
         changes[key] = nullptr;
-    if (changes.empty())
-      return {};
     auto made = delta::from_json(changes);
     if (!made)
       return made.error();
     event correction;
     correction.author = "system";
-    correction.timestamp = reached->last_update_time();
+    correction.timestamp = newest_time(from);
     correction.actions.state_delta = std::move(*made);
-    auto appended = sessions_.append_event(from.key, std::move(correction), {});
-    return appended ? result<void>() : appended.error();
+    return correction;
   }
 
   bool is_settled(std::string_view key, std::size_t index) const {
@@ -164,11 +148,9 @@ private:
     return found != touched_.end() && found->second.contains(key);
   }
 
-  // All four outlive this, which lives for one call.
-  const std::vector<portable_session>& read_;
+  // Both outlive this, which lives for one call. Events are taken out.
+  std::vector<portable_session>& read_;
   session_service& sessions_;
-  past_environment& past_;
-  const std::stop_token& stop_;
   // The last session of each owner.
   std::map<wide_owner, std::size_t> last_of_;
   // What events have done to the keys of wider owners so far.
@@ -183,18 +165,24 @@ std::size_t largest_state(const std::vector<portable_session>& read) {
   return bytes_max;
 }
 
-result<void> check_absent(const std::vector<portable_session>& read,
-                          session_service& sessions) {
+// Which sessions of the file exist. Fails with `errc::already_exists` unless
+// these are to be skipped.
+result<std::vector<bool>>
+find_existing(const std::vector<portable_session>& read,
+              bool skip_existing,
+              session_service& sessions) {
+  std::vector<bool> existing;
   for (const auto& from : read) {
     const auto found = sessions.get(from.key, {.num_recent_events = 0});
-    if (found)
+    if (found && !skip_existing)
       return error(
         errc::already_exists,
         fmt::format("session {} already exists", to_string(from.key)));
-    if (found.error().code() != errc::not_found)
+    if (!found && found.error().code() != errc::not_found)
       return found.error();
+    existing.push_back(found.has_value());
   }
-  return {};
+  return existing;
 }
 
 result<void> check_keys(std::vector<portable_session>& read) {
@@ -219,21 +207,33 @@ result<void> check_keys(std::vector<portable_session>& read) {
 
 result<void> import_sessions(std::vector<portable_session> read,
                              runtime_options options,
+                             bool skip_existing,
                              output& target,
                              const std::stop_token& stop) {
   if (auto sound = check_keys(read); !sound)
     return sound;
-  const auto past = std::make_shared<past_environment>();
-  options.environment = past;
+  // The state of a user or an app ends as in what was updated last, and its
+  // last event stays the one that set it.
+  std::ranges::stable_sort(read, {}, [](const portable_session& from) {
+    const auto time = newest_time(from);
+    return time == timestamp() ? timestamp::max() : time;
+  });
   options.limits.event_bytes_max += largest_state(read) * 2;
   auto owners = runtime::open(std::move(options));
   if (!owners)
     return owners.error();
   auto& sessions = owners->sessions();
-  if (auto absent = check_absent(read, sessions); !absent)
-    return absent;
-  session_import all(read, sessions, *past, stop);
+  const auto existing = find_existing(read, skip_existing, sessions);
+  if (!existing)
+    return existing.error();
+  session_import all(read, sessions);
   for (std::size_t index = 0; index < read.size(); ++index) {
+    if (stop.stop_requested())
+      return error(errc::cancelled, "interrupted");
+    if ((*existing)[index]) {
+      all.skip(index);
+      continue;
+    }
     const auto imported = all.run(index);
     if (!imported)
       return imported.error();

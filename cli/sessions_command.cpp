@@ -4,6 +4,7 @@
 #include "troupe/cli/exit_code.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/portable_session.hpp"
+#include "troupe/cli/session_export.hpp"
 #include "troupe/cli/session_import.hpp"
 #include "troupe/cli/store_option.hpp"
 #include "troupe/cli/visible_text.hpp"
@@ -20,7 +21,6 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
-#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -42,6 +42,7 @@ struct arguments {
   std::size_t limit = list_request().limit;
   std::string cursor;
   std::string file = "-";
+  bool skip_existing = false;
 
   /// Where app and user are required.
   session_key key() const {
@@ -194,66 +195,14 @@ int append_events(const arguments& chosen, interrupts& signals) {
 
 // -- export ----
 
-/// Those that `known` does not have yet, newest update first; looks on until a
-/// page of only known ones if `known_end_it`.
-result<std::vector<session_key>> find_sessions(const arguments& chosen,
-                                               session_service& sessions,
-                                               std::set<session_key>& known,
-                                               bool known_end_it) {
-  std::vector<session_key> found;
-  list_request request{.app = chosen.app.value(), .user = chosen.user};
-  for (;;) {
-    const auto page = sessions.list(request);
-    if (!page)
-      return page.error();
-    const auto before = found.size();
-    for (const auto& row : page->sessions)
-      if (known.insert(row.key()).second)
-        found.push_back(row.key());
-    request.cursor = page->next_cursor;
-    if (request.cursor.empty() || (known_end_it && found.size() == before))
-      return found;
-  }
-}
-
-/// Oldest update first, so that an import ends with what was written last.
-result<std::vector<session_key>> sessions_to_export(const arguments& chosen,
-                                                    session_service& sessions) {
-  if (chosen.session)
-    return std::vector{chosen.key()};
-  std::set<session_key> known;
-  auto found = find_sessions(chosen, sessions, known, false);
-  if (!found)
-    return found;
-  // What is updated between two pages moves in front of both.
-  auto moved = find_sessions(chosen, sessions, known, true);
-  if (!moved)
-    return moved;
-  found->insert(found->begin(), moved->begin(), moved->end());
-  std::ranges::reverse(*found);
-  return found;
-}
-
-int export_sessions(const arguments& chosen, interrupts& signals) {
-  return on_sessions(
-    chosen,
-    signals,
-    [&chosen](session_service& sessions, output& target) -> result<void> {
-      const auto keys = sessions_to_export(chosen, sessions);
-      if (!keys)
-        return keys.error();
-      for (const auto& key : *keys) {
-        const auto fetched = sessions.get(key);
-        if (!fetched && fetched.error().code() == errc::not_found
-            && !chosen.session)
-          continue; // Deleted since it was listed.
-        if (!fetched)
-          return fetched.error();
-        if (auto written = print(target, to_portable_json(*fetched)); !written)
-          return written;
-      }
-      return {};
-    });
+int export_to_stdout(const arguments& chosen, interrupts& signals) {
+  signals.begin();
+  output target(STDOUT_FILENO, signals.descriptor());
+  const auto done = export_sessions(
+    {.app = chosen.app.value(), .user = chosen.user, .session = chosen.session},
+    chosen.store.for_runtime(),
+    target);
+  return end(done, target, signals);
 }
 
 // -- import ----
@@ -303,8 +252,11 @@ int import_from_file(const arguments& chosen, interrupts& signals) {
     return report(read.error());
   signals.begin();
   output target(STDOUT_FILENO, signals.descriptor());
-  const auto done = import_sessions(
-    std::move(*read), chosen.store.for_runtime(), target, signals.token());
+  const auto done = import_sessions(std::move(*read),
+                                    chosen.store.for_runtime(),
+                                    chosen.skip_existing,
+                                    target,
+                                    signals.token());
   return end(done, target, signals);
 }
 
@@ -425,7 +377,7 @@ sessions_command::sessions_command(CLI::App& program)
   auto& write = subcommands_->add(
     "export",
     "Print sessions as other ADKs read them, one JSON object per line",
-    export_sessions);
+    export_to_stdout);
   add_app(write, chosen)->required();
   auto* user
     = add_user(write, chosen)->description("User; default: all of the app");
@@ -445,6 +397,10 @@ sessions_command::sessions_command(CLI::App& program)
     .add_option(
       "FILE", chosen.file, "One session, or one on each line; -: stdin")
     ->capture_default_str();
+  read.add_flag("--skip-existing",
+                chosen.skip_existing,
+                "Leave sessions that exist as they are, to go on with an "
+                "import that was ended");
 }
 
 sessions_command::~sessions_command() = default;

@@ -27,6 +27,13 @@ struct create_request {
   /// `{"topic": …, "user:name": …, "app:theme": …}`; nulls and `temp:` keys are
   /// dropped.
   json state = json::object();
+  /// The session's past, oldest first, for imports: checked and completed like
+  /// appended events. The session is there with all of them and all that they
+  /// do in every scope, or not at all. An id that comes twice and a partial
+  /// event are `errc::invalid_argument`.
+  std::vector<event> events = {};
+  /// Unset: now, or the newest time of `events`. A later event moves it on.
+  timestamp last_update_time{};
 };
 
 struct get_options {

@@ -1,13 +1,12 @@
 #include "troupe/runtime/session_service.hpp"
 
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/blocking_call.hpp"
 #include "troupe/actors/list_gather.hpp"
 #include "troupe/actors/session_letters.hpp"
 #include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/tool_pool.hpp"
-
-#include <condition_variable>
-#include <mutex>
+#include "troupe/runtime/session_writer.hpp"
 
 namespace troupe {
 
@@ -15,33 +14,8 @@ namespace {
 
 using actors::app_of;
 using actors::as_inbox;
+using actors::wait_for;
 using detail::session_backend;
-
-// Runs the form with a completion and blocks for what it gets.
-template <class T, class Start>
-result<T> wait_for(const Start& start) {
-  if (detail::is_runtime_thread())
-    return error(errc::would_deadlock,
-                 "a blocking call on a thread of the runtime; use the form "
-                 "with a completion, or co_await the _async form");
-  const actors::tool_pool::lend lent;
-
-  struct {
-    std::mutex mutex;
-    std::condition_variable came;
-    std::optional<result<T>> answer;
-  } waiting;
-
-  start([&waiting](result<T> answer) {
-    // Under the lock to the end: the waiter may go as soon as it is free.
-    const std::lock_guard guard(waiting.mutex);
-    waiting.answer.emplace(std::move(answer));
-    waiting.came.notify_one();
-  });
-  std::unique_lock guard(waiting.mutex);
-  waiting.came.wait(guard, [&waiting] { return waiting.answer.has_value(); });
-  return std::move(*waiting.answer);
-}
 
 // The page of a list, from what is stored.
 session_page make_page(std::vector<session_row> rows, std::size_t limit) {
@@ -344,6 +318,10 @@ result<json> session_service::get_app_state(const std::string& app) {
 
 session_state session_service::state(session_key key) {
   return {*this, std::move(key)};
+}
+
+session_writer session_service::writer(session_key key) {
+  return {backend_, std::move(key)};
 }
 
 result<readonly_state> session_state::snapshot() {

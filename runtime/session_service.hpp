@@ -68,6 +68,7 @@ private:
 };
 
 class session_state;
+class session_writer;
 
 namespace detail {
 class session_backend;
@@ -223,6 +224,10 @@ public:
 
   /// A live handle to the state of one session; checks nothing yet.
   session_state state(session_key key);
+
+  /// A writer whose appends to the session stop at the first failure
+  /// (runtime/session_writer.hpp); checks nothing yet.
+  session_writer writer(session_key key);
 
 private:
   std::shared_ptr<detail::session_backend> backend_;

@@ -1,10 +1,14 @@
+#include "../random.hpp"
 #include "stored_sessions.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::testing {
@@ -28,6 +32,26 @@ const std::vector<std::string> broken_files{
   R"({"id": "s", "appName": "press", "userId": "u", "lastUpdateTime": "x"})",
   R"({"id": "s", "app_name": "press", "appName": "press", "userId": "u"})",
 };
+
+// A session that counts in all scopes.
+std::string counting_session(int count) {
+  auto events = json::array();
+  for (int number = 1; number <= count; ++number)
+    events.push_back(
+      {{"id", "e" + std::to_string(number)},
+       {"author", "user"},
+       {"timestamp", number},
+       {"actions",
+        {{"stateDelta",
+          {{"n", number}, {"user:n", number}, {"app:n", number}}}}}});
+  return to_text(
+           {{"id", "s1"},
+            {"appName", "press"},
+            {"userId", "ann"},
+            {"state", {{"n", count}, {"user:n", count}, {"app:n", count}}},
+            {"events", std::move(events)}})
+         + '\n';
+}
 
 } // namespace
 
@@ -96,6 +120,97 @@ BOOST_FIXTURE_TEST_CASE(the_state_of_the_file_wins_over_that_of_its_events,
   BOOST_TEST(shown["events"][1]["author"] == "system");
   BOOST_TEST(shown["events"][1]["actions"]["stateDelta"]
              == json({{"a", 2}, {"gone", nullptr}, {"user:c", 2}}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_session_of_20000_events_is_imported_whole,
+                        stored_sessions) {
+  const auto done = run("import", {}, counting_session(20'000));
+  BOOST_TEST(done.code == 0, done.errors);
+  const auto shown = parse_json(done.output).value();
+  BOOST_TEST(shown["revision"] == 20'000);
+  BOOST_TEST(shown["state"]
+             == json({{"n", 20'000}, {"user:n", 20'000}, {"app:n", 20'000}}));
+  BOOST_TEST(show("get", s1)["events"].size() == 20'000U);
+  BOOST_TEST(run_program({"store", "check", "--store", store()}).code == 0);
+}
+
+// Wherever it is killed: what it does to user and app is seen in another
+// session.
+BOOST_FIXTURE_TEST_CASE(a_killed_import_leaves_all_or_nothing,
+                        stored_sessions) {
+  constexpr int count = 6'000;
+  constexpr std::size_t kills = 12;
+  const auto text = counting_session(count);
+  const auto file = write("one.json", text);
+  const auto start = std::chrono::steady_clock::now();
+  BOOST_TEST(run("import", {file}, {}, "whole.db").code == 0);
+  const auto needed = std::chrono::duration_cast<std::chrono::microseconds>(
+    std::chrono::steady_clock::now() - start);
+  random_source random(20'262);
+  const json whole = {{"n", count}, {"user:n", count}, {"app:n", count}};
+  const words s2{"--app", "press", "--user", "ann", "--session", "s2"};
+  for (std::size_t kill = 0; kill < kills; ++kill) {
+    const auto name = std::to_string(kill) + ".db";
+    run("create", s2, {}, name);
+    program importing(command("import", {file}, name));
+    std::this_thread::sleep_for(std::chrono::microseconds(
+      random.below(static_cast<std::size_t>(needed.count()))));
+    importing.send(SIGKILL);
+    importing.wait();
+    const auto found = run("get", s1, {}, name);
+    const auto beside
+      = parse_json(run("get", s2, {}, name).output).value()["state"];
+    if (found.code == 0) {
+      const auto shown = parse_json(found.output).value();
+      BOOST_TEST(shown["revision"] == count);
+      BOOST_TEST(shown["state"] == whole);
+      BOOST_TEST(beside == json({{"user:n", count}, {"app:n", count}}));
+      continue;
+    }
+    BOOST_TEST(found.errors.starts_with("error: not_found: "), found.errors);
+    BOOST_TEST(beside == json::object());
+    const auto again = run("import", {file}, {}, name);
+    BOOST_TEST(again.code == 0, again.errors);
+    BOOST_TEST(parse_json(again.output).value()["state"] == whole);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(operations_add_to_what_user_and_app_have,
+                        stored_sessions) {
+  run("create", joined(s1, {"--state", R"({"user:n": 5, "app:n": 7})"}));
+  const auto text
+    = to_text({{"id", "s2"},
+               {"appName", "press"},
+               {"userId", "ann"},
+               {"state", {{"n", 1}, {"user:n", 6}, {"app:n", 8}}},
+               {"events",
+                {{{"author", "user"},
+                  {"actions",
+                   {{"stateOps",
+                     {{{"op", "add"}, {"key", "n"}, {"value", 1}},
+                      {{"op", "add"}, {"key", "user:n"}, {"value", 1}},
+                      {{"op", "add"}, {"key", "app:n"}, {"value", 1}}}}}}}}}});
+  const auto done = run("import", {}, text);
+  BOOST_TEST(done.code == 0, done.errors);
+  const auto shown = parse_json(done.output).value();
+  BOOST_TEST(shown["revision"] == 1);
+  BOOST_TEST(shown["state"] == json({{"n", 1}, {"user:n", 6}, {"app:n", 8}}));
+}
+
+BOOST_FIXTURE_TEST_CASE(an_import_goes_on_behind_existing_sessions,
+                        stored_sessions) {
+  run("create", joined(s1, {"--state", R"({"a": 1})"}));
+  const std::string file
+    = R"({"id": "s1", "appName": "press", "userId": "ann"})"
+      "\n"
+      R"({"id": "s2", "appName": "press", "userId": "ann"})"
+      "\n";
+  BOOST_TEST(run("import", {}, file).code == 1);
+  const auto done = run("import", {"--skip-existing"}, file);
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(objects(done.output).at(0)["id"] == "s2");
+  BOOST_TEST(objects(done.output).size() == 1U);
+  BOOST_TEST(show("get", s1)["state"] == json({{"a", 1}}));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_session_can_be_imported_under_another_name,

@@ -423,6 +423,44 @@ BOOST_FIXTURE_TEST_CASE(a_file_that_may_not_grow_is_a_clear_error,
   BOOST_TEST(show("get", s1)["revision"] == 1);
 }
 
+// The commit of the large line fails, those behind it would not.
+BOOST_FIXTURE_TEST_CASE(lines_behind_a_failed_commit_are_not_stored,
+                        stored_sessions) {
+  run("create", s1);
+  const auto line_of = [](int number, std::size_t size = 10) {
+    return event_line(std::string(size, 'x'),
+                      {{"n", number}},
+                      {{"id", "e" + std::to_string(number)},
+                       {"timestamp", number},
+                       {"invocationId", "i"}});
+  };
+  std::string rest = line_of(2, 240'000);
+  for (int number = 3; number <= 400; ++number)
+    rest += line_of(number);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  auto narrow = before;
+  narrow.rlim_cur = 200'000;
+  ::setrlimit(RLIMIT_FSIZE, &narrow);
+  program talk(command("append", s1));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  talk.write(line_of(1));
+  BOOST_REQUIRE(talk.read_until("e1"));
+  talk.write(rest);
+  const auto done = talk.wait();
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.errors.starts_with("error: store_failed: line 2: "),
+             done.errors);
+  BOOST_TEST(show("get", s1)["revision"] == 1);
+  const auto again = run("append", s1, line_of(1) + rest);
+  BOOST_TEST(again.code == 0, again.errors);
+  const auto events = show("get", s1)["events"];
+  BOOST_REQUIRE(events.size() == 400U);
+  for (int number = 1; number <= 400; ++number)
+    BOOST_REQUIRE(events[static_cast<std::size_t>(number - 1)]["id"]
+                  == "e" + std::to_string(number));
+}
+
 BOOST_FIXTURE_TEST_CASE(four_programs_append_to_one_session_and_lose_nothing,
                         stored_sessions) {
   constexpr int programs = 4;
