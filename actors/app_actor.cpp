@@ -15,7 +15,8 @@ app_actor::app_actor(caf::actor_config& config,
                      std::shared_ptr<setup> shared,
                      std::string name)
   : owner_actor(config, std::move(shared), owner_name{name}),
-    name_(std::move(name)) {}
+    name_(std::move(name)),
+    listed_(live() ? nullptr : std::make_shared<list_index>()) {}
 
 caf::behavior app_actor::make_behavior() {
   return app_door(*this, share(), name_);
@@ -176,7 +177,7 @@ app_actor::child& app_actor::open_child(const std::string& user) {
       shared().system,
       share(),
       *this,
-      std::make_shared<const user_names>(user_names{name_, user}));
+      std::make_shared<const user_names>(user_names{name_, user, listed_}));
   return known;
 }
 
@@ -200,12 +201,19 @@ void app_actor::pass_down(std::unique_ptr<Letter> wanted) {
 }
 
 void app_actor::receive(std::unique_ptr<list> wanted) {
-  for (const auto& [name, known] : users_) {
-    if (known.parked || (wanted->only_user && *wanted->only_user != name))
-      continue;
+  auto& gather = *wanted->gather;
+  gather.choose(listed_->page(wanted->only_user,
+                              gather.from(),
+                              gather.places_max(),
+                              [this](const std::string& user) {
+                                const auto found = users_.find(user);
+                                return found != users_.end()
+                                       && !found->second.parked;
+                              }));
+  for (const auto& [user, ids] : gather.chosen()) {
     auto part = std::make_unique<list>(wanted->gather);
     part->app = root_of(state_);
-    as_inbox(known.user).tell(std::move(part));
+    as_inbox(users_.at(user).user).tell(std::move(part));
   }
 }
 

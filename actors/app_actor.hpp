@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "troupe/actors/list_index.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/user_actor.hpp"
 
@@ -72,6 +73,7 @@ private:
   void judge(user_climb& next);
 
   const std::string name_;
+  const std::shared_ptr<list_index> listed_; // Null over a store.
   scope_state state_;
   std::unordered_map<std::string, child> users_;
   // Judged since the last answers went down, and the last part of that.

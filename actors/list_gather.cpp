@@ -12,7 +12,7 @@ namespace {
 
 auto rank(timestamp time, const std::string& user, const std::string& id) {
   // Newest first, then by name, so that the order is total.
-  return std::tuple(-time.time_since_epoch().count(),
+  return std::tuple(~time.time_since_epoch().count(),
                     std::string_view(user),
                     std::string_view(id));
 }
@@ -39,9 +39,12 @@ struct finished : call {
 } // namespace
 
 std::string make_cursor(const session& last) {
-  return to_text({last.last_update_time().time_since_epoch().count(),
-                  last.key().user,
-                  last.key().id});
+  return make_cursor(
+    page_start{last.last_update_time(), last.key().user, last.key().id});
+}
+
+std::string make_cursor(const page_start& last) {
+  return to_text({last.time.time_since_epoch().count(), last.user, last.id});
 }
 
 result<page_start> read_cursor(const std::string& cursor) {
@@ -74,6 +77,18 @@ void list_gather::leave() noexcept {
   complete_later(shared_, std::move(last));
 }
 
+void list_gather::choose(std::vector<page_start> places) {
+  const bool more = places.size() > limit_;
+  if (more) {
+    places.pop_back();
+    last_ = places.back();
+  }
+  for (auto& each : places)
+    chosen_[std::move(each.user)].push_back(std::move(each.id));
+}
+
+// A session that has changed since it was chosen may belong to an earlier page
+// by now.
 void list_gather::add(session row) {
   if (from_ && rank(row) <= rank(from_->time, from_->user, from_->id))
     return;
@@ -83,18 +98,13 @@ void list_gather::add(session row) {
 
 void list_gather::finish() {
   session_page page;
-  const auto by_rank = [](const session& left, const session& right) {
+  std::ranges::sort(rows_, [](const session& left, const session& right) {
     return rank(left) < rank(right);
-  };
-  const auto count = std::min(limit_, rows_.size());
-  std::partial_sort(rows_.begin(),
-                    rows_.begin() + static_cast<std::ptrdiff_t>(count),
-                    rows_.end(),
-                    by_rank);
-  const bool more = count < rows_.size();
-  rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(count), rows_.end());
-  if (more && !rows_.empty())
-    page.next_cursor = make_cursor(rows_.back());
+  });
+  // Sessions of the page move to its front at most, and others not behind it:
+  // the next page begins behind the last place as it was chosen.
+  if (last_)
+    page.next_cursor = make_cursor(*last_);
   page.sessions = std::move(rows_);
   done_(std::move(page));
   shared_.calls.leave(0);

@@ -424,6 +424,9 @@ void session_actor::commit() {
   accepted_.clear();
   if (stored_)
     return send_to_store(std::move(changes));
+  // Before the answers: whoever has one finds the change in a list.
+  if (listing_ && count > 0)
+    listing_->touch(last_update_time_);
   if (shared().on_commit && count > 0)
     shared().on_commit(count);
   publish();
@@ -456,6 +459,8 @@ void session_actor::appear() {
   shared().directory.enter(*this);
   if (stored_)
     shared().retirement.note_entry();
+  else
+    listing_ = std::make_unique<listing>(names_->listed, names_->user, id_);
 }
 
 void session_actor::finish_create(create& judged) {
@@ -605,6 +610,7 @@ bool session_actor::start_remove() {
 
 void session_actor::finish_remove(std::unique_ptr<remove> removal) {
   shared().directory.remove(*this);
+  listing_.reset();
   quit();
   cancel_runs();
   removal->outcome = true;

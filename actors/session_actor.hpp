@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include "troupe/actors/list_index.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/recent_ids.hpp"
 #include "troupe/core/event_log.hpp"
@@ -25,6 +26,8 @@ namespace troupe::actors {
 struct user_names {
   std::string app;
   std::string user;
+  /// Where its sessions are listed; null over a store, which lists them itself.
+  std::shared_ptr<list_index> listed = nullptr;
 };
 
 class session_actor final : public owner_actor {
@@ -249,6 +252,7 @@ private:
   event_log log_;
   recent_ids ids_;
   timestamp last_update_time_{};
+  std::unique_ptr<listing> listing_; // Null over a store.
   // The newest that this session has seen of the wider owners.
   root seen_user_;
   root seen_app_;

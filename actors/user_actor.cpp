@@ -316,9 +316,11 @@ void user_actor::receive(std::unique_ptr<read_state> wanted) {
 
 void user_actor::receive(std::unique_ptr<list> wanted) {
   seen_app_ = wanted->app;
-  for (const auto& [id, known] : sessions_) {
-    if (known.parked)
-      continue;
+  for (const auto& id : wanted->gather->chosen().at(names_->user)) {
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end() || found->second.parked)
+      continue; // Removed since the app has chosen it, or about to be.
+    const auto& known = found->second;
     auto part = std::make_unique<list>(wanted->gather);
     part->app = wanted->app;
     part->user = root_of(state_);

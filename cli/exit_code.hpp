@@ -12,7 +12,9 @@ inline constexpr int exit_failed = 1;
 /// The command line itself is wrong.
 inline constexpr int exit_usage = 2;
 
-/// Writes `error: CODE: text` to stderr, as one line, and gives `code`.
+/// Writes `error: CODE: text` to stderr, as one line, and gives `code`. Every
+/// error leaves the program here, without the passwords in it: the command line
+/// that an error quotes may hold some.
 int report(const error& failure, int code = exit_failed);
 
 } // namespace troupe::cli

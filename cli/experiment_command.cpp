@@ -168,8 +168,10 @@ int experiment_command::execute(interrupts& signals) const {
       return report(made.error(), exit_usage);
   report_file json_file;
   report_file html_file;
-  for (const auto& opened :
-       {json_file.open(chosen.json_file), html_file.open(chosen.html_file)})
+  // What was said in the sessions may be in there.
+  constexpr auto readers = output_file::readers::owner;
+  for (const auto& opened : {json_file.open(chosen.json_file, readers),
+                             html_file.open(chosen.html_file, readers)})
     if (!opened)
       return report(opened.error(), exit_usage);
 

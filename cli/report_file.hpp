@@ -4,10 +4,10 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
+#include "troupe/core/output_file.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,16 +15,12 @@ namespace troupe::cli {
 
 class report_file {
 public:
-  report_file() = default;
-  report_file(const report_file&) = delete;
-  report_file& operator=(const report_file&) = delete;
-  /// What was not finished is gone; a file of before stays as it was.
-  ~report_file();
-
   /// Makes a file beside `path` to write to, or opens what is no file (a
-  /// device, a pipe); without a path nothing, and nothing is written later.
-  /// Fails with `errc::store_failed`.
-  result<void> open(const std::string& path);
+  /// device, a pipe); without a path nothing, and nothing is written later. An
+  /// unfinished file goes with this, and a file of before stays as it was.
+  /// Fails with `errc::store_failed`, also on a symbolic link (`output_file`).
+  result<void> open(const std::string& path,
+                    output_file::readers who = output_file::readers::umask);
 
   /// Adds `text` behind what was written before.
   result<void> write(std::string_view text);
@@ -32,14 +28,10 @@ public:
   /// Writes `text` behind what was written before, and puts the file in place.
   result<void> finish(std::string_view text = {});
 
-  bool is_wanted() const noexcept { return !path_.empty(); }
+  bool is_wanted() const noexcept { return file_.has_value(); }
 
 private:
-  error failed(std::string_view why) const;
-
-  std::string path_;
-  std::filesystem::path beside_; // Empty: written in place.
-  std::ofstream file_;
+  std::optional<output_file> file_;
 };
 
 /// Fails with `errc::invalid_argument` when two of the paths that are not empty

@@ -13,6 +13,7 @@
 #include "troupe/cli/visible_text.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/stores/postgres_address.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -94,6 +95,12 @@ result<given_answer> read_answer(const std::string& text) {
   return given_answer{text.substr(0, separator), std::move(*response)};
 }
 
+/// What goes on with a session that waits; empty when nothing will do.
+struct command_line {
+  std::string text;
+  std::string note; // What it needs besides, behind a semicolon.
+};
+
 /// The invocations of one session, one after another.
 class conversation {
 public:
@@ -103,7 +110,7 @@ public:
                bool as_json,
                bool prints_pieces,
                run_options options,
-               std::string go_on,
+               command_line go_on,
                const interrupts& signals)
     : owners_(owners),
       root_(root),
@@ -208,15 +215,16 @@ private:
                                                         json::object()));
     else if (found)
       what = fmt::format("a call of '{}'", found->call->name);
-    if (go_on_.empty())
+    if (go_on_.text.empty())
       return what
              + "; it cannot go on, since the session ends with this "
                "program (--store memory:)";
     return fmt::format(
-      "{}; go on with {} --answer {}",
+      "{}; go on with {} --answer {}{}",
       what,
-      go_on_,
-      quoted(id + (is_question ? R"(={"confirmed": true})" : "=JSON")));
+      go_on_.text,
+      quoted(id + (is_question ? R"(={"confirmed": true})" : "=JSON")),
+      go_on_.note);
   }
 
   result<void> print(const event& said) {
@@ -231,7 +239,7 @@ private:
   bool as_json_;
   bool prints_pieces_;
   run_options options_;
-  std::string go_on_; // The command line for an answer; empty: none will do.
+  command_line go_on_;
   const interrupts& signals_;
   output output_;
 };
@@ -259,7 +267,7 @@ result<session_key> find_session(runtime& owners,
 
 } // namespace
 
-// The command line that goes on with the session.
+// The command line that goes on with the session, up to its answer.
 std::string run_command::go_on_line(const arguments& chosen,
                                     const session_key& session) {
   if (chosen.store.address() == "memory:")
@@ -267,13 +275,21 @@ std::string run_command::go_on_line(const arguments& chosen,
   auto line
     = fmt::format("troupe run {} --store {} --app {} --user {} --session {}",
                   quoted(chosen.agent_file),
-                  quoted(chosen.store.address()),
+                  quoted(leave_out_passwords(chosen.store.address())),
                   quoted(session.app),
                   quoted(session.user),
                   quoted(session.id));
   for (const auto& name : chosen.allowed_variables)
     line += " --allow-env " + quoted(name);
   return line;
+}
+
+std::string run_command::go_on_note(const arguments& chosen) {
+  const auto& address = chosen.store.address();
+  return leave_out_passwords(address) == address
+           ? std::string()
+           : "; passwords are left out: set PGPASSWORD, or keep them in "
+             "~/.pgpass or a service file";
 }
 
 run_command::run_command(CLI::App& program)
@@ -457,7 +473,7 @@ int run_command::execute(interrupts& signals) const {
                     chosen.output == "json" && chosen.stream,
                     {.model_calls_max = chosen.model_calls_max,
                      .step_times = chosen.step_times},
-                    go_on_line(chosen, *key),
+                    {go_on_line(chosen, *key), go_on_note(chosen)},
                     signals);
   result<void> outcome;
   if (!answers.empty())

@@ -32,6 +32,7 @@ private:
 
   static std::string go_on_line(const arguments& chosen,
                                 const session_key& session);
+  static std::string go_on_note(const arguments& chosen);
 
   CLI::App* command_;
   CLI::Option* answers_;

@@ -12,11 +12,10 @@ void store_option::add_to(CLI::App& command) {
                 "Where state is kept: memory:, sqlite:PATH, postgres:URL")
     ->type_name("S")
     ->check([](const std::string& text) {
-      return is_store_scheme(text)
-               ? std::string()
-               : fmt::format("'{}' is none of memory:, sqlite:PATH and "
-                             "postgres:URL",
-                             text);
+      const auto read = read_store_address(text);
+      // A place that no store may have is no wrong command line.
+      return read || is_store_scheme(text) ? std::string()
+                                           : read.error().message();
     })
     ->capture_default_str();
   command

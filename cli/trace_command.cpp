@@ -92,8 +92,10 @@ int trace_command::execute() const {
   const auto& chosen = *arguments_;
   report_file json_file;
   report_file html_file;
-  for (const auto& opened :
-       {json_file.open(chosen.json_file), html_file.open(chosen.html_file)})
+  // What was said in the session may be in there.
+  constexpr auto readers = output_file::readers::owner;
+  for (const auto& opened : {json_file.open(chosen.json_file, readers),
+                             html_file.open(chosen.html_file, readers)})
     if (!opened)
       return report(opened.error(), exit_usage);
   auto owners = runtime::open(chosen.store.for_runtime());

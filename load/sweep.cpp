@@ -106,6 +106,11 @@ const std::map<std::string, setter, std::less<>>& setters() {
   return known;
 }
 
+// A part of an address, cut at a comma, may be a part of its password.
+bool shows_value(std::string_view name) {
+  return name != "store";
+}
+
 std::string named(const std::vector<variation>& varied,
                   const std::vector<std::string>& values) {
   std::string text;
@@ -120,8 +125,9 @@ std::string named(const std::vector<variation>& varied,
 result<variation> read_variation(std::string_view text) {
   const auto equals = text.find('=');
   if (equals == std::string_view::npos)
-    return refused(fmt::format(
-      "'{}' varies nothing; expected such as callers=1,8,64", text));
+    return refused(
+      fmt::format("'{}' varies nothing; expected such as callers=1,8,64",
+                  without_password(text)));
   variation read;
   read.name = text.substr(0, equals);
   const auto known = setters().find(read.name);
@@ -137,8 +143,14 @@ result<variation> read_variation(std::string_view text) {
     auto& added = read.values.emplace_back(rest.substr(0, comma));
     settings scratch;
     if (!known->second(added, scratch))
-      return refused(fmt::format(
-        "'{}' is no value of '{}'", without_password(added), read.name));
+      return refused(
+        shows_value(read.name)
+          ? fmt::format("'{}' is no value of '{}'", added, read.name)
+          : fmt::format("value {} of '{}' is none of memory:, "
+                        "sqlite:PATH and postgres:URL; a comma "
+                        "begins the next value",
+                        read.values.size(),
+                        read.name));
     if (comma == std::string_view::npos)
       return read;
     rest.remove_prefix(comma + 1);

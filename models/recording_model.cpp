@@ -2,31 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 namespace troupe {
 
 namespace {
 
-error failed(std::string_view what) {
-  return {errc::store_failed,
-          fmt::format("record a model's answer: {}: {}",
-                      what,
-                      std::generic_category().message(errno))};
+error failed(const error& why) {
+  return {why.code(), "record a model's answer: " + why.message()};
 }
 
 } // namespace
 
 result<std::shared_ptr<recording>>
 recording::open(const std::filesystem::path& file) {
-  errno = 0;
-  std::ofstream opened(file, std::ios::binary);
+  auto opened = output_file::open(
+    file, output_file::readers::owner, output_file::placement::at_once);
   if (!opened)
-    return failed(file.string());
-  return std::make_shared<recording>(std::move(opened));
+    return failed(opened.error());
+  return std::make_shared<recording>(std::move(*opened));
 }
 
 result<void> recording::add(std::string_view agent,
@@ -45,9 +40,9 @@ result<void> recording::add(std::string_view agent,
     = std::chrono::duration<double, std::milli>(latency).count();
   const auto text = line.dump() + '\n';
   const std::lock_guard guard(mutex_);
-  errno = 0;
-  file_ << text << std::flush;
-  return file_ ? result<void>() : failed("write");
+  if (auto written = file_.write(text); !written)
+    return failed(written.error());
+  return {};
 }
 
 void recording_model::generate(model_request request, model_reply reply) {

@@ -3,11 +3,11 @@
 
 #pragma once
 
+#include "troupe/core/output_file.hpp"
 #include "troupe/models/model.hpp"
 #include "troupe/models/scripted_model.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,11 +21,13 @@ namespace troupe {
 /// Thread-safe.
 class recording {
 public:
-  /// Makes the file or empties it. Fails with `errc::store_failed`.
+  /// Makes the file or empties it, for its owner alone (mode 0600): prompts and
+  /// answers may hold secrets. Fails with `errc::store_failed`, also on a
+  /// symbolic link (`output_file`).
   static result<std::shared_ptr<recording>>
   open(const std::filesystem::path& file);
 
-  explicit recording(std::ofstream file) : file_(std::move(file)) {}
+  explicit recording(output_file file) : file_(std::move(file)) {}
 
   /// Fails with `errc::store_failed`.
   result<void> add(std::string_view agent,
@@ -34,7 +36,7 @@ public:
 
 private:
   std::mutex mutex_;
-  std::ofstream file_;
+  output_file file_;
 };
 
 /// Passes everything on. Partial answers are not kept. An answer that cannot be

@@ -7,6 +7,7 @@
 #include "troupe/actors/plugins.hpp"
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
+#include "troupe/core/passwords.hpp"
 #include "troupe/runtime/actors.hpp"
 #include "troupe/stores/open_artifact_store.hpp"
 
@@ -84,6 +85,17 @@ result<opened_places> open_places(const runtime_options& options) {
 
 void print_warning(const std::string& warning) {
   std::fprintf(stderr, "troupe: warning: %s\n", warning.c_str());
+}
+
+using warning_receiver = std::function<void(const std::string& warning)>;
+
+// A store of one's own may quote its address.
+warning_receiver without_secrets(warning_receiver told) {
+  if (!told)
+    told = print_warning;
+  return [told = std::move(told)](const std::string& warning) {
+    told(without_passwords(warning));
+  };
 }
 
 runtime make_runtime(std::shared_ptr<detail::session_backend> backend,
@@ -195,8 +207,7 @@ result<void> prepare(actors::run_shared& started,
 } // namespace
 
 result<runtime> runtime::open(runtime_options options) {
-  if (!options.on_warning)
-    options.on_warning = print_warning;
+  options.on_warning = without_secrets(std::move(options.on_warning));
   auto places = open_places(options);
   if (!places)
     return places.error();
@@ -208,8 +219,7 @@ result<runtime> runtime::open(runtime_options options) {
 
 result<runtime> open_runtime(caf::actor_system& system,
                              runtime_options options) {
-  if (!options.on_warning)
-    options.on_warning = print_warning;
+  options.on_warning = without_secrets(std::move(options.on_warning));
   auto places = open_places(options);
   if (!places)
     return places.error();

@@ -1,6 +1,7 @@
 #include "troupe/stores/memory_store.hpp"
 
 #include "troupe/core/mechanism.hpp"
+#include "troupe/stores/session_order.hpp"
 #include "troupe/stores/untold_removals.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
-#include <tuple>
 #include <utility>
 
 namespace troupe {
@@ -147,6 +147,7 @@ public:
 
   mutable std::shared_mutex mutex;
   kept_owners owners;
+  session_order sessions; ///< Those of `owners`.
 
   /// What each store that is open here has not been told yet.
   struct untold_changes {
@@ -160,6 +161,7 @@ private:
   void write(const owner_name& owner,
              const store_change& change,
              std::uint64_t revision);
+  void erase(kept_owners::iterator removed);
 };
 
 std::vector<owner_name> memory_place::apply(const store_change& change) {
@@ -167,13 +169,15 @@ std::vector<owner_name> memory_place::apply(const store_change& change) {
   std::vector<owner_name> changed;
   switch (change.kind) {
   case change_kind::remove:
-    owners.erase(owner);
+    if (const auto found = owners.find(owner); found != owners.end())
+      erase(found);
     return {owner};
   case change_kind::remove_user: {
     const auto [first, last] = user_range(owners, owner);
-    for (auto next = first; next != last; ++next)
+    for (auto next = first; next != last;) {
       changed.push_back(next->first);
-    owners.erase(first, last);
+      erase(next++);
+    }
     return changed;
   }
   case change_kind::create:
@@ -195,18 +199,27 @@ std::vector<owner_name> memory_place::apply(const store_change& change) {
   return changed;
 }
 
+void memory_place::erase(kept_owners::iterator removed) {
+  if (removed->first.where() == scope::session)
+    sessions.remove(removed->first, removed->second.last_update_time);
+  owners.erase(removed);
+}
+
 void memory_place::write(const owner_name& owner,
                          const store_change& change,
                          std::uint64_t revision) {
   auto& kept = owners[owner];
   const auto where = owner.where();
   troupe::apply(kept.scope, *change.said, where, revision);
-  if (where == scope::session)
+  if (where == scope::session) {
+    sessions.remove(owner, kept.last_update_time);
     // What a new session holds, 1970, is no lower bound.
     kept.last_update_time
       = change.kind == change_kind::create
           ? change.said->timestamp
           : std::max(kept.last_update_time, change.said->timestamp);
+    sessions.add(owner, kept.last_update_time);
+  }
   kept.log.push_back(
     {revision, change.said, change.kind == change_kind::append});
 }
@@ -228,17 +241,6 @@ std::vector<std::string> memory_place::check() const {
 }
 
 namespace {
-
-bool is_behind(const session_row& row, const row_position& position) {
-  if (row.last_update_time != position.last_update_time)
-    return row.last_update_time < position.last_update_time;
-  return std::tie(row.key.user, row.key.id)
-         > std::tie(position.user, position.session);
-}
-
-bool is_before(const session_row& left, const session_row& right) {
-  return is_behind(right, {left.last_update_time, left.key.user, left.key.id});
-}
 
 class memory_store : public store {
 public:
@@ -347,25 +349,15 @@ public:
     const std::shared_lock guard(place_->mutex);
     std::vector<session_row> rows;
     const auto& owners = place_->owners;
-    for (auto next = owners.lower_bound({query.app});
-         next != owners.end() && next->first.app == query.app;
-         ++next) {
-      const auto& [owner, kept] = *next;
-      if (owner.where() != scope::session
-          || (query.user && owner.user != *query.user))
-        continue;
-      session_row row{{owner.app, owner.user, owner.session},
+    for (const auto& owner : place_->sessions.page(query)) {
+      const auto& kept = owners.at(owner);
+      rows.push_back({{owner.app, owner.user, owner.session},
                       kept.scope.keys,
                       owners.at(user_of(owner)).scope.keys,
                       owners.at(app_of(owner)).scope.keys,
                       kept.scope.revision,
-                      kept.last_update_time};
-      if (!query.behind || is_behind(row, *query.behind))
-        rows.push_back(std::move(row));
+                      kept.last_update_time});
     }
-    std::ranges::sort(rows, is_before);
-    if (rows.size() > query.limit)
-      rows.resize(query.limit);
     return rows;
   }
 

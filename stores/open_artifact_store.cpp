@@ -1,5 +1,6 @@
 #include "troupe/stores/open_artifact_store.hpp"
 
+#include "troupe/core/passwords.hpp"
 #include "troupe/stores/file_artifacts.hpp"
 #include "troupe/stores/memory_artifacts.hpp"
 #include "troupe/stores/path_rule.hpp"
@@ -16,8 +17,9 @@ constexpr std::string_view memory_scheme = "memory:";
 constexpr std::string_view file_scheme = "file:";
 
 error refused(std::string_view address, std::string_view why) {
-  return {errc::invalid_argument,
-          fmt::format("the artifact store '{}' {}", address, why)};
+  return {
+    errc::invalid_argument,
+    fmt::format("the artifact store '{}' {}", without_passwords(address), why)};
 }
 
 } // namespace

@@ -1,7 +1,9 @@
 #include "troupe/stores/open_store.hpp"
 
+#include "troupe/core/passwords.hpp"
 #include "troupe/stores/memory_store.hpp"
 #include "troupe/stores/path_rule.hpp"
+#include "troupe/stores/postgres_address.hpp"
 #include "troupe/stores/postgres_store.hpp"
 #include "troupe/stores/sqlite_store.hpp"
 
@@ -42,36 +44,29 @@ const known_scheme* scheme_of(std::string_view text) noexcept {
   return found == schemes.end() ? nullptr : found;
 }
 
+bool is_postgres(std::string_view text) noexcept {
+  const auto* const scheme = scheme_of(text);
+  return scheme != nullptr && scheme->kind == store_kind::postgres;
+}
+
+// What is wrong with an address may be where its password stands, so one that
+// could hold a password is not quoted.
 result<store_address> refused(std::string_view text, std::string_view why) {
+  const bool may_hold_password
+    = is_postgres(text)
+      || (scheme_of(text) == nullptr
+          && (text.find('@') != std::string_view::npos
+              || without_passwords(text) != text));
   return error(errc::invalid_argument,
-               fmt::format("the store '{}' {}", text, why));
+               may_hold_password ? fmt::format("the store's address {}", why)
+                                 : fmt::format("the store '{}' {}", text, why));
 }
 
 } // namespace
 
 std::string without_password(std::string_view address) {
-  constexpr std::string_view hidden = "***";
-  std::string shown(address);
-  if (scheme_of(address) == nullptr
-      || scheme_of(address)->kind != store_kind::postgres)
-    return shown;
-  // Behind the last @ before the parameters stands the host.
-  const auto user = shown.find("//");
-  if (user != std::string::npos) {
-    const auto end = std::min(shown.find('?'), shown.size());
-    const auto host = shown.rfind('@', end);
-    const auto colon = shown.find(':', user + 2);
-    if (host != std::string::npos && host > user && colon < host)
-      shown.replace(colon + 1, host - colon - 1, hidden);
-  }
-  for (const std::string_view name : {"password=", "sslpassword="})
-    for (auto at = shown.find(name); at != std::string::npos;
-         at = shown.find(name, at + name.size())) {
-      const auto begin = at + name.size();
-      shown.replace(
-        begin, std::min(shown.find('&', begin), shown.size()) - begin, hidden);
-    }
-  return shown;
+  const bool is_path = scheme_of(address) != nullptr && !is_postgres(address);
+  return is_path ? std::string(address) : without_passwords(address);
 }
 
 std::string store_version(store_kind kind) {
@@ -124,6 +119,9 @@ result<store_address> read_store_address(std::string_view text) {
   case store_kind::postgres:
     if (!place.starts_with("//"))
       return refused(text, "should be postgres://HOST/DATABASE");
+    if (const auto flaw = postgres_address_flaw(std::string(text));
+        !flaw.empty())
+      return refused(text, flaw);
     // The whole of it is what libpq takes.
     return store_address{scheme->kind, std::string(text)};
   }

@@ -1,5 +1,7 @@
 #include "troupe/stores/postgres_connection.hpp"
 
+#include "troupe/stores/postgres_address.hpp"
+
 #include <fmt/format.h>
 #include <libpq-fe.h>
 #include <poll.h>
@@ -8,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -250,12 +253,12 @@ void postgres_connection::closer::operator()(
 result<std::unique_ptr<postgres_connection>>
 postgres_connection::open(const std::string& url, server wanted) {
   // libpq's own words about a bad URL quote it, password and all.
+  if (const auto flaw = postgres_address_flaw(url); !flaw.empty())
+    return error(errc::invalid_argument, "the store's URL " + flaw);
   const conninfo options(PQconninfoParse(url.c_str(), nullptr));
   if (!options)
-    return error(errc::invalid_argument,
-                 "the store's URL does not read as "
-                 "postgres://USER@HOST:PORT/DATABASE");
-  std::string password;
+    throw std::bad_alloc();
+  std::vector<std::string> secrets;
   connection_settings settings(defaults.begin(), defaults.end());
   settings.emplace_back("target_session_attrs",
                         wanted == server::primary ? "read-write" : "any");
@@ -263,13 +266,14 @@ postgres_connection::open(const std::string& url, server wanted) {
     if (!option->val)
       continue;
     settings.emplace_back(option->keyword, option->val);
-    if (std::string_view(option->keyword) == "password")
-      password = option->val;
+    const std::string_view keyword = option->keyword;
+    if (keyword == "password" || keyword == "sslpassword")
+      secrets.emplace_back(option->val);
   }
   settings.emplace_back("client_encoding", "UTF8");
   std::string reasons;
   for (const auto& host : one_host_each(settings)) {
-    auto opened = connect(host, password);
+    auto opened = connect(host, secrets);
     if (opened)
       return opened;
     reasons += (reasons.empty() ? "" : "; ") + opened.error().message();
@@ -280,7 +284,7 @@ postgres_connection::open(const std::string& url, server wanted) {
 
 result<std::unique_ptr<postgres_connection>>
 postgres_connection::connect(const connection_settings& settings,
-                             const std::string& password) {
+                             const std::vector<std::string>& secrets) {
   std::vector<const char*> names;
   std::vector<const char*> values;
   for (const auto& [name, text] : settings) {
@@ -290,11 +294,10 @@ postgres_connection::connect(const connection_settings& settings,
   names.push_back(nullptr);
   values.push_back(nullptr);
   std::unique_ptr<postgres_connection> opened(new postgres_connection(
-    PQconnectStartParams(names.data(), values.data(), 0), password));
+    PQconnectStartParams(names.data(), values.data(), 0), secrets));
   auto* const connection = opened->connection_.get();
   const auto refuse = [&](std::string_view why) {
-    return error(errc::store_failed,
-                 without_secret(one_line(std::string(why)), password));
+    return error(errc::store_failed, opened->shown(std::string(why)));
   };
   if (PQstatus(connection) == CONNECTION_BAD)
     return refuse(PQerrorMessage(connection));
@@ -315,6 +318,13 @@ postgres_connection::connect(const connection_settings& settings,
 
 // -- failures ----
 
+std::string postgres_connection::shown(std::string text) const {
+  text = one_line(std::move(text));
+  for (const auto& secret : secrets_)
+    text = without_secret(std::move(text), secret);
+  return text;
+}
+
 error postgres_connection::failure(std::string_view attempted,
                                    const PGresult* answer) {
   const auto* state = PQresultErrorField(answer, PG_DIAG_SQLSTATE);
@@ -326,11 +336,9 @@ error postgres_connection::failure(std::string_view attempted,
   // A transaction may be open, and what was to be prepared behind it is not:
   // to connect again undoes both.
   usable_ = false;
-  return {code,
-          fmt::format(
-            "{}: {}",
-            attempted,
-            without_secret(one_line(PQresultErrorMessage(answer)), password_))};
+  return {
+    code,
+    fmt::format("{}: {}", attempted, shown(PQresultErrorMessage(answer)))};
 }
 
 error postgres_connection::broken(std::string_view attempted,
@@ -338,9 +346,7 @@ error postgres_connection::broken(std::string_view attempted,
   usable_ = false;
   const std::string words
     = why.empty() ? PQerrorMessage(connection_.get()) : std::string(why);
-  return {errc::store_failed,
-          fmt::format(
-            "{}: {}", attempted, without_secret(one_line(words), password_))};
+  return {errc::store_failed, fmt::format("{}: {}", attempted, shown(words))};
 }
 
 // -- sending and receiving ----

@@ -120,13 +120,15 @@ private:
     void operator()(PGconn* connection) const noexcept;
   };
 
-  postgres_connection(PGconn* connection, std::string password)
+  postgres_connection(PGconn* connection, std::vector<std::string> secrets)
     : connection_(connection),
-      password_(std::move(password)) {}
+      secrets_(std::move(secrets)) {}
 
   static result<std::unique_ptr<postgres_connection>>
   connect(const std::vector<std::pair<std::string, std::string>>& settings,
-          const std::string& password);
+          const std::vector<std::string>& secrets);
+  /// What libpq says, on one line and without the secrets.
+  std::string shown(std::string text) const;
   error failure(std::string_view attempted, const PGresult* answer = nullptr);
   error broken(std::string_view attempted, std::string_view why = {});
   result<void> wait(std::string_view attempted, bool for_writing);
@@ -138,7 +140,7 @@ private:
   result<void> take_all(std::string_view attempted);
 
   std::unique_ptr<PGconn, closer> connection_;
-  std::string password_;
+  std::vector<std::string> secrets_; // Of the URL.
   std::unordered_set<std::string_view> prepared_;
   // Per queued message, whether its answer is for the caller.
   std::vector<bool> queued_;

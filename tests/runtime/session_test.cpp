@@ -398,6 +398,13 @@ BOOST_AUTO_TEST_CASE(list_gives_newest_first_with_merged_state_and_no_events) {
                == json({{"own", row.key().id}, {"app:n", "c"}, {"user:k", 1}}));
   }
   BOOST_TEST(page.next_cursor.empty());
+  for (const auto& user :
+       {std::optional<std::string>(), std::optional<std::string>("ann")}) {
+    const auto first
+      = on.sessions().list({.app = "press", .user = user, .limit = 1}).value();
+    BOOST_TEST(ids_of(first) == std::vector<std::string>({"a"}),
+               boost::test_tools::per_element());
+  }
 }
 
 BOOST_DATA_TEST_CASE(pages_show_every_session_once,

@@ -1,5 +1,8 @@
 #include "troupe/stores/open_store.hpp"
 
+#include "troupe/stores/postgres_address.hpp"
+#include "troupe/stores/postgres_store.hpp"
+
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -92,6 +95,55 @@ BOOST_AUTO_TEST_CASE(a_password_is_not_shown) {
         std::pair("sqlite:a:b@c.db", "sqlite:a:b@c.db"),
         std::pair("memory:", "memory:")})
     BOOST_TEST(without_password(address) == shown);
+}
+
+const std::vector<std::string> addresses_with_secrets = {
+  "postgres://ann:horse-staple@127.0.0.1:1/x",
+  "postgres://ann:horse-staple@127.0.0.1:1,127.0.0.1:2/x",
+  "postgres:///x?host=/nowhere&user=ann&password=horse-staple",
+  "postgres:///x?host=/nowhere&sslpassword=horse-staple",
+  "postgres://ann:horse-staple@127.0.0.1:port/x",
+  "postgres://ann:horse@staple@127.0.0.1/x",
+  "postgres://ann:horse/staple@127.0.0.1/x",
+  "postgres://ann:1/horse-staple@127.0.0.1/x",
+  "postgres://ann:horse-staple/x",
+  "postgres://ann:horse-staple%40127.0.0.1/x",
+  "postgres:/ann:horse-staple@127.0.0.1/x",
+  "postgres:host=x password='horse staple'",
+  "postgresql://ann:horse staple@127.0.0.1/x",
+  "ann:horse-staple@127.0.0.1",
+};
+
+BOOST_DATA_TEST_CASE(errors_of_an_address_show_no_password,
+                     data::make(addresses_with_secrets),
+                     address) {
+  for (const auto& failed :
+       {reason_of(open_store(address)),
+        reason_of(open_store(address, {.read_only = true})),
+        reason_of(open_postgres_store(address))}) {
+    BOOST_TEST(failed != "");
+    for (const auto* word : {"horse", "staple"})
+      BOOST_TEST(failed.find(word) == std::string::npos, failed);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(passwords_are_left_out_of_an_address_as_libpq_reads_it) {
+  for (const auto& [address, left] :
+       {std::pair("postgres://ann:s3cret@db/x", "postgres://ann@db/x"),
+        std::pair("postgres://ann:s?3@db/x?a@b", "postgres://ann:s?3@db/x?a@b"),
+        std::pair("postgres://ann:s?3@db/x?user=a%40b",
+                  "postgres://ann@db/x?user=a%40b"),
+        std::pair("postgres://ann@db:5432/x", "postgres://ann@db:5432/x"),
+        std::pair("postgres://:s3cret@/x?host=/tmp",
+                  "postgres://@/x?host=/tmp"),
+        std::pair("postgres://db/x?password=s3cret&sslmode=require",
+                  "postgres://db/x?sslmode=require"),
+        std::pair("postgres://db/x?sslmode=require&p%61ssword=s3cret",
+                  "postgres://db/x?sslmode=require"),
+        std::pair("postgres://db/x?sslpassword=s3cret", "postgres://db/x"),
+        std::pair("sqlite:a:b@c.db", "sqlite:a:b@c.db"),
+        std::pair("memory:", "memory:")})
+    BOOST_TEST(leave_out_passwords(address) == left);
 }
 
 BOOST_AUTO_TEST_CASE(durability_has_names) {

@@ -1,0 +1,115 @@
+// What a page of a list costs, in allocations: as much as it shows, however
+// many sessions there are. On its own: it counts what the whole program
+// allocates.
+
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/stores/memory_store.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace {
+
+std::atomic<std::size_t> allocations{0};
+
+} // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* made = std::malloc(size))
+    return made;
+  throw std::bad_alloc();
+}
+
+[[gnu::noinline]] void operator delete(void* gone) noexcept {
+  std::free(gone);
+}
+
+[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept {
+  std::free(gone);
+}
+
+namespace {
+
+using namespace troupe;
+
+// Each row allocates: its names are too long for a string's own room.
+constexpr std::size_t many = 3'000;
+constexpr std::size_t shown = 10;
+constexpr std::size_t cost_max = many / 4;
+
+session_key key_of(std::size_t number) {
+  return {"an_app_with_a_long_name",
+          fmt::format("a_user_with_a_long_name_{}", number % 3),
+          fmt::format("a_session_with_a_long_name_{}", number)};
+}
+
+std::size_t cost_of(const std::function<void()>& act) {
+  const auto before = allocations.load();
+  act();
+  return allocations.load() - before;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(cost_of_a_page)
+
+BOOST_AUTO_TEST_CASE(does_not_grow_with_the_sessions_in_memory) {
+  auto on = runtime::open().value();
+  auto& sessions = on.sessions();
+  const auto create = [&sessions](std::size_t number) {
+    auto key = key_of(number);
+    sessions
+      .create({.app = std::move(key.app),
+               .user = std::move(key.user),
+               .id = std::move(key.id)})
+      .value();
+  };
+  for (std::size_t number = 0; number < many; ++number)
+    create(number);
+  list_request wanted{.app = key_of(0).app, .limit = shown};
+  // Sorts in what has changed before.
+  wanted.cursor = sessions.list(wanted).value().next_cursor;
+  const auto list = [&sessions, &wanted] {
+    BOOST_TEST(sessions.list(wanted).value().sessions.size() == shown);
+  };
+  BOOST_TEST(cost_of(list) < cost_max);
+  wanted.user = key_of(0).user;
+  BOOST_TEST(cost_of(list) < cost_max);
+  create(many);
+  BOOST_TEST(cost_of(list) < cost_max);
+}
+
+BOOST_AUTO_TEST_CASE(does_not_grow_with_the_sessions_of_a_store_in_memory) {
+  const auto kept = make_memory_store();
+  for (std::size_t number = 0; number < many; ++number) {
+    const auto key = key_of(number);
+    event said;
+    said.timestamp = timestamp(std::chrono::microseconds(number));
+    store_change change;
+    change.kind = change_kind::create;
+    change.owner = {key.app, key.user, key.id};
+    change.said = std::make_shared<const event>(std::move(said));
+    change.session_revision = 0;
+    BOOST_REQUIRE(kept->commit({&change, 1}).value().moved.empty());
+  }
+  row_query query{key_of(0).app, {}, shown, {}};
+  const auto list = [&kept, &query] {
+    BOOST_TEST(kept->list(query).value().size() == shown);
+  };
+  BOOST_TEST(cost_of(list) < cost_max);
+  query.user = key_of(0).user;
+  BOOST_TEST(cost_of(list) < cost_max);
+  query.behind = row_position{
+    timestamp(std::chrono::microseconds(many / 2)), "a_user", "a_session"};
+  BOOST_TEST(cost_of(list) < cost_max);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
