@@ -102,7 +102,8 @@ session_actor::id_place session_actor::find_id(const append& sent) {
         const auto index = candidate - logged - 1;
         return index < accepted_.size() && accepted_[index]->said->id == id;
       });
-  if (place.number != 0 || !stored_ || sent.makes_id)
+  if (place.number != 0 || !stored_ || sent.makes_id
+      || is_broken(mechanism::stored_ids))
     return place;
   const auto forgotten = newest > ids_kept() ? newest - ids_kept() : 0;
   const auto& search = stored_->ids;

@@ -1,6 +1,7 @@
 // How a session keeps the order of a writer whose append fails.
 
 #include "troupe/actors/session_actor.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <utility>
 
@@ -10,7 +11,7 @@ namespace troupe::actors {
 // takes its place among the decided letters like any other.
 bool session_actor::cut_off(std::unique_ptr<append>& next) {
   auto why = next->place.refusal();
-  if (!why)
+  if (!why || is_broken(mechanism::write_order))
     return false;
   next->is_cut = true;
   next->refuse(*std::move(why));

@@ -2,6 +2,7 @@
 
 #include "troupe/actors/append_letter.hpp"
 #include "troupe/actors/session_actor.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <fmt/format.h>
 
@@ -69,7 +70,7 @@ void add_to(climb& up, append& accepted) {
   };
   add(accepted);
   if (const auto* past = past_of(accepted); past != nullptr && !past->empty()) {
-    up.is_whole = true;
+    up.is_whole = !is_broken(mechanism::whole_past);
     for (const auto& each : *past)
       add(*each);
   }

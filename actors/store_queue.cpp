@@ -8,6 +8,7 @@
 #include <cassert>
 #include <iterator>
 #include <ranges>
+#include <unordered_set>
 #include <utility>
 
 namespace troupe::actors {
@@ -46,6 +47,12 @@ std::unique_ptr<id_filter> make_filter(store& kept, const session_key& key) {
   for (const auto hash : hashes)
     filter->add(hash);
   return filter;
+}
+
+// Whether nothing but refusals is in it, and wider owners had a say.
+bool is_refusal(const std::unique_ptr<commit>& decided) noexcept {
+  return decided->refuses && decided->changes.empty()
+         && (decided->owners[1] || decided->owners[2]);
 }
 
 bool is_ready(const letter& sent) noexcept {
@@ -245,18 +252,11 @@ void store_queue::handle(group& next) {
   // What is shown or refused beside what was just written is as new as that:
   // others may have written between the look and the commit.
   bool is_seen = true;
-  if (has_written && (shows_others(next) || refuses_any(next))
+  if (has_written
+      && (shows_others(next) || std::ranges::any_of(next.commits, is_refusal))
       && !is_broken(mechanism::look_behind))
     is_seen = look_elsewhere(next).has_value();
-  for (auto& settled : next.commits) {
-    if (!settled->refuses)
-      continue;
-    if (!is_seen)
-      for (const auto& owner : settled->owners)
-        make_stale(owner);
-    // A refusal on what is out of date is decided again.
-    settled->refuses_again = is_stale(settled->owners);
-  }
+  refuse_again(next, is_seen);
   // In the order in which they were decided, whatever became of them.
   for (auto& settled : next.commits) {
     settled->view_is_stale
@@ -308,8 +308,22 @@ bool store_queue::shows_others(const group& next) {
             });
 }
 
-bool store_queue::refuses_any(const group& next) {
-  return std::ranges::any_of(next.commits, &commit::refuses);
+// A refusal on what is out of date is decided again, unless something of its
+// session is written with it or behind it: that must not be overtaken.
+void store_queue::refuse_again(group& next, bool is_seen) {
+  std::unordered_set<const live_owner*> written;
+  for (auto& settled : next.commits | std::views::reverse) {
+    if (settled->outcome == commit::verdict::durable
+        && !settled->changes.empty())
+      written.insert(settled->from.get());
+    if (!settled->refuses || written.contains(settled->from.get())
+        || !(is_stale(settled->owners) || (!is_seen && is_refusal(settled))))
+      continue;
+    settled->refuses_again = true;
+    // So that what comes behind it is decided behind it.
+    for (const auto& owner : settled->owners)
+      make_stale(owner);
+  }
 }
 
 bool store_queue::is_stale(const live_owners& owners) const noexcept {
@@ -431,7 +445,7 @@ result<void> store_queue::look_elsewhere(group& next) {
 // work is then decided on the loaded state. Whether it has lost any.
 bool store_queue::leave_lost_history() {
   const auto lost = store_->take_lost_history();
-  if (!lost)
+  if (!lost || is_broken(mechanism::lost_history))
     return false;
   for (const auto& [name, owner] : live_)
     make_stale(owner);

@@ -81,7 +81,7 @@ private:
   bool leave_lost_history();
   void refuse_unwritten(group& next, const error& why);
   static bool shows_others(const group& next);
-  static bool refuses_any(const group& next);
+  void refuse_again(group& next, bool is_seen);
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
   void start(std::unique_ptr<read_events> wanted);

@@ -36,6 +36,12 @@ enum class mechanism : std::uint8_t {
   event_ids,        ///< An event with an id that is known is a retry.
   compared_retries, ///< A retry is compared with what is stored.
   loaded_ids,       ///< Ids are loaded with their session.
+  stored_ids,       ///< Ids that are not in memory are looked up in the store.
+  commit_marks,     ///< A store compares the newest commit that it knows.
+  lost_history,     ///< What a store has lost is loaded again by all owners.
+  log_gaps,         ///< A gap or a repetition in a log is damage.
+  write_order,      ///< Nothing takes effect behind a writer's failure.
+  whole_past,       ///< A session's past is refused as a whole.
   admission,        ///< What is under way on a session is bounded in number,
   byte_limits,      ///< and in bytes;
   runtime_limits,   ///< in all, too, and so are runs.

@@ -1,5 +1,6 @@
 #include "troupe/stores/sqlite_reader.hpp"
 
+#include "troupe/core/mechanism.hpp"
 #include "troupe/stores/sqlite_sums.hpp"
 
 #include <fmt/format.h>
@@ -115,7 +116,7 @@ std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
   auto revision = found.folded_revision;
   for (const auto& change : found.pending) {
     // A gap or a repetition is damage, and what follows from it is none.
-    if (change.revision != ++revision)
+    if (change.revision != ++revision && !is_broken(mechanism::log_gaps))
       throw error(errc::corrupt,
                   fmt::format("{}: its log goes from revision {} to {}",
                               to_string(owner),

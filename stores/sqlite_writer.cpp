@@ -135,7 +135,8 @@ void sqlite_writer::read_foreign() {
 void sqlite_writer::expect_known_history(std::int64_t newest) {
   auto& marks = shared_.marks;
   if (const auto& known = marks.newest();
-      known && log_.mark_of(known->row) != known->mark)
+      known && log_.mark_of(known->row) != known->mark
+      && !is_broken(mechanism::commit_marks))
     throw sqlite_history_lost(sqlite_history_lost::cause::went_back,
                               std::nullopt);
   const auto mark = log_.mark_of(newest);

@@ -4,12 +4,14 @@
 #include "troupe/stores/sqlite_settings.hpp"
 
 #include "../outcome.hpp"
+#include "../stores/sqlite_file.hpp"
 #include "durable_place.hpp"
 #include "fault_vfs.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -183,6 +185,39 @@ BOOST_AUTO_TEST_CASE(what_is_never_synced_does_not_survive_a_power_failure) {
   }
   place.disk.restore_power(true);
   BOOST_TEST(place.findings().find("lost: ") != std::string::npos);
+}
+
+// Cut off at each of its writes and syncs in turn, until it comes to its end.
+BOOST_FIXTURE_TEST_CASE(a_migration_is_all_or_nothing, sqlite_file) {
+  fill(60);
+  set_back_to(3);
+  const auto older = folder.path() / "older.db";
+  std::filesystem::copy_file(file, older);
+  std::size_t unfinished = 0;
+  std::size_t finished = 0;
+  for (std::size_t changes = 0; finished < 2; ++changes) {
+    std::filesystem::copy_file(
+      older, file, std::filesystem::copy_options::overwrite_existing);
+    fault_vfs disk(changes);
+    disk.cut_power_after(changes);
+    const bool is_open
+      = detail::open_sqlite_store({.file = file, .vfs = disk.name()})
+          .has_value();
+    disk.cut_power();
+    disk.restore_power(changes % 2 == 0);
+    const auto layout = number("PRAGMA user_version");
+    BOOST_TEST_REQUIRE((layout == 4 || (layout == 3 && !is_open)));
+    finished += is_open ? 1U : 0U;
+    unfinished += layout == 3 ? 1U : 0U;
+    const auto opened = open();
+    BOOST_TEST_REQUIRE(
+      opened->load_session(ann, {}).value().value().scope.revision == 60U);
+    BOOST_TEST_REQUIRE(opened->check({}).value().empty());
+    opened->close().value();
+    for (const auto* const log : {"-wal", "-shm"})
+      std::filesystem::remove(file.string() + log);
+  }
+  BOOST_TEST(unfinished > 10U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -49,6 +49,15 @@ struct fault_vfs::disk {
     return true;
   }
 
+  // The same of a call that changes what the disk holds.
+  bool strikes_change(std::uint32_t count) {
+    if (changes_left == 0)
+      has_power = false;
+    else
+      --changes_left;
+    return strikes(count);
+  }
+
   sqlite3_vfs vfs{};
   sqlite3_vfs* below = nullptr;
   std::string name;
@@ -57,6 +66,7 @@ struct fault_vfs::disk {
   std::mt19937_64 dice;
   disk_faults faults;
   bool has_power = true;
+  std::size_t changes_left = SIZE_MAX; // Until the power is cut.
   std::size_t failure_count = 0;
   std::size_t sync_count = 0;
   std::map<std::string, disk_file> files;
@@ -138,7 +148,7 @@ int write(sqlite3_file* handle,
   auto& target = own(handle);
   auto& on = *target.on;
   const std::lock_guard guard(on.mutex);
-  if (on.strikes(on.faults.write_error))
+  if (on.strikes_change(on.faults.write_error))
     return SQLITE_IOERR_WRITE;
   const bool is_full = on.strikes(on.faults.disk_full);
   const bool is_short = is_full || on.strikes(on.faults.short_write);
@@ -158,7 +168,7 @@ int truncate(sqlite3_file* handle, sqlite3_int64 size) {
   auto& target = own(handle);
   auto& on = *target.on;
   const std::lock_guard guard(on.mutex);
-  if (on.strikes(on.faults.write_error))
+  if (on.strikes_change(on.faults.write_error))
     return SQLITE_IOERR_TRUNCATE;
   if (target.file)
     if (const int code = keep(target, size, size_of(below(handle)));
@@ -172,7 +182,7 @@ int sync(sqlite3_file* handle, int) {
   auto& target = own(handle);
   auto& on = *target.on;
   const std::lock_guard guard(on.mutex);
-  if (on.strikes(on.faults.sync_error)) {
+  if (on.strikes_change(on.faults.sync_error)) {
     if (target.file)
       for (auto& [at, each] : target.file->unsynced)
         each.is_forgotten = true;
@@ -295,7 +305,7 @@ int open(sqlite3_vfs* vfs,
 int remove(sqlite3_vfs* vfs, const char* path, int syncs_folder) {
   auto& on = disk_of(vfs);
   const std::lock_guard guard(on.mutex);
-  if (on.strikes(0))
+  if (on.strikes_change(0))
     return SQLITE_IOERR_DELETE;
   // Others may still hold it open: its entry stays, but for what it kept.
   if (const auto found = on.files.find(path); found != on.files.end())
@@ -426,12 +436,18 @@ void fault_vfs::cut_power() {
   disk_->has_power = false;
 }
 
+void fault_vfs::cut_power_after(std::size_t changes) {
+  const std::lock_guard guard(disk_->mutex);
+  disk_->changes_left = changes;
+}
+
 void fault_vfs::restore_power(bool all_lost) {
   const std::lock_guard guard(disk_->mutex);
   for (auto& [path, file] : disk_->files)
     put_back(path, file, all_lost, disk_->dice);
   disk_->files.clear();
   disk_->has_power = true;
+  disk_->changes_left = SIZE_MAX;
 }
 
 } // namespace troupe::testing

@@ -50,6 +50,10 @@ public:
   /// From now on every call fails; thread-safe.
   void cut_power();
 
+  /// The same, once so many more writes, truncations, removals and syncs have
+  /// worked.
+  void cut_power_after(std::size_t changes);
+
   /// Puts the files in a state that a power failure could have left: each
   /// sector that was not synced is as it was or as it was written, at random;
   /// with `all_lost` as it was. The power is back then. No file may be open.

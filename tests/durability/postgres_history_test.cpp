@@ -1,16 +1,13 @@
 // Runtimes that stay open while their PostgreSQL server loses commits.
 
-#include "../runtime/counting.hpp"
 #include "../stores/postgres_server.hpp"
+#include "lost_history.hpp"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -36,85 +33,6 @@ postgres_server& server() {
 std::string fresh_url() {
   static int count = 0;
   return server().url(fmt::format("runtime_{}", ++count));
-}
-
-// What a runtime was warned of.
-class warnings {
-public:
-  runtime_options options(const std::string& url, durability promised) {
-    runtime_options chosen;
-    chosen.store = url;
-    chosen.durability = promised;
-    chosen.threads = 2;
-    chosen.on_warning = [this](const std::string& warning) {
-      const std::lock_guard guard(mutex_);
-      told_.push_back(warning);
-    };
-    return chosen;
-  }
-
-  // One warning, that so many commits are lost.
-  void check(const std::string& expected) const {
-    const std::lock_guard guard(mutex_);
-    BOOST_TEST(told_.size() == (expected.empty() ? 0U : 1U));
-    for (const auto& warning : told_)
-      BOOST_TEST(warning.find(expected) != std::string::npos, warning);
-  }
-
-private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> told_;
-};
-
-event thirty() {
-  return operate({operation_on("app:n", "add", 30)}, json::object(), "thirty");
-}
-
-using act = std::function<void()>;
-
-// Both runtimes are told of events that are then lost, and go on.
-void lose_under_two_runtimes(const std::string& url,
-                             durability promised,
-                             const act& begin,
-                             const act& lose) {
-  {
-    warnings none;
-    stage first(none.options(url, durability::durable));
-    first.open();
-    BOOST_TEST(first.append(here, counting("base")) == "ok");
-  }
-  warnings of_one;
-  warnings of_other;
-  {
-    stage one(of_one.options(url, promised));
-    stage other(of_other.options(url, promised));
-    begin();
-    for (const auto* const id : {"a", "b", "c"})
-      BOOST_TEST(one.append(here, counting(id)) == "ok");
-    BOOST_TEST(other.append(here, counting("d")) == "ok");
-    BOOST_TEST(one.state(here) == counted(5));
-    lose();
-
-    BOOST_TEST(other.append(here, thirty()) == "ok");
-    // The retry of a lost event is stored, and undoes nothing.
-    BOOST_TEST(one.append(here, counting("b")) == "ok");
-    BOOST_TEST(one.append(here, counting("e")) == "ok");
-    BOOST_TEST(other.append(here, counting("b")) == "ok");
-    const json expected{{"n", 3}, {"user:n", 3}, {"app:n", 33}};
-    for (auto* const each : {&one, &other}) {
-      BOOST_TEST(each->state(here) == expected);
-      const auto events = each->events(here);
-      BOOST_TEST(ids_of(events)
-                   == (std::vector<std::string>{"base", "thirty", "b", "e"}),
-                 boost::test_tools::per_element());
-      BOOST_TEST(replay(events) == expected);
-      BOOST_TEST(each->app_state() == json({{"n", 33}}));
-    }
-  }
-  of_one.check("lost 3 commits");
-  of_other.check("lost 1 commit ");
-  const auto stored = open_store(url, {.read_only = true}).value();
-  BOOST_TEST(stored->check({}).value().empty());
 }
 
 } // namespace

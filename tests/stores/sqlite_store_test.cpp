@@ -6,6 +6,7 @@
 
 #include "../outcome.hpp"
 #include "../random.hpp"
+#include "sqlite_file.hpp"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
@@ -30,29 +31,6 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-// A folder that goes with its last user.
-class temporary_folder {
-public:
-  temporary_folder() {
-    auto name = (fs::temp_directory_path() / "troupe-XXXXXX").string();
-    BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-
-  ~temporary_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
-  const fs::path& path() const { return path_; }
-
-private:
-  fs::path path_;
-};
-
 store_factory files_that_fold(std::int64_t rows) {
   return {[rows] {
     auto folder = std::make_shared<temporary_folder>();
@@ -69,75 +47,10 @@ void check_conformance(const store_factory& factory) {
       BOOST_ERROR(check.name << ": " << failure);
 }
 
-event_ptr make_event(const std::string& id, const json& state_delta) {
-  event said(content("model", {part("said " + id)}));
-  said.id = id;
-  said.author = "agent";
-  said.timestamp = timestamp(std::chrono::microseconds(1'700'000'000'123'457));
-  said.actions.state_delta = delta::from_json(state_delta).value();
-  return std::make_shared<const event>(std::move(said));
-}
-
-store_change creation(const session_key& key) {
-  store_change made;
-  made.kind = change_kind::create;
-  made.owner = {key.app, key.user, key.id};
-  made.said = make_event("", json::object());
-  made.session_revision = 0;
-  return made;
-}
-
-const session_key ann{"press", "ann", "s1"};
-
-// One process that counts: in its session, in a user and in the app, on top of
-// what it loads.
-class counter {
-public:
-  counter(store& on, session_key key) : store_(on), key_(std::move(key)) {}
-
-  void create() { store_.commit(std::array{creation(key_)}).value(); }
-
-  // Adds 1 everywhere; again, as often as somebody else was faster.
-  void add(const std::string& id) {
-    for (;;) {
-      const auto session = store_.load_session(key_, {}).value().value();
-      const auto user = store_.load_scope({key_.app, key_.user}).value();
-      const auto app = store_.load_scope({key_.app}).value();
-      store_change change;
-      change.owner = {key_.app, key_.user, key_.id};
-      change.said = make_event(id,
-                               {{"n", count(session.scope.keys) + 1},
-                                {"user:n", count(user->keys) + 1},
-                                {"app:n", count(app->keys) + 1}});
-      change.session_revision = session.scope.revision + 1;
-      change.user_revision = user->revision + 1;
-      change.app_revision = app->revision + 1;
-      if (store_.commit(std::array{change}).value().moved.empty())
-        return;
-    }
-  }
-
-  static std::int64_t count(const state_map& keys) {
-    const auto* found = keys.find("n");
-    return found == nullptr ? 0 : found->data().get<std::int64_t>();
-  }
-
-private:
-  store& store_; // The caller's.
-  session_key key_;
-};
-
 row_query of_press() {
   row_query query;
   query.app = "press";
   return query;
-}
-
-std::string ids_of(const std::vector<event_ptr>& events) {
-  std::string ids;
-  for (const auto& said : events)
-    ids += said->id + " ";
-  return ids;
 }
 
 // Runs `body` in a process of its own, which is not allowed to fail.
@@ -162,61 +75,9 @@ int wait_for(pid_t child) {
   return status;
 }
 
-struct in_folder {
-  temporary_folder folder;
-  fs::path file = folder.path() / "s.db";
-
-  std::unique_ptr<store> open(std::int64_t fold_rows = 16'384) const {
-    return detail::open_sqlite_store({.file = file, .fold_rows = fold_rows})
-      .value();
-  }
-
-  std::string refusal() const {
-    const auto opened = open_sqlite_store(file);
-    BOOST_TEST(reason_of(opened).find("s.db") != std::string::npos,
-               reason_of(opened));
-    return code_of(opened);
-  }
-
-  void execute(const std::string& sql) const {
-    sqlite3* database = nullptr;
-    BOOST_REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
-    add_row_sum(database);
-    char* reason = nullptr;
-    sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &reason);
-    BOOST_TEST_REQUIRE(reason == nullptr);
-    sqlite3_close(database);
-  }
-
-  std::int64_t number(const std::string& sql) const {
-    sqlite3* database = nullptr;
-    BOOST_REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
-    sqlite3_stmt* statement = nullptr;
-    BOOST_REQUIRE(
-      sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr)
-      == SQLITE_OK);
-    BOOST_REQUIRE(sqlite3_step(statement) == SQLITE_ROW);
-    const auto found = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(database);
-    return found;
-  }
-
-  // A session with `count` events, closed.
-  void fill(int count) const {
-    const auto made
-      = open_sqlite_store(file, {.durability = durability::none}).value();
-    counter counting(*made, ann);
-    counting.create();
-    for (int number = 1; number <= count; ++number)
-      counting.add("e" + std::to_string(number));
-    made->close().value();
-  }
-};
-
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(sqlite_store, in_folder)
+BOOST_FIXTURE_TEST_SUITE(sqlite_store, sqlite_file)
 
 BOOST_AUTO_TEST_CASE(conforms_when_nothing_is_folded) {
   check_conformance(files_that_fold(1'000'000));
@@ -573,48 +434,6 @@ BOOST_AUTO_TEST_CASE(another_programs_database_is_refused_and_left_alone) {
   execute("CREATE TABLE theirs(a)");
   BOOST_TEST(refusal() == "corrupt");
   BOOST_TEST(!fs::exists(file.string() + "-wal"));
-}
-
-BOOST_AUTO_TEST_CASE(a_newer_layout_is_refused) {
-  fill(1);
-  execute("PRAGMA user_version=5");
-  BOOST_TEST(refusal() == "corrupt");
-}
-
-// 1: without fresh entries; 2: without sums; 3: without marks.
-BOOST_DATA_TEST_CASE(an_older_layout_is_brought_forward,
-                     data::xrange(1, 4),
-                     version) {
-  fill(100);
-  const auto before
-    = ids_of(open()->load_session(ann, {}).value().value().events);
-  execute("DROP INDEX settled_ids; DROP INDEX sessions_of_app;"
-          "DROP INDEX sessions_of_user;"
-          "ALTER TABLE log DROP COLUMN mark;"
-          "ALTER TABLE folding RENAME TO progress");
-  if (version < 3)
-    execute("ALTER TABLE progress DROP COLUMN sum;"
-            "ALTER TABLE progress RENAME TO meta;"
-            "ALTER TABLE settled_entries DROP COLUMN sum;"
-            "ALTER TABLE fresh_entries DROP COLUMN sum;"
-            "ALTER TABLE scopes DROP COLUMN keys;"
-            "ALTER TABLE scopes DROP COLUMN sum;"
-            "ALTER TABLE state DROP COLUMN sum;"
-            "ALTER TABLE log DROP COLUMN head_sum;"
-            "ALTER TABLE log DROP COLUMN body_sum");
-  if (version == 1)
-    execute(
-      "INSERT OR REPLACE INTO settled_entries SELECT * FROM fresh_entries;"
-      "DROP TABLE fresh_entries;"
-      "ALTER TABLE settled_entries RENAME TO entries;"
-      "DELETE FROM meta WHERE name='settled'");
-  execute("PRAGMA user_version=" + std::to_string(version));
-  const auto opened = open();
-  BOOST_TEST(ids_of(opened->load_session(ann, {}).value().value().events)
-             == before);
-  BOOST_TEST(opened->check({}).value().empty());
-  BOOST_TEST(number("PRAGMA user_version") == 4);
-  BOOST_TEST(number("SELECT count(*) FROM log WHERE mark IS NOT NULL") == 1);
 }
 
 // SQLite would compare keys in it too, and find none.

@@ -1,0 +1,58 @@
+// Files of older layouts, which are brought forward, and of newer ones, which
+// are refused.
+
+#include "sqlite_file.hpp"
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+BOOST_FIXTURE_TEST_SUITE(sqlite_layout, sqlite_file)
+
+BOOST_AUTO_TEST_CASE(a_newer_layout_is_refused) {
+  fill(1);
+  execute("PRAGMA user_version=5");
+  BOOST_TEST(refusal() == "corrupt");
+}
+
+// 1: without fresh entries; 2: without sums; 3: without marks.
+BOOST_DATA_TEST_CASE(an_older_layout_is_brought_forward,
+                     data::xrange(1, 4),
+                     version) {
+  fill(100);
+  const auto before
+    = ids_of(open()->load_session(ann, {}).value().value().events);
+  set_back_to(version);
+  const auto opened = open();
+  BOOST_TEST(ids_of(opened->load_session(ann, {}).value().value().events)
+             == before);
+  BOOST_TEST(opened->check({}).value().empty());
+  BOOST_TEST(number("PRAGMA user_version") == 4);
+  BOOST_TEST(number("SELECT count(*) FROM log WHERE mark IS NOT NULL") == 1);
+}
+
+// It reads this table before each write that follows another program's.
+BOOST_AUTO_TEST_CASE(a_connected_program_of_layout_3_writes_no_more) {
+  fill(10);
+  set_back_to(3);
+  sqlite3* older = nullptr;
+  BOOST_REQUIRE(sqlite3_open(file.c_str(), &older) == SQLITE_OK);
+  sqlite3_stmt* look = nullptr;
+  BOOST_REQUIRE(
+    sqlite3_prepare_v2(
+      older, "SELECT name,value,sum FROM progress", -1, &look, nullptr)
+    == SQLITE_OK);
+  BOOST_TEST(sqlite3_step(look) == SQLITE_ROW);
+  sqlite3_reset(look);
+  open();
+  BOOST_TEST(sqlite3_step(look) == SQLITE_ERROR);
+  BOOST_TEST(std::string(sqlite3_errmsg(older)) == "no such table: progress");
+  sqlite3_finalize(look);
+  sqlite3_close(older);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
