@@ -194,6 +194,7 @@ private:
     // Of all ids; null until there have been several questions.
     std::unique_ptr<id_filter> filter;
     std::uint64_t filtered = 0; // The newest event in it.
+    std::uint64_t loaded = 0;   // The newest event at the last load.
     bool making_filter = false;
     std::vector<std::uint32_t> since; // Hashes accepted meanwhile.
     std::uint32_t questions = 0;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -140,15 +141,22 @@ void session_actor::install_ids(const std::vector<std::uint32_t>& newest) {
   search.found.clear();
   search.covered = 0;
   auto number = revision() - newest.size();
-  // Others may have appended more than is loaded: then the filter lacks ids.
-  if (search.filtered < number)
+  // The filter has all events of the load before, and of those since none for
+  // certain: what was decided here may have made way for what others wrote.
+  // Unless the new events reach back that far it lacks ids.
+  const auto known = std::exchange(search.loaded, revision());
+  if (number > 0 && known <= number)
     search.filter.reset();
   if (is_broken(mechanism::loaded_ids))
     return;
   for (const auto hash : newest) {
     ids_.add(hash, ++number, ids_kept());
-    if (search.filter && number > search.filtered)
+    if (!search.filter || search.filter->may_have(hash))
+      continue;
+    if (number > known)
       search.filter->add(hash);
+    else
+      search.filter.reset(); // The session was removed and created again.
   }
   search.filtered = revision();
 }
@@ -179,6 +187,9 @@ void session_actor::ask_for_ids(const append& first) {
     return;
   search.questions = 0;
   search.making_filter = true;
+  // Events that are accepted, but enter the store's queue behind the question.
+  for (const auto* accepted : accepted_)
+    search.since.push_back(id_hash(accepted->said->id));
   auto filtering = std::make_unique<find_events>();
   filtering->owner = live();
   filtering->load = search.loads;
