@@ -1,4 +1,5 @@
 #include "../random.hpp"
+#include "../stores/postgres_server.hpp"
 #include "stored_sessions.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -51,6 +52,53 @@ std::string counting_session(int count) {
             {"state", {{"n", count}, {"user:n", count}, {"app:n", count}}},
             {"events", std::move(events)}})
          + '\n';
+}
+
+// `address_of(name)` gives the address of a new store.
+template <class AddressOf>
+void kill_imports(const stored_sessions& in, const AddressOf& address_of) {
+  constexpr int count = 6'000;
+  constexpr std::size_t kills = 12;
+  const json whole = {{"n", count}, {"user:n", count}, {"app:n", count}};
+  const words s2{"--app", "press", "--user", "ann", "--session", "s2"};
+  const auto file = in.write("one.json", counting_session(count));
+  const auto words_of = [](const std::string& name,
+                           const std::string& store,
+                           const words& options) {
+    return stored_sessions::joined({"sessions", name, "--store", store},
+                                   options);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  BOOST_TEST(run_program(words_of("import", address_of("whole"), {file})).code
+             == 0);
+  const auto needed = std::chrono::duration_cast<std::chrono::microseconds>(
+    std::chrono::steady_clock::now() - start);
+  random_source random(20'262);
+  for (std::size_t kill = 0; kill < kills; ++kill) {
+    const auto store = address_of("k" + std::to_string(kill));
+    run_program(words_of("create", store, s2));
+    program importing(words_of("import", store, {file}));
+    std::this_thread::sleep_for(std::chrono::microseconds(
+      random.below(static_cast<std::size_t>(needed.count()))));
+    importing.send(SIGKILL);
+    importing.wait();
+    const auto found = run_program(words_of("get", store, in.s1));
+    const auto beside
+      = parse_json(run_program(words_of("get", store, s2)).output)
+          .value()["state"];
+    if (found.code == 0) {
+      const auto shown = parse_json(found.output).value();
+      BOOST_TEST(shown["revision"] == count);
+      BOOST_TEST(shown["state"] == whole);
+      BOOST_TEST(beside == json({{"user:n", count}, {"app:n", count}}));
+      continue;
+    }
+    BOOST_TEST(found.errors.starts_with("error: not_found: "), found.errors);
+    BOOST_TEST(beside == json::object());
+    const auto again = run_program(words_of("import", store, {file}));
+    BOOST_TEST(again.code == 0, again.errors);
+    BOOST_TEST(parse_json(again.output).value()["state"] == whole);
+  }
 }
 
 } // namespace
@@ -138,41 +186,14 @@ BOOST_FIXTURE_TEST_CASE(a_session_of_20000_events_is_imported_whole,
 // session.
 BOOST_FIXTURE_TEST_CASE(a_killed_import_leaves_all_or_nothing,
                         stored_sessions) {
-  constexpr int count = 6'000;
-  constexpr std::size_t kills = 12;
-  const auto text = counting_session(count);
-  const auto file = write("one.json", text);
-  const auto start = std::chrono::steady_clock::now();
-  BOOST_TEST(run("import", {file}, {}, "whole.db").code == 0);
-  const auto needed = std::chrono::duration_cast<std::chrono::microseconds>(
-    std::chrono::steady_clock::now() - start);
-  random_source random(20'262);
-  const json whole = {{"n", count}, {"user:n", count}, {"app:n", count}};
-  const words s2{"--app", "press", "--user", "ann", "--session", "s2"};
-  for (std::size_t kill = 0; kill < kills; ++kill) {
-    const auto name = std::to_string(kill) + ".db";
-    run("create", s2, {}, name);
-    program importing(command("import", {file}, name));
-    std::this_thread::sleep_for(std::chrono::microseconds(
-      random.below(static_cast<std::size_t>(needed.count()))));
-    importing.send(SIGKILL);
-    importing.wait();
-    const auto found = run("get", s1, {}, name);
-    const auto beside
-      = parse_json(run("get", s2, {}, name).output).value()["state"];
-    if (found.code == 0) {
-      const auto shown = parse_json(found.output).value();
-      BOOST_TEST(shown["revision"] == count);
-      BOOST_TEST(shown["state"] == whole);
-      BOOST_TEST(beside == json({{"user:n", count}, {"app:n", count}}));
-      continue;
-    }
-    BOOST_TEST(found.errors.starts_with("error: not_found: "), found.errors);
-    BOOST_TEST(beside == json::object());
-    const auto again = run("import", {file}, {}, name);
-    BOOST_TEST(again.code == 0, again.errors);
-    BOOST_TEST(parse_json(again.output).value()["state"] == whole);
-  }
+  kill_imports(*this, [this](const std::string& name) { return store(name); });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_killed_import_into_a_database_leaves_all_or_nothing,
+                        stored_sessions) {
+  const postgres_server server;
+  kill_imports(*this,
+               [&server](const std::string& name) { return server.url(name); });
 }
 
 BOOST_FIXTURE_TEST_CASE(operations_add_to_what_user_and_app_have,

@@ -2,6 +2,8 @@
 
 #include "counting.hpp"
 #include "staged_store.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -109,6 +111,52 @@ BOOST_FIXTURE_TEST_CASE(a_retry_fails_while_the_store_does_not_answer,
   place.script->fail_loads(false);
   BOOST_TEST(on.append(here, event_of(5)) == "ok");
   BOOST_TEST(on.fetch(here).revision() == 61U);
+}
+
+// The filter of all ids is asked for while a batch has accepted events that
+// reach the store behind the question.
+BOOST_DATA_TEST_CASE_F(long_session,
+                       a_filter_has_what_is_accepted_while_it_is_made,
+                       boost::unit_test::data::xrange(20),
+                       size) {
+  stage on(options());
+  int next = 60;
+  tally answered;
+  for (int round = 0; round < 12; ++round) {
+    for (int count = 0; count < 2 + 3 * size; ++count)
+      on.sessions().append_event(
+        here, event_of(next++), {}, [&](const result<event_ptr>&) {
+          answered.add();
+        });
+    answered.await(static_cast<std::size_t>(next - 60));
+  }
+  for (int number = 60; number < next; ++number)
+    BOOST_TEST(on.append(here, event_of(number)) == "ok");
+  BOOST_TEST(on.fetch(here).revision() == static_cast<std::uint64_t>(next));
+}
+
+// Both decide event 71, and the other one is first.
+BOOST_FIXTURE_TEST_CASE(a_filter_has_what_others_wrote_in_place_of_own_events,
+                        long_session) {
+  stage on(options());
+  for (int number = 60; number < 70; ++number)
+    BOOST_TEST_REQUIRE(on.append(here, event_of(number)) == "ok");
+  stage beside(place.beside());
+  place.script->hold();
+  const auto arrived = place.script->arrived.count();
+  tally answered;
+  on.sessions().append_event(here,
+                             change({{"own", 1}}, "own"),
+                             {},
+                             [&](const result<event_ptr>&) { answered.add(); });
+  place.script->arrived.await(arrived + 1);
+  BOOST_TEST(beside.append(here, change({{"other", 1}}, "other")) == "ok");
+  place.script->release();
+  answered.await(1);
+  for (int number = 0; number < 20; ++number)
+    BOOST_TEST(on.append(here, change({{"b", number}})) == "ok");
+  BOOST_TEST(on.append(here, change({{"other", 1}}, "other")) == "ok");
+  BOOST_TEST(on.fetch(here).revision() == 92U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

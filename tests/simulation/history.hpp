@@ -45,6 +45,8 @@ struct call_record {
 
   std::size_t client = 0;
   std::size_t place_in_burst = 0; ///< Calls of one burst are not awaited.
+  /// Sent by the ordered writer of the burst and the session.
+  bool is_ordered = false;
   std::size_t burst = 0;
   std::size_t before = 0;
   std::size_t after = 0;

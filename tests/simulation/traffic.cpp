@@ -57,7 +57,7 @@ void traffic::act(std::size_t client) {
     parked_.push_back(client);
     return;
   }
-  burst_of_[client] = ++bursts_;
+  const auto burst = burst_of_[client] = ++bursts_;
   // Held until the end of the burst, which answers may overtake.
   ++waits_[client];
   for (auto count = chance_.below(plan_.burst_max) + 1; count > 0 && left_ > 0;
@@ -68,6 +68,8 @@ void traffic::act(std::size_t client) {
     --left_;
     act_once(client, *on->open_runtime());
   }
+  std::erase_if(
+    writers_, [burst](const auto& each) { return each.first.first == burst; });
   if (!wish_
       && (chance_.one_in(plan_.crashes) || chance_.one_in(plan_.restarts)))
     wish_
@@ -223,13 +225,27 @@ void traffic::send(call_record& call, session_service& sessions) {
   auto done = answer_to<event_ptr>(call, [](call_record& to, event_ptr answer) {
     to.stored = std::move(answer);
   });
-  if (chance_.one_in(4))
+  const bool is_shared = chance_.one_in(4);
+  // Not drawn, so that older seeds keep what they found.
+  if (call.burst % 8 == 0)
+    return send_in_order(call, sessions, std::move(done));
+  if (is_shared)
     sessions.append_event(call.key,
                           std::make_shared<const event>(call.said),
                           call.how,
                           std::move(done));
   else
     sessions.append_event(call.key, call.said, call.how, std::move(done));
+}
+
+void traffic::send_in_order(call_record& call,
+                            session_service& sessions,
+                            completion<event_ptr> done) {
+  call.is_ordered = true;
+  auto& writer
+    = writers_.try_emplace({call.burst, call.key}, sessions.writer(call.key))
+        .first->second;
+  writer.append(call.said, call.how, std::move(done));
 }
 
 void traffic::get(std::size_t client, session_service& sessions) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/runtime/session_writer.hpp"
 
 #include "cast.hpp"
 #include "history.hpp"
@@ -13,8 +14,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::testing {
@@ -62,6 +65,9 @@ private:
   void append(std::size_t client, session_service& sessions);
   void repeat(std::size_t client, session_service& sessions);
   void send(call_record& call, session_service& sessions);
+  void send_in_order(call_record& call,
+                     session_service& sessions,
+                     completion<event_ptr> done);
   void get(std::size_t client, session_service& sessions);
   void list(std::size_t client, session_service& sessions);
   void remove(std::size_t client, session_service& sessions);
@@ -87,6 +93,8 @@ private:
   std::vector<std::size_t> waits_;  // Per client, calls of its burst.
   std::vector<std::size_t> parked_; // Clients of closed programs.
   std::vector<std::string> cursors_;
+  // By burst and session, until the burst ends.
+  std::map<std::pair<std::size_t, session_key>, session_writer> writers_;
   std::optional<wish> wish_;
 };
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ private:
                         std::size_t before,
                         std::size_t after) const;
   void judge_order();
+  void judge_writers();
   bool was_lost(std::size_t before, std::size_t after) const;
   bool was_removed(const session_key& key,
                    std::size_t before,
@@ -74,6 +76,8 @@ private:
   std::map<std::pair<session_key, std::string>, std::vector<std::size_t>>
     events_;
   std::multimap<std::string, const call_record*> calls_by_id_;
+  /// Calls of an ordered writer behind one that failed.
+  std::set<const call_record*> behind_failures_;
   std::map<std::string, const call_record*> created_by_token_;
   std::vector<std::string> findings_;
 };

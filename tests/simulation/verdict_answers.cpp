@@ -30,6 +30,7 @@ bool has_ids(const event_slice& events, const std::vector<event_ptr>& model) {
 } // namespace
 
 std::vector<std::string> verdict::judge() {
+  judge_writers();
   for (const auto& call : told_.calls)
     judge(call);
   for (const auto& run : told_.runs)
@@ -121,7 +122,7 @@ bool verdict::is_model_refusing(const call_record& call,
 
 void verdict::judge_refusal(const call_record& call) {
   if (call.code == "cancelled") {
-    if (!call.was_closing)
+    if (!call.was_closing && !behind_failures_.contains(&call))
       find("cancelled for no reason: " + name(call));
     return;
   }
@@ -480,6 +481,24 @@ void verdict::judge_order() {
       find("overtook an earlier call: " + name(call) + " overtook "
            + name(*at->second.second));
     at->second = {place, &call};
+  }
+}
+
+// Bursts of an ordered writer are in the order of their calls.
+void verdict::judge_writers() {
+  std::map<std::pair<std::size_t, session_key>, const call_record*> failed;
+  for (const auto& call : told_.calls) {
+    if (!call.is_ordered || call.was_dead)
+      continue;
+    const auto found = failed.find({call.burst, call.key});
+    if (found != failed.end()) {
+      behind_failures_.insert(&call);
+      if (call.code == "ok")
+        find("was stored behind a failed append of its writer: " + name(call)
+             + " behind " + name(*found->second));
+    } else if (call.code != "ok") {
+      failed.emplace(std::pair(call.burst, call.key), &call);
+    }
   }
 }
 
