@@ -177,7 +177,10 @@ BOOST_DATA_TEST_CASE(headers_that_are_too_large_are_a_lasting_failure,
 }
 
 BOOST_DATA_TEST_CASE(a_server_that_leaves_without_an_answer_may_have_one_later,
-                     data::make({farewell::fin, farewell::reset}),
+                     data::make({farewell::orderly,
+                                 farewell::fin,
+                                 farewell::reset,
+                                 farewell::garbage}),
                      how) {
   conversation with({hold()});
   with.ask();
