@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
@@ -34,12 +35,6 @@ void set(CURLM* multi, CURLMoption option, Value value) {
     throw error(errc::internal, curl_multi_strerror(done));
 }
 
-/// Closed in programs that tools start.
-curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) {
-  return ::socket(
-    address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
 } // namespace
 
 http_lane::http_lane(const http_lane_setup& setup,
@@ -66,7 +61,7 @@ void http_lane::open() {
   set(multi_.get(), CURLMOPT_MAXCONNECTS, static_cast<long>(2 * transfers_max));
 }
 
-http_lane::easy_ptr http_lane::make_easy() const {
+http_lane::easy_ptr http_lane::make_easy() {
   easy_ptr easy(curl_easy_init(), &curl_easy_cleanup);
   if (!easy)
     throw std::bad_alloc();
@@ -83,6 +78,9 @@ http_lane::easy_ptr http_lane::make_easy() const {
   set(made, CURLOPT_UPLOAD_BUFFERSIZE, upload_bytes);
   set(made, CURLOPT_TCP_KEEPALIVE, 1L);
   set(made, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  set(made, CURLOPT_OPENSOCKETDATA, this);
+  set(made, CURLOPT_CLOSESOCKETFUNCTION, &close_socket);
+  set(made, CURLOPT_CLOSESOCKETDATA, this);
   set(made, CURLOPT_DNS_CACHE_TIMEOUT, names_known_for_seconds);
   // Without it, to remove a transfer waits for the thread that resolves its
   // host. It cleans up after itself.
@@ -131,7 +129,7 @@ void http_lane::add(http_transfer& transfer, host& at) {
                                : !setup_.proxy.empty() ? ""
                                                        : nullptr;
   set(easy, CURLOPT_NOPROXY, excepted);
-  transfer.mount(easy, just_connected_);
+  transfer.mount(easy, just_connected_, connections_);
   static_cast<void>(free_.back().release());
   free_.pop_back();
   ++at.connecting;
@@ -261,6 +259,26 @@ int http_lane::note_socket(
     events |= EPOLLOUT;
   static_cast<http_lane*>(self)->watch_(socket, events);
   return 0;
+}
+
+/// Closed in programs that tools start.
+curl_socket_t
+http_lane::open_socket(void* self, curlsocktype, curl_sockaddr* address) {
+  const int opened = ::socket(
+    address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  if (opened >= 0)
+    static_cast<http_lane*>(self)->connections_.note_opened(opened);
+  return opened;
+}
+
+int http_lane::close_socket(void* self, curl_socket_t socket) {
+  auto& lane = *static_cast<http_lane*>(self);
+  if (const auto port = lane.connections_.note_closed(socket))
+    for (const auto& [origin, at] : lane.hosts_)
+      for (auto* each : at.added)
+        if (each->is_connected() && each->local_port() == *port)
+          each->note_much_came();
+  return ::close(socket);
 }
 
 int http_lane::note_due(CURLM*, long milliseconds, void* self) {

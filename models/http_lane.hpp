@@ -87,9 +87,12 @@ private:
   static int
   note_socket(CURL*, curl_socket_t socket, int what, void* self, void*);
   static int note_due(CURLM*, long milliseconds, void* self);
+  static curl_socket_t
+  open_socket(void* self, curlsocktype, curl_sockaddr* address);
+  static int close_socket(void* self, curl_socket_t socket);
 
   void open();
-  easy_ptr make_easy() const;
+  easy_ptr make_easy();
   void add(http_transfer& transfer, host& at);
   void release(host& at);
   static void send_what_is_kept_back(const host& at, int local_port);
@@ -100,6 +103,7 @@ private:
   std::vector<easy_ptr> free_;
   std::unordered_map<std::string, host> hosts_;
   std::vector<http_transfer*> just_connected_;
+  http_connections connections_;
   std::size_t transfers_ = 0;
   std::optional<time_point> curl_due_;
   std::optional<time_point> close_due_;

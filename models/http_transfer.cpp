@@ -162,10 +162,13 @@ void http_transfer::take_place(time_point now) {
   placed_ = now;
 }
 
-void http_transfer::mount(CURL* easy, std::vector<http_transfer*>& connected) {
+void http_transfer::mount(CURL* easy,
+                          std::vector<http_transfer*>& connected,
+                          http_connections& connections) {
   assert(easy_ == nullptr);
   easy_ = easy;
   connected_list_ = &connected;
+  connections_ = &connections;
   set_headers();
   check_set(curl_easy_setopt(easy, CURLOPT_PRIVATE, this));
   check_set(curl_easy_setopt(easy, CURLOPT_URL, request_.url.c_str()));
@@ -224,13 +227,11 @@ void http_transfer::take_connection_along() {
 
 std::optional<http_end> http_transfer::overdue(time_point now) const {
   const auto& limits = request_.timeouts;
-  const auto passed = [&](std::string_view what,
-                          std::chrono::milliseconds limit,
-                          bool may_pass = false) {
-    return http_end{failure(errc::deadline_exceeded,
-                            fmt::format("{} {} ms", what, limit.count())),
-                    may_pass};
-  };
+  const auto passed
+    = [&](std::string_view what, std::chrono::milliseconds limit) {
+        return http_end{failure(errc::deadline_exceeded,
+                                fmt::format("{} {} ms", what, limit.count()))};
+      };
   if (now >= total_due())
     return passed(placed_ == time_point() ? "no place in the queue after"
                                           : "no end after",
@@ -243,7 +244,7 @@ std::optional<http_end> http_transfer::overdue(time_point now) const {
     return std::nullopt;
   }
   if (!connected_ && now >= placed_ + limits.connect)
-    return passed("no connection after", limits.connect, true);
+    return no_connection();
   if (now >= placed_ + limits.first_byte)
     return passed("no answer after", limits.first_byte);
   return std::nullopt;
@@ -280,6 +281,8 @@ int http_transfer::prepare_to_send(
   void* self, char*, char*, int, int local_port) {
   auto& transfer = *static_cast<http_transfer*>(self);
   transfer.local_port_ = local_port;
+  transfer.much_came_ = false; // That was on another connection.
+  transfer.connections_->note_request(local_port);
   if (!std::exchange(transfer.connected_, true))
     transfer.connected_list_->push_back(&transfer);
   if (++transfer.times_sent_ > times_sent_max) {
@@ -374,6 +377,15 @@ error http_transfer::failure(errc code, std::string_view reason) const {
   return {code, fmt::format("request to {}: {}", host_, reason)};
 }
 
+// The same, whether curl or this is first to notice.
+http_end http_transfer::no_connection() const {
+  constexpr bool may_pass = true;
+  return {failure(errc::deadline_exceeded,
+                  fmt::format("no connection after {} ms",
+                              request_.timeouts.connect.count())),
+          may_pass};
+}
+
 http_end http_transfer::outcome(CURLcode code) const {
   if (cancelled_)
     return {failure(errc::cancelled, "cancelled")};
@@ -381,14 +393,11 @@ http_end http_transfer::outcome(CURLcode code) const {
     return *own_failure_;
   // Curl's own watch over the connection may be a moment before ours.
   if (code == CURLE_OPERATION_TIMEDOUT)
-    return {failure(errc::deadline_exceeded,
-                    fmt::format("no connection after {} ms",
-                                request_.timeouts.connect.count())),
-            true};
+    return no_connection();
   if (is_too_long_line(code))
     return {failure(errc::model_failed,
                     too_large_head(head_line_bytes_max, "in one line"))};
-  if (passes_http2_limit())
+  if (passes_http2_limit(code))
     return {failure(errc::model_failed,
                     "the response's headers are larger than libcurl takes over "
                     "HTTP/2")};
@@ -415,8 +424,12 @@ bool http_transfer::is_too_long_line(CURLcode code) const {
 
 // The code does not tell limits of HTTP/2. The reason does: nghttp2's limit of
 // CONTINUATION frames, and curl's limit of bytes, at which curl's callback
-// fails.
-bool http_transfer::passes_http2_limit() const {
+// fails. Of one large header not even the reason tells.
+bool http_transfer::passes_http2_limit(CURLcode code) const {
+  // nghttp2 ends the connection at a header above its limit. To curl, that is
+  // a server that said nothing.
+  if (code == CURLE_GOT_NOTHING && much_came_)
+    return true;
   const std::string_view reason = reason_.data();
   return times_sent_ > 0 && !head_told_
          && (reason.find("CONTINUATION") != std::string_view::npos

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "troupe/models/http_client.hpp"
+#include "troupe/models/http_connections.hpp"
 
 #include <curl/curl.h>
 
@@ -52,9 +53,12 @@ public:
   /// From now on, the time to connect and to the first byte counts.
   void take_place(time_point now);
 
-  /// Sets what differs from request to request; `connected` is where it adds
-  /// itself when its connection stands.
-  void mount(CURL* easy, std::vector<http_transfer*>& connected);
+  /// Sets what differs from request to request. `connected` is where it adds
+  /// itself when its connection stands, `connections` where it tells which one
+  /// it goes out on.
+  void mount(CURL* easy,
+             std::vector<http_transfer*>& connected,
+             http_connections& connections);
 
   /// Ends the use of `easy`; it may serve another then.
   void dismount();
@@ -68,6 +72,10 @@ public:
 
   /// The port of ours that its connection has; those of HTTP/2 share it.
   int local_port() const noexcept { return local_port_; }
+
+  /// On its connection, which had no other, came more than a server says that
+  /// says nothing.
+  void note_much_came() noexcept { much_came_ = true; }
 
   /// Closes its connection with it, unless others are on it.
   void take_connection_along();
@@ -97,8 +105,9 @@ private:
   static int prepare_to_send(void* self, char*, char*, int, int local_port);
 
   std::size_t break_off();
+  http_end no_connection() const;
   bool is_too_long_line(CURLcode code) const;
-  bool passes_http2_limit() const;
+  bool passes_http2_limit(CURLcode code) const;
   long status() const;
   bool read_header_line(std::string_view line);
   void set_headers();
@@ -117,8 +126,10 @@ private:
   CURL* easy_ = nullptr;
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> sent_headers_;
   std::vector<http_transfer*>* connected_list_ = nullptr;
+  http_connections* connections_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> reason_{};
   bool connected_ = false;
+  bool much_came_ = false;
   int times_sent_ = 0;
   int local_port_ = 0;
   std::optional<time_point> last_came_;

@@ -2,6 +2,7 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <sqlite3.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -363,6 +364,30 @@ BOOST_FIXTURE_TEST_CASE(a_line_that_is_sent_again_is_stored_once,
   BOOST_TEST(again.code == 0, again.errors);
   BOOST_TEST(first.output == again.output + again.output);
   BOOST_TEST(show("get", s1)["revision"] == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_session_with_a_gap_is_not_printed, stored_sessions) {
+  run("create", s1);
+  std::string input;
+  for (int number = 0; number < 10; ++number)
+    input += event_line("e");
+  BOOST_TEST(run("append", s1, input).code == 0);
+  sqlite3* database = nullptr;
+  BOOST_REQUIRE(sqlite3_open((path() + "/troupe.db").c_str(), &database)
+                == SQLITE_OK);
+  char* reason = nullptr;
+  sqlite3_exec(database,
+               "DELETE FROM log WHERE session_revision = 5",
+               nullptr,
+               nullptr,
+               &reason);
+  BOOST_TEST(reason == nullptr);
+  BOOST_TEST(sqlite3_changes(database) == 1);
+  sqlite3_close(database);
+  const auto done = run("get", s1);
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.output == "");
+  BOOST_TEST(done.errors.starts_with("error: corrupt: "), done.errors);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_partial_event_is_neither_stored_nor_printed,

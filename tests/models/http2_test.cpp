@@ -158,19 +158,37 @@ BOOST_AUTO_TEST_CASE(a_request_is_posted_as_it_is_given) {
     BOOST_TEST((name != "content-type" && name != "expect"));
 }
 
+// On the way, a letter takes five bits at the least and thirteen at the most.
 BOOST_DATA_TEST_CASE(headers_that_are_too_large_are_a_lasting_failure,
-                     data::make({std::size_t{5}, std::size_t{20}}),
-                     count) {
+                     data::make({1, 4, 5, 20}) * data::make({'a', '~'}),
+                     parts,
+                     letter) {
+  const auto count = static_cast<std::size_t>(parts);
   http2_server::options given;
   for (std::size_t i = 0; i < count; ++i)
     given.headers.emplace_back(fmt::format("x-{}", i),
-                               std::string(300'000 / count, '~'));
+                               std::string(300'000 / count, letter));
   conversation with({say("yes")}, given);
   with.ask();
   const auto ended = text_of(with.told[0].end());
   BOOST_TEST(ended.starts_with("model_failed "), ended);
   BOOST_TEST(has(ended, "the response's headers are larger than"), ended);
   BOOST_TEST(!with.told[0].may_pass());
+}
+
+BOOST_DATA_TEST_CASE(a_server_that_leaves_without_an_answer_may_have_one_later,
+                     data::make({farewell::orderly,
+                                 farewell::fin,
+                                 farewell::reset,
+                                 farewell::garbage}),
+                     how) {
+  conversation with({hold()});
+  with.ask();
+  with.server.wait_for_requests(1);
+  with.server.hang_up(how);
+  const auto ended = text_of(with.told[0].end());
+  BOOST_TEST(ended.starts_with("model_failed "), ended);
+  BOOST_TEST(with.told[0].may_pass());
 }
 
 BOOST_AUTO_TEST_CASE(many_requests_at_the_same_time_share_few_connections) {
