@@ -75,6 +75,7 @@ store_queue::~store_queue() {
 void store_queue::push(letter_ptr sent) {
   const std::lock_guard guard(mutex_);
   queue_.push_back(std::move(sent));
+  shared_.waits.start();
   wake_writer();
 }
 
@@ -82,6 +83,7 @@ void store_queue::push(letter_list sent) {
   const std::lock_guard guard(mutex_);
   while (!sent.empty())
     queue_.push_back(sent.pop_front());
+  shared_.waits.start();
   wake_writer();
 }
 
@@ -133,6 +135,7 @@ void store_queue::run_writer() {
   while (take(next)) {
     handle(next);
     next = {};
+    note_settled();
   }
 }
 
@@ -214,6 +217,7 @@ void store_queue::write_on_loop() {
   take(next);
   handle(next);
   next = {};
+  note_settled();
   const std::lock_guard guard(mutex_);
   writing_ = false;
   wake_writer();
@@ -242,6 +246,7 @@ void store_queue::handle(group& next) {
     if (const auto looked = look_elsewhere(next); !looked)
       refuse_unwritten(next, looked.error());
   const bool has_written = write(next.commits);
+  count_done(next);
   // A refusal on what is out of date is decided again. What others do from here
   // on it is not based on.
   for (auto& settled : next.commits)
@@ -279,6 +284,34 @@ void store_queue::handle(group& next) {
   }
   if (!answered_.empty())
     complete_later(shared_, std::exchange(answered_, letter_list()));
+}
+
+// Events of agents were not admitted, so they are not under way either. What is
+// decided again still is.
+void store_queue::count_done(const group& settled) {
+  under_way_ = shared_.appends.held();
+  done_ = {};
+  for (const auto& each : settled.commits) {
+    if (each->outcome == commit::verdict::again)
+      continue;
+    const auto& letters = each->letters;
+    for (const auto* next = letters.empty() ? nullptr : &letters.front();
+         next != nullptr;
+         next = next->next) {
+      if (next->kind != letter_kind::append)
+        continue;
+      const auto& answered = static_cast<const append&>(*next);
+      if (!answered.admitted_by)
+        continue;
+      ++done_.count;
+      done_.bytes += answered.bytes;
+    }
+  }
+}
+
+void store_queue::note_settled() {
+  const std::lock_guard guard(mutex_);
+  shared_.waits.settle(done_, under_way_, !queue_.empty());
 }
 
 // What is refused, or answered without being written, was decided on what may

@@ -41,6 +41,8 @@ store_options store_option::for_store() const {
 runtime_options store_option::for_runtime() const {
   runtime_options options;
   options.store = address_;
+  // A command has few appends under way, and none to give up.
+  options.append_wait_max = {};
   options.durability = for_store().durability;
   return options;
 }

@@ -25,6 +25,7 @@ actors::setup_options choose(const runtime_options& options) {
           .session_bytes_max = options.session_bytes_max,
           .runtime_appends_max = options.runtime_appends_max,
           .runtime_bytes_max = options.runtime_bytes_max,
+          .append_wait_max = options.append_wait_max,
           .remembered_ids = options.remembered_ids,
           .tool_threads = options.tool_threads,
           .runs_max = options.runs_max,

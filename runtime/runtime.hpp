@@ -54,6 +54,10 @@ struct runtime_options {
   std::size_t session_bytes_max = std::size_t{256} << 20U;
   std::size_t runtime_appends_max = 1'000'000;
   std::size_t runtime_bytes_max = std::size_t{1} << 30U;
+  /// How long a further append may be expected to wait for the store before it
+  /// is `errc::busy`; zero: never. Without a store the counts above decide
+  /// alone.
+  std::chrono::nanoseconds append_wait_max = std::chrono::seconds(1);
   /// Runs that have not ended, before further ones are `errc::busy`.
   std::size_t runs_max = 100'000;
   /// Ids of its newest events that a session over a store keeps in memory.
