@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 namespace troupe::actors {
 
 namespace {
@@ -35,6 +37,18 @@ void complete(event& said, environment& environment) {
     said.timestamp = environment.now();
   if (has_temp(said))
     said.actions.state_delta.drop(scope::temp);
+}
+
+result<void> check_wait(const setup& shared) {
+  if (!shared.store || shared.waits.admits(shared.appends.held()))
+    return {};
+  return error(
+    errc::busy,
+    fmt::format("the append would probably wait for the store for more than {} "
+                "ms; try again later, or send less at a time",
+                std::chrono::duration_cast<std::chrono::milliseconds>(
+                  shared.options.append_wait_max)
+                  .count()));
 }
 
 } // namespace
@@ -72,6 +86,8 @@ make_append(event_ptr said, const append_options& options, setup& shared) {
 
 result<void>
 admit(append& letter, session_actor& session, const setup& shared) {
+  if (auto soon = check_wait(shared); !soon)
+    return soon;
   if (!session.enter(letter.bytes))
     return error(errc::busy,
                  fmt::format("too much is under way on session {} or in the "
@@ -87,6 +103,8 @@ admit(append& letter, session_actor& session, const setup& shared) {
 }
 
 result<void> admit(append& letter, setup& shared) {
+  if (auto soon = check_wait(shared); !soon)
+    return soon;
   if (!shared.appends.enter(letter.bytes))
     return error(errc::busy,
                  "too much is under way in the runtime; try again when some "

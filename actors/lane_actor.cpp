@@ -237,8 +237,11 @@ void lane_actor::refresh(refresh_request& request) {
     (*arrive)([this,
                &request,
                failed = fetched ? std::optional<error>() : fetched.error()] {
+      // A run ends with its session, whoever has deleted that.
       if (failed)
-        request.outcome = *failed;
+        request.outcome = failed->code() == errc::not_found
+                            ? deleted_session(run_->facts.session)
+                            : *failed;
       end_wait();
     });
   };

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "troupe/actors/append_wait.hpp"
 #include "troupe/actors/directory.hpp"
 #include "troupe/actors/job_loop.hpp"
 #include "troupe/actors/retirement.hpp"
@@ -46,6 +47,11 @@ public:
     return held_.load(std::memory_order_seq_cst) == 0;
   }
 
+  append_load held() const noexcept {
+    const auto held = held_.load(std::memory_order_relaxed);
+    return {held >> bytes_bits, held & bytes_mask};
+  }
+
 private:
   static constexpr unsigned bytes_bits = 36;
   static constexpr std::uint64_t one = std::uint64_t{1} << bytes_bits;
@@ -72,6 +78,8 @@ public:
 
   bool empty() const noexcept { return held_.empty(); }
 
+  append_load held() const noexcept { return held_.held(); }
+
 private:
   const std::size_t count_max_;
   const std::size_t bytes_max_;
@@ -87,6 +95,7 @@ struct setup_options {
   std::size_t session_bytes_max = 0;
   std::size_t runtime_appends_max = 0;
   std::size_t runtime_bytes_max = 0;
+  std::chrono::nanoseconds append_wait_max{};
   std::size_t remembered_ids = 0;
   std::size_t tool_threads = 0;
   std::size_t runs_max = 0;
@@ -125,6 +134,8 @@ struct setup : std::enable_shared_from_this<setup> {
   actors::retirement retirement{*this};
   /// Appends under way, all sessions together.
   load_gate appends;
+  /// How long they wait for the store.
+  append_wait waits;
   /// Calls of the session service other than appends, from entry to answer.
   load_gate calls;
   /// Actors that have not ended.

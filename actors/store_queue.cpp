@@ -82,6 +82,7 @@ store_queue::~store_queue() {
 void store_queue::push(letter_ptr sent) {
   const std::lock_guard guard(mutex_);
   queue_.push_back(std::move(sent));
+  shared_.waits.start();
   wake_writer();
 }
 
@@ -89,6 +90,7 @@ void store_queue::push(letter_list sent) {
   const std::lock_guard guard(mutex_);
   while (!sent.empty())
     queue_.push_back(sent.pop_front());
+  shared_.waits.start();
   wake_writer();
 }
 
@@ -140,6 +142,7 @@ void store_queue::run_writer() {
   while (take(next)) {
     handle(next);
     next = {};
+    note_settled();
   }
 }
 
@@ -221,6 +224,7 @@ void store_queue::write_on_loop() {
   take(next);
   handle(next);
   next = {};
+  note_settled();
   const std::lock_guard guard(mutex_);
   writing_ = false;
   wake_writer();
@@ -249,6 +253,7 @@ void store_queue::handle(group& next) {
     if (const auto looked = look_elsewhere(next); !looked)
       refuse_unwritten(next, looked.error());
   const bool has_written = write(next.commits);
+  count_done(next);
   // What is shown or refused beside what was just written is as new as that:
   // others may have written between the look and the commit.
   bool is_seen = true;
@@ -285,6 +290,34 @@ void store_queue::handle(group& next) {
   }
   if (!answered_.empty())
     complete_later(shared_, std::exchange(answered_, letter_list()));
+}
+
+// Events of agents were not admitted, so they are not under way either. What is
+// decided again still is.
+void store_queue::count_done(const group& settled) {
+  under_way_ = shared_.appends.held();
+  done_ = {};
+  for (const auto& each : settled.commits) {
+    if (each->outcome == commit::verdict::again)
+      continue;
+    const auto& letters = each->letters;
+    for (const auto* next = letters.empty() ? nullptr : &letters.front();
+         next != nullptr;
+         next = next->next) {
+      if (next->kind != letter_kind::append)
+        continue;
+      const auto& answered = static_cast<const append&>(*next);
+      if (!answered.admitted_by)
+        continue;
+      ++done_.count;
+      done_.bytes += answered.bytes;
+    }
+  }
+}
+
+void store_queue::note_settled() {
+  const std::lock_guard guard(mutex_);
+  shared_.waits.settle(done_, under_way_, !queue_.empty());
 }
 
 // What is refused, or answered without being written, was decided on what may

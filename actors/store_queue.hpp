@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "troupe/actors/append_wait.hpp"
 #include "troupe/actors/messages.hpp"
 
 #include <condition_variable>
@@ -82,6 +83,8 @@ private:
   void refuse_unwritten(group& next, const error& why);
   static bool shows_others(const group& next);
   void refuse_again(group& next, bool is_seen);
+  void count_done(const group& settled);
+  void note_settled();
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
   void start(std::unique_ptr<read_events> wanted);
@@ -108,6 +111,9 @@ private:
   // Of the writer's thread alone.
   std::unordered_map<owner_name, std::shared_ptr<live_owner>> live_;
   letter_list answered_;
+  // The appends of its group, and all that were under way when it was written.
+  append_load done_;
+  append_load under_way_;
 
   std::thread writer_;
   std::vector<std::thread> readers_;

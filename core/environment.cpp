@@ -51,6 +51,10 @@ public:
       std::chrono::system_clock::now());
   }
 
+  std::chrono::nanoseconds elapsed() override {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  }
+
   std::string new_id() override { return ids_.next(); }
 
   void call_after(std::chrono::nanoseconds delay,

@@ -20,6 +20,12 @@ public:
 
   virtual timestamp now() = 0;
 
+  /// Time since a fixed moment, to measure durations with; never goes back.
+  /// Unless overridden, `now` since 1970.
+  virtual std::chrono::nanoseconds elapsed() {
+    return now().time_since_epoch();
+  }
+
   /// A new UUID v4 in text form.
   virtual std::string new_id() = 0;
 

@@ -48,6 +48,7 @@ constexpr std::array names = {
   named{"admission", mechanism::admission},
   named{"byte_limits", mechanism::byte_limits},
   named{"runtime_limits", mechanism::runtime_limits},
+  named{"append_waits", mechanism::append_waits},
   named{"leaving_memory", mechanism::leaving_memory},
 };
 

@@ -45,6 +45,7 @@ enum class mechanism : std::uint8_t {
   admission,        ///< What is under way on a session is bounded in number,
   byte_limits,      ///< and in bytes;
   runtime_limits,   ///< in all, too, and so are runs.
+  append_waits,     ///< An append that would wait for too long is refused.
   leaving_memory,   ///< Idle sessions leave memory.
 };
 

@@ -26,6 +26,7 @@ actors::setup_options choose(const runtime_options& options) {
           .session_bytes_max = options.session_bytes_max,
           .runtime_appends_max = options.runtime_appends_max,
           .runtime_bytes_max = options.runtime_bytes_max,
+          .append_wait_max = options.append_wait_max,
           .remembered_ids = options.remembered_ids,
           .tool_threads = options.tool_threads,
           .runs_max = options.runs_max,
@@ -43,9 +44,10 @@ result<std::shared_ptr<store>> choose_store(const runtime_options& options) {
     return address.error();
   if (address->kind == store_kind::memory)
     return nullptr;
-  auto opened = open_store(
-    options.store,
-    {.durability = options.durability, .on_warning = options.on_warning});
+  auto opened = open_store(options.store,
+                           {.durability = options.durability,
+                            .on_warning = options.on_warning,
+                            .log_bytes_max = options.store_log_bytes_max});
   if (!opened)
     return opened.error();
   return std::shared_ptr<store>(std::move(*opened));

@@ -24,6 +24,9 @@ struct runtime_options {
   std::string store = "memory:";
   /// What "acknowledged" means with a store.
   troupe::durability durability = durability::durable;
+  /// Bytes of the write-ahead log of a SQLite file above which commits fail
+  /// with `errc::store_failed`; 0: no bound. See `store_options`.
+  std::uint64_t store_log_bytes_max = 0;
   /// A store of one's own, in place of `store`. The runtime closes it.
   std::shared_ptr<troupe::store> custom_store = {};
   /// Where artifacts are kept: `memory:` or `file:PATH`. Empty: in memory if
@@ -54,6 +57,10 @@ struct runtime_options {
   std::size_t session_bytes_max = std::size_t{256} << 20U;
   std::size_t runtime_appends_max = 1'000'000;
   std::size_t runtime_bytes_max = std::size_t{1} << 30U;
+  /// How long a further append may be expected to wait for the store before it
+  /// is `errc::busy`; zero: never. Without a store the counts above decide
+  /// alone.
+  std::chrono::nanoseconds append_wait_max = std::chrono::seconds(1);
   /// Runs that have not ended, before further ones are `errc::busy`.
   std::size_t runs_max = 100'000;
   /// Ids of its newest events that a session over a store keeps in memory.

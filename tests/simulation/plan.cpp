@@ -36,8 +36,12 @@ runtime_options make_options(dice& chance) {
   }
   if (chance.one_in(4))
     made.limits.value_bytes_max = 16 + chance.below(200);
-  if (chance.one_in(6))
+  made.append_wait_max = 0ms;
+  if (chance.one_in(6)) {
     made.session_appends_max = 2 + chance.below(4);
+    // The other reason to be busy: a few commits of the store.
+    made.append_wait_max = 10ms;
+  }
   if (chance.one_in(6))
     made.runs_max = 1 + chance.below(3);
   made.tool_threads = 1 + chance.below(4);

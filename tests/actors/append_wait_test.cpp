@@ -1,0 +1,191 @@
+#include "troupe/actors/append_wait.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A store with appends before it, in simulated time.
+class busy_store {
+public:
+  explicit busy_store(std::chrono::nanoseconds wait_max = 1s)
+    : wait_(time_, wait_max) {}
+
+  // So many come in front of the store.
+  void arrive(std::uint64_t count) {
+    if (count > 0)
+      wait_.start();
+    waiting_ += count;
+  }
+
+  // The store takes `count` of them within `time`.
+  void take(std::uint64_t count, std::chrono::nanoseconds time) {
+    time_.advance(time);
+    waiting_ -= count;
+    wait_.settle(load(count), load(waiting_ + count), waiting_ > 0);
+  }
+
+  void pass(std::chrono::nanoseconds time) { time_.advance(time); }
+
+  bool admits() const { return admits_behind(waiting_); }
+
+  // With so many under way.
+  bool admits_behind(std::uint64_t count) const {
+    return wait_.admits(load(count));
+  }
+
+private:
+  static append_load load(std::uint64_t count) { return {count, 100 * count}; }
+
+  simulated_environment time_{1};
+  append_wait wait_;
+  std::uint64_t waiting_ = 0;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(append_waits)
+
+BOOST_AUTO_TEST_CASE(without_a_measurement_all_are_admitted) {
+  busy_store store;
+  BOOST_TEST(store.admits_behind(1'000'000));
+  store.arrive(500'000);
+  BOOST_TEST(store.admits());
+  store.pass(999ms);
+  BOOST_TEST(store.admits());
+}
+
+BOOST_AUTO_TEST_CASE(a_backlog_shows_the_rate) {
+  busy_store store;
+  store.arrive(1);
+  store.arrive(9);
+  store.take(1, 1ms);
+  store.arrive(1'000);
+  store.take(10, 10ms);
+  store.take(100, 100ms); // A thousand in a second.
+  BOOST_TEST(store.admits_behind(900));
+  BOOST_TEST(!store.admits_behind(1'100));
+}
+
+BOOST_AUTO_TEST_CASE(an_append_that_finds_nothing_under_way_is_admitted) {
+  busy_store store(100ms);
+  store.arrive(3);
+  store.take(1, 90ms);
+  BOOST_TEST(store.admits_behind(1));
+  BOOST_TEST(!store.admits_behind(2));
+  store.take(1, 900ms);
+  BOOST_TEST(!store.admits_behind(1));
+  BOOST_TEST(store.admits_behind(0));
+}
+
+BOOST_AUTO_TEST_CASE(large_events_take_longer) {
+  simulated_environment time(1);
+  append_wait wait(time, 1s);
+  wait.start();
+  // A mebibyte each, a hundred in a second.
+  constexpr std::uint64_t each = 1U << 20U;
+  time.advance(500ms);
+  wait.settle({50, 50 * each}, {200, 200 * each}, true);
+  BOOST_TEST(wait.admits({80, 80 * each}));
+  BOOST_TEST(!wait.admits({120, 120 * each}));
+  BOOST_TEST(wait.admits({10'000, 10'000}));
+}
+
+// A commit of few waits for the disk, which it would for many.
+BOOST_AUTO_TEST_CASE(few_appends_show_no_rate) {
+  busy_store store;
+  store.arrive(4);
+  for (int count = 0; count < 100; ++count) {
+    store.take(2, 15ms);
+    store.arrive(2);
+  }
+  BOOST_TEST(store.admits_behind(100'000));
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_stands_still_refuses_until_it_goes_on) {
+  busy_store store;
+  store.arrive(1);
+  store.pass(1s);
+  BOOST_TEST(store.admits());
+  store.pass(1ms);
+  BOOST_TEST(!store.admits());
+  BOOST_TEST(!store.admits_behind(0));
+  store.take(1, 30s);
+  BOOST_TEST(store.admits());
+  store.arrive(1);
+  BOOST_TEST(store.admits());
+}
+
+BOOST_AUTO_TEST_CASE(the_rate_follows_a_store_that_slows_down) {
+  busy_store store;
+  store.arrive(100'000);
+  store.take(1'000, 100ms);
+  BOOST_TEST(store.admits_behind(5'000));
+  store.take(1'000, 1s);
+  store.take(1'000, 1s);
+  BOOST_TEST(store.admits_behind(500));
+  BOOST_TEST(!store.admits_behind(2'000));
+  for (int count = 0; count < 4; ++count)
+    store.take(1'000, 100ms);
+  BOOST_TEST(store.admits_behind(5'000));
+}
+
+BOOST_AUTO_TEST_CASE(after_a_pause_the_rate_is_unknown_again) {
+  busy_store store;
+  store.arrive(300);
+  store.take(100, 1s);
+  BOOST_TEST(!store.admits_behind(1'000));
+  store.take(200, 2s);
+  BOOST_TEST(!store.admits_behind(1'000));
+  store.pass(200ms);
+  BOOST_TEST(store.admits_behind(1'000));
+  store.arrive(1);
+  BOOST_TEST(store.admits_behind(1'000));
+}
+
+// The same without a pause: little comes, and at once.
+BOOST_AUTO_TEST_CASE(without_a_backlog_the_rate_is_forgotten) {
+  busy_store store;
+  store.arrive(300);
+  store.take(100, 1s);
+  store.take(200, 2s);
+  for (int count = 0; count < 25; ++count) {
+    store.arrive(1);
+    store.take(1, 50ms);
+  }
+  store.arrive(1);
+  BOOST_TEST(store.admits_behind(100'000));
+}
+
+// The owners are slower than the store, whose queue is empty most of the time.
+BOOST_AUTO_TEST_CASE(a_backlog_in_front_of_the_owners_shows_the_rate) {
+  simulated_environment time(1);
+  append_wait wait(time, 1s);
+  for (int count = 0; count < 10; ++count) {
+    time.advance(9ms);
+    wait.start();
+    time.advance(1ms);
+    wait.settle({20, 2'000}, {50'000, 5'000'000}, false);
+  }
+  BOOST_TEST(wait.admits({1'500, 150'000}));
+  BOOST_TEST(!wait.admits({3'000, 300'000}));
+  // They wait for something else than the store.
+  time.advance(200ms);
+  BOOST_TEST(wait.admits({3'000, 300'000}));
+}
+
+BOOST_AUTO_TEST_CASE(zero_refuses_nothing) {
+  busy_store store(0s);
+  store.arrive(100'000);
+  store.take(100, 10s);
+  store.pass(10s);
+  BOOST_TEST(store.admits());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
