@@ -58,6 +58,20 @@ void check_stack(const lane_actor& lane,
                             depth_max));
 }
 
+// Refuses an agent that reads more than the run has kept for it: one that a
+// custom agent runs without having it below.
+void check_reads(const lane_actor& lane, const agent& which) {
+  const auto& kept = lane.shared_run()->root->reads();
+  if (!lane.nested() && !kept.covers(which.reads_itself()))
+    throw error(
+      errc::invalid_argument,
+      fmt::format("agent '{}' reads more of the session's history than agent "
+                  "'{}' has stated for the run; put it among the sub-agents, "
+                  "or state more there",
+                  which.name(),
+                  lane.shared_run()->root->name()));
+}
+
 task<> run_sequence(invocation_context& context, const agent& which) {
   for (const auto& next : which.sub_agents())
     co_await context.run(next);
@@ -215,6 +229,7 @@ task<one_end> run_one(lane_actor& lane,
                       std::string branch,
                       const checkpoint_ptr& from) {
   check_stack(lane, caller, which);
+  check_reads(lane, which);
   const announcement announced(lane.shared_run()->options, which.name());
   invocation_context context(
     lane, which, which.name(), std::move(branch), caller);

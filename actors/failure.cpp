@@ -8,6 +8,10 @@ error closed() {
   return {errc::cancelled, "the runtime has shut down"};
 }
 
+error cancelled_before_turn() {
+  return {errc::cancelled, "the run was cancelled before its turn"};
+}
+
 error unknown_session(const session_key& key) {
   return {
     errc::not_found,

@@ -9,6 +9,9 @@ namespace troupe::actors {
 /// `errc::cancelled`: the runtime has shut down.
 error closed();
 
+/// `errc::cancelled`: of a run that still waited for its session.
+error cancelled_before_turn();
+
 /// `errc::not_found`.
 error unknown_session(const session_key& key);
 

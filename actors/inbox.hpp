@@ -59,6 +59,15 @@ public:
 
   letter& front() const noexcept { return *first_; }
 
+  /// Whether `is_it` is true of one of them.
+  template <class Predicate>
+  bool any_of(const Predicate& is_it) const {
+    for (const auto* each = first_; each != nullptr; each = each->next)
+      if (is_it(*each))
+        return true;
+    return false;
+  }
+
   void push_back(letter_ptr added) noexcept {
     auto* raw = added.release();
     raw->next = nullptr;

@@ -51,6 +51,7 @@ void invocation_actor::deliver(letter_ptr received) {
   case letter_kind::start_run: {
     auto& granted = static_cast<start_run&>(*received);
     run_->view = granted.view;
+    run_->history = granted.history;
     run_->session = granted.granted_by;
     return;
   }
@@ -264,6 +265,8 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
       return end(cancelled() ? *cancelled() : answered->outcome.error());
     }
     started_ = true;
+    run_->history.message = answered->number;
+    run_->history.answered = answered->answered_from;
     run_->claim = claim_of(**answered->outcome);
     return start_body();
   }

@@ -2,12 +2,14 @@
 
 #include "troupe/actors/agent_body.hpp"
 #include "troupe/actors/caf_door.hpp"
+#include "troupe/actors/failure.hpp"
 #include "troupe/actors/fan_out.hpp"
 #include "troupe/actors/invocation_actor.hpp"
 #include "troupe/actors/nested_session.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/session_actor.hpp"
 #include "troupe/actors/spawn.hpp"
+#include "troupe/actors/store_queue.hpp"
 #include "troupe/actors/temp_space.hpp"
 #include "troupe/actors/tool_calls.hpp"
 #include "troupe/actors/user_failure.hpp"
@@ -19,6 +21,32 @@
 #include <algorithm>
 
 namespace troupe::actors {
+
+namespace {
+
+// What was read, if it is all that was asked for.
+result<event_slice> as_slice(result<std::vector<event_ptr>> loaded,
+                             const history_request& asked,
+                             const session_key& session) {
+  if (!loaded)
+    return loaded.error();
+  const auto count = asked.last - asked.first + 1;
+  if (loaded->empty())
+    return unknown_session(session);
+  if (loaded->size() != count)
+    return error(errc::corrupt,
+                 fmt::format("session {} has {} of its events {} to {}",
+                             to_string(session),
+                             loaded->size(),
+                             asked.first,
+                             asked.last));
+  event_log page;
+  for (auto& each : *loaded)
+    page.push_back(std::move(each));
+  return page.slice();
+}
+
+} // namespace
 
 lane_actor::lane_actor(caf::actor_config& config,
                        std::shared_ptr<run_shared> run,
@@ -59,6 +87,11 @@ step_view lane_actor::view() const {
   auto newest = nested() ? nested()->read() : run_->view->read();
   newest.state.temp = temp()->read();
   return newest;
+}
+
+// Agents that are tools have a history of their own, which is short.
+std::uint64_t lane_actor::first_read(const agent& which) const {
+  return nested() ? 1 : run_->history.first_read(which.reads_itself());
 }
 
 caf::behavior lane_actor::make_behavior() {
@@ -246,6 +279,31 @@ void lane_actor::refresh(refresh_request& request) {
     });
   };
   as_inbox(run_->app).tell(std::move(wanted));
+}
+
+void lane_actor::read(history_request& request) {
+  const auto here = view();
+  if (request.first > here.before) {
+    request.outcome = here.events.part(request.first - here.before - 1,
+                                       request.last - here.before);
+    return post(request.waiting);
+  }
+  const auto wait = begin_wait(
+    request.waiting, [&request](const error& why) { request.outcome = why; });
+  if (!wait)
+    return;
+  auto arrive = std::make_shared<wait_answer>(*this, *wait, interrupt_);
+  run_->shared->store->load_events(
+    run_->facts.session,
+    request.first,
+    request.last,
+    [this, arrive, &request](result<std::vector<event_ptr>> loaded) {
+      (*arrive)([this, &request, loaded = std::move(loaded)]() mutable {
+        request.outcome
+          = as_slice(std::move(loaded), request, run_->facts.session);
+        end_wait();
+      });
+    });
 }
 
 void lane_actor::ask(model_call& request) {

@@ -64,6 +64,8 @@ public:
 
   step_view view() const final;
 
+  std::uint64_t first_read(const agent& which) const final;
+
   std::stop_token stop() const final { return stop_.get_token(); }
 
   void emit(emit_request& request) override;
@@ -71,6 +73,7 @@ public:
   void call(tool_turn& request) final;
   void sleep(sleep_request& request) final;
   void refresh(refresh_request& request) final;
+  void read(history_request& request) final;
   task<agent_end> run(invocation_context& caller,
                       const agent& which,
                       checkpoint_ptr from) final;

@@ -92,8 +92,11 @@ task<model_request> make_request(const invocation_context& context,
                                  const transfer_desk* desk) {
   model_request request;
   request.agent = options.name;
-  request.contents = visible_contents(
-    context.events(), options.name, context.branch(), options.include_contents);
+  request.contents = visible_contents(context.events(),
+                                      options.name,
+                                      context.branch(),
+                                      options.include_contents,
+                                      context.first_revision());
   std::string global;
   if (const auto* above = std::get_if<llm_options>(&root.kind()))
     global = co_await resolve_instruction(above->global_instruction, context);

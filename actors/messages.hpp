@@ -12,7 +12,9 @@
 #include "troupe/actors/id_filter.hpp"
 #include "troupe/actors/inbox.hpp"
 #include "troupe/actors/write_order.hpp"
+#include "troupe/agents/history_search.hpp"
 #include "troupe/agents/resumption.hpp"
+#include "troupe/contexts/history_extent.hpp"
 #include "troupe/contexts/lane_host.hpp"
 #include "troupe/contexts/run_options.hpp"
 #include "troupe/core/event_log.hpp"
@@ -188,6 +190,8 @@ struct load : letter {
 
   std::shared_ptr<live_owner> owner;
   load_options options;
+  /// Of a session: the oldest event to load besides; above all others: none.
+  std::uint64_t events_from = UINT64_MAX;
   std::uint64_t generation = 0;
   /// Of an app or user; nothing if there is none.
   result<std::optional<stored_scope>> scope = std::nullopt;
@@ -214,6 +218,13 @@ struct read_events : letter {
   result<std::vector<event_ptr>> events = std::vector<event_ptr>();
   /// Fewer were found at first.
   bool is_second = false;
+  /// Instead of giving the events the store is searched from `last` on, page by
+  /// page, for where a run starts to read. Nobody needs the rest once the run
+  /// has left.
+  std::optional<history_search> search;
+  std::shared_ptr<const detail::run_control> control;
+  /// Of the session, when it asked: later ones make the answer useless.
+  std::uint64_t cuts = 0;
 };
 
 /// Events of a session by their ids, which are not in memory.
@@ -365,6 +376,10 @@ struct append : call_for<event_ptr> {
   write_place place;
   /// Refused because an earlier append of the writer is.
   bool is_cut = false;
+  /// Of the event in its session, once it is decided.
+  std::uint64_t number = 0;
+  /// Of the message of a run: see `history_start`.
+  std::uint64_t answered_from = UINT64_MAX;
 };
 
 /// The append that creates a session: its delta is the initial state, and no
@@ -572,6 +587,11 @@ struct start_run : letter {
   caf::strong_actor_ptr invocation;
   std::shared_ptr<const detail::run_control> control;
   run_policy policy = run_policy::queue;
+  /// What its agents read, and from where on.
+  history_extent reads = history_extent::all();
+  history_start history;
+  /// The cuts of the session when `history` was found, if it was.
+  std::optional<std::uint64_t> searched;
   /// The user's message, appended when the run gets its turn.
   std::unique_ptr<append> message;
   std::shared_ptr<session_view> view;

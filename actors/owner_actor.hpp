@@ -63,6 +63,9 @@ protected:
 
   virtual load_options what_to_load() const { return {}; }
 
+  /// The oldest event to load with a session; above all others: none.
+  virtual std::uint64_t oldest_to_load() const { return UINT64_MAX; }
+
   /// Takes what was loaded, without error; letters that waited follow.
   virtual void install(load& loaded) = 0;
 

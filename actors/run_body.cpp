@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -28,6 +29,22 @@ checkpoint_ptr answered_turn(const agent& which, const content& message) {
   return where;
 }
 
+// Looks back as far as it takes, in pages, which are not kept.
+task<agent> next_turn(const agent_tree& tree, invocation_context& context) {
+  const auto& message = context.user_content();
+  if (const auto* found = tree.next_turn(context.events(), message))
+    co_return *found;
+  std::size_t page_size = 32;
+  for (auto first = context.first_revision(); first > 1;) {
+    const auto page = co_await context.events_before(first, page_size);
+    if (const auto* found = tree.next_turn(page, message))
+      co_return *found;
+    first -= page.size();
+    page_size = std::min<std::size_t>(page_size * 2, 256);
+  }
+  co_return tree.root();
+}
+
 // A conversation that was handed over goes on where it was, and one that waits
 // for an answer from outside where it paused.
 task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
@@ -41,7 +58,7 @@ task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
     from = resumed->where;
   } else {
     if (lane.tree() != nullptr)
-      which = lane.tree()->next_turn(context.events(), context.user_content());
+      which = co_await next_turn(*lane.tree(), context);
     from = answered_turn(which, context.user_content());
   }
   lane.shared_run()->went_on = true;

@@ -44,6 +44,8 @@ struct run_shared {
 
   /// Set when the run gets its turn, before anything of it runs.
   std::shared_ptr<session_view> view;
+  /// From where on it reads; set with its message.
+  history_start history;
   /// The pause that the run goes on from; set with its message.
   std::optional<pause_claim> claim;
   /// Its agents have begun. The root lane's.

@@ -23,10 +23,6 @@ name_of(const setup& shared, const user_names& above, const std::string& id) {
   return shared.store ? owner_name{above.app, above.user, id} : owner_name{""};
 }
 
-error cancelled_before_turn() {
-  return {errc::cancelled, "the run was cancelled before its turn"};
-}
-
 } // namespace
 
 session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept {
@@ -364,10 +360,12 @@ result<void> session_actor::check_revision(const append& next) const {
 
 // A message that answers calls goes on with the run that waits for them; that
 // is written into it, so that no second one does.
-result<void> session_actor::claim(append& next) const {
+result<void> session_actor::claim(append& next) {
   auto resumed = check_responses(next.said->content, log_.slice(), next.rights);
   if (!resumed)
     return resumed.error();
+  if (auto found = find_answered(next); !found)
+    return found;
   if (!*resumed && !claim_of(*next.said))
     return {};
   // It may be judged anew, on what others have written since.
@@ -421,6 +419,7 @@ void session_actor::commit() {
       auto kept = finish_event(*next);
       log_.push_back(kept);
       next->outcome = std::move(kept);
+      next->number = revision();
       if (first != nullptr)
         note_id(*next, revision(), ids_kept());
     }
@@ -502,7 +501,7 @@ void session_actor::reply(std::unique_ptr<append> answered) {
 // ----------------------------------------------------------------------
 
 fresh_view session_actor::look() {
-  return {desk_->view, {snapshot(), log_.slice()}, ++desk_->views};
+  return {desk_->view, {snapshot(), log_.slice(), first_}, ++desk_->views};
 }
 
 // Over a store a view comes back with the commit that it shows.
@@ -519,8 +518,8 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
     return refuse_behind_others(std::move(wanted));
   if (!created_ || (wanted->session != nullptr && wanted->session != this))
     return wanted->fail(unknown_session(key()));
-  // A run sees the whole history.
-  if (!reach(1))
+  // Behind those that wait already: runs start in the order of their calls.
+  if (has_waiting_starts() || !has_history_for(*wanted))
     return stored_->waiting.push_back(std::move(wanted));
   if (!desk_)
     desk_ = std::make_unique<run_desk>();
@@ -530,11 +529,16 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
     return wanted->fail(
       error(errc::busy,
             fmt::format("session {} already has a run", to_string(key()))));
-  desk_->waiting.push_back(std::move(wanted));
+  wait_for_turn(std::move(wanted));
+}
+
+void session_actor::wait_for_turn(std::unique_ptr<start_run> next) {
+  desk_->kept_for_waiting.add(*next);
+  desk_->waiting.push_back(std::move(next));
 }
 
 void session_actor::grant(std::unique_ptr<start_run> next) {
-  desk_->active.push_back(next->invocation);
+  desk_->active.push_back({next->invocation, first_read(*next)});
   publish();
   next->view = desk_->view;
   next->granted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
@@ -546,25 +550,18 @@ void session_actor::grant(std::unique_ptr<start_run> next) {
 
 void session_actor::receive(std::unique_ptr<end_run> ended) {
   see(std::move(ended->user), std::move(ended->app));
+  const auto is_it = [&ended](const auto& active) {
+    return active.invocation->id() == ended->invocation;
+  };
+  if (!desk_ || std::erase_if(desk_->active, is_it) == 0)
+    refuse_waiting_start(ended->invocation);
   if (!desk_)
     return;
-  const auto is_it = [&ended](const caf::strong_actor_ptr& active) {
-    return active->id() == ended->invocation;
-  };
-  if (std::erase_if(desk_->active, is_it) == 0) {
-    // It was cancelled before its turn.
-    letter_list still;
-    while (!desk_->waiting.empty()) {
-      auto next = take_as<start_run>(desk_->waiting.pop_front());
-      if (is_it(next->invocation))
-        next->fail(cancelled_before_turn());
-      else
-        still.push_back(std::move(next));
-    }
-    desk_->waiting = std::move(still);
+  if (desk_->active.empty() && !desk_->waiting.empty()) {
+    auto next = take_as<start_run>(desk_->waiting.pop_front());
+    desk_->kept_for_waiting.remove(*next);
+    grant(std::move(next));
   }
-  if (desk_->active.empty() && !desk_->waiting.empty())
-    grant(take_as<start_run>(desk_->waiting.pop_front()));
   if (desk_->active.empty() && desk_->waiting.empty())
     desk_.reset();
 }
@@ -635,7 +632,8 @@ void session_actor::cancel_runs() {
   if (!desk_)
     return;
   for (const auto& active : desk_->active)
-    as_inbox(active).tell(std::make_unique<cancel>(deleted_session(key())));
+    as_inbox(active.invocation)
+      .tell(std::make_unique<cancel>(deleted_session(key())));
 }
 
 void session_actor::release() {

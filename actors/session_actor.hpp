@@ -12,6 +12,7 @@
 #include "troupe/actors/list_index.hpp"
 #include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/recent_ids.hpp"
+#include "troupe/actors/waiting_history.hpp"
 #include "troupe/core/event_log.hpp"
 
 #include <atomic>
@@ -70,6 +71,7 @@ protected:
 
   bool can_load() const noexcept override;
   load_options what_to_load() const override;
+  std::uint64_t oldest_to_load() const override;
   void install(load& loaded) override;
   void note_parked(letter& parked) override;
   void renew(letter& parked) const override;
@@ -160,15 +162,33 @@ private:
   bool reach(std::uint64_t first);
   void resume_waiting(letter_list waiting);
   void forget_old_events();
+  void fetch(std::unique_ptr<read_events> wanted);
   bool is_idle() const noexcept;
 
   // -- runs
   // --------------------------------------------------------------------
 
   void grant(std::unique_ptr<start_run> next);
-  result<void> claim(append& next) const;
+  void wait_for_turn(std::unique_ptr<start_run> next);
+  result<void> claim(append& next);
   fresh_view look();
   void publish();
+
+  // -- what runs read of the history
+  // ------------------------------------------
+
+  // Whether it is in memory; fetches it if not.
+  bool has_history_for(start_run& wanted);
+  bool find_history_of(start_run& wanted);
+  void look_in_memory(history_search& search) const;
+  void receive_search(std::unique_ptr<read_events> answered);
+  result<void> find_answered(append& message);
+  std::uint64_t first_read(const start_run& wanted) const;
+  // The oldest event that a run needs which is under way or waits for its turn.
+  std::uint64_t oldest_read() const;
+  bool has_waiting_starts() const noexcept;
+  void search_again();
+  void refuse_waiting_start(caf::actor_id invocation);
 
   bool start_remove();
   void finish_remove(std::unique_ptr<remove> removal);
@@ -184,8 +204,14 @@ private:
 
   // Who sits at this session's runs; most sessions have none.
   struct run_desk {
-    std::vector<caf::strong_actor_ptr> active;
+    struct active_run {
+      caf::strong_actor_ptr invocation;
+      std::uint64_t first_read; // Older events are not kept for it.
+    };
+
+    std::vector<active_run> active;
     letter_list waiting;
+    waiting_history kept_for_waiting;
     std::shared_ptr<session_view> view = std::make_shared<session_view>();
     std::uint64_t views = 0;
   };
@@ -227,6 +253,9 @@ private:
     // What waits for events that are not in memory.
     letter_list waiting;
     bool fetching = false;
+    // How often a load had fewer events than were there before: what was found
+    // in them is looked for again.
+    std::uint64_t cuts = 0;
     bool removing = false;
     // An append may repeat an event that is not in memory: the store is asked.
     bool comparing = false;

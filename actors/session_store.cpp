@@ -331,13 +331,13 @@ bool session_actor::can_load() const noexcept {
 }
 
 load_options session_actor::what_to_load() const {
-  // A run sees the whole history.
-  return {.events_max = desk_ ? SIZE_MAX : share()->options.events_kept,
+  return {.events_max = share()->options.events_kept,
           .ids_max = share()->options.remembered_ids};
 }
 
 void session_actor::install(load& loaded) {
   auto& found = *loaded.session;
+  const auto before = revision();
   const bool existed = std::exchange(created_, found.has_value());
   state_ = scope_state(found ? std::move(found->scope.keys) : state_map());
   last_update_time_ = found ? found->last_update_time : timestamp();
@@ -356,6 +356,8 @@ void session_actor::install(load& loaded) {
     shared().directory.remove(*this);
     cancel_runs();
   }
+  if (created_ && revision() < before)
+    search_again();
   if (!stored_->fetching)
     resume_waiting(std::exchange(stored_->waiting, letter_list()));
   // What has waited for this load came later.
@@ -398,18 +400,26 @@ void session_actor::refuse(letter_ptr received, const error& why) {
 bool session_actor::reach(std::uint64_t first) {
   if (first > first_)
     return true;
-  if (!std::exchange(stored_->fetching, true)) {
+  if (!stored_->fetching) {
     auto wanted = std::make_unique<read_events>();
-    wanted->owner = live();
     wanted->first = first;
-    wanted->last = first_;
-    shared().store->push(std::move(wanted));
+    fetch(std::move(wanted));
   }
   return false;
 }
 
+// The events before those in memory, or a search in them.
+void session_actor::fetch(std::unique_ptr<read_events> wanted) {
+  stored_->fetching = true;
+  wanted->owner = live();
+  wanted->last = first_;
+  shared().store->push(std::move(wanted));
+}
+
 void session_actor::receive(std::unique_ptr<read_events> answered) {
   stored_->fetching = false;
+  if (answered->search)
+    return receive_search(std::move(answered));
   auto waiting = std::exchange(stored_->waiting, letter_list());
   auto& events = answered->events;
   // A load in between has changed what is in memory: it is asked for again.
@@ -468,8 +478,11 @@ void session_actor::renew(letter& parked) const {
 }
 
 void session_actor::forget_old_events() {
-  if (!desk_ && !stored_->fetching && stored_->waiting.empty())
-    first_ += log_.keep_newest(share()->options.events_kept);
+  if (stored_->fetching || !stored_->waiting.empty())
+    return;
+  const auto oldest = std::min(oldest_read(), revision() + 1);
+  first_ += log_.keep_newest(std::max<std::size_t>(share()->options.events_kept,
+                                                   revision() + 1 - oldest));
 }
 
 // -- leaving memory

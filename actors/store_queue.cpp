@@ -1,8 +1,11 @@
 #include "troupe/actors/store_queue.hpp"
 
 #include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/core/mechanism.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cassert>
@@ -53,6 +56,39 @@ std::unique_ptr<id_filter> make_filter(store& kept, const session_key& key) {
 bool is_refusal(const std::unique_ptr<commit>& decided) noexcept {
   return decided->refuses && decided->changes.empty()
          && (decided->owners[1] || decided->owners[2]);
+}
+
+// The session with its newest events, and those from number `first` on.
+result<std::optional<stored_session>>
+load_with_events(store& kept, const session_key& key, const load& wanted) {
+  // Others may remove the session between the two reads: then the second try
+  // finds what there is.
+  for (bool is_second = false;; is_second = true) {
+    auto loaded
+      = guarded([&] { return kept.load_session(key, wanted.options); });
+    if (!loaded || !*loaded)
+      return loaded;
+    auto& found = **loaded;
+    const auto last = found.scope.revision - found.events.size();
+    if (wanted.events_from > last)
+      return loaded;
+    auto older = guarded(
+      [&] { return kept.load_events(key, wanted.events_from, last); });
+    if (!older)
+      return older.error();
+    if (older->size() == last - wanted.events_from + 1) {
+      older->insert(older->end(), found.events.begin(), found.events.end());
+      found.events = std::move(*older);
+      return loaded;
+    }
+    if (is_second)
+      return error(errc::corrupt,
+                   fmt::format("session {} has {} of its events {} to {}",
+                               to_string(key),
+                               older->size(),
+                               wanted.events_from,
+                               last));
+  }
 }
 
 bool is_ready(const letter& sent) noexcept {
@@ -510,10 +546,8 @@ void store_queue::start(std::unique_ptr<load> wanted) {
     auto done = std::move(*loading);
     const auto& name = done->owner->name;
     if (name.where() == scope::session)
-      done->session = guarded([&] {
-        return kept.load_session({name.app, name.user, name.session},
-                                 done->options);
-      });
+      done->session
+        = load_with_events(kept, {name.app, name.user, name.session}, *done);
     else
       done->scope = guarded([&] { return kept.load_scope(name); });
     as_inbox(actor).tell(std::move(done));
@@ -538,6 +572,10 @@ void read_then_complete(setup& shared,
 void store_queue::start(std::unique_ptr<read_events> wanted) {
   if (!wanted->owner->actor)
     return; // It has left meanwhile.
+  if (wanted->search) {
+    auto asks = wanted->owner->actor;
+    return search(std::move(asks), std::move(wanted));
+  }
   auto actor = wanted->owner->actor;
   read([this,
         actor = std::move(actor),
@@ -555,6 +593,55 @@ void store_queue::start(std::unique_ptr<read_events> wanted) {
         && !std::exchange(done->is_second, true))
       return push(std::move(done));
     as_inbox(actor).tell(std::move(done));
+  });
+}
+
+// One page; the next one waits behind what others want to read meanwhile.
+void store_queue::search(caf::strong_actor_ptr asks,
+                         std::unique_ptr<read_events> wanted) {
+  constexpr std::uint64_t page_max = 256;
+  read([this,
+        asks = std::move(asks),
+        reading = std::make_shared<std::unique_ptr<read_events>>(
+          std::move(wanted))](store& kept) {
+    auto done = std::move(*reading);
+    const auto& name = done->owner->name;
+    const auto first = done->last > page_max ? done->last - page_max + 1 : 1;
+    done->first = first;
+    auto page = guarded([&] {
+      return kept.load_events(
+        {name.app, name.user, name.session}, first, done->last);
+    });
+    const bool is_whole = page && page->size() == done->last - first + 1;
+    if (!is_whole) {
+      // As above: the session hears of its removal first.
+      if (page && !std::exchange(done->is_second, true))
+        return push(std::move(done));
+      done->events = std::move(page);
+      return as_inbox(asks).tell(std::move(done));
+    }
+    auto& found = *done->search;
+    while (done->last >= first && found.needs_more()) {
+      found.take(done->last, *(*page)[done->last - first]);
+      --done->last;
+    }
+    if (found.needs_more() && !done->control->has_left && !is_stopping())
+      return search(asks, std::move(done));
+    as_inbox(asks).tell(std::move(done));
+  });
+}
+
+bool store_queue::is_stopping() {
+  const std::lock_guard guard(mutex_);
+  return readers_stopping_;
+}
+
+void store_queue::load_events(const session_key& key,
+                              std::uint64_t first,
+                              std::uint64_t last,
+                              completion<std::vector<event_ptr>> done) {
+  read([=, done = std::move(done)](store& kept) {
+    done(guarded([&] { return kept.load_events(key, first, last); }));
   });
 }
 

@@ -46,6 +46,13 @@ public:
   /// before.
   void read(std::function<void(store&)> job);
 
+  /// Reads events of a session at once, as `store::load_events` does. `done` is
+  /// called on a thread that reads.
+  void load_events(const session_key& key,
+                   std::uint64_t first,
+                   std::uint64_t last,
+                   completion<std::vector<event_ptr>> done);
+
   /// Writes what is queued, closes the store and ends the threads. Nothing is
   /// pushed any more but `leave`.
   result<void> stop();
@@ -88,6 +95,8 @@ private:
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
   void start(std::unique_ptr<read_events> wanted);
+  void search(caf::strong_actor_ptr asks, std::unique_ptr<read_events> wanted);
+  bool is_stopping();
   void start(std::unique_ptr<find_events> wanted);
   void make_stale(const std::shared_ptr<live_owner>& owner);
   bool is_stale(const live_owners& owners) const noexcept;

@@ -15,6 +15,8 @@ struct agent::description_data {
   body kind;
   std::vector<agent> sub_agents;
   bool transfers = false;
+  history_extent reads;
+  history_extent reads_itself;
 };
 
 namespace {
@@ -52,11 +54,41 @@ void check_llm(const std::string& name, const llm_options& options) {
       refuse(fmt::format(
         "output_key of agent '{}': {}", name, key.error().message()));
   check_generation(name, options.generation_config);
+  if (options.contents_max == std::uint64_t{0})
+    refuse(fmt::format("contents_max of agent '{}' is 0; for the current turn "
+                       "alone set include_contents to none",
+                       name));
+  if (options.contents_max && options.include_contents != include_contents::all)
+    refuse(fmt::format("agent '{}' has a contents_max, but include_contents "
+                       "chooses its events already",
+                       name));
   std::set<std::string_view> tools{transfer_tool_name, confirmation_name};
   for (const auto& known : options.tools)
     if (!tools.insert(known.name()).second)
       refuse(
         fmt::format("agent '{}' has two tools named '{}'", name, known.name()));
+}
+
+history_extent extent_of(const llm_options& options) {
+  switch (options.include_contents) {
+  case include_contents::none:
+    return history_extent::none();
+  case include_contents::since_summary:
+    return history_extent::since_summary();
+  case include_contents::all:
+    break;
+  }
+  return options.contents_max ? history_extent::newest(*options.contents_max)
+                              : history_extent::all();
+}
+
+// Without the agents below.
+history_extent extent_of(const agent::body& kind) {
+  if (const auto* options = std::get_if<llm_options>(&kind))
+    return extent_of(*options);
+  if (const auto* options = std::get_if<custom_options>(&kind))
+    return options->reads;
+  return history_extent::none();
 }
 
 // Of a parallel agent or a map.
@@ -134,9 +166,13 @@ agent make_agent(agent::body kind, std::vector<agent> sub_agents) {
   const bool transfers
     = (std::holds_alternative<llm_options>(kind) && !sub_agents.empty())
       || std::ranges::any_of(sub_agents, &agent::transfers);
+  const auto reads_itself = extent_of(kind);
+  auto reads = reads_itself;
+  for (const auto& below : sub_agents)
+    reads = reads | below.reads();
   return agent(
     std::make_shared<const agent::description_data>(agent::description_data{
-      std::move(kind), std::move(sub_agents), transfers}));
+      std::move(kind), std::move(sub_agents), transfers, reads, reads_itself}));
 }
 
 const std::string& agent::name() const noexcept {
@@ -161,6 +197,14 @@ const agent::body& agent::kind() const noexcept {
 
 bool agent::transfers() const noexcept {
   return data_->transfers;
+}
+
+const history_extent& agent::reads() const noexcept {
+  return data_->reads;
+}
+
+const history_extent& agent::reads_itself() const noexcept {
+  return data_->reads_itself;
 }
 
 const std::vector<agent_callback>& agent::before_agent() const noexcept {

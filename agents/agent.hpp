@@ -8,6 +8,7 @@
 
 #include "troupe/agents/callback.hpp"
 #include "troupe/agents/tool.hpp"
+#include "troupe/contexts/history_extent.hpp"
 #include "troupe/contexts/instruction_template.hpp"
 #include "troupe/contexts/invocation_context.hpp"
 #include "troupe/models/model.hpp"
@@ -79,6 +80,9 @@ enum class include_contents : std::uint8_t {
   all,  ///< What is visible on the agent's branch (wire name: `default`).
   none, ///< The current turn: from the latest event of the user or another
         ///< agent.
+  since_summary, ///< What the newest summary says (agents/summary.hpp), and the
+                 ///< events that it does not stand for; without one the same
+                 ///< as `all`.
 };
 
 // What every kind of agent has: `name` is an identifier, unique in the whole
@@ -115,6 +119,11 @@ struct llm_options {
   bool disallow_transfer_to_parent = false;
   bool disallow_transfer_to_peers = false;
   enum include_contents include_contents = include_contents::all;
+  /// With `include_contents::all`: of the events before the message of the run
+  /// the model sees what is visible among so many, the newest ones, from the
+  /// first that is not the agent's own. What came since it always sees. Unset:
+  /// no limit; 0 is refused.
+  std::optional<std::uint64_t> contents_max = {};
   std::vector<agent_callback> before_agent = {};
   std::vector<agent_callback> after_agent = {};
   /// Each list in order until one answers.
@@ -197,6 +206,9 @@ struct custom_options {
   std::string name = {};
   std::string description = {};
   agent_function run = {};
+  /// What its context shows of the session's history; a run does not wait for
+  /// more, and keeps no more in memory.
+  history_extent reads = history_extent::all();
   std::vector<agent_callback> before_agent = {};
   std::vector<agent_callback> after_agent = {};
 };
@@ -221,6 +233,15 @@ public:
   /// Whether an LLM agent in the tree has sub-agents, which it may hand over
   /// to.
   bool transfers() const noexcept;
+
+  /// How much of the session's history it reads, with the agents below it: what
+  /// has to be in memory before a run of it begins. LLM agents read what their
+  /// models see, custom agents what they state; the others read nothing
+  /// themselves.
+  const history_extent& reads() const noexcept;
+
+  /// The same without the agents below.
+  const history_extent& reads_itself() const noexcept;
 
   const std::vector<agent_callback>& before_agent() const noexcept;
   const std::vector<agent_callback>& after_agent() const noexcept;

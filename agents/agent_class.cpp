@@ -51,6 +51,7 @@ constexpr std::array field_rules{
   field_rule{"global_instruction", llm},
   field_rule{"static_instruction", llm},
   field_rule{"include_contents", llm},
+  field_rule{"contents_max", llm},
   field_rule{"generate_content_config", llm},
   field_rule{"output_key", llm | map},
   field_rule{"output_schema", llm},

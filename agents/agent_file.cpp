@@ -414,12 +414,16 @@ private:
     if (auto read = read_key(fields, "output_key", options.output_key); !read)
       return read.error();
 
-    constexpr std::array<std::string_view, 2> contents{"default", "none"};
+    constexpr std::array<std::string_view, 3> contents{
+      "default", "none", "since_summary"};
     auto which = fields.choice("include_contents", contents);
     if (!which)
       return which.error();
     options.include_contents
       = static_cast<enum include_contents>(which->value_or(0));
+    if (auto most = set(options.contents_max, fields.count("contents_max"));
+        !most)
+      return most.error();
 
     auto config = fields.object("generate_content_config");
     if (!config)

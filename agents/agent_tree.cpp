@@ -138,19 +138,19 @@ bool agent_tree::can_reach(std::string_view from, std::string_view to) const {
   return false;
 }
 
-const agent& agent_tree::next_turn(const event_slice& events,
+const agent* agent_tree::next_turn(const event_slice& events,
                                    const content& message) const {
   if (llm_of(&root_) == nullptr)
-    return root_;
+    return &root_;
   if (const auto* asked = find(asker(events, message)))
-    return *asked;
+    return asked;
   for (auto index = events.size(); index > 0; --index) {
     const auto& author = events[index - 1]->author;
     const auto* known = find(author);
     if (known != nullptr && (known == &root_ || may_keep_turn(author)))
-      return *known;
+      return known;
   }
-  return root_;
+  return nullptr;
 }
 
 } // namespace troupe

@@ -49,10 +49,10 @@ public:
   /// over, as often as it takes.
   bool can_reach(std::string_view from, std::string_view to) const;
 
-  /// Who goes on with `message`: the agent whose call it answers, or the last
-  /// one in `events` that has spoken and can hand over to everybody above it,
-  /// or the root.
-  const agent& next_turn(const event_slice& events,
+  /// Who goes on with `message`: the agent whose call in `events` it answers,
+  /// or the last one there that has spoken and can hand over to everybody above
+  /// it. Null if there is none: older events decide, and then the root.
+  const agent* next_turn(const event_slice& events,
                          const content& message) const;
 
 private:

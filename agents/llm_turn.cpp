@@ -1,6 +1,7 @@
 #include "troupe/agents/llm_turn.hpp"
 
 #include "troupe/agents/agent_tree.hpp"
+#include "troupe/agents/history_search.hpp"
 #include "troupe/agents/open_turn.hpp"
 #include "troupe/agents/resumption.hpp"
 
@@ -69,11 +70,8 @@ bool is_transfer(const event& said) {
 
 // Whether the user only answers calls: the turn in which they were made goes
 // on.
-bool only_answers(const event& said) {
-  return said.author == "user"
-         && std::ranges::all_of(said.content.parts, [](const part& element) {
-              return element.response() != nullptr;
-            });
+bool goes_on(const event& said) {
+  return said.author == "user" && only_answers(said.content);
 }
 
 // The events that show on a branch, oldest first.
@@ -108,16 +106,15 @@ std::size_t turn_start(const shown_events& events,
   for (auto index = end; index > 0; --index)
     if (const auto& said = *events[index - 1];
         has_content(said) && said.author != agent_name && !is_transfer(said)
-        && !only_answers(said))
+        && !goes_on(said))
       return index - 1;
   return 0;
 }
 
-// The same, but for calls of the agent that were made before it and answered in
-// it: then their turn goes on.
-std::size_t current_turn(const shown_events& events,
-                         std::string_view agent_name) {
-  const auto start = turn_start(events, agent_name, events.size());
+// The ids of the calls that are answered from `start` on and were made before.
+template <class Events>
+std::unordered_set<std::string_view> answered_behind(const Events& events,
+                                                     std::size_t start) {
   std::unordered_set<std::string_view> answered;
   for (auto index = start; index < events.size(); ++index)
     for (const auto& element : events[index]->content.parts)
@@ -127,12 +124,61 @@ std::size_t current_turn(const shown_events& events,
     for (const auto& element : events[index]->content.parts)
       if (const auto* call = element.call())
         answered.erase(call->id);
+  return answered;
+}
+
+// The same, but for calls of the agent that were made before it and answered in
+// it: then their turn goes on.
+std::size_t current_turn(const shown_events& events,
+                         std::string_view agent_name) {
+  const auto start = turn_start(events, agent_name, events.size());
+  const auto answered = answered_behind(events, start);
   for (auto index = start; index > 0 && !answered.empty(); --index)
     if (const auto& said = *events[index - 1]; said.author == agent_name)
       for (const auto& element : said.content.parts)
         if (element.call() != nullptr && answered.contains(element.call()->id))
           return turn_start(events, agent_name, index - 1);
   return start;
+}
+
+// The index of the first event that begins something: one of the user or of
+// another agent. Where there is none, all are shown.
+std::size_t first_beginning(const shown_events& events,
+                            std::string_view agent_name) {
+  for (std::size_t index = 0; index < events.size(); ++index)
+    if (const auto& said = *events[index];
+        has_content(said) && said.author != agent_name && !goes_on(said))
+      return index;
+  return 0;
+}
+
+// What the newest summary says, and the events that it does not stand for.
+struct summed_history {
+  event_slice events;
+  shared_content summary; // Null: there is none.
+};
+
+summed_history sum_up(const event_slice& events, std::uint64_t first_revision) {
+  history_search search({}, history_extent::since_summary());
+  for (auto index = events.size(); index > 0 && search.needs_more(); --index)
+    search.take(first_revision + index - 1, *events[index - 1]);
+  if (!search.summary())
+    return {events, nullptr};
+  content told("user", {part("For context, a summary of what came before:")});
+  for (const auto& element : search.summary()->parts)
+    if (!element.thought)
+      told.parts.push_back(element);
+  auto first
+    = std::max(search.since_summary(), first_revision) - first_revision;
+  // Calls that were open when they were summed up.
+  auto answered = answered_behind(events, first);
+  for (auto index = first; index > 0 && !answered.empty(); --index)
+    for (const auto& element : events[index - 1]->content.parts)
+      if (const auto* call = element.call();
+          call != nullptr && answered.erase(call->id) > 0)
+        first = index - 1;
+  return {events.part(first, events.size()),
+          std::make_shared<const content>(std::move(told))};
 }
 
 // Reads a history from the oldest event on, and gives what a model may see of
@@ -416,17 +462,27 @@ std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
-                 include_contents which) {
-  const shown_events shown(events, branch);
+                 include_contents which,
+                 std::uint64_t first_revision) {
+  const auto summed = which == include_contents::since_summary
+                        ? sum_up(events, first_revision)
+                        : summed_history{events, nullptr};
+  const shown_events shown(summed.events, branch);
   history_reader reader(agent_name);
-  auto index = which == include_contents::none ? current_turn(shown, agent_name)
-                                               : std::size_t{0};
+  std::size_t index = 0;
+  if (which == include_contents::none)
+    index = current_turn(shown, agent_name);
+  else if (which == include_contents::all && first_revision > 1)
+    index = first_beginning(shown, agent_name);
   for (; index < shown.size(); ++index)
     if (const auto& said = shown[index]; has_content(*said))
       reader.read(said);
     else if (!said->partial)
       reader.read_pause(*said);
-  return reader.take();
+  auto contents = reader.take();
+  if (summed.summary)
+    contents.insert(contents.begin(), summed.summary);
+  return contents;
 }
 
 task<std::string> resolve_instruction(const instruction& source,

@@ -18,11 +18,16 @@ namespace troupe {
 /// their calls; a call without one gets one that says why, so that no history
 /// is unfit for a model. Costs as much as what is visible has. Follows ADK's
 /// contents rules.
+///
+/// `first_revision` is the number of the first of `events` in its session. With
+/// more before them, they are shown from the first on that is not the agent's
+/// own, so that the conversation does not begin with an answer.
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
-                 include_contents which);
+                 include_contents which,
+                 std::uint64_t first_revision = 1);
 
 /// The instruction after substitution, or from its provider. Throws
 /// `errc::template_error`, `errc::callback_failed`, or what reading an artifact

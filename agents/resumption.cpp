@@ -126,6 +126,12 @@ bool has_responses(const content& message) {
   });
 }
 
+bool only_answers(const content& message) {
+  return std::ranges::all_of(message.parts, [](const part& element) {
+    return element.response() != nullptr;
+  });
+}
+
 result<tool_confirmation> read_confirmation(const json& response) {
   auto answer = response;
   // Some clients pack the object into text.

@@ -48,6 +48,9 @@ bool is_long_running(const found_call& found);
 /// Whether the message answers calls.
 bool has_responses(const content& message);
 
+/// Whether the message has nothing but answers to calls, or has no parts.
+bool only_answers(const content& message);
+
 /// Reads the response to a request for confirmation. Fails with
 /// `errc::invalid_argument`.
 result<tool_confirmation> read_confirmation(const json& response);

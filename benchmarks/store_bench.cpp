@@ -206,6 +206,47 @@ double get_cost(troupe::runtime& runtime, const session_key& key) {
   return watch.seconds() * 1e6 / count;
 }
 
+// Milliseconds from the start of a run, on a session that is not in memory,
+// until its agent runs.
+double begin_cost(const store_settings& settings,
+                  const session_key& key,
+                  troupe::history_extent reads) {
+  auto runtime = open_runtime(settings);
+  double began = 0;
+  const stopwatch watch;
+  const auto agent = troupe::custom(
+    {.name = "agent",
+     .run = [&](troupe::invocation_context&) -> troupe::agent_run {
+       began = milliseconds(watch);
+       co_return;
+     },
+     .reads = reads});
+  runtime.run(agent, key, "go").wait().value();
+  return began;
+}
+
+void begin_runs(const store_settings& settings,
+                std::atomic<std::size_t>& numbers) {
+  constexpr std::size_t events = 100'000;
+  const session_key key{"app", "user-2", "long"};
+  {
+    auto runtime = open_runtime(settings);
+    create_all(runtime, {key});
+    append_by(runtime, {key}, 4'096, 1e9, events, numbers);
+  }
+  const auto cost = [&](troupe::history_extent reads) {
+    return median_of(5, [&] { return begin_cost(settings, key, reads); });
+  };
+  fmt::print(
+    "  a run on a session of {} events begins after {:.1f} ms, reading "
+    "the newest 20, {:.1f} ms reading all{}\n",
+    events,
+    cost(troupe::history_extent::newest(20)),
+    cost(troupe::history_extent::all()),
+    circumstances(settings));
+  std::fflush(stdout);
+}
+
 // One row.
 void append_durably(const store_settings& settings,
                     const std::vector<session_key>& keys,
@@ -299,6 +340,7 @@ void read_stored(const store_settings& settings) {
     runtime.shut_down().value();
   }
   costs(settings.events);
+  begin_runs(settings, numbers);
   if (is_file(settings)) {
     const auto opened = median_of(7, [&] {
       forget_pages(file_of(settings));

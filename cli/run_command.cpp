@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -126,12 +127,15 @@ public:
 
   /// Answers calls that an earlier run has left open, by their ids.
   result<void> answer(const std::vector<given_answer>& given) {
-    const auto held = owners_.sessions().get(session_);
+    std::vector<std::string> ids;
+    for (const auto& each : given)
+      ids.push_back(each.call_id);
+    const auto held = events_with_calls(ids);
     if (!held)
       return held.error();
     content message("user", {});
     for (const auto& each : given) {
-      const auto found = find_call(held->events(), each.call_id);
+      const auto found = find_call(*held, each.call_id);
       message.parts.emplace_back(function_response{
         each.call_id, found ? found->call->name : "", each.response});
     }
@@ -192,14 +196,31 @@ public:
   bool is_closed() const noexcept { return output_.is_closed(); }
 
 private:
+  // The newest events of the session, as many as it takes to have the calls of
+  // all of `ids`; all of them if one is missing.
+  result<event_slice>
+  events_with_calls(const std::vector<std::string>& ids) const {
+    for (std::size_t count = 64;; count *= 4) {
+      const auto held
+        = owners_.sessions().get(session_, {.num_recent_events = count});
+      if (!held)
+        return held.error();
+      const bool has_all = std::ranges::all_of(ids, [&held](const auto& id) {
+        return find_call(held->events(), id).has_value();
+      });
+      if (has_all || held->events().size() == held->revision())
+        return held->events();
+    }
+  }
+
   // What the user has to answer before the run goes on.
   void tell_waits(const std::vector<std::string>& ids) const {
     if (ids.empty())
       return;
-    const auto held = owners_.sessions().get(session_);
+    const auto held = events_with_calls(ids);
     for (const auto& id : ids) {
       const auto found
-        = held ? find_call(held->events(), id) : std::optional<found_call>();
+        = held ? find_call(*held, id) : std::optional<found_call>();
       const auto line = visible_text("waiting: " + described(id, found), " ");
       std::fputs((line + '\n').c_str(), stderr);
     }

@@ -1,5 +1,7 @@
 #include "troupe/contexts/invocation_context.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace troupe {
@@ -11,6 +13,7 @@ using model_await = detail::lane_await<model_call, &lane_host::ask>;
 using tool_await = detail::lane_await<tool_turn, &lane_host::call>;
 using sleep_await = detail::lane_await<sleep_request, &lane_host::sleep>;
 using refresh_await = detail::lane_await<refresh_request, &lane_host::refresh>;
+using history_await = detail::lane_await<history_request, &lane_host::read>;
 
 // Goes on in a turn of its own.
 class post_await {
@@ -70,8 +73,56 @@ invocation_context::invocation_context(lane_host& lane,
 
 void invocation_context::renew() {
   auto newest = lane_.view();
+  const auto first = lane_.first_read(*which_);
+  if (first <= newest.before)
+    throw error(errc::internal,
+                fmt::format("agent '{}' reads events from number {} on, but "
+                            "they are here from {} on",
+                            agent_name_,
+                            first,
+                            newest.before + 1));
+  if (first > newest.revision() + 1)
+    throw error(errc::store_failed,
+                fmt::format("the store has lost events of session {} that this "
+                            "run has seen; start it again",
+                            to_string(facts_->session)));
   state_.renew(std::move(newest.state));
-  events_ = std::move(newest.events);
+  events_ = newest.events.part(first - newest.before - 1, newest.events.size());
+  first_revision_ = first;
+}
+
+event_slice invocation_context::history(std::size_t count) const {
+  if (count > events_.size() && first_revision_ > 1)
+    throw error(
+      errc::invalid_argument,
+      fmt::format("agent '{}' wants the newest {} events, but it reads the "
+                  "session from number {} on, which are {}; older ones come by "
+                  "events_before, or it has to state that it reads more",
+                  agent_name_,
+                  count,
+                  first_revision_,
+                  events_.size()));
+  return events_.recent(count);
+}
+
+task<event_slice> invocation_context::events_before(std::uint64_t revision,
+                                                    std::size_t count) {
+  const auto newest = this->revision();
+  if (revision == 0 || revision - 1 > newest)
+    throw error(errc::invalid_argument,
+                fmt::format("there is no event before number {}: session {} "
+                            "has {} events",
+                            revision,
+                            to_string(facts_->session),
+                            newest));
+  if (revision == 1 || count == 0)
+    co_return event_slice();
+  history_request request;
+  request.first = revision > count ? revision - count : 1;
+  request.last = revision - 1;
+  auto answered = co_await history_await(lane_, std::move(request));
+  renew();
+  co_return or_throw(std::move(answered.outcome));
 }
 
 task<event_ptr> invocation_context::emit(event said) {

@@ -59,8 +59,38 @@ public:
   /// The context of the agent that called this one, or null at the root.
   const invocation_context* caller() const noexcept { return caller_; }
 
-  /// The session's events as of the newest step.
+  /// The session's events as of the newest step, oldest first, as far back as
+  /// the agent reads (`agent::reads_itself`), and all of its own run. A run
+  /// that brings an answer shows them from the message on that began the run
+  /// which asked. Custom agents show all unless they state less.
   const event_slice& events() const noexcept { return events_; }
+
+  /// The number of the newest event in the session; the first event of all is
+  /// number 1.
+  std::uint64_t revision() const noexcept {
+    return first_revision_ + events_.size() - 1;
+  }
+
+  /// The number of the first of `events()`; 1 if nothing comes before them.
+  std::uint64_t first_revision() const noexcept { return first_revision_; }
+
+  /// The newest `count` of `events()`, or all of a session that has fewer.
+  /// Throws `errc::invalid_argument` where the agent reads less than that.
+  event_slice history(std::size_t count) const;
+
+  /// The `count` events before event number `revision`, oldest first; fewer
+  /// where the session begins. They are read from the store, and stay in memory
+  /// as long as the slice. So a loop walks back through any history:
+  ///
+  ///     for (auto next = context.first_revision(); next > 1;) {
+  ///       const auto page = co_await context.events_before(next, 100);
+  ///       …
+  ///       next -= page.size();
+  ///     }
+  ///
+  /// Throws `errc::invalid_argument` where `revision` is 0, or above the newest
+  /// event by more than one.
+  task<event_slice> events_before(std::uint64_t revision, std::size_t count);
 
   std::stop_token stop() const { return lane_.stop(); }
 
@@ -94,7 +124,8 @@ public:
   task<> run(const agent& other);
 
   /// Whether this agent has waited for an answer from outside, and goes on.
-  /// What it emitted before is in `events()`; `temp:` is empty.
+  /// What it emitted before is in `events()`, however little it reads else;
+  /// `temp:` is empty.
   bool is_resumed() const noexcept { return from_ != nullptr; }
 
   /// Lets time pass without holding a thread.
@@ -139,6 +170,7 @@ private:
   std::string branch_;
   const invocation_context* caller_;
   event_slice events_;
+  std::uint64_t first_revision_ = 1;
   bool escalated_ = false;
 
   // Agents that have ended below this one, in this run and before.

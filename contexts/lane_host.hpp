@@ -17,6 +17,7 @@
 #include "troupe/models/model.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -45,8 +46,13 @@ struct run_facts {
 
 /// What a step of running code sees.
 struct step_view {
+  /// The number of the newest event, in the session.
+  std::uint64_t revision() const noexcept { return before + events.size(); }
+
   state_snapshot state;
   event_slice events;
+  /// Events of the session before those.
+  std::uint64_t before = 0;
 };
 
 struct emit_request {
@@ -113,12 +119,25 @@ struct refresh_request {
   std::coroutine_handle<> waiting;
 };
 
+/// Events of the session by their numbers, which are not above the newest.
+struct history_request {
+  history_request() = default;
+
+  std::uint64_t first = 1;
+  std::uint64_t last = 0;
+  result<event_slice> outcome = event_slice();
+  std::coroutine_handle<> waiting;
+};
+
 class lane_host : public executor {
 public:
   virtual const run_facts& facts() const noexcept = 0;
 
   /// The newest view, without a message.
   virtual step_view view() const = 0;
+
+  /// The number of the oldest event that `which` reads.
+  virtual std::uint64_t first_read(const agent& which) const = 0;
 
   virtual std::stop_token stop() const = 0;
 
@@ -128,6 +147,7 @@ public:
   virtual void call(tool_turn& request) = 0;
   virtual void sleep(sleep_request& request) = 0;
   virtual void refresh(refresh_request& request) = 0;
+  virtual void read(history_request& request) = 0;
 
   /// The body of `which`, run below `caller` on this lane, from its beginning
   /// or, unless it is null, from a checkpoint.

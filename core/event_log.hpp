@@ -119,6 +119,15 @@ public:
     return tail;
   }
 
+  /// The events at `first` up to, but not with, `last` of the slice; both are
+  /// at most `size()`, and `first` is not above `last`.
+  event_slice part(std::size_t first, std::size_t last) const {
+    auto cut = *this;
+    cut.first_ = first_ + first;
+    cut.last_ = first_ + last;
+    return cut;
+  }
+
   /// The places in the slice, in order, of the events that show to somebody on
   /// `branch`: those on the branch itself and on its ancestors by dot-separated
   /// segments, the empty one included. Nothing if all events do, as they do to

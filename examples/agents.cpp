@@ -181,6 +181,27 @@ troupe::agent make_improvements() {
                       {troupe::custom("improve", improve)});
 }
 
+troupe::agent make_reporter(const troupe::model_ptr& model) {
+  return troupe::llm({.name = "reporter", .model = model, .contents_max = 20});
+}
+
+troupe::agent_run count_questions(troupe::invocation_context& context) {
+  int questions = 0;
+  for (auto next = context.revision() + 1; next > 1;) {
+    const auto page = co_await context.events_before(next, 500);
+    for (const auto& said : page)
+      questions += said.author == "user" ? 1 : 0;
+    next -= page.size();
+  }
+  co_await context.emit(troupe::text("{} questions", questions));
+}
+
+troupe::agent make_counter() {
+  return troupe::custom({.name = "counter",
+                         .run = count_questions,
+                         .reads = troupe::history_extent::none()});
+}
+
 troupe::plugin make_house_style() {
   return {.name = "house_style",
           .before_model
@@ -333,6 +354,12 @@ int main() {
   on.expect_state("translated", troupe::json::array({"Say owl."}));
   on.expect(make_improvements(),
             {"improve: round 1", "improve: round 2", "improve: round 3"});
+
+  on.expect(troupe::sequential("review",
+                               {make_reporter(model_saying(
+                                  {{"reporter", {{.text = "All is well."}}}})),
+                                make_counter()}),
+            {"reporter: All is well.", "counter: 1 questions"});
 
   trial styled({.plugins = {make_house_style()}});
   styled.expect(

@@ -334,6 +334,7 @@ run runtime::run(const agent& root,
     wanted->session = &actors::as_session(started->session);
   wanted->control = control;
   wanted->policy = started->options.policy;
+  wanted->reads = root.reads();
   wanted->message = std::move(*letter);
   wanted->message->starts_run = true;
   wanted->message->rights

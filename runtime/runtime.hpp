@@ -66,8 +66,8 @@ struct runtime_options {
   /// Ids of its newest events that a session over a store keeps in memory.
   /// Older ones are looked up there when an append brings an id of its own.
   std::size_t remembered_ids = 4'096;
-  /// Events of a session that stay in memory, of those in a store; a run holds
-  /// all of its session's.
+  /// Events of a session that stay in memory, of those in a store; a run also
+  /// holds what its agents read (`agent::reads`).
   std::size_t events_kept = 64;
   /// Over a store idle sessions leave memory, and come back on demand: the
   /// longest unused when there are more than this, and those unused for

@@ -125,7 +125,17 @@ const std::vector<refusal> refusals{
    "output_key"},
   {"name: a\nmodel: scripted:replies.json\ninclude_contents: some\n",
    "root_agent.yaml:3: ",
-   "one of default, none"},
+   "one of default, none, since_summary"},
+  {"name: a\nmodel: scripted:replies.json\ncontents_max: 0\n",
+   "root_agent.yaml:3: ",
+   "'contents_max' must be a whole number of at least 1"},
+  {"name: a\nmodel: scripted:replies.json\ncontents_max: 3\n"
+   "include_contents: none\n",
+   "root_agent.yaml:1: ",
+   "has a contents_max, but include_contents chooses"},
+  {"name: a\nagent_class: LoopAgent\ncontents_max: 3\n",
+   "root_agent.yaml:3: ",
+   "this class has no field 'contents_max'"},
   {"name: a\nmodel: scripted:replies.json\ntools:\n  - count\n  - guess\n",
    "root_agent.yaml:5: ",
    "unknown tool 'guess'; known tools: count, measure"},
@@ -188,6 +198,26 @@ tools:
   BOOST_REQUIRE(read.tools.size() == 2U);
   BOOST_TEST(read.tools[1].name() == "measure");
   BOOST_TEST(read.model->name() == "scripted:replies.json");
+}
+
+BOOST_FIXTURE_TEST_CASE(says_how_much_of_the_history_agents_read, folder) {
+  const auto loaded = load(R"(agent_class: SequentialAgent
+name: all
+sub_agents:
+- name: newest
+  model: scripted:replies.json
+  contents_max: 20
+- name: summed
+  model: scripted:replies.json
+  include_contents: since_summary
+)");
+  BOOST_REQUIRE(loaded);
+  BOOST_CHECK(loaded->sub_agents()[0].reads() == history_extent::newest(20));
+  BOOST_CHECK(loaded->sub_agents()[1].reads()
+              == history_extent::since_summary());
+  BOOST_CHECK(
+    loaded->reads()
+    == (history_extent::newest(20) | history_extent::since_summary()));
 }
 
 BOOST_FIXTURE_TEST_CASE(describes_every_class, folder) {

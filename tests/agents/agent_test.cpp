@@ -212,4 +212,39 @@ BOOST_AUTO_TEST_CASE(an_instruction_is_a_template_or_a_provider) {
   BOOST_TEST(!is_template(provider([](const auto&) { return std::string(); })));
 }
 
+// -- the history that it reads -----------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_tree_reads_as_much_as_its_widest_agents) {
+  auto newest = writer("newest");
+  newest.contents_max = 20;
+  auto summed = writer("summed");
+  summed.include_contents = include_contents::since_summary;
+  auto alone = writer("alone");
+  alone.include_contents = include_contents::none;
+  const auto tree
+    = loop({.name = "tree"}, {llm(newest, {llm(alone)}), llm(summed)});
+  BOOST_CHECK(tree.reads_itself() == history_extent::none());
+  BOOST_CHECK(
+    tree.reads()
+    == (history_extent::newest(20) | history_extent::since_summary()));
+  BOOST_TEST(!tree.reads().covers(history_extent::all()));
+  BOOST_TEST(!tree.reads().covers(history_extent::newest(21)));
+  BOOST_TEST(tree.reads().covers(history_extent::newest(20)));
+  // Whoever says nothing reads all.
+  BOOST_CHECK(leaf("leaf").reads() == history_extent::all());
+  BOOST_CHECK(llm(writer()).reads() == history_extent::all());
+  BOOST_CHECK(sequential("all", {tree, leaf("leaf")}).reads().is_whole);
+  BOOST_CHECK(tree.with_model(some_model()).reads() == tree.reads());
+}
+
+BOOST_AUTO_TEST_CASE(a_bound_that_has_no_effect_is_refused) {
+  auto zero = writer();
+  zero.contents_max = 0;
+  BOOST_CHECK_THROW(llm(zero), error);
+  auto twice = writer();
+  twice.contents_max = 5;
+  twice.include_contents = include_contents::since_summary;
+  BOOST_CHECK_THROW(llm(twice), error);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,7 @@
 #include "troupe/agents/llm_turn.hpp"
 
 #include "troupe/agents/resumption.hpp"
+#include "troupe/agents/summary.hpp"
 
 #include "../await.hpp"
 #include "../outcome.hpp"
@@ -110,13 +111,19 @@ public:
     log_.push_back(std::make_shared<const event>(std::move(made)));
   }
 
+  void sums_up(std::string said, std::optional<std::uint64_t> end = {}) {
+    log_.push_back(
+      std::make_shared<const event>(make_summary_event(std::move(said), end)));
+  }
+
   /// One line per content.
   std::string shown_to(std::string_view agent,
                        std::string_view branch = "",
-                       include_contents which = include_contents::all) const {
+                       include_contents which = include_contents::all,
+                       std::uint64_t first_revision = 1) const {
     std::string seen;
     for (const auto& said :
-         visible_contents(log_.slice(), agent, branch, which))
+         visible_contents(log_.slice(), agent, branch, which, first_revision))
       seen += shown(*said) + '\n';
     return seen;
   }
@@ -276,6 +283,67 @@ BOOST_AUTO_TEST_CASE(what_is_not_visible_starts_no_turn) {
   BOOST_TEST(events.shown_to("writer", "all.writer", include_contents::none)
              == "user: hi\n"
                 "model: one\n");
+}
+
+// The events before it were not read: it does not begin with an answer.
+BOOST_AUTO_TEST_CASE(a_part_of_a_history_begins_with_a_question) {
+  history events;
+  events.answers("writer", {"c0"}, 1);
+  events.says("writer", "old answer");
+  events.user("new");
+  events.says("writer", "new answer");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::all, 7)
+             == "user: new\n"
+                "model: new answer\n");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::all, 1)
+             == "model: old answer\n"
+                "user: new\n"
+                "model: new answer\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_summary_stands_for_what_came_before_it) {
+  history events;
+  events.user("one");
+  events.sums_up("first");
+  events.user("two");
+  events.says("writer", "kept");
+  events.sums_up("second", 2);
+  events.user("three");
+  const std::string context
+    = "user: For context, a summary of what came before: second\n";
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == context
+                  + "user: two\n"
+                    "model: kept\n"
+                    "user: three\n");
+  // Others read on as if there were none.
+  BOOST_TEST(events.shown_to("writer")
+             == "user: one\n"
+                "user: two\n"
+                "model: kept\n"
+                "user: three\n");
+}
+
+BOOST_AUTO_TEST_CASE(without_a_summary_all_is_shown) {
+  history events;
+  events.user("one");
+  events.says("writer", "two");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == "user: one\n"
+                "model: two\n");
+}
+
+// A call that was open when it was summed up, and is answered now.
+BOOST_AUTO_TEST_CASE(a_summary_hides_no_call_that_is_answered_later) {
+  history events;
+  events.user("one");
+  events.calls("writer", {"c1"});
+  events.sums_up("first");
+  events.answers("writer", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == "user: For context, a summary of what came before: first\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_is_alone_sees_all_it_said) {

@@ -120,6 +120,7 @@ public:
   tally session_loads;
   tally event_loads;
   tally id_looks;
+  std::atomic<std::size_t> events_read = 0;
 
 private:
   mutable std::mutex mutex_;
@@ -182,7 +183,10 @@ public:
       script_->on_session_load();
     if (script_->loads_fail())
       return broken();
-    return within_->load_session(key, options);
+    auto loaded = within_->load_session(key, options);
+    if (loaded && *loaded)
+      script_->events_read += (*loaded)->events.size();
+    return loaded;
   }
 
   result<std::vector<event_ptr>> load_events(const session_key& key,
@@ -193,7 +197,10 @@ public:
       script_->on_event_load();
     if (script_->loads_fail())
       return broken();
-    return within_->load_events(key, first, last);
+    auto loaded = within_->load_events(key, first, last);
+    if (loaded)
+      script_->events_read += loaded->size();
+    return loaded;
   }
 
   result<std::vector<event_ptr>>

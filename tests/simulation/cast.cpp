@@ -118,11 +118,47 @@ write(invocation_context& context, cast_ptr with, std::size_t events) {
   }
 }
 
+// Older events are those right before the ones that the agent sees.
+agent_run look_back(invocation_context& context, cast& with) {
+  const auto first = context.first_revision();
+  const auto count = 1 + with.chance.below(6);
+  const auto page = co_await context.events_before(first, count);
+  const auto complain = [&](const std::string& what) {
+    with.told.complaints.emplace_back(context.invocation_id(), what);
+  };
+  if (page.size() != std::min<std::uint64_t>(count, first - 1))
+    complain("of " + std::to_string(count) + " events before number "
+             + std::to_string(first) + " an agent was given "
+             + std::to_string(page.size()));
+  for (const auto& older : page)
+    for (const auto& said : context.events())
+      if (older.id == said.id)
+        complain("event " + older.id + " was given as an older one");
+}
+
+history_extent make_extent(dice& chance) {
+  switch (chance.below(5)) {
+  case 0:
+    return history_extent::none();
+  case 1:
+    return history_extent::newest(1 + chance.below(8));
+  case 2:
+    return history_extent::since_summary();
+  default:
+    return history_extent::all();
+  }
+}
+
 agent make_writer(const std::string& name, const cast_ptr& with) {
   const auto events = 1 + with->chance.below(3);
-  return custom(name, [with, events](invocation_context& context) {
-    return write(context, with, events);
-  });
+  return custom(
+    {.name = name,
+     .run = [with, events](invocation_context& context) -> agent_run {
+       co_await write(context, with, events);
+       if (with->chance.one_in(3))
+         co_await look_back(context, *with);
+     },
+     .reads = make_extent(with->chance)});
 }
 
 agent make_escalator(const std::string& name, const cast_ptr& with) {

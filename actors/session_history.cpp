@@ -1,0 +1,186 @@
+// What a session has in memory of its history for its runs.
+//
+// A run gets its turn once all that it reads is in memory, and as long as it is
+// under way or waits for its turn that is kept. Where a run starts to read is
+// found in memory, or page by page in the store, from the newest event back.
+
+#include "troupe/actors/run_control.hpp"
+#include "troupe/actors/session_actor.hpp"
+#include "troupe/actors/store_queue.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+bool is_start(const letter& waiting) {
+  return waiting.kind == letter_kind::start_run;
+}
+
+void note(history_start& into, const history_search& found) {
+  into.since_summary = found.since_summary();
+  into.answered = found.answered().value_or(UINT64_MAX);
+}
+
+} // namespace
+
+std::uint64_t session_actor::first_read(const start_run& wanted) const {
+  auto history = wanted.history;
+  history.message = revision() + 1;
+  return history.first_read(wanted.reads);
+}
+
+std::uint64_t session_actor::oldest_read() const {
+  if (!desk_)
+    return UINT64_MAX;
+  auto oldest = desk_->kept_for_waiting.first_read(revision());
+  for (const auto& active : desk_->active)
+    oldest = std::min(oldest, active.first_read);
+  return oldest;
+}
+
+std::uint64_t session_actor::oldest_to_load() const {
+  return oldest_read();
+}
+
+bool session_actor::has_history_for(start_run& wanted) {
+  // Then nothing has to be searched in the store.
+  if (wanted.reads.is_whole && !reach(1))
+    return false;
+  return find_history_of(wanted) && reach(first_read(wanted));
+}
+
+bool session_actor::find_history_of(start_run& wanted) {
+  const auto cuts = stored_ ? stored_->cuts : 0;
+  if (wanted.searched == cuts)
+    return true;
+  history_search search(wanted.message->said->content, wanted.reads);
+  look_in_memory(search);
+  if (!search.needs_more() || first_ == 0) {
+    note(wanted.history, search);
+    wanted.searched = cuts;
+    return true;
+  }
+  if (!stored_->fetching) {
+    auto further = std::make_unique<read_events>();
+    further->search = std::move(search);
+    further->control = wanted.control;
+    further->cuts = cuts;
+    fetch(std::move(further));
+  }
+  return false;
+}
+
+void session_actor::look_in_memory(history_search& search) const {
+  for (auto index = log_.size(); index > 0 && search.needs_more(); --index)
+    search.take(first_ + index, *log_[index - 1]);
+}
+
+void session_actor::receive_search(std::unique_ptr<read_events> answered) {
+  auto waiting = std::exchange(stored_->waiting, letter_list());
+  const auto& found = *answered->search;
+  if (found.needs_more() && !answered->control->has_left) {
+    // Unless the session has changed elsewhere: then they wait for what it is.
+    if (is_waiting()) {
+      stored_->waiting = std::move(waiting);
+      return;
+    }
+    const auto why
+      = answered->events
+          ? error(errc::corrupt,
+                  fmt::format("session {} has {} of its events {} to {}",
+                              to_string(key()),
+                              answered->events->size(),
+                              answered->first,
+                              answered->last))
+          : answered->events.error();
+    while (!waiting.empty())
+      waiting.pop_front()->fail(why);
+    return;
+  }
+  letter_list rest;
+  while (!waiting.empty()) {
+    auto next = waiting.pop_front();
+    if (is_start(*next))
+      if (auto& start = static_cast<start_run&>(*next);
+          start.control == answered->control) {
+        note(start.history, found);
+        start.searched = answered->cuts;
+      }
+    rest.push_back(std::move(next));
+  }
+  resume_waiting(std::move(rest));
+}
+
+// What the message of a run answers may have been appended, or asked again,
+// since the run got its turn.
+result<void> session_actor::find_answered(append& message) {
+  message.answered_from = UINT64_MAX;
+  if (!desk_ || !has_responses(message.said->content))
+    return {};
+  const auto run = std::ranges::find(
+    desk_->active, message.reply_to, &run_desk::active_run::invocation);
+  if (run == desk_->active.end())
+    return {};
+  history_search search(message.said->content, history_extent::none());
+  look_in_memory(search);
+  if (search.needs_more() && first_ > 0)
+    return error(errc::conflict,
+                 fmt::format("session {} was asked again what this message "
+                             "answers; send it again",
+                             to_string(key())));
+  if (search.answered()) {
+    message.answered_from = *search.answered();
+    run->first_read = std::min(run->first_read, message.answered_from);
+  }
+  return {};
+}
+
+bool session_actor::has_waiting_starts() const noexcept {
+  return stored_ && stored_->waiting.any_of(is_start);
+}
+
+// The session has fewer events than before: those that wait look again.
+void session_actor::search_again() {
+  ++stored_->cuts;
+  if (!desk_)
+    return;
+  auto waiting = std::exchange(desk_->waiting, letter_list());
+  desk_->kept_for_waiting = {};
+  while (!stored_->waiting.empty())
+    waiting.push_back(stored_->waiting.pop_front());
+  stored_->waiting = std::move(waiting);
+}
+
+void session_actor::refuse_waiting_start(caf::actor_id invocation) {
+  const auto is_it = [invocation](const letter& waiting) {
+    return is_start(waiting)
+           && static_cast<const start_run&>(waiting).invocation->id()
+                == invocation;
+  };
+  const auto refuse_in = [&is_it](letter_list& waiting, waiting_history* kept) {
+    if (!waiting.any_of(is_it))
+      return;
+    letter_list still;
+    while (!waiting.empty()) {
+      auto next = waiting.pop_front();
+      if (!is_it(*next)) {
+        still.push_back(std::move(next));
+        continue;
+      }
+      if (kept != nullptr)
+        kept->remove(static_cast<const start_run&>(*next));
+      next->fail(cancelled_before_turn());
+    }
+    waiting = std::move(still);
+  };
+  if (desk_)
+    refuse_in(desk_->waiting, &desk_->kept_for_waiting);
+  if (stored_)
+    refuse_in(stored_->waiting, nullptr);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,68 @@
+#include "troupe/agents/summary.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+// The field under its camelCase or its snake_case name, or null.
+const json*
+field_of(const json& data, const char* camel_case, const char* snake_case) {
+  for (const auto* name : {camel_case, snake_case})
+    if (const auto found = data.find(name); found != data.end())
+      return &*found;
+  return nullptr;
+}
+
+// Nothing for what is no time up to the end of year 9999.
+std::optional<timestamp> from_seconds(double seconds) {
+  constexpr double seconds_max = 253402300799.0;
+  if (!std::isfinite(seconds) || std::abs(seconds) > seconds_max)
+    return std::nullopt;
+  return timestamp(std::chrono::microseconds(std::llround(seconds * 1e6)));
+}
+
+} // namespace
+
+std::optional<summary> summary_of(const event& said) {
+  const auto& extra = said.actions.extra.data();
+  if (!extra.is_object() || said.partial || !said.branch.empty())
+    return std::nullopt;
+  const auto found = extra.find("compaction");
+  if (found == extra.end() || !found->is_object())
+    return std::nullopt;
+  const auto* told = field_of(*found, "compactedContent", "compacted_content");
+  if (told == nullptr)
+    return std::nullopt;
+  auto read = content_from_json(*told);
+  if (!read || read->parts.empty())
+    return std::nullopt;
+  summary made{.said = std::move(*read)};
+  if (const auto* end = field_of(*found, "endRevision", "end_revision");
+      end != nullptr && end->is_number_unsigned())
+    made.end_revision = end->get<std::uint64_t>();
+  if (const auto* end = field_of(*found, "endTimestamp", "end_timestamp");
+      end != nullptr && end->is_number())
+    made.end_time = from_seconds(end->get<double>());
+  return made;
+}
+
+event make_summary_event(std::string text,
+                         std::optional<std::uint64_t> end_revision) {
+  auto compaction = json::object();
+  compaction["compactedContent"]
+    = to_json(content("model", {part(std::move(text))}));
+  if (end_revision)
+    compaction["endRevision"] = *end_revision;
+  auto actions = json::object();
+  actions["compaction"] = std::move(compaction);
+  event made;
+  made.author = "user";
+  made.actions.extra = std::move(actions);
+  return made;
+}
+
+} // namespace troupe
