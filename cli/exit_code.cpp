@@ -12,11 +12,18 @@ namespace troupe::cli {
 
 int report(const error& failure, int code) {
   constexpr std::size_t bytes_max = 4'000;
-  auto line
-    = "error: " + visible_text(without_passwords(to_string(failure)), " ");
+  // A search for passwords takes long in a text without end. The rest of it is
+  // far behind what is shown.
+  constexpr std::size_t searched_max = 16 * bytes_max;
+  const auto text = to_string(failure);
+  const auto searched = shorten(text, searched_max);
+  auto line = "error: " + visible_text(without_passwords(searched), " ");
   const auto kept = shorten(line, bytes_max);
   if (kept.size() < line.size())
-    line = fmt::format("{}… ({} bytes more)", kept, line.size() - kept.size());
+    line
+      = fmt::format("{}… ({} bytes more)",
+                    kept,
+                    line.size() - kept.size() + text.size() - searched.size());
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
   return code;
