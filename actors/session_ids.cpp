@@ -139,17 +139,19 @@ void session_actor::install_ids(const std::vector<std::uint32_t>& newest) {
   search.found.clear();
   search.covered = 0;
   auto number = revision() - newest.size();
-  // Others may have appended more than is loaded: then the filter lacks ids.
-  if (search.filtered < number)
+  // What was accepted behind the settled events may have given way to events of
+  // others. If those are not all among the loaded ones, the filter lacks ids.
+  if (search.settled < number)
     search.filter.reset();
   if (is_broken(mechanism::loaded_ids))
     return;
   for (const auto hash : newest) {
     ids_.add(hash, ++number, ids_kept());
-    if (search.filter && number > search.filtered)
+    if (search.filter && !search.filter->may_have(hash))
       search.filter->add(hash);
   }
   search.filtered = revision();
+  search.settled = revision();
 }
 
 // `first` cannot be decided without an answer, and neither can others that wait
@@ -195,6 +197,7 @@ void session_actor::receive(std::unique_ptr<find_events> answered) {
     if (!is_of_now || !answered->filter)
       return;
     search.filter = std::move(answered->filter);
+    search.settled = answered->revision;
     for (const auto hash : since)
       search.filter->add(hash);
     search.filtered = revision() + accepted_.size();
