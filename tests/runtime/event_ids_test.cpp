@@ -84,6 +84,26 @@ BOOST_FIXTURE_TEST_CASE(new_ids_are_soon_looked_up_no_more, long_session) {
   BOOST_TEST(on.fetch(here).revision() == 400U);
 }
 
+// Its own event of the same number, which gave way, is in the filter instead.
+BOOST_FIXTURE_TEST_CASE(the_filter_knows_the_events_of_other_programs,
+                        long_session) {
+  stage on(options());
+  stage other(place.beside());
+  for (int number = 60; number < 400; ++number)
+    BOOST_TEST_REQUIRE(on.append(here, event_of(number)) == "ok");
+  const auto looks = place.script->id_looks.count();
+  for (int round = 0; round < 20; ++round) {
+    const auto theirs = 1'000 + round;
+    BOOST_TEST(other.append(here, event_of(theirs)) == "ok");
+    BOOST_TEST(on.append(here, change({{"b", round}})) == "ok");
+    for (int own = 0; own < 10; ++own)
+      BOOST_TEST(on.append(here, change({{"c", own}})) == "ok");
+    BOOST_TEST(on.append(here, event_of(theirs)) == "ok");
+  }
+  BOOST_TEST(place.script->id_looks.count() >= looks + 20);
+  BOOST_TEST(on.fetch(here).revision() == 400U + 20 * 12);
+}
+
 BOOST_FIXTURE_TEST_CASE(retries_that_wait_together_are_one_question,
                         long_session) {
   stage on(options());

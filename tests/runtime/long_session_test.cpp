@@ -12,6 +12,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -220,6 +221,16 @@ BOOST_AUTO_TEST_CASE(the_bound_is_the_same_without_a_store) {
              == "a=done | ok");
   BOOST_TEST(seen.count == 21U);
   BOOST_TEST(seen.first == 81U);
+  std::size_t older = 0;
+  const auto walker
+    = custom({.name = "walker",
+              .run = [&older](invocation_context& context) -> agent_run {
+                const auto page = co_await context.events_before(81, 200);
+                older = page.size();
+              },
+              .reads = history_extent::none()});
+  BOOST_TEST(on.perform(walker) == "| ok");
+  BOOST_TEST(older == 80U);
 }
 
 BOOST_AUTO_TEST_CASE(short_sessions_are_read_from_their_start) {
@@ -360,6 +371,29 @@ BOOST_FIXTURE_TEST_CASE(a_page_that_cannot_be_read_is_an_error, long_session) {
   place.script->fail_loads(false);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_page_of_a_session_that_is_gone_is_an_error,
+                        long_session) {
+  stage on(options());
+  stage other(place.beside());
+  std::string page;
+  const auto walker
+    = custom({.name = "walker",
+              .run = [&](invocation_context& context) -> agent_run {
+                const auto removed
+                  = co_await other.sessions().remove_async(here);
+                BOOST_TEST(removed.has_value());
+                try {
+                  co_await context.events_before(100, 10);
+                  page = "ok";
+                } catch (const error& thrown) {
+                  page = to_string(thrown.code());
+                }
+              },
+              .reads = history_extent::none()});
+  static_cast<void>(on.runtime.run(walker, here, "go").wait());
+  BOOST_TEST((page == "not_found" || page == "cancelled"), page);
+}
+
 // It is not among the sub-agents, so nobody knew what it reads.
 BOOST_FIXTURE_TEST_CASE(an_agent_that_reads_more_than_the_run_is_refused,
                         long_session) {
@@ -483,6 +517,10 @@ BOOST_FIXTURE_TEST_CASE(runs_start_in_order_whatever_they_read, long_session) {
   load.await_arrival();
   auto second
     = on.runtime.run(looks("b", history_extent::none(), none), here, "second");
+  // It goes the same way, behind the second start.
+  BOOST_TEST(
+    on.sessions().get(here, {.num_recent_events = 0}).value().revision()
+    == 2'000U);
   load.open();
   BOOST_TEST(code_of(first.wait()) == "ok");
   BOOST_TEST(code_of(second.wait()) == "ok");
@@ -496,7 +534,12 @@ BOOST_FIXTURE_TEST_CASE(runs_start_in_order_whatever_they_read, long_session) {
 BOOST_FIXTURE_TEST_CASE(a_run_is_cancelled_while_its_history_is_fetched,
                         long_session) {
   gate load;
-  place.script->on_event_load = [&load] { load.pass(); };
+  std::atomic<bool> has_loaded = false;
+  place.script->on_event_load = [&] {
+    const std::shared_ptr<void> at_end(nullptr,
+                                       [&](void*) { has_loaded = true; });
+    load.pass();
+  };
   stage on(options());
   sight all;
   auto waiting
@@ -504,6 +547,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_cancelled_while_its_history_is_fetched,
   load.await_arrival();
   waiting.cancel();
   BOOST_TEST(code_of(waiting.wait()) == "cancelled");
+  BOOST_TEST(!has_loaded);
   load.open();
   BOOST_TEST(on.fetch(here).revision() == 2'000U);
 }
