@@ -225,8 +225,6 @@ private:
     // Of all ids; null until there have been several questions.
     std::unique_ptr<id_filter> filter;
     std::uint64_t filtered = 0; // The newest event in it.
-    // The newest event in it that is certainly stored.
-    std::uint64_t settled = 0;
     bool making_filter = false;
     std::vector<std::uint32_t> since; // Hashes accepted meanwhile.
     std::uint64_t questions = 0; // Since the last load or filter.

@@ -201,7 +201,6 @@ void session_actor::receive(std::unique_ptr<find_events> answered) {
     if (!is_of_now || !answered->filter)
       return;
     search.filter = std::move(answered->filter);
-    search.settled = answered->revision;
     for (const auto hash : since)
       search.filter->add(hash);
     search.filtered = revision() + accepted_.size();
