@@ -14,4 +14,9 @@ error unknown_session(const session_key& key) {
     fmt::format("session {} does not exist; create it first", to_string(key))};
 }
 
+error deleted_session(const session_key& key) {
+  return {errc::cancelled,
+          fmt::format("session {} was deleted", to_string(key))};
+}
+
 } // namespace troupe::actors

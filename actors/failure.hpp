@@ -12,4 +12,7 @@ error closed();
 /// `errc::not_found`.
 error unknown_session(const session_key& key);
 
+/// `errc::cancelled`: for a run whose session was there when it began.
+error deleted_session(const session_key& key);
+
 } // namespace troupe::actors

@@ -83,6 +83,15 @@ error session_actor::closed_reason() const {
   return shared().closing ? closed() : unknown_session(key());
 }
 
+// A run that has begun ends with its session; its message is what begins it.
+error session_actor::refusal_of(const letter& sent) const {
+  if (sent.kind != letter_kind::append || shared().closing)
+    return closed_reason();
+  const auto& said = static_cast<const append&>(sent);
+  return said.reply_to && !said.starts_run ? deleted_session(key())
+                                           : closed_reason();
+}
+
 void session_actor::see(root user, root app) {
   if (is_broken(mechanism::known_roots) && created_)
     return;
@@ -335,7 +344,7 @@ result<void> session_actor::check_existence(const append& next) const {
     return error(errc::already_exists,
                  fmt::format("session {} exists already", to_string(key())));
   if (next.kind == letter_kind::append && !exists)
-    return unknown_session(key());
+    return next.reply_to ? refusal_of(next) : unknown_session(key());
   return {};
 }
 
@@ -611,9 +620,7 @@ void session_actor::cancel_runs() {
   if (!desk_)
     return;
   for (const auto& active : desk_->active)
-    as_inbox(active).tell(std::make_unique<cancel>(
-      error(errc::cancelled,
-            fmt::format("session {} was deleted", to_string(key())))));
+    as_inbox(active).tell(std::make_unique<cancel>(deleted_session(key())));
 }
 
 void session_actor::release() {
@@ -621,17 +628,20 @@ void session_actor::release() {
     let_all_through();
   if (stored_ && (stored_->goes_with_user || stored_->is_removed))
     leave_all_behind();
-  const auto why = closed_reason();
-  for (auto* letters : {&queue_, &early_})
-    while (!letters->empty())
-      letters->pop_front()->fail(why);
-  if (stored_)
-    for (auto* letters : {&stored_->again, &stored_->waiting})
-      while (!letters->empty())
-        letters->pop_front()->fail(why);
+  const auto fail_all = [this](letter_list& letters) {
+    while (!letters.empty()) {
+      const auto next = letters.pop_front();
+      next->fail(refusal_of(*next));
+    }
+  };
+  fail_all(queue_);
+  fail_all(early_);
+  if (stored_) {
+    fail_all(stored_->again);
+    fail_all(stored_->waiting);
+  }
   if (desk_)
-    while (!desk_->waiting.empty())
-      desk_->waiting.pop_front()->fail(why);
+    fail_all(desk_->waiting);
   desk_.reset();
 }
 

@@ -59,6 +59,8 @@ protected:
   void settle() override;
   void release() override;
   error closed_reason() const override;
+  // Why a session that does not exist or has ended does not take the letter.
+  error refusal_of(const letter& sent) const;
   void turn_away(letter_ptr sent) override;
   void leave_behind(letter_ptr sent) override;
   void part() override;

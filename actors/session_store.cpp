@@ -21,6 +21,10 @@ bool is_refused(const append& letter) {
            : !letter.outcome;
 }
 
+bool is_gone(const result<session>& seen) {
+  return !seen && seen.error().code() == errc::not_found;
+}
+
 // The roots that a letter brings down, those of `see`; null if it brings none.
 struct brought_roots {
   root* user = nullptr;
@@ -277,9 +281,13 @@ void session_actor::let_through() {
         if (created)
           created = **next.seen;
       }
-      // Who goes on with what it sees must not go on without.
+      // Who goes on with what it sees must not go on without. A run whose
+      // session is gone by now ends for that.
       if (next.seen && !*next.seen && (creates || letter->reply_to))
-        letter->refuse(next.seen->error());
+        letter->refuse(letter->reply_to
+                           && (stored_->goes_with_user || is_gone(*next.seen))
+                         ? deleted_session(key())
+                         : next.seen->error());
       if (creates)
         ++creations_; // `reply` takes it away.
       reply(std::move(letter));
@@ -519,7 +527,7 @@ void session_actor::leave_behind(letter_ptr sent) {
   else if (is_for_successor(*sent))
     stored_->left.push_back(std::move(sent));
   else
-    owner_actor::turn_away(std::move(sent));
+    sent->fail(refusal_of(*sent));
 }
 
 bool session_actor::is_for_successor(const letter& sent) const noexcept {
@@ -564,12 +572,10 @@ void session_actor::part() {
 // place.
 void session_actor::turn_away(letter_ptr sent) {
   if (!is_for_successor(*sent) || sent->kind != letter_kind::append)
-    return owner_actor::turn_away(std::move(sent));
+    return sent->fail(refusal_of(*sent));
   // Those of runs are cancelled with them.
   if (stored_->goes_with_user && static_cast<append&>(*sent).reply_to)
-    return sent->fail(
-      {errc::cancelled,
-       fmt::format("session {} was deleted", to_string(key()))});
+    return sent->fail(deleted_session(key()));
   auto passed = std::make_unique<forward>(shared().directory);
   passed->key = key();
   shared().directory.start_forward(passed->key);

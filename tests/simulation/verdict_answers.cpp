@@ -352,10 +352,8 @@ bool verdict::was_removed(const session_key& key,
 // Whether there was a reason for the way in which the run ended. Agents,
 // models, tools and their deltas may always fail.
 bool verdict::is_reason(const run_record& run) const {
-  // Who goes with its user may not be seen any more, and fails for that.
   if (run.code == "store_failed")
-    return run.faults_after > run.faults_before
-           || is_being_removed(run.key, run.before, run.after);
+    return run.faults_after > run.faults_before;
   if (run.code == "busy")
     return run.may_be_rejected
            || plan_.options.runs_max != runtime_options().runs_max;
@@ -363,7 +361,8 @@ bool verdict::is_reason(const run_record& run) const {
     return run.is_cancelled || run.was_closing || may_be_gone(run);
   if (run.code == "deadline_exceeded")
     return run.has_deadline;
-  return run.code != "not_found" || may_be_gone(run);
+  // A run that has begun is cancelled with its session.
+  return run.code != "not_found" || (run.taken.empty() && may_be_gone(run));
 }
 
 bool verdict::may_be_gone(const run_record& run) const {
