@@ -32,10 +32,20 @@ void store_option::add_to(CLI::App& command) {
                : fmt::format("'{}' is none of durable, os and none", text);
     })
     ->capture_default_str();
+  command
+    .add_option("--log-max",
+                log_max_,
+                "Size of a SQLite file's write-ahead log (FILE-wal) above "
+                "which nothing more is stored, while another program keeps it "
+                "from being emptied; 0: no bound")
+    ->type_name("MIB")
+    ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40U))
+    ->capture_default_str();
 }
 
 store_options store_option::for_store() const {
-  return {.durability = durability_from(durability_).value()};
+  return {.durability = durability_from(durability_).value(),
+          .log_bytes_max = log_max_ << 20U};
 }
 
 runtime_options store_option::for_runtime() const {
@@ -43,7 +53,9 @@ runtime_options store_option::for_runtime() const {
   options.store = address_;
   // A command has few appends under way, and none to give up.
   options.append_wait_max = {};
-  options.durability = for_store().durability;
+  const auto chosen = for_store();
+  options.durability = chosen.durability;
+  options.store_log_bytes_max = chosen.log_bytes_max;
   return options;
 }
 

@@ -1,10 +1,12 @@
-// `--store` and `--durability`, the same for every command that keeps state.
+// `--store`, `--durability` and `--log-max`, the same for every command that
+// keeps state.
 
 #pragma once
 
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/stores/open_store.hpp"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -24,7 +26,7 @@ public:
   store_option(const store_option&) = delete;
   store_option& operator=(const store_option&) = delete;
 
-  /// Adds both options to `command`, which must not be parsed once this is
+  /// Adds the options to `command`, which must not be parsed once this is
   /// gone. May be called for several commands, of which one is chosen. An
   /// unknown scheme or durability does not parse.
   void add_to(CLI::App& command);
@@ -39,6 +41,7 @@ public:
 private:
   std::string address_ = "sqlite:troupe.db";
   std::string durability_{to_string(store_options().durability)};
+  std::uint64_t log_max_ = 0; // MiB.
 };
 
 } // namespace troupe::cli

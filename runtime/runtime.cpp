@@ -43,9 +43,10 @@ result<std::shared_ptr<store>> choose_store(const runtime_options& options) {
     return address.error();
   if (address->kind == store_kind::memory)
     return nullptr;
-  auto opened = open_store(
-    options.store,
-    {.durability = options.durability, .on_warning = options.on_warning});
+  auto opened = open_store(options.store,
+                           {.durability = options.durability,
+                            .on_warning = options.on_warning,
+                            .log_bytes_max = options.store_log_bytes_max});
   if (!opened)
     return opened.error();
   return std::shared_ptr<store>(std::move(*opened));

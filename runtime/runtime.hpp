@@ -24,6 +24,9 @@ struct runtime_options {
   std::string store = "memory:";
   /// What "acknowledged" means with a store.
   troupe::durability durability = durability::durable;
+  /// Bytes of the write-ahead log of a SQLite file above which commits fail
+  /// with `errc::store_failed`; 0: no bound. See `store_options`.
+  std::uint64_t store_log_bytes_max = 0;
   /// A store of one's own, in place of `store`. The runtime closes it.
   std::shared_ptr<troupe::store> custom_store = {};
   /// Where artifacts are kept: `memory:` or `file:PATH`. Empty: in memory if

@@ -33,6 +33,10 @@ struct store_options {
   /// sentence each. Called from any thread of the store; must not block or
   /// throw. Unset: warnings are dropped.
   std::function<void(const std::string& warning)> on_warning = {};
+  /// Bytes of a SQLite file's write-ahead log above which commits fail with
+  /// `errc::store_failed`; 0: no bound. A connection that goes on reading what
+  /// was stored earlier keeps the log from being emptied.
+  std::uint64_t log_bytes_max = 0;
 };
 
 enum class store_kind : std::uint8_t { memory, sqlite, postgres };

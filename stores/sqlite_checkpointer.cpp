@@ -1,14 +1,17 @@
 #include "troupe/stores/sqlite_checkpointer.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
 
 namespace {
 
-// 32 MiB in pages of 4 KiB: more keeps what is hot from being moved twice, less
-// keeps reading fast.
-constexpr int frames_due = 8'192;
+// 32 MiB: more keeps what is hot from being moved twice, less keeps reading
+// fast. A warning about less than that needs a look in between.
+int frames_due(const sqlite_settings& settings) noexcept {
+  return std::min(8'192, warned_frames(settings) / 2);
+}
 
 // What the writer moves by itself: some milliseconds.
 constexpr int frames_left_max = 512;
@@ -20,6 +23,8 @@ constexpr int passes_max = 4;
 
 sqlite_checkpointer::sqlite_checkpointer(sqlite_settings settings)
   : settings_(std::move(settings)),
+    frames_due_(frames_due(settings_)),
+    warning_(settings_),
     thread_([this] { run(); }) {}
 
 sqlite_checkpointer::~sqlite_checkpointer() {
@@ -38,7 +43,7 @@ bool sqlite_checkpointer::note(int frames) {
     is_nearly_done_ = false;
     return true;
   }
-  if (frames >= frames_due && !is_due_) {
+  if (frames >= frames_due_ && !is_due_) {
     is_due_ = true;
     changed_.notify_one();
   }
@@ -66,21 +71,26 @@ void sqlite_checkpointer::move_frames() {
   try {
     if (!database_)
       database_.emplace(settings_, sqlite_role::checkpointer);
+    int held = 0;
     for (int pass = 0; pass < passes_max; ++pass) {
+      int there = 0;
       int moved = 0;
       if (sqlite3_wal_checkpoint_v2(database_->connection(),
                                     nullptr,
                                     SQLITE_CHECKPOINT_PASSIVE,
-                                    nullptr,
+                                    &there,
                                     &moved)
           != SQLITE_OK) {
         database_.reset();
         return;
       }
+      // Those that came during the pass are in neither.
+      held = there - moved;
       const std::lock_guard guard(mutex_);
       if (is_stopping_ || frames_ - moved <= frames_left_max)
-        return;
+        break;
     }
+    warning_.note(held);
   } catch (const error&) {
     database_.reset();
   }

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "troupe/stores/sqlite_database.hpp"
+#include "troupe/stores/sqlite_log_bound.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -30,6 +30,8 @@ private:
   void move_frames();
 
   sqlite_settings settings_;
+  const int frames_due_;
+  sqlite_log_warning warning_; // The thread's own.
   std::mutex mutex_;
   std::condition_variable changed_;
   int frames_ = 0;

@@ -120,6 +120,11 @@ public:
 
   sqlite3* connection() const noexcept { return connection_.get(); }
 
+  /// How long later calls wait for a lock.
+  void set_patience(std::chrono::milliseconds patience) {
+    waiting_->patience = patience;
+  }
+
 private:
   struct close {
     void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }

@@ -24,6 +24,9 @@ struct sqlite_settings {
   /// How many log rows wait until they are folded. More share more pages, but
   /// have to be read again when a killed process is followed by the next.
   std::int64_t fold_rows = 32'768;
+  /// Bytes of the write-ahead log that a reader holds back before a warning
+  /// says so; half of `log_bytes_max` if that is less.
+  std::uint64_t log_bytes_warned = std::uint64_t{256} << 20U;
 };
 
 namespace detail {

@@ -125,7 +125,9 @@ public:
         // A load has found it lost, and nobody has been told yet.
         if (has_lost_)
           return commit_outcome{owners_of(changes)};
-        auto outcome = writer().commit(changes);
+        auto& used = writer();
+        used.make_room(log_bound_);
+        auto outcome = used.commit(changes);
         tidy_up();
         return outcome;
       },
@@ -384,6 +386,7 @@ private:
   // lasts, the next one fails.
   void tidy_up() {
     try {
+      log_bound_.note(writer_->log_frames());
       if (!checkpointer_)
         checkpointer_ = std::make_unique<sqlite_checkpointer>(shared_.settings);
       if (checkpointer_->note(writer_->log_frames()))
@@ -402,7 +405,9 @@ private:
   std::optional<sqlite_log_salt> foreign_log_;
   std::atomic<bool> is_there_ = false;
   reader_pool readers_;
-  std::unique_ptr<sqlite_writer> writer_; // Of the thread that commits.
+  // Of the thread that commits.
+  std::unique_ptr<sqlite_writer> writer_;
+  sqlite_log_bound log_bound_{shared_.settings};
   std::unique_ptr<sqlite_checkpointer> checkpointer_;
 };
 

@@ -9,6 +9,7 @@
 #include "troupe/stores/foreign_changes.hpp"
 #include "troupe/stores/sqlite_fold.hpp"
 #include "troupe/stores/sqlite_log.hpp"
+#include "troupe/stores/sqlite_log_bound.hpp"
 #include "troupe/stores/sqlite_marks.hpp"
 #include "troupe/stores/sqlite_purge.hpp"
 #include "troupe/stores/sqlite_scopes.hpp"
@@ -52,6 +53,12 @@ public:
 
   /// Frames in the write-ahead log after the last commit.
   int log_frames() const noexcept { return log_frames_; }
+
+  /// Lets the write-ahead log start anew if it has reached `bound`.
+  void make_room(sqlite_log_bound& bound) {
+    if (bound.is_reached())
+      bound.make_room(database_);
+  }
 
   /// Moves what it can out of the write-ahead log, which starts anew if nobody
   /// reads from it.

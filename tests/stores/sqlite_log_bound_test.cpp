@@ -1,0 +1,171 @@
+// A connection that goes on reading an old state of a SQLite store.
+
+#include "troupe/stores/sqlite_settings.hpp"
+
+#include "../outcome.hpp"
+#include "temporary_folder.hpp"
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <array>
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const owner_name session{"press", "ann", "s"};
+
+constexpr std::uint64_t mebibyte = 1U << 20U;
+
+// A reader as of another program: it sees what was stored when it began.
+class stopped_reader {
+public:
+  explicit stopped_reader(const std::filesystem::path& file) {
+    BOOST_REQUIRE(sqlite3_open(file.c_str(), &connection_) == SQLITE_OK);
+    execute("BEGIN; SELECT count(*) FROM log");
+  }
+
+  stopped_reader(const stopped_reader&) = delete;
+  stopped_reader& operator=(const stopped_reader&) = delete;
+
+  ~stopped_reader() { sqlite3_close(connection_); }
+
+private:
+  void execute(const char* sql) {
+    BOOST_REQUIRE(sqlite3_exec(connection_, sql, nullptr, nullptr, nullptr)
+                  == SQLITE_OK);
+  }
+
+  sqlite3* connection_ = nullptr;
+};
+
+// A store whose session takes events of 100 KB each.
+class filling_store {
+public:
+  explicit filling_store(std::uint64_t log_bytes_max)
+    : store_(detail::open_sqlite_store(
+               {.file = file(),
+                .options = {.durability = durability::none,
+                            .on_warning =
+                              [this](const auto& warning) {
+                                const std::lock_guard guard(mutex_);
+                                warnings_.push_back(warning);
+                              },
+                            .log_bytes_max = log_bytes_max},
+                .log_bytes_warned = mebibyte})
+               .value()) {
+    store_change made;
+    made.kind = change_kind::create;
+    made.owner = session;
+    made.said = make_event(0);
+    made.session_revision = 0;
+    store_->commit(std::array{made}).value();
+  }
+
+  ~filling_store() { static_cast<void>(store_->close()); }
+
+  result<commit_outcome> append() {
+    store_change change;
+    change.owner = session;
+    change.said = make_event(count_ + 1);
+    change.session_revision = count_ + 1;
+    auto outcome = store_->commit(std::array{change});
+    count_ += outcome.has_value();
+    return outcome;
+  }
+
+  std::uint64_t stored() {
+    return store_->load_session({"press", "ann", "s"}, {})
+      .value()
+      .value()
+      .scope.revision;
+  }
+
+  std::uint64_t count() const { return count_; }
+
+  std::vector<std::string> warnings() const {
+    const std::lock_guard guard(mutex_);
+    return warnings_;
+  }
+
+  std::filesystem::path file() const { return folder_.path() / "s.db"; }
+
+  std::uint64_t log_bytes() const {
+    return std::filesystem::file_size(file().string() + "-wal");
+  }
+
+private:
+  static event_ptr make_event(std::uint64_t number) {
+    event said;
+    said.id = fmt::format("e{}", number);
+    said.timestamp = timestamp(std::chrono::seconds(1'700'000'000));
+    said.actions.state_delta
+      = delta::from_json({{"k", std::string(100'000, 'x')}}).value();
+    return std::make_shared<const event>(std::move(said));
+  }
+
+  temporary_folder folder_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> warnings_;
+  std::unique_ptr<store> store_;
+  std::uint64_t count_ = 0;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(sqlite_log_bound, *boost::unit_test::timeout(120))
+
+BOOST_AUTO_TEST_CASE(a_log_that_a_reader_holds_back_is_warned_of_once) {
+  filling_store on(0);
+  {
+    const stopped_reader reader(on.file());
+    // Beside the commits another thread looks at the log.
+    while (on.warnings().empty() && on.count() < 1'000)
+      on.append().value();
+    for (int count = 0; count < 100; ++count)
+      on.append().value();
+  }
+  const auto warnings = on.warnings();
+  BOOST_TEST_REQUIRE(warnings.size() == 1U);
+  BOOST_TEST(warnings[0].find("s.db-wal has grown") != std::string::npos);
+  BOOST_TEST(on.stored() == on.count());
+}
+
+BOOST_AUTO_TEST_CASE(a_log_that_nobody_holds_back_is_not_warned_of) {
+  filling_store on(0);
+  for (int count = 0; count < 300; ++count)
+    on.append().value();
+  BOOST_TEST(on.warnings().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_bounded_log_refuses_commits_until_the_reader_has_gone) {
+  constexpr std::uint64_t bound = 4 * mebibyte;
+  filling_store on(bound);
+  {
+    const stopped_reader reader(on.file());
+    std::string failure;
+    while (failure.empty() && on.count() < 1'000)
+      if (const auto appended = on.append(); !appended)
+        failure = appended.error().message();
+    BOOST_TEST(failure.find("s.db-wal has reached its bound of 4 MiB")
+               != std::string::npos);
+    BOOST_TEST(code_of(on.append()) == "store_failed");
+    BOOST_TEST(on.log_bytes() < bound + mebibyte);
+    BOOST_TEST(on.stored() == on.count());
+  }
+  BOOST_TEST(code_of(on.append()) == "ok");
+  for (int count = 0; count < 100; ++count)
+    on.append().value();
+  BOOST_TEST(on.log_bytes() < bound + mebibyte);
+  BOOST_TEST(on.stored() == on.count());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
