@@ -130,7 +130,8 @@ void append_wait::learn(double work, double time) noexcept {
   rate_work_ = rate_work_ / 2 + work;
   rate_time_ = rate_time_ / 2 + time;
   const auto bound = rate_work_ / rate_time_ * static_cast<double>(wait_max_);
-  const bool is_far = bound >= static_cast<double>(unlimited / 2);
+  constexpr auto far = unlimited / 2;
+  const bool is_far = bound >= static_cast<double>(far);
   work_max_.store(is_far ? unlimited : static_cast<std::uint64_t>(bound),
                   std::memory_order_relaxed);
 }

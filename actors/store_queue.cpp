@@ -103,9 +103,14 @@ store_queue::store_queue(std::shared_ptr<store> kept, setup& shared)
     shared_(shared) {
   if (shared_.loop != nullptr)
     return;
-  writer_ = std::thread([this] { run_writer(); });
-  for (std::size_t index = 0; index < readers_max; ++index)
-    readers_.emplace_back([this] { run_reader(); });
+  try {
+    writer_ = std::thread([this] { run_writer(); });
+    for (std::size_t index = 0; index < readers_max; ++index)
+      readers_.emplace_back([this] { run_reader(); });
+  } catch (...) {
+    end_threads(); // Those that run already would end the program.
+    throw;
+  }
 }
 
 store_queue::~store_queue() {
@@ -149,6 +154,18 @@ result<void> store_queue::stop() {
     return {};
   if (shared_.loop != nullptr)
     shared_.loop->run_until([this] { return jobs_.empty() && reading_ == 0; });
+  end_threads();
+  if (shared_.loop != nullptr)
+    shared_.loop->run_until([this] { return queue_.empty() && !writing_; });
+  live_.clear();
+  jobs_.clear(); // Nobody waits for a load any more.
+  return guarded([this] { return store_->close(); });
+}
+
+// -- the threads
+// ---------------------------------------------------------------
+
+void store_queue::end_threads() {
   {
     const std::lock_guard guard(mutex_);
     readers_stopping_ = true;
@@ -161,17 +178,9 @@ result<void> store_queue::stop() {
     stopping_ = true;
     came_.notify_one();
   }
-  if (shared_.loop != nullptr)
-    shared_.loop->run_until([this] { return queue_.empty() && !writing_; });
-  else
+  if (writer_.joinable())
     writer_.join();
-  live_.clear();
-  jobs_.clear(); // Nobody waits for a load any more.
-  return guarded([this] { return store_->close(); });
 }
-
-// -- the threads
-// ---------------------------------------------------------------
 
 void store_queue::run_writer() {
   group next;

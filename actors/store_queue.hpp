@@ -76,6 +76,7 @@ private:
   // What comes has come; with the lock held.
   void wake_writer();
   void wake_reader();
+  void end_threads();
   void run_writer();
   void run_reader();
   // One round of each on a loop.

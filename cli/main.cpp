@@ -4,6 +4,7 @@
 #include "troupe/cli/experiment_command.hpp"
 #include "troupe/cli/interrupts.hpp"
 #include "troupe/cli/load_command.hpp"
+#include "troupe/cli/memory_end.hpp"
 #include "troupe/cli/output.hpp"
 #include "troupe/cli/run_command.hpp"
 #include "troupe/cli/sessions_command.hpp"
@@ -111,7 +112,10 @@ int run_program(int count, char** words, interrupts& signals) {
 int main(int count, char** words) {
   using namespace troupe;
   cli::keep_standard_descriptors();
+  cli::end_on_low_memory();
   try {
+    if (const auto room = cli::check_address_space(); !room)
+      return cli::report(room.error());
     cli::interrupts signals;
     return cli::run_program(count, words, signals);
   } catch (const error& failure) {

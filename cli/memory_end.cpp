@@ -1,0 +1,98 @@
+#include "troupe/cli/memory_end.hpp"
+
+#include "troupe/cli/exit_code.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <thread>
+
+namespace troupe::cli {
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20U;
+
+// What a command reserves before it does anything: for its libraries and I/O,
+// and for the stack and the allocator of a thread per core.
+constexpr std::size_t needed_bytes = 96 * mebibyte;
+constexpr std::size_t needed_bytes_per_core = 16 * mebibyte;
+
+// The stack of one more thread.
+constexpr std::size_t short_bytes = 16 * mebibyte;
+
+constexpr std::string_view message
+  = "error: internal: out of memory; what was acknowledged is stored. Give the "
+    "program more memory, or less to do at a time\n";
+
+bool has_address_space(std::size_t bytes) noexcept {
+  void* const found = ::mmap(nullptr,
+                             bytes,
+                             PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                             -1,
+                             0);
+  if (found == MAP_FAILED)
+    return false;
+  ::munmap(found, bytes);
+  return true;
+}
+
+// Without allocating, and without destructors: other threads still run.
+[[noreturn]] void end() noexcept {
+  auto left = message;
+  while (!left.empty()) {
+    const auto written = ::write(STDERR_FILENO, left.data(), left.size());
+    if (written <= 0)
+      break;
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ::_exit(exit_failed);
+}
+
+bool is_out_of_memory(const std::exception_ptr& thrown) noexcept {
+  if (!thrown)
+    return false;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+[[noreturn]] void on_terminate() noexcept {
+  if (is_out_of_memory(std::current_exception())
+      || !has_address_space(short_bytes))
+    end();
+  __gnu_cxx::__verbose_terminate_handler(); // Names what was thrown.
+  std::abort();
+}
+
+} // namespace
+
+void end_on_low_memory() {
+  std::set_new_handler(end);
+  std::set_terminate(on_terminate);
+}
+
+result<void> check_address_space() {
+  const auto bytes
+    = needed_bytes
+      + needed_bytes_per_core * std::thread::hardware_concurrency();
+  if (has_address_space(bytes))
+    return {};
+  return error(errc::internal,
+               fmt::format("less than {} MiB of address space are left "
+                           "(ulimit -v), which is too little to start",
+                           bytes / mebibyte));
+}
+
+} // namespace troupe::cli

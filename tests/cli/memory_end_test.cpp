@@ -1,0 +1,139 @@
+// The program with too little memory for what it has to do.
+
+#include "program.hpp"
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+// They reserve more address space than any limit here.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TROUPE_UNLIMITED 1
+#else
+#define TROUPE_UNLIMITED 0
+#endif
+
+using namespace troupe::testing;
+
+namespace {
+
+constexpr int events = 40;
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A session, and a file of events of a megabyte each.
+class large_events {
+public:
+  large_events() {
+    std::string lines;
+    for (int number = 0; number < events; ++number)
+      lines += fmt::format("{{\"id\": \"e{}\", \"author\": \"ann\", "
+                           "\"content\": {{\"parts\": [{{\"text\": "
+                           "\"{}\"}}]}}}}\n",
+                           number,
+                           std::string(900'000, 'x'));
+    input_ = folder_.write("lines", lines);
+  }
+
+  // Appends them to a session of its own, in so much address space.
+  ended append(int mebibytes) {
+    session_ = fmt::format("s{}", mebibytes);
+    BOOST_REQUIRE(run_program(arguments("create")).code == 0);
+    auto command = fmt::format("ulimit -c 0; ulimit -v {}; exec '{}'",
+                               mebibytes * 1'024,
+                               TROUPE_PROGRAM);
+    for (const auto& each : arguments("append"))
+      command += fmt::format(" '{}'", each);
+    command += fmt::format(
+      " < '{}' > '{}' 2> '{}'", input_, path("output"), path("errors"));
+    const int status = std::system(command.c_str());
+    return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            .output = read_file(path("output")),
+            .errors = read_file(path("errors"))};
+  }
+
+  // Events of the session: each of them is in one line.
+  std::ptrdiff_t stored() const {
+    const auto shown = run_program({"sessions",
+                                    "export",
+                                    "--store",
+                                    "sqlite:" + path("s.db"),
+                                    "--app",
+                                    "a",
+                                    "--user",
+                                    "u",
+                                    "--session",
+                                    session_});
+    BOOST_TEST(shown.code == 0);
+    std::ptrdiff_t count = 0;
+    for (auto at = shown.output.find("\"author\""); at != std::string::npos;
+         at = shown.output.find("\"author\"", at + 1))
+      ++count;
+    return count;
+  }
+
+private:
+  std::vector<std::string> arguments(const std::string& verb) const {
+    return {"sessions",
+            verb,
+            "--store",
+            "sqlite:" + path("s.db"),
+            "--durability",
+            "none",
+            "--app",
+            "a",
+            "--user",
+            "u",
+            "--session",
+            session_};
+  }
+
+  std::string path(const std::string& name) const {
+    return folder_.path() + "/" + name;
+  }
+
+  scratch_folder folder_;
+  std::string input_;
+  std::string session_;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(memory_end, *boost::unit_test::timeout(300))
+
+// Whatever the limit, it ends with one line of reason, and has what it told.
+BOOST_AUTO_TEST_CASE(too_little_memory_is_told_and_loses_nothing) {
+  if (TROUPE_UNLIMITED)
+    return;
+  large_events on;
+  int refused = 0;
+  int failed = 0;
+  int code = -1;
+  for (int mebibytes = 64; code != 0 && mebibytes < 8'192;
+       mebibytes += mebibytes / 8) {
+    const auto seen = on.append(mebibytes);
+    code = seen.code;
+    const auto told = std::ranges::count(seen.output, '\n');
+    BOOST_TEST_CONTEXT(mebibytes << " MiB: " << seen.errors) {
+      BOOST_TEST((code == 0 || code == 1));
+      BOOST_TEST(std::ranges::count(seen.errors, '\n') == code);
+      BOOST_TEST((code == 0 || seen.errors.starts_with("error: ")));
+      BOOST_TEST(told <= on.stored());
+    }
+    refused += seen.errors.find("too little to start") != std::string::npos;
+    failed += seen.errors.find("out of memory") != std::string::npos;
+  }
+  BOOST_TEST(code == 0);
+  BOOST_TEST(refused > 0);
+  BOOST_TEST(failed > 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
