@@ -20,10 +20,6 @@ bool is_gone(const result<session>& seen) {
   return !seen && seen.error().code() == errc::not_found;
 }
 
-bool is_gone(const result<session>& seen) {
-  return !seen && seen.error().code() == errc::not_found;
-}
-
 // The roots that a letter brings down, those of `see`; null if it brings none.
 struct brought_roots {
   root* user = nullptr;
