@@ -128,6 +128,7 @@ public:
   /// Answers calls that an earlier run has left open, by their ids.
   result<void> answer(const std::vector<given_answer>& given) {
     std::vector<std::string> ids;
+    ids.reserve(given.size());
     for (const auto& each : given)
       ids.push_back(each.call_id);
     const auto held = events_with_calls(ids);
