@@ -322,7 +322,6 @@ struct append : call_for<event_ptr> {
   void reset() {
     resolved.clear();
     joined = false;
-    is_cut = false;
     place.mend();
   }
 
@@ -363,8 +362,6 @@ struct append : call_for<event_ptr> {
   bool joined = false;
   /// In the order of a writer, if one has sent it.
   write_place place;
-  /// Refused because an earlier append of the writer is.
-  bool is_cut = false;
 };
 
 /// The append that creates a session: its delta is the initial state, and no
