@@ -333,7 +333,6 @@ struct append : call_for<event_ptr> {
   void reset() {
     resolved.clear();
     joined = false;
-    is_cut = false;
     place.mend();
   }
 
@@ -374,8 +373,6 @@ struct append : call_for<event_ptr> {
   bool joined = false;
   /// In the order of a writer, if one has sent it.
   write_place place;
-  /// Refused because an earlier append of the writer is.
-  bool is_cut = false;
   /// Of the event in its session, once it is decided.
   std::uint64_t number = 0;
   /// Of the message of a run: see `history_start`.

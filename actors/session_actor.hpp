@@ -102,8 +102,6 @@ private:
 
   void start_batch();
   bool cut_off(std::unique_ptr<append>& next);
-  static bool is_decided_again(const struct commit& answered,
-                               const append& letter);
   // Which must not be: for tests that have to notice.
   void answer_early(climb& up);
   bool accept(append& next, bool undecided);
@@ -304,9 +302,6 @@ private:
   load_count held_; // Appends under way, counted by whoever tells them.
   std::atomic<std::uint64_t> last_used_{0};
 };
-
-/// Whether the answer of an append or a creation is an error.
-bool is_refused(const append& letter) noexcept;
 
 session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept;
 

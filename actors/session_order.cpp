@@ -8,24 +8,16 @@
 namespace troupe::actors {
 
 // Refuses the letter if an earlier append of its writer is refused. The refusal
-// takes its place among the decided letters like any other.
+// takes its place among the decided letters like any other. When the earlier
+// one is decided again, because it was refused on stale state, this session is
+// stale too, so all behind it are decided again.
 bool session_actor::cut_off(std::unique_ptr<append>& next) {
   auto why = next->place.refusal();
   if (!why || is_broken(mechanism::write_order))
     return false;
-  next->is_cut = true;
   next->refuse(*std::move(why));
   batch_.push_back(std::move(next));
   return true;
-}
-
-// A refusal that was computed from stale state is decided again, and so is one
-// behind a refusal that was.
-bool session_actor::is_decided_again(const struct commit& answered,
-                                     const append& letter) {
-  if (!is_refused(letter))
-    return false;
-  return answered.refuses_again || (letter.is_cut && !letter.place.refusal());
 }
 
 } // namespace troupe::actors

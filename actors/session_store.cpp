@@ -20,6 +20,12 @@ bool is_gone(const result<session>& seen) {
   return !seen && seen.error().code() == errc::not_found;
 }
 
+bool is_refused(const append& letter) {
+  return letter.kind == letter_kind::create
+           ? !static_cast<const create&>(letter).created
+           : !letter.outcome;
+}
+
 // The roots that a letter brings down, those of `see`; null if it brings none.
 struct brought_roots {
   root* user = nullptr;
@@ -48,12 +54,6 @@ brought_roots roots_of(letter& sent) {
 }
 
 } // namespace
-
-bool is_refused(const append& letter) noexcept {
-  return letter.kind == letter_kind::create
-           ? !static_cast<const create&>(letter).created
-           : !letter.outcome;
-}
 
 // -- writing
 // -------------------------------------------------------------------
@@ -148,7 +148,7 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
     letter_list rest;
     while (!answered->letters.empty()) {
       auto next = take_as<append>(answered->letters.pop_front());
-      if (is_decided_again(*answered, *next))
+      if (answered->refuses_again && is_refused(*next))
         decide_again(std::move(next));
       else
         rest.push_back(std::move(next));
@@ -169,7 +169,7 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
     }
     auto letter = take_as<append>(std::move(next));
     if (answered->outcome == verdict::again
-        || is_decided_again(*answered, *letter)) {
+        || (answered->refuses_again && is_refused(*letter))) {
       decide_again(std::move(letter));
       continue;
     }

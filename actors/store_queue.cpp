@@ -53,9 +53,9 @@ std::unique_ptr<id_filter> make_filter(store& kept, const session_key& key) {
 }
 
 // Whether nothing but refusals is in it, and wider owners had a say.
-bool is_refusal(const std::unique_ptr<commit>& decided) noexcept {
-  return decided->refuses && decided->changes.empty()
-         && (decided->owners[1] || decided->owners[2]);
+bool is_refusal(const commit& decided) noexcept {
+  return decided.refuses && decided.changes.empty()
+         && (decided.owners[1] || decided.owners[2]);
 }
 
 // The session with its newest events, and those from number `first` on.
@@ -303,7 +303,10 @@ void store_queue::handle(group& next) {
   // others may have written between the look and the commit.
   bool is_seen = true;
   if (has_written
-      && (shows_others(next) || std::ranges::any_of(next.commits, is_refusal))
+      && (shows_others(next)
+          || std::ranges::any_of(
+            next.commits,
+            [](const auto& settled) { return is_refusal(*settled); }))
       && !is_broken(mechanism::look_behind))
     is_seen = look_elsewhere(next).has_value();
   refuse_again(next, is_seen);
@@ -386,21 +389,27 @@ bool store_queue::shows_others(const group& next) {
             });
 }
 
-// A refusal on what is out of date is decided again, unless something of its
-// session is written with it or behind it: that must not be overtaken.
+// A refusal on what is out of date is decided again, and so are those of its
+// session behind it; unless something of its session is written with it or
+// behind it, which must not be overtaken.
 void store_queue::refuse_again(group& next, bool is_seen) {
   std::unordered_set<const live_owner*> written;
+  std::vector<commit*> last; // Refusals behind all that is written.
   for (auto& settled : next.commits | std::views::reverse) {
+    const auto* session = settled->from.get();
     if (settled->outcome == commit::verdict::durable
         && !settled->changes.empty())
-      written.insert(settled->from.get());
-    if (!settled->refuses || written.contains(settled->from.get())
-        || !(is_stale(settled->owners) || (!is_seen && is_refusal(settled))))
-      continue;
-    settled->refuses_again = true;
-    // So that what comes behind it is decided behind it.
-    for (const auto& owner : settled->owners)
-      make_stale(owner);
+      written.insert(session);
+    if (settled->refuses && !written.contains(session))
+      last.push_back(settled.get());
+  }
+  for (auto* settled : last | std::views::reverse) {
+    // Its session is stale once an earlier refusal of it is decided again.
+    settled->refuses_again
+      = is_stale(settled->owners) || (!is_seen && is_refusal(*settled));
+    if (settled->refuses_again)
+      for (const auto& owner : settled->owners)
+        make_stale(owner);
   }
 }
 

@@ -41,7 +41,7 @@ enum class errc : std::uint8_t {
   limit_exceeded, ///< A limit of the run was reached (model calls, depth);
                   ///< raise it in `run_options`.
   deadline_exceeded, ///< The run's deadline passed.
-  cancelled, ///< The run was cancelled, or the runtime is shutting down.
+  cancelled, ///< The run was cancelled, or its runtime or writer has stopped.
   internal,  ///< A defect of troupe; please report it.
 };
 

@@ -164,11 +164,12 @@ BOOST_AUTO_TEST_CASE(it_is_decided_again_on_what_others_have_written) {
 }
 
 BOOST_DATA_TEST_CASE(events_of_the_past_take_effect_once,
-                     data::make({false, true}),
-                     in_the_next_runtime) {
+                     data::make({false, true}) * data::make({8, 4'096}),
+                     in_the_next_runtime,
+                     remembered) {
   const staged_place place;
   auto options = place.options();
-  options.remembered_ids = 8;
+  options.remembered_ids = static_cast<std::size_t>(remembered);
   options.events_kept = 4;
   auto on = std::make_unique<stage>(options);
   BOOST_TEST(code_of(on->sessions().create(with_past(counts(60)))) == "ok");

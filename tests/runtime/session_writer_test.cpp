@@ -188,35 +188,39 @@ BOOST_AUTO_TEST_CASE(a_writer_resumes_when_all_of_it_is_answered) {
   BOOST_TEST(ids_of(on.events(here)) == strings({"first"}));
 }
 
-// The app holds a value that another process has replaced. The refusal that
-// follows from it is taken back, and so are those behind it.
+// The app holds a value whose commit then fails. The refusal that followed from
+// it is taken back, and so are those behind it.
 BOOST_AUTO_TEST_CASE(a_refusal_on_stale_state_cuts_nothing) {
   const staged_place place;
   stage on(place.options());
   on.open("s", {{"app:k", "old"}});
-  BOOST_TEST(on.append(here, counting()) == "ok");
-  stage(place.beside())
-    .sessions()
-    .append_event(here, change({{"app:k", "new"}}))
-    .value();
-  auto swap = change(json::object(), "swap");
-  record_operations(swap.actions.state_delta,
-                    {{{"op", "cas"},
-                      {"key", "app:k"},
-                      {"value", "newer"},
-                      {"expected", "new"}}})
-    .value();
+  const auto other = on.open("t");
   place.script->hold();
+  answers<event_ptr> others;
+  on.sessions().append_event(other, counting(), {}, others.next());
+  place.script->arrived.await(3);
+  on.sessions().append_event(
+    other, change({{"app:k", "newer"}}), {}, others.next());
+  // Long enough for the app to decide it, as there is no answer to wait for.
+  BOOST_TEST(!others.any_within(100ms));
+  auto swap = change(json::object(), "swap");
+  record_operations(
+    swap.actions.state_delta,
+    {{{"op", "cas"}, {"key", "app:k"}, {"value", "new"}, {"expected", "old"}}})
+    .value();
   auto writer = on.sessions().writer(here);
   answers<event_ptr> appended;
   writer.append(std::move(swap), {}, appended.next());
   for (int number = 0; number < 20; ++number)
     writer.append(change({{"b", number}}), {}, appended.next());
+  BOOST_TEST(!appended.any_within(100ms));
+  place.script->next_commits({step::work, step::fail});
   place.script->release();
+  BOOST_TEST(codes_of(others.await()) == strings({"ok", "store_failed"}));
   for (const auto& each : appended.await())
     BOOST_TEST(code_of(each) == "ok");
   BOOST_TEST(on.state(here)["b"] == 19);
-  BOOST_TEST(on.app_state()["k"] == "newer");
+  BOOST_TEST(on.app_state()["k"] == "new");
 }
 
 // Sends numbered events, many at a time, and all of the rest again behind each
