@@ -1,6 +1,7 @@
 // How a session keeps the order of a writer whose append fails.
 
 #include "troupe/actors/session_actor.hpp"
+#include "troupe/core/mechanism.hpp"
 
 #include <utility>
 
@@ -12,7 +13,7 @@ namespace troupe::actors {
 // stale too, so all behind it are decided again.
 bool session_actor::cut_off(std::unique_ptr<append>& next) {
   auto why = next->place.refusal();
-  if (!why)
+  if (!why || is_broken(mechanism::write_order))
     return false;
   next->refuse(*std::move(why));
   batch_.push_back(std::move(next));

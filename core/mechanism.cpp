@@ -43,6 +43,7 @@ constexpr std::array names = {
   named{"byte_limits", mechanism::byte_limits},
   named{"runtime_limits", mechanism::runtime_limits},
   named{"leaving_memory", mechanism::leaving_memory},
+  named{"write_order", mechanism::write_order},
 };
 
 mechanism read_broken() noexcept {

@@ -40,6 +40,7 @@ enum class mechanism : std::uint8_t {
   byte_limits,      ///< and in bytes;
   runtime_limits,   ///< in all, too, and so are runs.
   leaving_memory,   ///< Idle sessions leave memory.
+  write_order,      ///< A failed append cuts its writer's stream.
 };
 
 #ifdef TROUPE_BREAKABLE
