@@ -225,7 +225,7 @@ private:
     std::uint64_t filtered = 0; // The newest event in it.
     bool making_filter = false;
     std::vector<std::uint32_t> since; // Hashes accepted meanwhile.
-    std::uint64_t questions = 0; // Since the last load or filter.
+    std::uint64_t questions = 0;      // Since the last load or filter.
     std::uint64_t loads = 0;
   };
 

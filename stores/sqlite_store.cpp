@@ -122,6 +122,7 @@ public:
     return writing<commit_outcome>(
       "commit",
       [this, changes] {
+        count_again();
         // A load has found it lost, and nobody has been told yet.
         if (has_lost_)
           return commit_outcome{owners_of(changes)};
@@ -140,6 +141,7 @@ public:
     return writing<moved>(
       "read",
       [this] {
+        count_again();
         return is_there() && !is_read_only() ? writer().changed_elsewhere()
                                              : moved();
       },
@@ -147,15 +149,15 @@ public:
   }
 
   std::optional<lost_history> take_lost_history() override {
-    std::optional<sqlite_history_lost> lost;
     // Without the flag each commit would wait for the loads.
     if (!has_lost_.exchange(false))
       return std::nullopt;
-    {
-      const std::unique_lock alone(connections_);
-      lost.swap(lost_);
-    }
+    const auto lost = [this] {
+      const std::shared_lock using_file(connections_);
+      return lost_;
+    }();
     const auto missing = count_lost_commits();
+    is_uncounted_ = !missing;
     return lost_history{
       missing.value_or(shared_.marks.own_count()),
       fmt::format("{}: {}; {}. What the file holds counts from here on",
@@ -337,13 +339,25 @@ private:
   std::optional<std::size_t> count_lost_commits() {
     const std::shared_lock using_file(connections_);
     auto count = guarded<std::size_t>("count lost commits", [this] {
-      return is_there() ? writer().forget_lost_commits()
-                        : shared_.marks.forget_missing(
-                          [](const auto&) { return false; });
+      if (is_there())
+        return writer().forget_lost_commits();
+      // As at the first opening.
+      shared_.is_filled = true;
+      return shared_.marks.forget_missing([](const auto&) { return false; });
     });
     if (!count)
       writer_.reset();
     return count ? std::optional(*count) : std::nullopt;
+  }
+
+  // Once the file opens again after a loss: what others have written to it
+  // meanwhile is not known, so that every owner has to load once more.
+  void count_again() {
+    if (!is_uncounted_)
+      return;
+    writer();
+    is_uncounted_ = false;
+    has_lost_ = true;
   }
 
   static std::vector<owner_name>
@@ -401,7 +415,9 @@ private:
   std::shared_mutex connections_;
   std::atomic<std::uint64_t> epoch_ = 0; // Counts lost histories.
   std::atomic<bool> has_lost_ = false;
-  std::optional<sqlite_history_lost> lost_;
+  std::optional<sqlite_history_lost> lost_; // The last one.
+  // It was told without a number. Of the thread that commits.
+  bool is_uncounted_ = false;
   std::optional<sqlite_log_salt> foreign_log_;
   std::atomic<bool> is_there_ = false;
   reader_pool readers_;

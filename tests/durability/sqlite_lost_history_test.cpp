@@ -1,5 +1,6 @@
-// Runtimes that stay open while their SQLite file is removed, replaced,
-// overwritten or restored.
+// Runtimes that stay open while their SQLite file is removed, replaced or
+// restored. One that is overwritten in place is a matter of tests/stores: two
+// stores of one process share what SQLite knows of such a file.
 
 #include "../stores/temporary_folder.hpp"
 #include "lost_history.hpp"
@@ -8,7 +9,6 @@
 #include <sqlite3.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 using namespace troupe;
@@ -45,11 +45,7 @@ struct watched_file : temporary_folder {
     if (how == "restored")
       return back_up(copy, file);
     remove_log();
-    if (how == "replaced")
-      return fs::rename(copy, file);
-    // Into the same file, as `cp` does.
-    std::ofstream(file, std::ios::binary | std::ios::trunc)
-      << std::ifstream(copy, std::ios::binary).rdbuf();
+    fs::rename(copy, file);
   }
 };
 
@@ -57,11 +53,10 @@ struct watched_file : temporary_folder {
 
 BOOST_AUTO_TEST_SUITE(sqlite_lost_history, *boost::unit_test::timeout(120))
 
-BOOST_DATA_TEST_CASE_F(
-  watched_file,
-  an_older_copy_leaves_no_false_answer,
-  boost::unit_test::data::make({"restored", "replaced", "overwritten"}),
-  how) {
+BOOST_DATA_TEST_CASE_F(watched_file,
+                       an_older_copy_leaves_no_false_answer,
+                       boost::unit_test::data::make({"restored", "replaced"}),
+                       how) {
   lose_under_two_runtimes(
     url,
     durability::durable,
@@ -86,13 +81,13 @@ BOOST_FIXTURE_TEST_CASE(a_removed_file_leaves_no_false_answer, watched_file) {
     other.open();
     BOOST_TEST(other.append(here, counting("b")) == "ok");
     for (auto* const each : {&one, &other}) {
-      BOOST_TEST(each->state(here) == counted(1));
+      BOOST_TEST(each->state(here) == counted(1), each->state(here));
       BOOST_TEST(ids_of(each->events(here)) == std::vector<std::string>{"b"},
                  boost::test_tools::per_element());
     }
   }
-  of_one.check("lost 2 commits");
-  of_other.check("lost 1 commit ");
+  of_one.check("2 commits");
+  of_other.check("1 commit ");
   const auto stored = open_store(url, {.read_only = true}).value();
   BOOST_TEST(stored->check({}).value().empty());
 }

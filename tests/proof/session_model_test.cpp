@@ -113,6 +113,7 @@ public:
       time_(std::make_shared<simulated_environment>(seed)),
       model_(rules) {
     options.environment = time_;
+    options.append_wait_max = {}; // Its clock goes by the steps.
     options.limits = limits;
     options.remembered_ids = remembered;
     // Over a store sessions leave memory and come back all the time.

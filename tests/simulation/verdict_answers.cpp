@@ -360,8 +360,9 @@ bool verdict::was_removed(const session_key& key,
 // Whether there was a reason for the way in which the run ended. Agents,
 // models, tools and their deltas may always fail.
 bool verdict::is_reason(const run_record& run) const {
+  // What the run has seen may be lost, and noticed after it began.
   if (run.code == "store_failed")
-    return run.faults_after > run.faults_before;
+    return run.faults_after > run.faults_before || was_lost(0, run.after);
   if (run.code == "busy")
     return run.may_be_rejected
            || plan_.options.runs_max != runtime_options().runs_max;

@@ -530,6 +530,25 @@ BOOST_DATA_TEST_CASE(rows_that_nobody_wrote_are_refused,
   BOOST_TEST((!findings || !findings->empty()));
 }
 
+BOOST_AUTO_TEST_CASE(a_gap_in_what_is_not_folded_is_corrupt) {
+  const auto made = open(1'000'000);
+  counter counting(*made, ann);
+  counting.create();
+  for (int number = 1; number <= 9; ++number)
+    counting.add("e" + std::to_string(number));
+  const auto copy = folder.path() / "copy.db";
+  execute("VACUUM INTO '" + copy.string() + "'");
+  made->close().value();
+  file = copy;
+  // Rows of the log keep their numbers without a gap.
+  execute("DELETE FROM log WHERE session_revision=5;"
+          "UPDATE log SET id=id-1 WHERE session_revision>5;"
+          "UPDATE log SET head_sum=row_sum(id,kind,session,user,app,"
+          "session_revision,user_revision,app_revision,time,event,delta),"
+          "body_sum=row_sum(id,body)");
+  BOOST_TEST(code_of(open(1'000'000)->load_session(ann, {})) == "corrupt");
+}
+
 BOOST_AUTO_TEST_CASE(a_row_of_another_user_is_refused) {
   fill(1);
   execute("UPDATE scopes SET user='bob' WHERE session='' AND user='ann'");
