@@ -82,9 +82,9 @@ void invocation_context::renew() {
                             first,
                             newest.before + 1));
   if (first > newest.revision() + 1)
-    throw error(errc::store_failed,
-                fmt::format("the store has lost events of session {} that this "
-                            "run has seen; start it again",
+    throw error(errc::cancelled,
+                fmt::format("session {} was deleted, or the store has lost "
+                            "events of it that this run has seen",
                             to_string(facts_->session)));
   state_.renew(std::move(newest.state));
   events_ = newest.events.part(first - newest.before - 1, newest.events.size());

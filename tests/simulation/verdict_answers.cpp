@@ -360,14 +360,15 @@ bool verdict::was_removed(const session_key& key,
 // Whether there was a reason for the way in which the run ended. Agents,
 // models, tools and their deltas may always fail.
 bool verdict::is_reason(const run_record& run) const {
-  // What the run has seen may be lost, and noticed after it began.
   if (run.code == "store_failed")
-    return run.faults_after > run.faults_before || was_lost(0, run.after);
+    return run.faults_after > run.faults_before;
   if (run.code == "busy")
     return run.may_be_rejected
            || plan_.options.runs_max != runtime_options().runs_max;
   if (run.code == "cancelled")
-    return run.is_cancelled || run.was_closing || may_be_gone(run);
+    // What the run has seen may be lost, and noticed after it began.
+    return run.is_cancelled || run.was_closing || may_be_gone(run)
+           || was_lost(0, run.after);
   if (run.code == "deadline_exceeded")
     return run.has_deadline;
   // A run that has begun is cancelled with its session.
