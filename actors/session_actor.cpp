@@ -538,7 +538,8 @@ void session_actor::wait_for_turn(std::unique_ptr<start_run> next) {
 }
 
 void session_actor::grant(std::unique_ptr<start_run> next) {
-  desk_->active.push_back({next->invocation, first_read(*next)});
+  desk_->active.push_back(
+    {next->invocation, first_read(*next), next->reads.newest_max});
   publish();
   next->view = desk_->view;
   next->granted_by = caf::actor_cast<caf::strong_actor_ptr>(this);

@@ -184,6 +184,8 @@ private:
   std::uint64_t first_read(const start_run& wanted) const;
   // The oldest event that a run needs which is under way or waits for its turn.
   std::uint64_t oldest_read() const;
+  std::uint64_t newest_to_load() const;
+  void keep_for_active();
   bool has_waiting_starts() const noexcept;
   void search_again();
   void refuse_waiting_start(caf::actor_id invocation);
@@ -205,6 +207,8 @@ private:
     struct active_run {
       caf::strong_actor_ptr invocation;
       std::uint64_t first_read; // Older events are not kept for it.
+      // Its message may get a lower number when it is decided again.
+      std::uint64_t newest_max;
     };
 
     std::vector<active_run> active;

@@ -46,6 +46,26 @@ std::uint64_t session_actor::oldest_to_load() const {
   return oldest_read();
 }
 
+// A run whose message is decided again reads so many events before that,
+// wherever the session ends by then.
+std::uint64_t session_actor::newest_to_load() const {
+  std::uint64_t newest = 0;
+  if (desk_)
+    for (const auto& active : desk_->active)
+      newest = std::max(newest, active.newest_max);
+  return newest;
+}
+
+void session_actor::keep_for_active() {
+  if (!desk_)
+    return;
+  const history_start now{.message = revision() + 1};
+  for (auto& active : desk_->active)
+    active.first_read
+      = std::min(active.first_read,
+                 now.first_read(history_extent::newest(active.newest_max)));
+}
+
 bool session_actor::has_history_for(start_run& wanted) {
   // Then nothing has to be searched in the store.
   if (wanted.reads.is_whole && !reach(1))

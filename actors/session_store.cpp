@@ -331,7 +331,8 @@ bool session_actor::can_load() const noexcept {
 }
 
 load_options session_actor::what_to_load() const {
-  return {.events_max = share()->options.events_kept,
+  return {.events_max = std::max<std::size_t>(share()->options.events_kept,
+                                              newest_to_load()),
           .ids_max = share()->options.remembered_ids};
 }
 
@@ -350,6 +351,7 @@ void session_actor::install(load& loaded) {
       log_.push_back(std::move(each));
   }
   install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
+  keep_for_active();
   if (created_ && !existed)
     appear();
   if (!created_ && existed) {
