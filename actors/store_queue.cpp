@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
-#include <ranges>
 #include <unordered_set>
 #include <utility>
 
@@ -395,7 +394,8 @@ bool store_queue::shows_others(const group& next) {
 void store_queue::refuse_again(group& next, bool is_seen) {
   std::unordered_set<const live_owner*> written;
   std::vector<commit*> last; // Refusals behind all that is written.
-  for (auto& settled : next.commits | std::views::reverse) {
+  for (auto at = next.commits.rbegin(); at != next.commits.rend(); ++at) {
+    auto& settled = *at;
     const auto* session = settled->from.get();
     if (settled->outcome == commit::verdict::durable
         && !settled->changes.empty())
@@ -403,7 +403,8 @@ void store_queue::refuse_again(group& next, bool is_seen) {
     if (settled->refuses && !written.contains(session))
       last.push_back(settled.get());
   }
-  for (auto* settled : last | std::views::reverse) {
+  for (auto at = last.rbegin(); at != last.rend(); ++at) {
+    auto* settled = *at;
     // Its session is stale once an earlier refusal of it is decided again.
     settled->refuses_again
       = is_stale(settled->owners) || (!is_seen && is_refusal(*settled));
