@@ -131,6 +131,7 @@ BOOST_AUTO_TEST_CASE(what_threads_were_told_over_sqlite_holds) {
   const temporary_folder folder;
   runtime_options options;
   options.store = "sqlite:" + (folder.path() / "history.db").string();
+  options.append_wait_max = {}; // A slow machine is not the matter here.
   options.durability = durability::os;
   // Sessions leave memory meanwhile.
   options.live_sessions_max = 3;
@@ -143,6 +144,7 @@ BOOST_DATA_TEST_CASE(what_threads_of_two_runtimes_on_one_file_were_told_holds,
   const temporary_folder folder;
   runtime_options options;
   options.store = "sqlite:" + (folder.path() / "shared.db").string();
+  options.append_wait_max = {}; // A slow machine is not the matter here.
   options.durability = durability::none;
   options.live_sessions_max = 5;
   auto one = runtime::open(options).value();
@@ -187,6 +189,7 @@ BOOST_DATA_TEST_CASE(sessions_that_come_and_go_are_linearizable,
   const temporary_folder folder;
   runtime_options options;
   options.store = "sqlite:" + (folder.path() / "lifetimes.db").string();
+  options.append_wait_max = {}; // A slow machine is not the matter here.
   options.durability = durability::none;
   options.live_sessions_max = 1;
   BOOST_TEST(lifetimes(std::move(options), seed) == "");
