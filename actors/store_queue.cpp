@@ -392,6 +392,9 @@ bool store_queue::shows_others(const group& next) {
 // session behind it; unless something of its session is written with it or
 // behind it, which must not be overtaken.
 void store_queue::refuse_again(group& next, bool is_seen) {
+  // Most groups refuse nothing, and every commit passes here.
+  if (std::ranges::none_of(next.commits, &commit::refuses))
+    return;
   std::unordered_set<const live_owner*> written;
   std::vector<commit*> last; // Refusals behind all that is written.
   for (auto at = next.commits.rbegin(); at != next.commits.rend(); ++at) {
