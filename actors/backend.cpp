@@ -1,8 +1,12 @@
 #include "troupe/actors/backend.hpp"
 
-#include "troupe/actors/plugins.hpp"
-#include "troupe/actors/scheduler.hpp"
-#include "troupe/actors/store_queue.hpp"
+#include "troupe/actors/engine/inbox_actor.hpp"
+#include "troupe/actors/engine/job_loop.hpp"
+#include "troupe/actors/engine/scheduler.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/retirement.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/runs/plugins.hpp"
 #include "troupe/contexts/task.hpp"
 
 #include <algorithm>
@@ -13,7 +17,7 @@ namespace {
 
 std::unique_ptr<caf::actor_system_config> make_config(std::size_t threads) {
   auto config = std::make_unique<caf::actor_system_config>();
-  actors::use_fair_scheduler(*config, threads);
+  actors::install_scheduler(*config, threads);
   return config;
 }
 
@@ -36,14 +40,15 @@ session_backend::session_backend(
     std::make_shared<actors::setup>(system, std::move(environment), options)) {}
 
 session_backend::~session_backend() {
-  static_cast<void>(shut_down()); // Who wants to know has asked before.
+  // A caller that needs the result has called it before.
+  static_cast<void>(shut_down());
 }
 
 bool session_backend::enter_run(const std::shared_ptr<run_control>& run) {
   const std::lock_guard guard(mutex_);
   if (is_closing())
     return false;
-  // Swept when it has doubled, so that a run costs O(1).
+  // Ended runs are removed when the list has doubled, so that a run costs O(1).
   if (runs_.size() >= runs_swept_) {
     std::erase_if(runs_, [](const std::weak_ptr<run_control>& each) {
       const auto known = each.lock();
@@ -58,7 +63,7 @@ bool session_backend::enter_run(const std::shared_ptr<run_control>& run) {
 void session_backend::use_store(std::shared_ptr<store> kept) {
   shared_->store
     = std::make_unique<actors::store_queue>(std::move(kept), *shared_);
-  shared_->retirement.start();
+  shared_->retirement->start();
 }
 
 void session_backend::await(actors::load_gate& gate) {
@@ -68,6 +73,10 @@ void session_backend::await(actors::load_gate& gate) {
 }
 
 result<void> session_backend::shut_down() {
+  // Order of shutting down: first refuse new work (`closing`), then cancel and
+  // await runs, then await calls and appends. Only then the actors end, since
+  // they answer those; the store ends after the last actor, since owners use it
+  // until they end.
   std::call_once(shut_, [this] {
     std::vector<std::weak_ptr<run_control>> runs;
     {
@@ -82,17 +91,17 @@ result<void> session_backend::shut_down() {
       if (const auto run = each.lock()) {
         if (shared_->loop != nullptr)
           shared_->loop->run_until([&run] { return run->has_ended(); });
-        static_cast<void>(run->wait()); // How it ended is its holder's to know.
+        static_cast<void>(run->wait()); // The outcome is for its holder.
       }
     await(shared_->calls);
     await(shared_->appends);
-    for (const auto& app : shared_->apps.close())
+    for (const auto& app : shared_->apps->close())
       actors::as_inbox(app).tell(std::make_unique<actors::shut_down>());
     await(shared_->actors);
     if (shared_->store)
       closed_ = shared_->store->stop();
-    // From here on completions of runs are called where they come up; those
-    // that are on their way are waited for.
+    // From here on, completions of runs are called on the thread that causes
+    // them. Those already on their way are awaited.
     shared_->ended = true;
     await(shared_->calls);
     await(shared_->senders);

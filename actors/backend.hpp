@@ -1,9 +1,8 @@
-// What stands behind a runtime: the actor system, what its actors share, and
-// the apps. Never seen by users.
+// The internals of a runtime: the actor system, the data that its actors share,
+// and the apps. Not part of the public API.
 
 #pragma once
 
-#include "troupe/actors/owner_actor.hpp"
 #include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
 
@@ -18,7 +17,7 @@
 
 namespace troupe::detail {
 
-/// Thread-safe but for its destruction.
+/// Thread-safe except for destruction.
 class session_backend {
 public:
   /// Owns its actor system, with a scheduler of `threads` workers.
@@ -26,7 +25,7 @@ public:
                   actors::setup_options options,
                   std::size_t threads);
 
-  /// Lives on the actor system of the caller, who keeps it alive.
+  /// Runs on the caller's actor system, which outlives this object.
   session_backend(caf::actor_system& system,
                   std::shared_ptr<troupe::environment> environment,
                   actors::setup_options options);
@@ -43,14 +42,16 @@ public:
 
   bool is_closing() const noexcept { return shared_->closing.load(); }
 
-  /// Keeps a run, so that shutting down can cancel and await it. False if it is
-  /// too late to start one.
+  /// Registers a run, so that `shut_down` can cancel it and wait for it.
+  /// Returns false once the runtime is closing: the run must not start.
   bool enter_run(const std::shared_ptr<run_control>& run);
 
-  /// Keeps state in `kept` from here on; before anything else is done.
+  /// Sets the store that keeps the state. Call before the first actor is made.
   void use_store(std::shared_ptr<store> kept);
 
-  /// How the store was closed, if it was.
+  /// Cancels the runs, waits for all calls, ends the actors and closes the
+  /// store. Blocks. Fails with the error of closing the store or a plugin.
+  /// Later calls return the result of the first.
   result<void> shut_down();
 
 private:
@@ -66,7 +67,8 @@ private:
   result<void> closed_;
 };
 
-/// Whether blocking this thread could keep the runtime from answering.
+/// Whether the calling thread runs actors or tasks of a runtime. A blocking
+/// call there could wait for itself.
 bool is_runtime_thread() noexcept;
 
 } // namespace troupe::detail

@@ -8,7 +8,7 @@ error closed() {
   return {errc::cancelled, "the runtime has shut down"};
 }
 
-error cancelled_before_turn() {
+error cancelled_before_start() {
   return {errc::cancelled, "the run was cancelled before its turn"};
 }
 

@@ -1,4 +1,4 @@
-// Reasons that several actors give, in one wording each.
+// Errors that more than one actor returns.
 
 #pragma once
 
@@ -9,13 +9,13 @@ namespace troupe::actors {
 /// `errc::cancelled`: the runtime has shut down.
 error closed();
 
-/// `errc::cancelled`: of a run that still waited for its session.
-error cancelled_before_turn();
+/// `errc::cancelled`: the run was cancelled while it waited for its session.
+error cancelled_before_start();
 
 /// `errc::not_found`.
 error unknown_session(const session_key& key);
 
-/// `errc::cancelled`: for a run whose session was there when it began.
+/// `errc::cancelled`: the session of a run was deleted after the run began.
 error deleted_session(const session_key& key);
 
 } // namespace troupe::actors

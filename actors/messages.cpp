@@ -1,16 +1,19 @@
 #include "troupe/actors/messages.hpp"
 
-#include "troupe/actors/list_gather.hpp"
-#include "troupe/actors/session_actor.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/list_gather.hpp"
+#include "troupe/actors/owners/session.hpp"
 #include "troupe/actors/setup.hpp"
-#include "troupe/core/mechanism.hpp"
+
+#include <caf/ref_counted.hpp>
+#include <caf/resumable.hpp>
 
 namespace troupe::actors {
 
 namespace {
 
-// Callers' completions must not throw; the contract says so. One that does
-// would take an unrelated thread with it.
+// Calls a completion. Completions must not throw, by their contract; `noexcept`
+// ends the program instead of an unrelated owner.
 template <class T>
 void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
   if (auto receiver = std::exchange(done, nullptr))
@@ -19,11 +22,39 @@ void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
     gate->leave(0);
 }
 
+// Runs callers' completions, so that the owner can continue with its next
+// batch. Keeps the runtime's data: the last call that leaves the gate lets a
+// thread continue that may release everything else.
+class completion_job final : public caf::resumable, public caf::ref_counted {
+public:
+  completion_job(std::shared_ptr<execution> on, letter_list answered)
+    : on_(std::move(on)),
+      answered_(std::move(answered)) {}
+
+  resume_result resume(caf::execution_unit*, std::size_t) override {
+    while (!answered_.empty()) {
+      const auto next = answered_.pop_front();
+      static_cast<call&>(*next).complete();
+    }
+    return done;
+  }
+
+  subtype_t subtype() const override { return function_object; }
+
+  void intrusive_ptr_add_ref_impl() override { intrusive_ptr_add_ref(this); }
+
+  void intrusive_ptr_release_impl() override { intrusive_ptr_release(this); }
+
+private:
+  const std::shared_ptr<execution> on_;
+  letter_list answered_;
+};
+
 } // namespace
 
 void session_view::write(step_view newest, std::uint64_t number) {
   const std::lock_guard guard(mutex_);
-  if (number < number_ && !is_broken(mechanism::newest_view))
+  if (number < number_)
     return;
   newest_ = std::move(newest);
   number_ = number;
@@ -51,6 +82,11 @@ template struct call_for<json>;
 template struct call_for<bool>;
 template struct call_for<session_page>;
 
+void complete_later(execution& on, letter_list answered) {
+  // The scheduler takes over the reference that a new object starts with.
+  schedule(on, new completion_job(on.shared_from_this(), std::move(answered)));
+}
+
 void append::release() {
   if (auto* counted = std::exchange(admitted_to, nullptr))
     counted->leave(bytes);
@@ -71,7 +107,7 @@ void append::refuse(error why) {
 
 void append::complete() {
   call_for::complete();
-  // Last, so that shutting down waits for the caller's code too.
+  // Released last, so that shutting down also waits for the caller's code.
   release();
 }
 
@@ -84,8 +120,8 @@ void append::fail(const error& why) {
     release();
     return;
   }
-  // The invocation gets an answer of its own; this letter is its sender's to
-  // drop.
+  // The invocation gets a letter of its own, since the sender of this one
+  // destroys it.
   auto answered = std::make_unique<append>();
   answered->outcome = why;
   answered->request = request;
@@ -130,18 +166,22 @@ void read_state::complete() {
   call_for::complete();
 }
 
+forward::~forward() {
+  directory.arrive(key);
+}
+
 list::list(std::shared_ptr<list_gather> into)
   : letter(letter_kind::list),
     gather(std::move(into)) {
-  gather->enter();
+  gather->add_part();
 }
 
 list::~list() {
-  gather->leave();
+  gather->end_part();
 }
 
 void list::fail(const error&) {
-  // A session that went meanwhile is no row of the list.
+  // A session that has ended meanwhile is left out of the list.
 }
 
 void start_run::fail(const error& why) {

@@ -1,6 +1,8 @@
 #include "troupe/actors/run_control.hpp"
 
-#include "troupe/actors/owner_actor.hpp"
+#include "troupe/actors/engine/inbox_actor.hpp"
+#include "troupe/actors/messages.hpp"
+#include "troupe/actors/setup.hpp"
 
 #include <algorithm>
 
@@ -8,26 +10,26 @@ namespace troupe::detail {
 
 namespace {
 
-// A completion to be called where callers' code runs.
+// A job that calls one completion on a thread of the runtime.
 template <class T>
 struct finished : actors::call {
   finished(actors::setup& counted_in, completion<T> to_call, result<T> with)
     : call(actors::letter_kind::finished),
       done(std::move(to_call)),
       outcome(std::move(with)),
-      shared(counted_in.shared_from_this()) {
+      shared(counted_in.share()) {
     shared->calls.enter(0);
   }
 
-  void refuse(error) override {} // The run has ended already.
+  void refuse(error) override {} // Never called.
 
   void complete() override {
-    // The caller's code may let go of all else.
+    // The caller's code may release everything that this job does not hold.
     std::exchange(done, nullptr)(std::move(outcome));
     shared->calls.leave(0);
   }
 
-  void fail(const error&) override {} // Jobs are not refused.
+  void fail(const error&) override {} // Never called.
 
   completion<T> done;
   result<T> outcome;
@@ -43,8 +45,9 @@ void add(actors::letter_list& calls,
     std::make_unique<finished<T>>(shared, std::move(done), std::move(outcome)));
 }
 
-// On this thread, one after another: a completion that asks for the next answer
-// gets it when it has returned.
+// Calls the completions on this thread, one after another. A completion that
+// asks for the next answer gets it after it has returned, so the stack does not
+// grow.
 void call_here(actors::letter_list calls) {
   static thread_local actors::letter_list* under_way = nullptr;
   if (under_way != nullptr) {
@@ -60,12 +63,13 @@ void call_here(actors::letter_list calls) {
   under_way = nullptr;
 }
 
-// Never called with a lock held: it may run callers' code.
+// Must not be called with a lock held: it may run callers' code.
 void call_later(actors::setup& shared, actors::letter_list calls) {
   if (calls.empty())
     return;
-  // They were counted before this look, and shutting down looks at the count
-  // after it has said so: the actor system is there as long as it is used.
+  // The calls were counted before `ended` is read. Shutting down sets `ended`
+  // first and then waits for all that is counted, so the actor system outlives
+  // this use.
   if (shared.ended)
     call_here(std::move(calls));
   else
@@ -79,7 +83,7 @@ void run_control::attach(caf::strong_actor_ptr invocation) {
   {
     const std::lock_guard guard(mutex_);
     if (outcome_)
-      return; // It has ended already, and must not be held.
+      return; // The run has ended; do not keep its actor.
     invocation_ = invocation;
     wished = wished_end_;
   }
@@ -95,7 +99,7 @@ std::optional<result<event_ptr>> run_control::take() {
       events_.clear();
       first_ = 0;
     } else if (first_ * 2 > events_.size() + 64) {
-      // Keeps what is taken from piling up under a slow consumer.
+      // Frees taken events even if the consumer stays behind for long.
       events_.erase(events_.begin(),
                     events_.begin() + static_cast<std::ptrdiff_t>(first_));
       first_ = 0;
@@ -208,7 +212,8 @@ void run_control::cancel(error reason) {
     wished_end_ = reason;
     told = invocation_;
   }
-  // Runs the stop callbacks of models and tools, which may answer from there.
+  // This runs the stop callbacks of models and tools, which may answer right
+  // here.
   stop.request_stop();
   if (told)
     actors::as_inbox(told).tell(

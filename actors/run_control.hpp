@@ -1,5 +1,5 @@
-// What a run and the one who holds it share: the events on their way out, the
-// end, and the wish to cancel.
+// State that a run shares with the holder of its handle: the events to hand
+// out, the outcome, and the request to cancel.
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct setup;
 
 namespace troupe::detail {
 
-/// Thread-safe. Completions are called off the caller's thread.
+/// Thread-safe. Completions are not called on the caller's thread.
 class run_control {
 public:
   run_control(std::shared_ptr<actors::setup> shared, std::string id)
@@ -32,30 +32,28 @@ public:
 
   const std::string invocation_id;
 
-  /// Asked to stop as soon as anybody wishes the end.
+  /// Requested when the run is cancelled.
   std::stop_source stop;
-  /// Set when the run has told its session that it is over: a turn that it
-  /// still waits for would be for nobody.
+  /// Set when the run has told its session that it is over. The session then
+  /// does not start it.
   std::atomic<bool> has_left = false;
 
-  // -- from the run
-  // ------------------------------------------------------------
+  // -- called by the run ------------------------------------------------------
 
-  /// Makes `invocation` the one that `cancel` reaches, at once if it was wished
-  /// already.
+  /// Sets the actor that `cancel` reaches. If the run was cancelled before, the
+  /// actor is told at once.
   void attach(caf::strong_actor_ptr invocation);
 
-  /// Hands out one event. Of the partial ones that nobody takes the newest
-  /// stay.
+  /// Hands out one event. Of partial events that are not taken, only the newest
+  /// are kept.
   void deliver(event_ptr said);
 
-  /// The ids of the calls that a run waits for that has paused; before its end.
+  /// Sets the ids of the calls that a paused run waits for. Call before `end`.
   void wait_for(std::vector<std::string> ids);
 
   void end(result<void> outcome);
 
-  // -- from the holder
-  // ---------------------------------------------------------
+  // -- called by the holder ---------------------------------------------------
 
   result<event_ptr> next();
   void next(completion<event_ptr> done);
@@ -74,16 +72,16 @@ private:
 
   bool has_events() const noexcept { return first_ < events_.size(); }
 
-  // Adds it behind the others; called with the lock held, as is `take`.
+  // Adds an event after the others. Requires `mutex_`, as does `take`.
   void keep(event_ptr said);
 
-  // The next answer if there is one: an event, or the end.
+  // The next answer, if there is one: an event, or the end of the run.
   std::optional<result<event_ptr>> take();
 
   const std::shared_ptr<actors::setup> shared_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  // Those before `first_` have been taken.
+  // Events before `first_` have been taken.
   std::vector<event_ptr> events_;
   std::size_t first_ = 0;
   std::size_t partial_count_ = 0;

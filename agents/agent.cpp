@@ -1,8 +1,8 @@
 #include "troupe/agents/agent.hpp"
 
-#include "troupe/agents/agent_tree.hpp"
-#include "troupe/agents/name.hpp"
 #include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/name.hpp"
+#include "troupe/agents/turns/tree.hpp"
 
 #include <fmt/format.h>
 
@@ -33,15 +33,16 @@ const std::string& name_of(const agent::body& kind) noexcept {
 
 void check_generation(const std::string& name, const json& config) {
   if (!config.is_object())
-    refuse(fmt::format("generation_config of agent '{}' is no object", name));
+    refuse(
+      fmt::format("generation_config of agent '{}' is not an object", name));
   for (const auto* taken : {"tools",
                             "systemInstruction",
                             "system_instruction",
                             "responseSchema",
                             "response_schema"})
     if (config.contains(taken))
-      refuse(fmt::format("generation_config of agent '{}' sets '{}', which the "
-                         "agent has a field for",
+      refuse(fmt::format("generation_config of agent '{}' sets '{}'; use the "
+                         "agent's own field for it",
                          name,
                          taken));
 }
@@ -82,7 +83,7 @@ history_extent extent_of(const llm_options& options) {
                               : history_extent::all();
 }
 
-// Without the agents below.
+// The agent's own extent, without its sub-agents.
 history_extent extent_of(const agent::body& kind) {
   if (const auto* options = std::get_if<llm_options>(&kind))
     return extent_of(*options);
@@ -91,7 +92,7 @@ history_extent extent_of(const agent::body& kind) {
   return history_extent::none();
 }
 
-// Of a parallel agent or a map.
+// Checks the options of parallel and map agents.
 template <class Options>
 void check_lanes(const std::string& name,
                  const Options& options,
@@ -126,7 +127,7 @@ void check_map(const std::string& name,
         fmt::format("output_key of map '{}': {}", name, key.error().message()));
 }
 
-// The same description may be used once in a tree: its name would come twice.
+// A description that is used twice in a tree fails here: its name occurs twice.
 void collect_names(const agent& below, std::set<std::string_view>& names) {
   if (!names.insert(below.name()).second)
     refuse(fmt::format("agent name '{}' comes twice in the tree; names are "

@@ -1,8 +1,7 @@
-// An agent: an immutable description of what to do. Running it is the business
-// of actors.
+// An agent: an immutable description of work. Actors run it.
 //
-// Five kinds, one type: an LLM, a sequence, a fan-out, a loop, or a coroutine
-// of the user's.
+// One type for six kinds of agents: an LLM, a sequence, a fan-out over agents,
+// a map over a list, a loop, and a coroutine of the user's.
 
 #pragma once
 
@@ -27,194 +26,244 @@
 
 namespace troupe {
 
-/// The body of a custom agent.
+/// The coroutine of a custom agent.
 using agent_run = task<>;
+/// Body of a custom agent. The context lives until the coroutine has ended.
 using agent_function = std::function<agent_run(invocation_context&)>;
 
-/// Makes the instruction of one model call; used as it is, without replacing
-/// placeholders. What it throws is `errc::callback_failed`. The first must not
-/// block; the second is a coroutine.
+/// Makes the instruction for one model call. The result is used as it is,
+/// without replacing placeholders. A plain function must not block. An
+/// exception other than `troupe::error` becomes `errc::callback_failed`.
 using instruction_provider
-  = std::function<std::string(const readonly_context&)>;
-using instruction_coroutine
-  = std::function<task<std::string>(const readonly_context&)>;
+  = async_function<std::string(const readonly_context&)>;
 
-/// A template (see `inject_session_state`) or a provider.
+/// The instruction of an LLM agent: a template (see `inject_session_state`) or
+/// a provider.
 class instruction {
 public:
   instruction() = default;
 
+  instruction(std::nullptr_t) = delete;
+
+  /// Makes a template. The pointer must not be null.
   instruction(const char* text) : source_(std::string(text)) {}
 
+  /// Makes a template. An empty one adds no instruction.
   instruction(std::string text) : source_(std::move(text)) {}
 
-  instruction(instruction_provider provider) : source_(std::move(provider)) {}
+  /// Takes a function or coroutine, which must not be empty.
+  template <class Provider>
 
-  instruction(instruction_coroutine provider) : source_(std::move(provider)) {}
-
-  template <class Function>
-
-  requires std::is_invocable_r_v<std::string, Function, const readonly_context&>
-  instruction(Function provider)
+  requires std::is_constructible_v<instruction_provider, Provider>
+  instruction(Provider provider)
     : source_(instruction_provider(std::move(provider))) {}
 
-  template <class Function>
+  /// Template text or provider.
+  using source_type = std::variant<std::string, instruction_provider>;
 
-  requires std::is_same_v<
-    std::invoke_result_t<Function&, const readonly_context&>,
-    task<std::string>>
-  instruction(Function provider)
-    : source_(instruction_coroutine(std::move(provider))) {}
-
-  using source_type
-    = std::variant<std::string, instruction_provider, instruction_coroutine>;
-
+  /// Source as given; an empty template by default.
   const source_type& source() const noexcept { return source_; }
 
 private:
   source_type source_;
 };
 
-/// How much of the session's history the model sees.
+/// The part of the session's history that the model sees.
 enum class include_contents : std::uint8_t {
-  all,  ///< What is visible on the agent's branch (wire name: `default`).
-  none, ///< The current turn: from the latest event of the user or another
-        ///< agent.
-  since_summary, ///< What the newest summary says (agents/summary.hpp), and the
-                 ///< events that it does not stand for; without one the same
-                 ///< as `all`.
+  /// All events that are visible on the agent's branch (wire name: `default`).
+  all,
+  /// The current turn: from the latest event of the user or another agent on.
+  none,
+  /// The newest summary (agents/summary.hpp) and the events that it does not
+  /// cover; without a summary the same as `all`.
+  since_summary,
 };
 
-// What every kind of agent has: `name` is an identifier, unique in the whole
-// tree, not `user`; `before_agent` and `after_agent` are called in order until
-// one answers.
+// Fields that all kinds of agents share: `name` is an identifier, unique in the
+// whole tree, and not `user`. `before_agent` and `after_agent` are called in
+// order until one answers.
 
+/// Options of an LLM agent (`llm`).
 struct llm_options {
+  /// Identifier; unique in the tree and not `user`.
   std::string name = {};
+  /// Text for models that may hand over to the agent or call it as a tool.
   std::string description = {};
+  /// Model that the agent asks. Null is refused.
   model_ptr model = {};
-  /// Resolved for each model call.
+  /// Resolved anew for each model call.
   troupe::instruction instruction = {};
-  /// Of the root: stands before the instructions of all agents below it, with
-  /// the state that those see.
+  /// Root agent only: placed before the instructions of all agents in the tree.
+  /// Its placeholders show the state that each of these agents sees.
   troupe::instruction global_instruction = {};
-  /// Never changed, so that a vendor can keep it: no placeholders. With it,
-  /// `instruction` goes into the conversation instead of the system
-  /// instruction.
+  /// A constant part, so that the vendor can cache it: no placeholders.
+  /// If set, `instruction` goes into the conversation instead of the
+  /// system instruction.
   std::string static_instruction = {};
+  /// Tools that the model may call. Their names are unique in the list, and
+  /// none is `transfer_to_agent` or `adk_request_confirmation`.
   std::vector<tool> tools = {};
-  /// State key, any scope, that receives the text of the final response, or its
-  /// value with an `output_schema`; empty: none.
+  /// State key of any scope that receives the text of the final response, or
+  /// its JSON value with an `output_schema`. Empty: none.
   std::string output_key = {};
-  /// What the final response has to be: its text is read as JSON, and what does
-  /// not fit is `errc::model_failed`. An empty text passes.
+  /// Schema of the final response. Its text is parsed as JSON; if it does not
+  /// fit, the agent fails with `errc::model_failed`. An empty text passes.
   std::optional<json_schema> output_schema = {};
-  /// Of the arguments, when the agent is a tool of another one.
+  /// Schema of the arguments, if the agent is a tool of another one.
   std::optional<json_schema> input_schema = {};
-  /// Wire fields of the vendor's generation config (`temperature`,
-  /// `maxOutputTokens`, …), an object; tools, instruction and response schema
+  /// The vendor's generation config in its wire form: `{"temperature": number,
+  /// "maxOutputTokens": integer, …}`. Tools, instruction and response schema
   /// have fields of their own.
   json generation_config = json::object();
-  /// Whether the model may hand over to the agent above, and to those beside.
+  /// Whether the model may not hand over to the parent agent.
   bool disallow_transfer_to_parent = false;
+  /// Whether the model may not hand over to the parent's other sub-agents.
   bool disallow_transfer_to_peers = false;
+  /// Part of the history that the model sees.
   enum include_contents include_contents = include_contents::all;
-  /// With `include_contents::all`: of the events before the message of the run
-  /// the model sees what is visible among so many, the newest ones, from the
-  /// first that is not the agent's own. What came since it always sees. Unset:
-  /// no limit; 0 is refused.
+  /// Limit for `include_contents::all`: from the history before the run's
+  /// message the model sees only this many newest events, as far as they are
+  /// visible, starting with the first one that another author wrote. Later
+  /// events are always included. Unset: no limit; 0 is refused.
   std::optional<std::uint64_t> contents_max = {};
+  /// Callbacks before the agent, in order until one answers. A paused agent
+  /// that continues does not call them again.
   std::vector<agent_callback> before_agent = {};
+  /// Callbacks after the agent, in order until one answers. An agent that
+  /// pauses or fails does not call them.
   std::vector<agent_callback> after_agent = {};
-  /// Each list in order until one answers.
+  /// Callbacks of each list are called in order until one answers.
   std::vector<before_model_callback> before_model = {};
+  /// Callbacks after each answer of the model or its replacement.
   std::vector<after_model_callback> after_model = {};
+  /// Callbacks after a failed call of the model. Cancellation and a limit of
+  /// the run (`errc::limit_exceeded`) do not call them.
   std::vector<model_error_callback> on_model_error = {};
+  /// Callbacks before each call of a tool.
   std::vector<before_tool_callback> before_tool = {};
+  /// Callbacks after each result of a tool or its replacement.
   std::vector<after_tool_callback> after_tool = {};
+  /// Callbacks after a failed call of a tool, before those of `after_tool`.
   std::vector<tool_error_callback> on_tool_error = {};
 };
 
+/// Options of an agent that runs its sub-agents in order (`sequential`).
 struct sequential_options {
+  /// Identifier; unique in the tree and not `user`.
   std::string name = {};
+  /// Text for models that may hand over to the agent or call it as a tool.
   std::string description = {};
+  /// Callbacks before the agent, in order until one answers.
   std::vector<agent_callback> before_agent = {};
+  /// Callbacks after the agent, in order until one answers.
   std::vector<agent_callback> after_agent = {};
 };
 
+/// Options of an agent that repeats its sub-agents (`loop`).
 struct loop_options {
+  /// Identifier; unique in the tree and not `user`.
   std::string name = {};
+  /// Text for models that may hand over to the agent or call it as a tool.
   std::string description = {};
-  /// Unset: until a sub-agent escalates. 0 is refused.
+  /// Unset: runs until a sub-agent escalates. 0 is refused.
   std::optional<std::uint64_t> max_iterations = {};
+  /// Callbacks before the agent, in order until one answers.
   std::vector<agent_callback> before_agent = {};
+  /// Callbacks after the agent, in order until one answers.
   std::vector<agent_callback> after_agent = {};
 };
 
-/// What a failed lane comes to. With the last two it leaves an event by its
-/// agent with `errorCode` and `errorMessage`.
+/// Effect of a failed lane on the parallel agent. With `collect` and
+/// `quorum` the failed lane leaves an event by its agent with `errorCode`
+/// and `errorMessage`.
 enum class lane_failures : std::uint8_t {
-  fail_fast, ///< The other lanes are cancelled and awaited; one error names
-             ///< every failed lane.
-  collect,   ///< The others go on, and the agent ends well.
-  quorum,    ///< It ends well as soon as `quorum` lanes have, and fails as soon
-             ///< as that cannot be; the rest is then cancelled and awaited.
+  /// The other lanes are cancelled and awaited. The parallel agent fails with
+  /// one error that names every failed lane.
+  fail_fast,
+  /// The other lanes continue, and the parallel agent succeeds.
+  collect,
+  /// The parallel agent succeeds as soon as `quorum` lanes have, and fails as
+  /// soon as that is impossible; the other lanes are cancelled and awaited.
+  quorum,
 };
 
+/// Options of an agent that runs its sub-agents at the same time (`parallel`).
 struct parallel_options {
+  /// Identifier; unique in the tree and not `user`.
   std::string name = {};
+  /// Text for models that may hand over to the agent or call it as a tool.
   std::string description = {};
-  /// Lanes that run at the same time; unset: all.
+  /// Lanes that run at the same time; unset: all. `run_options::lanes_max`
+  /// limits every value.
   std::optional<std::size_t> lanes_max = {};
+  /// Effect of a failed lane on the agent.
   lane_failures on_failure = lane_failures::fail_fast;
-  /// With `lane_failures::quorum`: from 1 to the number of lanes.
+  /// For `lane_failures::quorum`: from 1 to the number of lanes.
   std::size_t quorum = 0;
-  /// Of one lane, from its start; then it is cancelled and has failed with
-  /// `errc::deadline_exceeded`. Unset: none.
+  /// Time limit of each lane, from its start. After it, the lane is cancelled
+  /// and fails with `errc::deadline_exceeded`. Unset: none.
   std::optional<std::chrono::milliseconds> lane_timeout = {};
-  /// Each lane has its own copy of `temp:`, which is dropped when it ends.
+  /// Each lane gets its own copy of `temp:`, which is dropped when the
+  /// lane ends.
   bool isolate_temp = false;
+  /// Callbacks before the agent, in order until one answers.
   std::vector<agent_callback> before_agent = {};
+  /// Callbacks after the agent, in order until one answers.
   std::vector<agent_callback> after_agent = {};
 };
 
-/// One agent over a list that is known when it runs, an element per lane. A
+/// Runs one agent for each element of a list, each on a lane of its own. The
 /// lane has its own copy of `temp:`, with the element under `temp:item` and its
-/// place under `temp:index`. Its result is what the agent leaves under
-/// `temp:result`, else the text that it said last.
+/// index (from 0) under `temp:index`. The lane's result is the value that the
+/// agent leaves under `temp:result`, or else its last text.
 struct map_options {
+  /// Identifier; unique in the tree and not `user`.
   std::string name = {};
+  /// Text for models that may hand over to the agent or call it as a tool.
   std::string description = {};
-  /// State key, any scope, of the list; a missing one is empty, and what is no
-  /// list is `errc::type_error`.
+  /// State key of any scope that holds the list. A missing key counts as an
+  /// empty list; another type fails with `errc::type_error`.
   std::string items_key = {};
-  /// State key, any scope, that receives the list of results in the order of
-  /// the elements, null where a lane has none; empty: none.
+  /// State key of any scope that receives the results, in the order of the
+  /// elements; null for a lane without a result. Empty: none.
   std::string output_key = {};
-  /// As in `parallel_options`.
+  /// Maximum number of lanes at the same time, at least 1. Unset: no limit.
   std::optional<std::size_t> lanes_max = {};
+  /// Effect of a failed lane on the agent.
   lane_failures on_failure = lane_failures::fail_fast;
-  /// With `lane_failures::quorum`: above 0; more than there are elements cannot
-  /// be reached.
+  /// For `lane_failures::quorum`: above 0. A quorum above the number of
+  /// elements cannot be reached.
   std::size_t quorum = 0;
+  /// Time limit of each lane from its start, above 0. Unset: no limit.
   std::optional<std::chrono::milliseconds> lane_timeout = {};
+  /// Callbacks before the agent, in order until one answers.
   std::vector<agent_callback> before_agent = {};
+  /// Callbacks after the agent, in order until one answers.
   std::vector<agent_callback> after_agent = {};
 };
 
+/// Options of an agent that runs a coroutine of the user's (`custom`).
 struct custom_options {
+  /// Identifier; unique in the tree and not `user`.
   std::string name = {};
+  /// Text for models that may hand over to the agent or call it as a tool.
   std::string description = {};
+  /// Body of the agent. An empty one is refused.
   agent_function run = {};
-  /// What its context shows of the session's history; a run does not wait for
-  /// more, and keeps no more in memory.
+  /// The history that the agent's context shows. A run waits until this much is
+  /// in memory, and keeps no more.
   history_extent reads = history_extent::all();
+  /// Callbacks before the agent, in order until one answers.
   std::vector<agent_callback> before_agent = {};
+  /// Callbacks after the agent, in order until one answers.
   std::vector<agent_callback> after_agent = {};
 };
 
+/// An immutable description of an agent and its sub-agents. Copies share
+/// it. Thread-safe.
 class agent {
 public:
+  /// Options of one kind. The alternative tells the kind of the agent.
   using body = std::variant<llm_options,
                             sequential_options,
                             parallel_options,
@@ -222,34 +271,40 @@ public:
                             loop_options,
                             custom_options>;
 
+  /// Name of the agent, from its options.
   const std::string& name() const noexcept;
+  /// Description of the agent, from its options; may be empty.
   const std::string& description() const noexcept;
 
-  /// In order; shared with every other user of the same agent.
+  /// The sub-agents, in order.
   const std::vector<agent>& sub_agents() const noexcept;
 
+  /// Options of the agent. The alternative tells its kind.
   const body& kind() const noexcept;
 
-  /// Whether an LLM agent in the tree has sub-agents, which it may hand over
-  /// to.
+  /// Whether an LLM agent in the tree has sub-agents that it may hand over to.
   bool transfers() const noexcept;
 
-  /// How much of the session's history it reads, with the agents below it: what
-  /// has to be in memory before a run of it begins. LLM agents read what their
-  /// models see, custom agents what they state; the others read nothing
-  /// themselves.
+  /// The part of the history that the agent and its sub-agents read. It has to
+  /// be in memory before a run begins. An LLM agent reads the events that its
+  /// model sees, a custom agent those of `custom_options::reads`; the other
+  /// kinds read nothing themselves.
   const history_extent& reads() const noexcept;
 
-  /// The same without the agents below.
+  /// The part of the history that the agent itself reads, without
+  /// its sub-agents.
   const history_extent& reads_itself() const noexcept;
 
+  /// Callbacks before the agent, from its options.
   const std::vector<agent_callback>& before_agent() const noexcept;
+  /// Callbacks after the agent, from its options.
   const std::vector<agent_callback>& after_agent() const noexcept;
 
-  /// The agent with another model in every LLM below it, itself included.
+  /// A copy in which every LLM agent of the tree has another model, which must
+  /// not be null.
   agent with_model(const model_ptr& replacement) const;
 
-  /// Whether both are the same description, not just equal.
+  /// Whether both share one description. Equal descriptions are not enough.
   friend bool operator==(const agent&, const agent&) = default;
 
 private:
@@ -264,21 +319,32 @@ private:
 };
 
 /// Makes an agent of any kind. This and the functions below throw
-/// `errc::invalid_argument` on a name that is no identifier or is `user`, on a
-/// name that comes twice in the tree, on a bad `output_key`, and on what the
-/// options exclude.
+/// `errc::invalid_argument` for:
+/// - a name that is not an identifier, is `user`, or occurs twice in the tree;
+/// - an LLM agent without a model; two tools of one name, or a tool with a
+///   reserved name; a bad `output_key`; a `generation_config` that is no object
+///   or sets tools, the system instruction or the response schema; a
+///   `contents_max` of 0 or together with another `include_contents`;
+/// - `max_iterations` or `lanes_max` of 0, a `lane_timeout` that is not above
+///   0, a quorum that cannot be reached, or one without
+///   `lane_failures::quorum`;
+/// - a map without exactly one sub-agent, or with a bad `items_key` or
+///   `output_key`;
+/// - a custom agent without a function.
 agent make_agent(agent::body kind, std::vector<agent> sub_agents);
 
-/// Asks a model, runs the tools that it calls, and asks again until it has
-/// answered. The model may hand over to the sub-agents, which then answer in
-/// its place, and they to it and to each other.
+/// An agent that asks a model, runs the tools that the model calls, and
+/// repeats this until the model has answered. The model may hand over to
+/// the sub-agents, which then answer in its place, and they to it and to
+/// each other.
 agent llm(llm_options options, std::vector<agent> sub_agents = {});
 
-/// Runs its sub-agents in order, in the same invocation. Does not stop when one
-/// escalates.
+/// An agent that runs its sub-agents in order, in the same invocation. It does
+/// not stop when one escalates.
 agent sequential(sequential_options options, std::vector<agent> sub_agents);
 
-// A template, since g++ would take `{.name = …}` for a string, too.
+/// Makes a sequential agent with default options.
+// A template, since g++ would also accept `{.name = …}` as a string.
 template <std::convertible_to<std::string> Name>
 agent sequential(Name&& name, std::vector<agent> sub_agents) {
   return sequential(
@@ -286,10 +352,11 @@ agent sequential(Name&& name, std::vector<agent> sub_agents) {
     std::move(sub_agents));
 }
 
-/// Runs its sub-agents at the same time, each on a lane and a branch of its
-/// own.
+/// An agent that runs its sub-agents at the same time, each on its own lane
+/// and branch.
 agent parallel(parallel_options options, std::vector<agent> sub_agents);
 
+/// Makes a parallel agent with default options.
 template <std::convertible_to<std::string> Name>
 agent parallel(Name&& name, std::vector<agent> sub_agents) {
   return parallel(
@@ -297,19 +364,21 @@ agent parallel(Name&& name, std::vector<agent> sub_agents) {
     std::move(sub_agents));
 }
 
-/// Runs `which` for each element of a list at the same time, on lanes and
-/// branches of their own.
+/// An agent that runs `which` for all elements of a list at the same time, each
+/// on its own lane and branch.
 agent map(map_options options, agent which);
 
-/// Runs its sub-agents in order, again and again, until one escalates (which
-/// also ends all enclosing loops) or `max_iterations` is reached.
+/// An agent that runs its sub-agents in order, again and again, until
+/// one escalates (which also ends all enclosing loops) or
+/// `max_iterations` is reached.
 agent loop(loop_options options, std::vector<agent> sub_agents);
 
-/// Runs a coroutine of the user's. What it throws other than `troupe::error` is
-/// `errc::callback_failed`.
+/// An agent that runs a coroutine of the user's. An exception other than
+/// `troupe::error` becomes `errc::callback_failed`.
 agent custom(std::string name,
              agent_function run,
              std::vector<agent> sub_agents = {});
+/// Makes a custom agent from all of its options.
 agent custom(custom_options options, std::vector<agent> sub_agents = {});
 
 } // namespace troupe

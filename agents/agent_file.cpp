@@ -1,10 +1,10 @@
 #include "troupe/agents/agent_file.hpp"
 
-#include "troupe/agents/agent_class.hpp"
-#include "troupe/agents/model_reader.hpp"
-#include "troupe/agents/name.hpp"
-#include "troupe/agents/tool_reader.hpp"
-#include "troupe/core/text_file.hpp"
+#include "troupe/agents/files/classes.hpp"
+#include "troupe/agents/files/model_reader.hpp"
+#include "troupe/agents/files/tool_reader.hpp"
+#include "troupe/agents/turns/name.hpp"
+#include "troupe/core/support/text_file.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,20 +29,25 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view scripted_prefix = "scripted:";
 constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
-// An agent written inline takes two levels, its own and that of the list that
-// it stands in.
+// An inline agent takes two levels: its own, and that of the list around it.
 constexpr std::size_t yaml_depth_max = 2 * agent_file_depth_max + 8;
 constexpr std::size_t yaml_nodes_max = std::size_t{1} << 18U;
 constexpr std::size_t yaml_bytes_max = 4 * agent_file_bytes_max;
+// Limits for all files together. A file counts each time that it is read, since
+// files may name each other as tools again and again.
+constexpr std::size_t all_nodes_max = 4 * yaml_nodes_max;
+constexpr std::size_t all_bytes_max = 8 * yaml_bytes_max;
 
-// The same file under any of its names; a name that cannot be followed stays as
-// it is and fails where it is read.
+// A canonical path, to recognise a file under different names. A path that
+// cannot be resolved stays as it is, and fails when it is read.
 fs::path identity(const fs::path& file) {
   std::error_code failed;
   auto canonical = fs::weakly_canonical(file, failed);
   return failed ? file.lexically_normal() : canonical;
 }
 
+// Nesting and sizes are limited, so that a small file cannot describe a huge
+// tree by aliases or by files that name each other.
 // -- the tree of a file -------------------------------------------------------
 
 result<yaml_node_ptr> parse_file(const fs::path& file,
@@ -54,9 +60,27 @@ result<yaml_node_ptr> parse_file(const fs::path& file,
   if (!root)
     return fail_at({&file, root.error().line}, root.error().why);
   if (!*root)
-    return fail_at({&file, 1},
-                   "expected an agent, a mapping with 'name'; it is empty");
+    return fail_at(
+      {&file, 1},
+      "expected an agent, a mapping with 'name'; the file is empty");
   return std::move(*root);
+}
+
+struct tree_size {
+  std::size_t nodes = 0;
+  std::size_t bytes = 0; // Of text.
+};
+
+// An alias counts as large as its target.
+void add_size(const yaml_node& node, tree_size& sum) {
+  ++sum.nodes;
+  sum.bytes += node.text.size();
+  for (const auto& item : node.items)
+    add_size(*item, sum);
+  for (const auto& field : node.fields) {
+    sum.bytes += field.name.size();
+    add_size(*field.value, sum);
+  }
 }
 
 // -- the tree of agents -------------------------------------------------------
@@ -82,7 +106,7 @@ public:
   }
 
 private:
-  // `shown` is the path as errors name it; it stays valid as long as the
+  // `shown` is the path for error messages. It stays valid as long as the
   // loader.
   result<agent> load(fs::path shown, const model_ptr& inherited) {
     files_.push_back(std::make_unique<fs::path>(std::move(shown)));
@@ -97,10 +121,33 @@ private:
     auto root = parse_file(file, *text);
     if (!root)
       return root.error();
+    if (auto counted = count(file, *text, **root); !counted)
+      return counted.error();
     open_files_.push_back(identity(file));
     auto made = make(file, **root, inherited);
     open_files_.pop_back();
     return made;
+  }
+
+  // Adds the size of a file. Fails if the files read so far are too large
+  // together.
+  result<void>
+  count(const fs::path& file, const std::string& text, const yaml_node& root) {
+    tree_size size;
+    add_size(root, size);
+    nodes_ += size.nodes;
+    // Comments count, too: parsing them takes time.
+    bytes_ += std::max(text.size(), size.bytes);
+    for (const auto& [sum, limit, what] :
+         {std::tuple(nodes_, all_nodes_max, "values"),
+          std::tuple(bytes_, all_bytes_max, "bytes")})
+      if (sum > limit)
+        return fail_at({&file, 1},
+                       fmt::format("more than {} {} in all files; aliases and "
+                                   "files that are read again count each time",
+                                   limit,
+                                   what));
+    return {};
   }
 
   result<agent> make(const fs::path& file,
@@ -116,7 +163,7 @@ private:
     return made;
   }
 
-  // The agent as it stands in the file, but for what is to be different.
+  // The agent's node with the overrides applied; null if it has none.
   result<yaml_node_ptr> changed(const fs::path& file, const yaml_node& node) {
     const auto* name
       = node.kind == yaml_node::form::map ? node.find("name") : nullptr;
@@ -129,8 +176,8 @@ private:
     overridden_.insert(found->first);
     if (!found->second.is_object() || found->second.contains("name"))
       return fail_at({&file, node.line},
-                     fmt::format("what is to be different of agent '{}' must "
-                                 "be a mapping of fields other than its name",
+                     fmt::format("the override of agent '{}' must be a mapping "
+                                 "of fields without 'name'",
                                  found->first));
     auto made = std::make_shared<yaml_node>(node);
     for (const auto& [field, held] : found->second.items()) {
@@ -226,10 +273,10 @@ private:
       return agent::body(std::move(options));
     }
     }
-    return error(errc::internal, "a class of agents that nobody knows");
+    return error(errc::internal, "unknown class of agents");
   }
 
-  // What every kind of agent has.
+  // Fills in the fields that all kinds of agents have.
   result<void> fill_common(const field_reader& fields,
                            std::string name,
                            agent::body& body) const {
@@ -255,7 +302,7 @@ private:
     return {};
   }
 
-  // Takes what was read, if it was.
+  // Assigns a value that was read successfully.
   template <class Target, class Read>
   static result<void> set(Target& target, result<Read> read) {
     if (!read)
@@ -272,7 +319,7 @@ private:
     return {};
   }
 
-  // A state key, or nothing.
+  // Reads a state key; leaves the target empty if the field is left out.
   static result<void> read_key(const field_reader& fields,
                                std::string_view name,
                                std::string& target) {
@@ -285,7 +332,7 @@ private:
     return {};
   }
 
-  // Of a parallel agent or a map.
+  // Reads the fields of parallel and map agents.
   template <class Options>
   static result<void> read_lanes(const field_reader& fields, Options& options) {
     if (auto read = set(options.lanes_max, fields.count("lanes_max")); !read)
@@ -306,7 +353,7 @@ private:
     return {};
   }
 
-  // A JSON Schema, or nothing.
+  // Reads a JSON Schema, if the field is there.
   static result<std::optional<json_schema>>
   read_schema(const field_reader& fields, std::string_view name) {
     auto text = fields.object(name);
@@ -322,7 +369,7 @@ private:
     }
   }
 
-  // Callbacks by name: `[name, {name: name}, …]`.
+  // Reads callbacks by name: `[name, {name: name}, …]`.
   template <class Callback>
   static result<std::vector<Callback>>
   read_callbacks(const field_reader& fields,
@@ -391,10 +438,12 @@ private:
                                  "first at {}; names are unique",
                                  **name,
                                  first->second));
-    if (names_.size() > agent_file_agents_max)
-      return fail_at(
-        at,
-        fmt::format("the tree has more than {} agents", agent_file_agents_max));
+    // Agents that are tools count, too: their trees may name the same files
+    // again and again.
+    if (++agents_ > agent_file_agents_max)
+      return fail_at(at,
+                     fmt::format("more than {} agents, with those of tools",
+                                 agent_file_agents_max));
     return std::move(**name);
   }
 
@@ -452,7 +501,7 @@ private:
     return options;
   }
 
-  // Agents that are tools have trees of their own, which may share names with
+  // Each agent that is a tool has its own tree, whose names may repeat those of
   // this one.
   result<std::vector<tool>> read_tools(const field_reader& fields,
                                        const model_ptr& model) {
@@ -483,8 +532,9 @@ private:
                      "scripted:replies.json; --model gives one to every agent");
     }
     const auto base = at.file->parent_path();
-    // One script is one model, so that its replies are used up together, and so
-    // is what is asked in the same way, so that it shares its limits.
+    // Agents with the same script share one model, so its replies are used up
+    // together. Agents with the same source share one model, and thus its
+    // limits.
     auto key = **source;
     if (key.name.starts_with(scripted_prefix))
       key.name
@@ -521,7 +571,7 @@ private:
     return made;
   }
 
-  // An agent, written here or in a file of its own.
+  // Reads an agent that is written here or in a file of its own.
   result<agent> read_below(const fs::path& file,
                            const yaml_node& item,
                            const model_ptr& inherited) {
@@ -531,7 +581,7 @@ private:
                            : make(file, item, inherited);
   }
 
-  // The agent in the file that a `config_path` names.
+  // Reads the agent in the file that a `config_path` names.
   result<agent> follow(const fs::path& file,
                        const yaml_node& item,
                        const yaml_node::field& path,
@@ -574,15 +624,18 @@ private:
     return made;
   }
 
-  // Outlives the loader, which lives for one call of load_agent_file.
+  // Outlives the loader, which exists during one `load_agent_file`.
   const agent_file_options& options_;
   std::vector<std::unique_ptr<const fs::path>> files_;
   std::vector<fs::path> open_files_;
   std::size_t depth_ = 0;
+  std::size_t agents_ = 0;
+  std::size_t nodes_ = 0;
+  std::size_t bytes_ = 0;
   std::map<std::string, std::string, std::less<>> names_;
   std::vector<std::pair<model_source, model_ptr>> models_;
-  std::set<std::string, std::less<>> seen_;       // Agents, by name.
-  std::set<std::string, std::less<>> overridden_; // Of `options_.overrides`.
+  std::set<std::string, std::less<>> seen_;       // Names of all agents.
+  std::set<std::string, std::less<>> overridden_; // Used overrides, by agent.
 };
 
 } // namespace

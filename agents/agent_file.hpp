@@ -1,8 +1,8 @@
-// Agent files: an agent tree described in YAML or JSON, in the format of ADK's
+// Agent files: a tree of agents in YAML or JSON, in the format of ADK's
 // Agent Config.
 //
-// Nothing of a file is skipped in silence: what is not understood is an error
-// that names file and line.
+// Nothing is skipped silently: an unknown field or value is an error that names
+// file and line.
 
 #pragma once
 
@@ -20,58 +20,68 @@
 
 namespace troupe {
 
-/// Agents below each other in one tree, and agents of one tree, that a file may
-/// describe.
+/// Limit of the depth of nested agents, including agents that are tools.
 inline constexpr std::size_t agent_file_depth_max = 64;
+/// Limit of the number of agents in the tree of one file, including agents that
+/// are tools.
 inline constexpr std::size_t agent_file_agents_max = 10'000;
 
 /// Callbacks by name, as agent files refer to them.
 struct callback_registry {
+  /// Map from the name in a file to the callback.
   template <class Callback>
   using by_name = std::map<std::string, Callback, std::less<>>;
 
-  by_name<agent_callback> agent; ///< Before and after.
+  by_name<agent_callback> agent; ///< For before and after.
+  /// For `before_model_callbacks`.
   by_name<before_model_callback> before_model;
+  /// For `after_model_callbacks`.
   by_name<after_model_callback> after_model;
+  /// For `on_model_error_callbacks`.
   by_name<model_error_callback> on_model_error;
+  /// For `before_tool_callbacks`.
   by_name<before_tool_callback> before_tool;
+  /// For `after_tool_callbacks`.
   by_name<after_tool_callback> after_tool;
+  /// For `on_tool_error_callbacks`.
   by_name<tool_error_callback> on_tool_error;
 };
 
+/// Names that agent files may use, and values that replace those in them.
 struct agent_file_options {
-  /// What `tools` may name.
+  /// Tools that `tools` may name.
   tool_registry tools;
-  /// What the fields of callbacks may name.
+  /// Callbacks that the files may name.
   callback_registry callbacks = {};
-  /// Replaces the model of every agent; models that the files name are then not
-  /// opened, and may be missing.
+  /// Replaces the model of every agent. The models that the files name are not
+  /// opened then, and may be missing.
   model_ptr model = {};
-  /// Environment variables that `key_env` may name, besides those that vendors
-  /// use (`open_model_options::allowed_variables`).
+  /// Environment variables that `key_env` may name, in addition to those of the
+  /// vendors (`open_model_options::allowed_variables`).
   std::vector<std::string> allowed_variables = {};
-  /// Opens the models that the files name, `base` being where relative paths
-  /// start; unset: `open_model` with `allowed_variables`.
+  /// Opens the models that the files name; relative paths start at `base`.
+  /// Unset: `open_model` with `allowed_variables`.
   std::function<result<model_ptr>(const model_source& source,
                                   const std::filesystem::path& base)>
     open = {};
-  /// Fields that take the place of those in the files, or come on top, by agent
-  /// name: `{"writer": {"instruction": "Be brief."}}`. A null leaves a field
-  /// out. Each has to find its agent.
+  /// Fields that replace or extend those in the files, by agent name:
+  /// `{"writer": {"instruction": "Be brief."}}`. A null removes a field. A name
+  /// without an agent is an error.
   std::map<std::string, json, std::less<>> overrides = {};
 };
 
-/// Reads an agent and everything below it. A folder stands for the
+/// Reads an agent and everything below it. For a folder, reads
 /// `root_agent.yaml` in it.
 ///
-/// A file holds a mapping of the fields that docs/agent_files.md lists; a field
-/// that is null counts as left out. Relative paths start at the file that names
-/// them. An LLM agent without a model uses that of the nearest LLM agent above
-/// it. One script used by several agents of the tree is one model.
+/// A file holds a mapping with the fields that docs/agent_files.md lists; a
+/// field that is null counts as left out. Relative paths start at the folder of
+/// the file that names them. An LLM agent without a model uses that of the
+/// nearest LLM agent above it. A script that several agents of the tree use is
+/// one model.
 ///
-/// Fails with `errc::not_found` if `file` does not exist, and otherwise with
-/// `errc::invalid_argument` and a reason that starts with `FILE:LINE: `. Rules
-/// follow ADK's Agent Config.
+/// Fails with `errc::not_found` if `file` does not exist. Other failures are
+/// `errc::invalid_argument`, with a message that starts with `FILE:LINE: `. The
+/// rules follow ADK's Agent Config.
 result<agent> load_agent_file(const std::filesystem::path& file,
                               const agent_file_options& options = {});
 

@@ -1,105 +1,74 @@
-// Functions of the user's that run before and after agents, models and tools.
+// Callbacks: functions of the user's that run before and after agents, models
+// and tools.
 //
-// Callbacks of one place share a context: what they write travels in one event.
-// Those of agents and models run on the run's lane, so they must not block:
-// what takes time is a coroutine. Those of tools run where the tool runs.
+// Callbacks at the same point, such as before the model, share a context. The
+// state that they write is committed in one event. Callbacks of agents and
+// models run on the run's lane and must not block; a coroutine can wait there.
+// Callbacks of tools run on the tool's thread.
 
 #pragma once
 
 #include "troupe/agents/tool.hpp"
+#include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/callback_context.hpp"
-#include "troupe/contexts/task.hpp"
 #include "troupe/models/model.hpp"
 
 #include <functional>
 #include <optional>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 namespace troupe {
 
-/// A function or a coroutine that may answer in the place of what it is called
-/// around: it returns nothing, a `std::optional<Answer>`, or a task of one.
-/// What it throws other than `troupe::error` is `errc::callback_failed`, and
-/// ends the agent.
+/// A function or a coroutine that may answer in place of the agent, model or
+/// tool around which it is called. It returns nothing, a
+/// `std::optional<Answer>`, or a task of one. An exception ends the agent; if
+/// it is not a `troupe::error`, it becomes `errc::callback_failed`.
 template <class Answer, class... Arguments>
-class callback {
-public:
-  using maybe = std::optional<Answer>;
-  using function = std::function<maybe(Arguments...)>;
-  using coroutine = std::function<task<maybe>(Arguments...)>;
+using callback = async_function<std::optional<Answer>(Arguments...)>;
 
-  /// None.
-  callback() = default;
-
-  template <class Callable>
-
-  requires(
-    std::is_invocable_v<
-      Callable&,
-      Arguments...> && !std::is_same_v<std::remove_cvref_t<Callable>, callback>)
-    callback(Callable called) {
-    using returned = std::invoke_result_t<Callable&, Arguments...>;
-    if constexpr (std::is_same_v<returned, task<maybe>>)
-      coroutine_ = std::move(called);
-    else if constexpr (std::is_void_v<returned>)
-      function_ =
-        [called = std::move(called)](Arguments... arguments) mutable -> maybe {
-        called(arguments...);
-        return std::nullopt;
-      };
-    else
-      function_ = std::move(called);
-  }
-
-  explicit operator bool() const noexcept { return function_ || coroutine_; }
-
-  /// One of them is set, unless there is none.
-  const function& plain() const noexcept { return function_; }
-
-  const coroutine& suspending() const noexcept { return coroutine_; }
-
-private:
-  function function_;
-  coroutine coroutine_;
-};
-
-/// Before: content takes the place of the agent, whose body and after
-/// callbacks do not run. After: content is said behind the agent's own. What is
-/// written goes into an event of its own, with or without content.
+/// Called before or after an agent. Before: an answer replaces the agent, whose
+/// body and after callbacks do not run. After: an answer is added after the
+/// agent's own. State that it writes is committed in an event of its own, with
+/// or without content.
 using agent_callback = callback<content, callback_context&>;
 
-/// May change the request. An answer takes the place of the model's, and does
-/// not count as a call. What model callbacks write goes into the event of the
-/// answer; if there is none, it is discarded.
+/// Called before a model; may change the request. An answer replaces the
+/// model's, and does not count as a model call. State that model callbacks
+/// write is committed with the answer's event, and discarded if there is none.
 using before_model_callback
   = callback<model_response, callback_context&, model_request&>;
 
-/// May change the answer, or give another one. Streamed pieces pass by.
+/// Called after a model; may change or replace the answer. Not called for
+/// partial answers.
 using after_model_callback
   = callback<model_response, callback_context&, model_response&>;
 
-/// An answer takes the place of the failure.
+/// Called when a model has failed, but not when the run was stopped or has
+/// reached a limit. An answer replaces the failure.
 using model_error_callback = callback<model_response,
                                       callback_context&,
                                       const model_request&,
                                       const error&>;
 
-/// May change the arguments, which are checked after it. A result takes the
-/// place of the tool's. What tool callbacks write goes along with what the tool
-/// writes, and is discarded with it.
+/// Called before a tool; may change the arguments, which are checked
+/// afterwards. A result replaces the tool's; the arguments are not checked
+/// then. State that tool callbacks write is committed or discarded together
+/// with the tool's.
+///
+/// An exception fails the call: that of this callback like one of the tool, for
+/// which `tool_error_callback` is called; those of the two below as
+/// `errc::callback_failed`. A `troupe::error` keeps its code.
+/// `tool_options::on_failure` decides about the agent.
 using before_tool_callback = std::function<std::optional<json>(
   const tool& which, json& args, tool_context& context)>;
 
-/// Gets the result, whoever it is from, and may give another one.
+/// Called after a tool or its replacement; may replace the result.
 using after_tool_callback
   = std::function<std::optional<json>(const tool& which,
                                       const json& args,
                                       tool_context& context,
                                       const json& result)>;
 
-/// A result takes the place of the failure.
+/// Called when a tool has failed. A result replaces the failure.
 using tool_error_callback
   = std::function<std::optional<json>(const tool& which,
                                       const json& args,

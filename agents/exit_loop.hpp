@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-/// A tool named `exit_loop`, without parameters: the agent that calls it
-/// escalates, which ends the loop that it runs in. Follows ADK's tool of that
-/// name.
+/// Makes a tool named `exit_loop`, without parameters. The agent that calls
+/// it escalates, which ends the loop that it runs in. Follows ADK's tool of
+/// that name.
 tool exit_loop();
 
 } // namespace troupe

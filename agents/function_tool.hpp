@@ -48,7 +48,7 @@ requires(parameter_struct<std::remove_cvref_t<
           return called(made);
       };
   if constexpr (awaited<Returned>::is_task)
-    options.coroutine
+    options.run
       = [call](const json& args, tool_context& context) -> task<json> {
       auto made = from_arguments<held>(args);
       if constexpr (std::is_void_v<typename awaited<Returned>::type>) {
@@ -73,10 +73,11 @@ requires(parameter_struct<std::remove_cvref_t<
 
 } // namespace detail
 
-/// Takes a function or a coroutine of a parameter struct (see parameters.hpp)
-/// and, if it wants one, a `tool_context&`; it returns what becomes JSON, or
-/// nothing. Replaces `parameters` and the function of `options`. Throws as the
-/// constructor of `tool`.
+/// Makes a tool of a function or coroutine. Its first parameter is a parameter
+/// struct (see parameters.hpp), its optional second one a `tool_context&`; it
+/// returns a type that converts to JSON, or nothing. Replaces `parameters` and
+/// the function in `options`. Throws like the constructor of `tool`, also if
+/// `as_agent` is set.
 template <class Function>
 tool function_tool(tool_options options, Function called) {
   return detail::make_function_tool(std::move(options),

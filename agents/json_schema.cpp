@@ -1,6 +1,6 @@
 #include "troupe/agents/json_schema.hpp"
 
-// Otherwise it ends the process on a schema that is none.
+// Without this, valijson ends the process on an invalid schema.
 #define VALIJSON_USE_EXCEPTIONS 1
 
 #include <fmt/format.h>
@@ -20,10 +20,11 @@ namespace {
 
 using adapter = valijson::adapters::NlohmannJsonAdapter;
 
-// Patterns are matched by std::regex, which takes stack for each character.
+// Limit of a text that is matched against a pattern, in bytes: std::regex uses
+// stack for each character.
 constexpr std::size_t matched_bytes_max = 4'096;
 
-// Violations that one message names.
+// Limit of violations in one message.
 constexpr std::size_t told_max = 8;
 
 bool has_patterns(const json& schema) {
@@ -47,7 +48,8 @@ bool has_long_text(const json& data) {
            data, [](const json& element) { return has_long_text(element); });
 }
 
-// That something inside of an element failed, which is told with its place.
+// Whether a violation only says that an element inside has failed. That element
+// has a violation of its own, with its place.
 bool is_consequence(std::string_view description) {
   return description.starts_with("Failed to validate against schema associated")
          || description.starts_with("Failed to validate item #");

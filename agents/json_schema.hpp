@@ -1,5 +1,4 @@
-// A JSON Schema that data is held against: what tools are called with, what
-// models answer.
+// A JSON Schema that checks arguments of tools and answers of models.
 
 #pragma once
 
@@ -10,17 +9,20 @@
 
 namespace troupe {
 
-/// An immutable value; copies share it. Thread-safe.
+/// An immutable value; copies share the schema. Thread-safe.
 class json_schema {
 public:
-  /// Draft 7. Throws `errc::invalid_argument` on what is none, and on
-  /// references to other documents.
+  /// Compiles a schema of draft 7. Throws `errc::invalid_argument` for an
+  /// invalid schema, and for references to other documents.
   explicit json_schema(json text);
 
+  /// Schema as given to the constructor.
   const json& text() const noexcept;
 
-  /// Fails with `errc::invalid_argument`, and names every place that does not
-  /// fit, as a JSON pointer, with the reason.
+  /// Fails with `errc::invalid_argument`. The message names each violation (the
+  /// first eight) as a path with the reason; the path of the whole is `/`, and
+  /// names in it are not escaped. If the schema has a pattern, text of more
+  /// than 4,096 bytes anywhere in `data` does not fit.
   result<void> check(const json& data) const;
 
 private:

@@ -1,5 +1,5 @@
-// The parameters of a tool as a struct: its JSON Schema, and the struct from
-// the arguments.
+// Tool parameters as a struct: makes the JSON Schema of the struct, and fills
+// the struct from arguments.
 //
 //   struct forecast_query {
 //     std::string city;
@@ -33,9 +33,10 @@
 
 namespace troupe {
 
-/// One field; `name` and `description` are what the model is told.
+/// One field. `name` and `description` are shown to the model.
 template <class Struct, class Field>
 struct parameter {
+  /// Describes one field. The texts are not copied; literals live long enough.
   constexpr parameter(std::string_view name_,
                       Field Struct::*field_,
                       std::string_view description_ = {})
@@ -43,8 +44,11 @@ struct parameter {
       field(field_),
       description(description_) {}
 
+  /// Key of the argument in the JSON object.
   std::string_view name;
+  /// Member that receives the argument.
   Field Struct::*field;
+  /// Text for the model. An empty one is left out of the schema.
   std::string_view description;
 };
 
@@ -76,7 +80,7 @@ inline constexpr bool is_vector<std::vector<T>> = true;
 
 } // namespace detail
 
-/// The JSON Schema of a field or of a whole parameter struct.
+/// The JSON Schema of a field or of a parameter struct.
 template <class T>
 json schema_of() {
   using held = typename detail::parameter_type<T>::held;
@@ -118,9 +122,9 @@ json schema_of() {
   }
 }
 
-/// A field or a parameter struct from arguments that fit its schema. Throws
-/// `errc::invalid_argument` on a number that its field cannot hold, and on what
-/// does not fit.
+/// Makes a field or a parameter struct from JSON arguments that fit its schema.
+/// Throws `errc::invalid_argument` for a number that the field cannot hold, and
+/// for arguments that do not fit.
 template <class T>
 T from_arguments(const json& data) {
   using held = typename detail::parameter_type<T>::held;
@@ -156,7 +160,7 @@ T from_arguments(const json& data) {
             ? std::in_range<held>(data.get<std::uint64_t>())
           : data.is_number_integer()
             ? std::in_range<held>(data.get<std::int64_t>())
-            // 2.0 is an integer for JSON Schema.
+            // JSON Schema counts 2.0 as an integer.
             : data.is_number_float()
                 && data.get<double>()
                      >= static_cast<double>(std::numeric_limits<held>::min())
@@ -165,7 +169,7 @@ T from_arguments(const json& data) {
                      <= static_cast<double>(std::numeric_limits<held>::max());
       if (!fits)
         throw error(errc::invalid_argument,
-                    fmt::format("{} is no integer from {} to {}",
+                    fmt::format("{} is not an integer from {} to {}",
                                 data.dump(),
                                 std::numeric_limits<held>::min(),
                                 std::numeric_limits<held>::max()));

@@ -1,9 +1,9 @@
-// A plugin: functions of the user's that run around everything that a runtime
-// does, whichever agent does it.
+// A plugin: functions of the user's that are called around all work of a
+// runtime, for every agent.
 //
-// Plugins stand in the order in which the runtime was given them, and before
-// the callbacks of the agents. The first answer at a place ends the list there:
-// later plugins and the agent's own callbacks are not called.
+// Plugins are called in the order in which the runtime got them, and before the
+// callbacks of the agents. At each hook the first answer counts: later plugins
+// and the agent's own callbacks are not called.
 
 #pragma once
 
@@ -18,58 +18,82 @@
 
 namespace troupe {
 
-/// Any of the functions may be missing. They may be called from several threads
-/// at the same time, for different runs and lanes. What one throws ends what it
-/// was called around, as `errc::callback_failed` that names plugin and place.
+/// All functions are optional. They may be called on several threads at the
+/// same time, for different runs and lanes.
+///
+/// An exception ends the work around which the function was called. A
+/// `troupe::error` is kept; any other exception becomes `errc::callback_failed`
+/// with the names of plugin and hook. There are two special cases. Around a
+/// tool the call of the tool fails: `errc::tool_failed` stands for an exception
+/// before the tool, `errc::callback_failed` for one after it, and
+/// `tool_options::on_failure` decides about the agent. An exception of
+/// `on_agent_error` or `on_run_error` only extends the message of the error.
+/// `on_agent` must not throw.
 struct plugin {
   /// Not empty; unique in a runtime.
   std::string name = {};
 
-  // -- a run -----------------------------------------------------------------
+  // -- runs -------------------------------------------------------------------
 
-  /// Before the message of a run is appended, on the thread that starts the
-  /// run. What it returns takes the place of the message.
+  /// Called before the message of a run is appended, on the thread that starts
+  /// the run. A returned content replaces the message.
   std::function<std::optional<content>(const session_key& session,
                                        const content& message)>
     on_user_message = {};
-  /// When the message has been appended. Content is said by `model` instead of
-  /// everything else of the run.
+  /// Called after the message was appended. A returned content is emitted by
+  /// author `model`, and the agents do not run.
   callback<content, callback_context&> before_run = {};
-  /// When all agents have ended well, or wait for an answer from outside. All
-  /// plugins are called.
+  /// Called when all agents have ended without failure, or wait for an answer
+  /// from outside. All plugins are called.
   std::function<void(callback_context&)> after_run = {};
-  /// When the run fails, unless it was cancelled. All plugins are called.
+  /// Called when the run has failed, unless it was cancelled. All plugins
+  /// are called.
   std::function<void(const readonly_context&, const error&)> on_run_error = {};
 
-  /// Before an event of an agent is committed, or kept by an agent that is a
-  /// tool; in the order of the commits of the run. What it returns takes its
-  /// place, but for author, branch, ids and what says that a run waits.
-  /// Streamed pieces pass by.
+  /// Called before an event of an agent is committed, in the order of the run's
+  /// commits; also for events of agents that are tools. The returned event
+  /// replaces it; author, branch, ids and pause markers are kept. Not called
+  /// for partial events.
   std::function<std::optional<event>(const session_key& session,
                                      const event& said)>
     on_event = {};
 
-  // -- agents, models and tools: as the callbacks of agents ------------------
+  /// Called when an agent starts, and, however it ends, when it has ended. Must
+  /// be short and must not throw.
+  std::function<void(std::string_view agent, bool started)> on_agent = {};
 
+  // -- agents, models and tools: as in callback.hpp ---------------------------
+
+  /// Runs before each agent.
   agent_callback before_agent = {};
+  /// Runs after each agent.
   agent_callback after_agent = {};
-  /// When an agent fails, unless it was cancelled. All plugins are called.
+  /// Called when an agent has failed, unless it was cancelled. All plugins
+  /// are called.
   std::function<void(const readonly_context&, const error&)> on_agent_error
     = {};
+  /// Runs before each call of a model.
   before_model_callback before_model = {};
+  /// Runs after each answer of a model or its replacement.
   after_model_callback after_model = {};
+  /// Runs after a failed call of a model, except after cancellation
+  /// and `errc::limit_exceeded`.
   model_error_callback on_model_error = {};
+  /// Runs before each call of a tool.
   before_tool_callback before_tool = {};
+  /// Runs after each result of a tool or its replacement.
   after_tool_callback after_tool = {};
+  /// Runs after a failed call of a tool, before `after_tool`.
   tool_error_callback on_tool_error = {};
 
-  // -- the end ---------------------------------------------------------------
+  // -- the end ----------------------------------------------------------------
 
-  /// When the runtime has shut down, on the thread that does that, once.
+  /// Called once, when the runtime has shut down, on the thread that shuts
+  /// it down.
   std::function<void()> close = {};
 };
 
-/// Fails with `errc::invalid_argument` on a name that is empty or comes twice.
+/// Fails with `errc::invalid_argument` if a name is empty or occurs twice.
 result<void> check_plugins(const std::vector<plugin>& plugins);
 
 } // namespace troupe

@@ -21,7 +21,7 @@ error refused(std::string_view id, std::string_view why) {
           fmt::format("the function response '{}' {}", id, why)};
 }
 
-// What the event says about pauses, or null.
+// The event's fields about pauses, or null.
 const json* state_of(const event& said) {
   const auto& extra = said.actions.extra.data();
   if (!extra.is_object())
@@ -30,7 +30,7 @@ const json* state_of(const event& said) {
   return found != extra.end() && found->is_object() ? &*found : nullptr;
 }
 
-// The id under `name`, or empty.
+// The id in field `name`, or empty.
 std::string id_in(const json& state, const char* name) {
   const auto found = state.find(name);
   return found != state.end() && found->is_string() ? found->get<std::string>()
@@ -47,7 +47,7 @@ void set_state(event& said, json state) {
 struct pause {
   resumption from;
   id_list waits;
-  /// A run has gone on from it, and has not failed.
+  /// A run has continued from the pause and has not failed.
   bool is_claimed = false;
 };
 
@@ -55,7 +55,7 @@ struct pause {
 std::vector<pause> pauses_in(const event_slice& events) {
   std::vector<pause> found;
   id_list claimed;
-  id_list released; // Messages.
+  id_list released; // Ids of messages.
   for (auto index = events.size(); index > 0; --index) {
     const auto& said = *events[index - 1];
     const auto* state = state_of(said);
@@ -117,7 +117,7 @@ std::optional<found_call> find_call(const event_slice& events,
 }
 
 bool is_long_running(const found_call& found) {
-  return contains(found.said->long_running_tool_ids, found.call->id);
+  return contains(found.event->long_running_tool_ids, found.call->id);
 }
 
 bool has_responses(const content& message) {
@@ -134,7 +134,7 @@ bool only_answers(const content& message) {
 
 result<tool_confirmation> read_confirmation(const json& response) {
   auto answer = response;
-  // Some clients pack the object into text.
+  // Some clients send the object as a text.
   if (answer.is_object() && answer.size() == 1 && answer.contains("response")
       && answer.at("response").is_string()) {
     auto unpacked = parse_json(answer.at("response").get<std::string>());
@@ -187,20 +187,20 @@ result<std::optional<resumption>> check_responses(const content& message,
       if (!rights.takes_news)
         return refused(answer.id,
                        "answers a call that no run waits for, and the root "
-                       "agent is none that could hear of it");
+                       "agent is not an LLM agent, which could handle it");
       continue;
     }
     if (waits->is_claimed && !rights.takes_over)
-      return error(errc::conflict,
-                   fmt::format("a run has gone on from where '{}' was open; it "
-                               "was answered, or can be when that run has "
-                               "paused again. If the program of that run has "
-                               "ended before it, answer with take_over",
-                               answer.id));
+      return error(
+        errc::conflict,
+        fmt::format("another run has continued from the pause of '{}'; it has "
+                    "the answer, or waits for one when it has paused again. If "
+                    "the process of that run has ended, answer with take_over",
+                    answer.id));
     if (resumed && resumed->event_id != waits->from.event_id)
       return refused(answer.id,
-                     "goes to another run than those beside it; send a message "
-                     "to each");
+                     "belongs to another run than the responses before it; "
+                     "send a message to each run");
     resumed = waits->from;
   }
   return resumed;

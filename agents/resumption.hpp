@@ -1,16 +1,16 @@
-// Runs that wait for answers from outside, as a session's history keeps them:
-// where one paused, who goes on from there, and what message lets it.
+// Paused runs, as the session's history records them: where a run paused, and
+// which message continues it.
 //
-// Events that say so keep it under `actions.agentState`, an object:
+// Events record this under `actions.agentState`, an object:
 //
-//   {"checkpoint": …, "waitsFor": [call id]}   a run has paused: its last event
-//   {"resumes": event id}                      a run goes on from that pause:
-//                                              the message that started it
-//   {"releases": event id}                     the run of that message has
-//                                              failed, and claims nothing more
+//   {"checkpoint": …, "waitsFor": [call id]}   last event of a run: it paused
+//   {"resumes": event id}                      message of a run: it continues
+//                                              from the pause in that event
+//   {"releases": event id}                     the run of that message failed;
+//                                              its claim on the pause ends
 //
-// So of two messages that answer the same pause one starts a run, the other is
-// refused, also when they come to different programs.
+// So if two messages answer the same pause, one starts a run and the other is
+// refused, even if different processes receive them.
 
 #pragma once
 
@@ -26,83 +26,91 @@
 
 namespace troupe {
 
-/// The name of the call by which the user is asked about another call: `{
-/// "originalFunctionCall": {"id", "name", "args"}, "toolConfirmation": {"hint",
-/// "payload"}}`, as in ADK. The response is `{"confirmed": bool, "payload"?}`.
+/// Name of the call that asks the user about another call, as in ADK.
+/// Arguments: `{"originalFunctionCall": {"id", "name", "args"},
+/// "toolConfirmation": {"hint", "payload"}}`. Response:
+/// `{"confirmed": bool, "payload"?}`.
 inline constexpr std::string_view confirmation_name
   = "adk_request_confirmation";
 
-/// A call and who made it; both lie in the history.
+/// A call and the event that made it; both point into the history.
 struct found_call {
-  const event* said = nullptr;
+  /// Event that made the call.
+  const troupe::event* event = nullptr;
+  /// Call among the parts of that event.
   const function_call* call = nullptr;
 };
 
-/// The newest call with that id, or nothing.
+/// The newest call with that id; unset if there is none.
 std::optional<found_call> find_call(const event_slice& events,
                                     std::string_view id);
 
-/// Whether the result of the call comes from outside.
+/// Returns true if the result of the call comes from outside.
 bool is_long_running(const found_call& found);
 
-/// Whether the message answers calls.
+/// Returns true if the message answers calls.
 bool has_responses(const content& message);
 
-/// Whether the message has nothing but answers to calls, or has no parts.
+/// Returns true if all parts of the message answer calls, also without parts.
 bool only_answers(const content& message);
 
-/// Reads the response to a request for confirmation. Fails with
+/// Reads the response to a question about a call. Fails with
 /// `errc::invalid_argument`.
 result<tool_confirmation> read_confirmation(const json& response);
 
-/// Where a run goes on.
+/// The pause from which a run continues.
 struct resumption {
+  /// Id of the event that records the pause.
   std::string event_id;
+  /// Position from which the run continues; not null in a found pause.
   checkpoint_ptr where;
 };
 
-/// What the run of a message may do.
+/// Rights of the run that a message starts.
 struct answer_rights {
   /// See `run_options::take_over`.
   bool takes_over = false;
-  /// Its root can tell an agent what has become of a call that no run waits
-  /// for.
+  /// The root agent can handle the answer of a call that no run waits for.
   bool takes_news = false;
 };
 
-/// Checks the responses in a user's message before it is appended to `events`:
-/// each answers a call there that waits for one, by its id and name, and all of
-/// them go to the same run. Gives the pause that the run goes on from; nothing
-/// if the message answers no calls, or calls that no run waits for.
+/// Checks the responses in a user's message before it is appended to `events`.
+/// Each must answer a waiting call there, by id and name, and all must belong
+/// to the same run. Returns the pause that the run continues from; unset if the
+/// message answers no calls, or only calls that no run waits for.
 ///
 /// Fails with `errc::invalid_argument`, and with `errc::conflict` if another
-/// run has gone on from there and has not failed.
+/// run has continued from the pause and has not failed.
 result<std::optional<resumption>> check_responses(const content& message,
                                                   const event_slice& events,
                                                   const answer_rights& rights);
 
-/// The pause of that id, which is in `events`.
+/// The pause in event `event_id`; unset if `events` has none.
 std::optional<resumption> find_pause(const event_slice& events,
                                      std::string_view event_id);
 
-/// The last event of a run that pauses.
+/// Makes the last event of a run that pauses.
 event make_pause_event(std::string root_name, const checkpoint& where);
 
-/// The ids of the calls that the run waits for whose last event this is; of
-/// another event none.
+/// Ids of the calls that a run waits for, if this is its last event;
+/// else empty.
 std::vector<std::string> waits_in(const event& said);
 
-/// What a message claims for its run: the pause that it goes on from.
+/// A message's claim on a pause: its run continues from there.
 struct pause_claim {
+  /// Id of the message that continues the run.
   std::string message_id;
+  /// Id of the event that records the pause.
   std::string pause_id;
 };
 
-/// Writes a claim into a message; and what is written there, or nothing.
+/// Writes a claim on the pause in event `pause_id` into a message.
 void claim_pause(event& message, const std::string& pause_id);
+/// Reads the claim of a message; unset if it has none.
 std::optional<pause_claim> claim_of(const event& message);
 
-/// The last event of a run that has not gone on from its pause, or failed.
+/// Makes the last event of a run that claimed a pause but failed or did not
+/// start its agents.
 event make_release_event(std::string root_name, const std::string& message_id);
 
 } // namespace troupe

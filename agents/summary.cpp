@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-// The field under its camelCase or its snake_case name, or null.
+// The field by its camelCase or its snake_case name; or null.
 const json*
 field_of(const json& data, const char* camel_case, const char* snake_case) {
   for (const auto* name : {camel_case, snake_case})
@@ -17,7 +17,7 @@ field_of(const json& data, const char* camel_case, const char* snake_case) {
   return nullptr;
 }
 
-// Nothing for what is no time up to the end of year 9999.
+// Unset for a number that is not a time before year 10000.
 std::optional<timestamp> from_seconds(double seconds) {
   constexpr double seconds_max = 253402300799.0;
   if (!std::isfinite(seconds) || std::abs(seconds) > seconds_max)
@@ -40,9 +40,10 @@ std::optional<summary> summary_of(const event& said) {
   auto read = content_from_json(*told);
   if (!read || read->parts.empty())
     return std::nullopt;
-  summary made{.said = std::move(*read)};
+  summary made{.content = std::move(*read)};
   if (const auto* end = field_of(*found, "endRevision", "end_revision");
-      end != nullptr && end->is_number_unsigned())
+      end != nullptr && end->is_number_integer()
+      && (end->is_number_unsigned() || end->get<std::int64_t>() >= 0))
     made.end_revision = end->get<std::uint64_t>();
   if (const auto* end = field_of(*found, "endTimestamp", "end_timestamp");
       end != nullptr && end->is_number())

@@ -1,16 +1,14 @@
-// Summaries: events that stand for those before them, in histories that are too
-// long to be read.
-//
-// ADK calls them compactions. An event keeps its summary in
-// `actions.compaction`:
+// Summaries: events that replace earlier events for the reader of a
+// long history. ADK calls them compactions. An event keeps its summary
+// in `actions.compaction`:
 //
 //   {"compactedContent": {"role", "parts"}, "endRevision"?: integer,
 //    "startTimestamp"?: seconds, "endTimestamp"?: seconds}
 //
-// It stands for all events up to number `endRevision`. Without that field it
-// stands for the events before it, back from the newest one that is no younger
-// than `endTimestamp`, or without that field, too, from itself. Only an event
-// on no branch counts. Nothing is deleted.
+// It covers all events up to number `endRevision`. Without that field, it
+// covers the events up to the newest one whose time is at most `endTimestamp`;
+// without that field, too, all events before itself. Only an event on no branch
+// counts. Nothing is deleted.
 
 #pragma once
 
@@ -22,18 +20,23 @@
 
 namespace troupe {
 
+/// A summary as an event holds it. Without `end_revision` and `end_time` it
+/// covers all events before its own.
 struct summary {
-  content said;
-  /// The newest event that it stands for.
+  /// Content that replaces the covered events.
+  troupe::content content;
+  /// Number of the newest event that the summary covers.
   std::optional<std::uint64_t> end_revision = {};
+  /// Without `end_revision`: the summary covers the events up to the newest one
+  /// whose time is at most this.
   std::optional<timestamp> end_time = {};
 };
 
-/// What the event carries, or nothing.
+/// The summary in an event; unset if it has none.
 std::optional<summary> summary_of(const event& said);
 
-/// An event, by `user` as in ADK, that says `text` in the place of all events
-/// up to number `end_revision`, or of all before itself.
+/// Makes an event by `user`, as in ADK, with the summary `text` of all events
+/// up to number `end_revision`, or of all events before itself.
 event make_summary_event(std::string text,
                          std::optional<std::uint64_t> end_revision = {});
 

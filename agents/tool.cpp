@@ -1,6 +1,6 @@
 #include "troupe/agents/tool.hpp"
 
-#include "troupe/agents/name.hpp"
+#include "troupe/agents/turns/name.hpp"
 
 #include <fmt/format.h>
 
@@ -21,14 +21,12 @@ void check_options(const tool_options& options) {
   };
   if (!is_identifier(options.name))
     refuse("has a name that is not an identifier");
-  const int bodies = (options.run ? 1 : 0) + (options.coroutine ? 1 : 0)
-                     + (options.as_agent ? 1 : 0);
-  if (bodies == 0)
+  if (!options.run && !options.as_agent)
     refuse("has no function");
-  if (bodies > 1)
-    refuse("is more than one of a function, a coroutine and an agent");
+  if (options.run && options.as_agent)
+    refuse("has both a function and an agent");
   if (options.timeout && options.timeout->count() <= 0)
-    refuse("has no time: its timeout is not above 0");
+    refuse("has a timeout that is not above 0");
   if (options.long_running && options.as_agent)
     refuse("is an agent, which cannot be long-running");
   if (options.calls_max == std::size_t{0})
@@ -38,10 +36,10 @@ void check_options(const tool_options& options) {
 json_schema schema_from(const tool_options& options) {
   const auto& text = options.parameters;
   if (!text.is_object() || text.value("type", json("object")) != "object")
-    throw error(errc::invalid_argument,
-                fmt::format("the parameters of tool '{}' are no schema of an "
-                            "object",
-                            options.name));
+    throw error(
+      errc::invalid_argument,
+      fmt::format("the parameters of tool '{}' are not a schema of an object",
+                  options.name));
   try {
     return json_schema(text);
   } catch (const error& failure) {

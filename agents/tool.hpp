@@ -1,11 +1,11 @@
-// A tool: what the model is told about it, and what runs when the model calls
-// it.
+// A tool: its description for the model, and the function that runs when the
+// model calls it.
 
 #pragma once
 
 #include "troupe/agents/json_schema.hpp"
 #include "troupe/agents/turnstile.hpp"
-#include "troupe/contexts/task.hpp"
+#include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/tool_context.hpp"
 #include "troupe/core/json.hpp"
 
@@ -25,96 +25,110 @@ namespace troupe {
 
 class agent;
 
-/// Runs on a thread of its own pool, never on the runtime's scheduler, so it
-/// may block. Gets the arguments, an object, and gives any JSON; an object goes
-/// to the model as it is, anything else as `{"result": …}`.
+/// The function of a tool: gets the arguments, a JSON object, and returns any
+/// JSON. An object goes to the model as it is; any other value as
+/// `{"result": …}`. Arguments and context live until it has ended.
+///
+/// A plain function runs on a thread of the tool pool, never on the
+/// runtime's scheduler, so it may block. A coroutine must not block: it
+/// starts on a thread of the tool pool, and continues on the thread that
+/// completes its await.
 using tool_function
-  = std::function<json(const json& args, tool_context& context)>;
+  = async_function<json(const json& args, tool_context& context)>;
 
-/// The same as a coroutine, for what waits without holding a thread. It must
-/// not block: it starts on a thread of that pool, and goes on where what it
-/// awaited ended. Arguments and context live as long as it does.
-using tool_coroutine
-  = std::function<task<json>(const json& args, tool_context& context)>;
-
-/// What becomes of a tool that failed: it threw, ran out of time, or was called
-/// in a way that its schema does not allow. What it recorded is discarded in
-/// any case.
+/// Effect of a failed tool: it threw, ran out of time, or got arguments
+/// that its schema does not allow. State that it has written is discarded
+/// in any case.
 enum class tool_failure : std::uint8_t {
-  tell_model, ///< The model gets `{"error": …}` and goes on.
+  tell_model, ///< The model gets `{"error": …}` and continues.
   end_run,    ///< The agent ends with the error.
 };
 
-/// Whether the user has to allow a call: always, never, or as a function of its
-/// arguments says, which must not block.
+/// Whether the user has to allow a call: always, never, or depending on the
+/// arguments. The predicate must not block.
 class confirmation_rule {
 public:
+  /// Decides from the arguments of a call; true asks the user.
   using predicate = std::function<bool(const json& args)>;
 
+  /// Makes a rule that holds always or never.
   confirmation_rule(bool always = false)
     : needed_(always ? [](const json&) { return true; } : predicate()) {}
 
+  /// Makes a rule that depends on the arguments.
   template <class Predicate>
 
   requires std::is_invocable_r_v<bool, Predicate&, const json&>
   confirmation_rule(Predicate needed) : needed_(std::move(needed)) {}
 
+  /// Whether a call with these arguments needs the user's permission.
   bool holds_for(const json& args) const { return needed_ && needed_(args); }
 
+  /// False if the rule never holds.
   bool can_hold() const noexcept { return static_cast<bool>(needed_); }
 
 private:
   predicate needed_;
 };
 
+/// Description, function and limits of a tool.
 struct tool_options {
-  /// An identifier; how the model names the tool.
+  /// An identifier; the name that the model uses.
   std::string name = {};
+  /// Purpose of the tool, as text for the model.
   std::string description = {};
-  /// JSON Schema of the arguments, an object schema. Arguments that do not fit
-  /// never reach the tool.
+  /// JSON Schema of the arguments; must describe an object. Arguments that do
+  /// not fit never reach the tool.
   json parameters = {{"type", "object"}, {"properties", json::object()}};
-  /// One of the three; an agent comes from `agent_tool`.
+  /// Exactly one of the next two is set; `agent_tool` sets `as_agent`.
   tool_function run = {};
-  tool_coroutine coroutine = {};
+  /// Agent that runs in place of a function.
   std::shared_ptr<const agent> as_agent = {};
-  /// For one call; then it is asked to stop, and the model is told. Unset:
-  /// none.
+  /// Time limit of one call. After it, the tool is asked to stop, and the model
+  /// gets an error. Unset: that of the run.
   std::optional<std::chrono::milliseconds> timeout = {};
-  /// Calls at the same time, over all runs; others wait in order. Unset: as
-  /// many as there are.
+  /// Limit of concurrent calls, over all runs; further calls wait in order.
+  /// Unset: no limit.
   std::optional<std::size_t> calls_max = {};
+  /// Effect of a failed call on the agent.
   tool_failure on_failure = tool_failure::tell_model;
-  /// The function only starts the work, and gives null: the run then ends, and
-  /// goes on in the run whose message brings the `function_response` with the
-  /// id of the call. Anything else that it gives is an ordinary result.
+  /// The function starts work whose result comes from outside, and returns
+  /// null. The run then pauses; the run whose message brings a
+  /// `function_response` with the call's id continues. Any other returned value
+  /// is an ordinary result.
   bool long_running = false;
-  /// Before a call that needs it, the run ends with a question to the user, and
-  /// goes on in the run whose message brings the answer (see
-  /// docs/agents.md). A call that the user rejects never reaches the tool.
-  /// Callbacks before the tool run again when the user has answered.
+  /// Before a call that needs a confirmation, the run pauses with a question to
+  /// the user. The run whose message brings the answer continues (see
+  /// docs/agents.md). A rejected call never reaches the tool. Callbacks before
+  /// the tool run again after the answer.
   confirmation_rule require_confirmation = {};
-  /// The result is the answer: the model is not asked again.
+  /// The tool's result is the agent's answer: the model is not asked again.
   bool skip_summarization = false;
 };
 
-/// An immutable value; copies share the function.
+/// An immutable description; copies share it. Thread-safe.
 class tool {
 public:
-  /// Throws `errc::invalid_argument` on a bad name, a schema that is none or is
-  /// not of an object, a missing function, and a limit or a time of 0.
+  /// Throws `errc::invalid_argument` for a bad name, a schema that is invalid
+  /// or does not describe an object, none or both of `run` and `as_agent`, a
+  /// long-running tool that is an agent, a `calls_max` of 0, and a `timeout`
+  /// that is not above 0.
   explicit tool(tool_options options);
 
+  /// Name that the model uses.
   const std::string& name() const noexcept;
+  /// Text for the model; may be empty.
   const std::string& description() const noexcept;
+  /// JSON Schema of the arguments.
   const json& parameters() const noexcept;
+  /// Options as given to the constructor.
   const tool_options& options() const noexcept;
 
-  /// Fails with `errc::invalid_argument` on arguments that do not fit, and says
-  /// where.
+  /// Fails with `errc::invalid_argument` if the arguments do not fit; the
+  /// message names the paths.
   result<void> check(const json& args) const;
 
-  /// Where its calls wait for each other; null without a limit.
+  /// The limiter of concurrent calls; null without a limit.
   const std::shared_ptr<turnstile>& entrance() const noexcept;
 
 private:
@@ -123,11 +137,11 @@ private:
   std::shared_ptr<const description_data> data_;
 };
 
-/// Tools by name, as agent files refer to them.
+/// Tools by name, for agent files.
 using tool_registry = std::map<std::string, tool, std::less<>>;
 
-/// A registry of the given tools. Throws `errc::invalid_argument` if a name
-/// comes twice.
+/// Makes a registry of the given tools. Throws `errc::invalid_argument` if two
+/// have the same name.
 tool_registry make_registry(const std::vector<tool>& tools);
 
 } // namespace troupe

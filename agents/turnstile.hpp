@@ -1,5 +1,5 @@
-// Lets at most so many in at a time; the others wait in order, without a
-// thread.
+// A limit of concurrent work. Work above the limit waits in order, without
+// a thread.
 
 #pragma once
 
@@ -10,18 +10,21 @@
 
 namespace troupe {
 
-/// Thread-safe.
+/// Lets a limited number of pieces of work run at the same time. Thread-safe.
 class turnstile {
 public:
+  /// Limits the work inside to `inside_max`; 0 lets none in.
   explicit turnstile(std::size_t inside_max) : inside_max_(inside_max) {}
 
   turnstile(const turnstile&) = delete;
   turnstile& operator=(const turnstile&) = delete;
 
-  /// Calls `go` once there is room: here and now, or in the `leave` that makes
-  /// it. Whoever is in leaves once.
+  /// Calls `go` as soon as the limit allows it: in this call, or in a later
+  /// `leave`. The work calls `leave` once when it ends.
   void enter(std::function<void()> go);
 
+  /// Ends one piece of work. If others wait, calls the `go` of the first one
+  /// before it returns.
   void leave();
 
 private:

@@ -21,7 +21,7 @@ using troupe::testing::served_request;
 using troupe::testing::server_script;
 
 std::chrono::nanoseconds now() {
-  // The same for all processes of the machine.
+  // This clock is the same in all processes of a machine.
   return std::chrono::steady_clock::now().time_since_epoch();
 }
 

@@ -23,8 +23,8 @@ namespace {
 using troupe::event_ptr;
 using troupe::session_key;
 
-// Ready-made events, each used once per round, since a session takes an event
-// id once.
+// Events made in advance. Each is used once per round, since a session takes an
+// event id once.
 const std::vector<event_ptr>& ready_events() {
   static const auto pool = [] {
     std::vector<event_ptr> made;
@@ -36,7 +36,7 @@ const std::vector<event_ptr>& ready_events() {
   return pool;
 }
 
-// Where the callers of one round get their events, and when they stop.
+// Gives the callers of one round their events, and stops them.
 class supply {
 public:
   supply(bool built, double seconds)
@@ -77,8 +77,8 @@ struct shape {
   bool built;
 };
 
-// One caller: a closed loop over random sessions. `Append` is awaited for the
-// outcome.
+// One caller: a closed loop over random sessions. `Append` returns an awaitable
+// of the outcome.
 template <class Append>
 troupe::task<> call_until_done(supply& events,
                                const std::vector<session_key>& keys,
@@ -109,18 +109,17 @@ round_result gather(double seconds,
   return made;
 }
 
-// -- troupe
-// --------------------------------------------------------------------
+// -- troupe -------------------------------------------------------------------
 
 troupe::runtime open_two_threads(const std::vector<session_key>& keys) {
   auto runtime = troupe::runtime::open({.threads = 2}).value();
   std::latch created(static_cast<std::ptrdiff_t>(keys.size()));
   for (const auto& key : keys)
-    runtime.sessions().create({.app = key.app, .user = key.user, .id = key.id},
-                              [&created](troupe::result<troupe::session> made) {
-                                made.value();
-                                created.count_down();
-                              });
+    runtime.sessions().create(key).then(
+      [&created](troupe::result<troupe::session> made) {
+        made.value();
+        created.count_down();
+      });
   created.wait();
   return runtime;
 }
@@ -135,7 +134,7 @@ round_result troupe_tasks(const shape& shape, double seconds) {
   auto append
     = [&runtime](const session_key& key, event_ptr said) -> troupe::task<> {
     const auto stored
-      = co_await runtime.sessions().append_event_async(key, std::move(said));
+      = co_await runtime.sessions().append_event(key, std::move(said));
     stored.value();
   };
   for (std::size_t index = 0; index < shape.callers; ++index)
@@ -150,14 +149,13 @@ round_result troupe_tasks(const shape& shape, double seconds) {
   return gather(watch.seconds(), watch.cpu_seconds(), std::move(latencies));
 }
 
-// -- the mutex
-// -----------------------------------------------------------------
+// -- the mutex ----------------------------------------------------------------
 
-// Round robin over the tasks of one thread: each append lets the next task have
-// its turn.
+// Round robin over the tasks of one thread: after each append the next task
+// runs.
 class task_thread {
 public:
-  struct turn {
+  struct yield {
     task_thread& thread;
 
     bool await_ready() const noexcept { return false; }
@@ -195,7 +193,7 @@ round_result mutex_tasks(const shape& shape, double seconds) {
       = [&](const session_key& key, event_ptr said) -> troupe::task<> {
       if (!sessions.append(key, std::move(said)))
         std::terminate();
-      co_await task_thread::turn{thread};
+      co_await task_thread::yield{thread};
     };
     for (auto index = first; index < shape.callers; index += 2)
       troupe::start(
@@ -212,8 +210,7 @@ round_result mutex_tasks(const shape& shape, double seconds) {
   return gather(watch.seconds(), watch.cpu_seconds(), std::move(latencies));
 }
 
-// -- threads
-// -------------------------------------------------------------------
+// -- threads ------------------------------------------------------------------
 
 template <class Append>
 round_result by_threads(const shape& shape, double seconds, Append append) {
@@ -261,8 +258,7 @@ round_result mutex_threads(const shape& shape, double seconds) {
     });
 }
 
-// -- printing
-// ------------------------------------------------------------------
+// -- printing -----------------------------------------------------------------
 
 void print_head(const char* title) {
   fmt::print("\n{}\n{:>7} {:>8} {:>6} {:>7} {:>10} {:>17} {:>9} {:>9} {:>10} "
@@ -312,7 +308,7 @@ void compare(const append_settings& settings,
       || (settings.sessions != 0 && settings.sessions != shape.sessions))
     return;
   if (!shape.built)
-    ready_events(); // Not made within the first round.
+    ready_events(); // Made before the first round.
   const auto made
     = alternate(settings.rounds,
                 {[&] { return first(shape, settings.seconds); },
@@ -344,15 +340,14 @@ void append_by_threads(const append_settings& settings) {
         settings, {callers, sessions, true}, troupe_threads, mutex_threads);
 }
 
-// -- growth
-// --------------------------------------------------------------------
+// -- growth -------------------------------------------------------------------
 
 namespace {
 
 constexpr std::size_t growth_appends = 20'000;
 
-// 64 appends under way on one session, `count` in all; with `read`, a snapshot
-// is taken after each.
+// Keeps 64 appends under way on one session until `left` are made; with `read`,
+// takes a snapshot after each.
 troupe::task<> append_some(troupe::session_service& sessions,
                            const session_key& key,
                            std::atomic<std::size_t>& left,
@@ -362,12 +357,11 @@ troupe::task<> append_some(troupe::session_service& sessions,
     const auto claimed = left.fetch_sub(1, std::memory_order_relaxed);
     if (claimed == 0 || claimed > events.size())
       co_return;
-    auto stored
-      = co_await sessions.append_event_async(key, events[claimed - 1]);
+    auto stored = co_await sessions.append_event(key, events[claimed - 1]);
     stored.value();
     if (!read)
       continue;
-    auto fetched = co_await sessions.get_async(key, {.num_recent_events = 0});
+    auto fetched = co_await sessions.get(key, {.num_recent_events = 0});
     fetched.value();
   }
 }
@@ -417,9 +411,7 @@ double cost_with_keys(std::size_t count) {
   auto state = troupe::json::object();
   for (std::size_t index = 0; index < count; ++index)
     state[fmt::format("key-{}", index)] = index;
-  runtime.sessions()
-    .create({.app = key.app, .user = key.user, .id = key.id, .state = state})
-    .value();
+  runtime.sessions().create(key, state).value();
   const auto events = some_events(0, growth_appends);
   const stopwatch watch;
   append_all(runtime, key, events, true);

@@ -1,5 +1,5 @@
-// Concurrent appends: troupe beside one global mutex, the same events, callers
-// of one kind on both sides.
+// Concurrent appends: troupe and one global mutex, with the same events and the
+// same kind of callers.
 
 #pragma once
 
@@ -9,19 +9,19 @@ namespace bench {
 
 struct append_settings {
   std::size_t rounds = 5;
-  double seconds = 0.3; ///< Of one round.
-  /// The shapes to take; 0: all.
+  double seconds = 0.3; ///< Length of a round.
+  /// Selects shapes; 0: all.
   std::size_t callers = 0;
   std::size_t sessions = 0;
 };
 
-/// Callers that are coroutines on two threads.
+/// Callers are coroutines on two threads.
 void append_by_tasks(const append_settings& settings);
 
-/// Callers that are threads, through the blocking API.
+/// Callers are threads that use the blocking API.
 void append_by_threads(const append_settings& settings);
 
-/// Cost of an append with more and more history and state behind it.
+/// Cost of an append depending on the size of history and state.
 void append_as_it_grows(const append_settings& settings);
 
 } // namespace bench

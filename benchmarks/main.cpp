@@ -1,4 +1,4 @@
-// Prints every figure of benchmarks/README.md.
+// Prints the figures of benchmarks/README.md.
 
 #include "append_bench.hpp"
 #include "model_bench.hpp"
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   const auto wanted = [&only](const char* section) {
     return only.empty() || only.contains(section);
   };
-  // Before there are threads.
+  // Forks, so it is made before any thread.
   std::optional<bench::answering_process> server;
   if (wanted("models")) {
     allow_many_sockets();

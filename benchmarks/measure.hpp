@@ -1,8 +1,9 @@
-// How a figure is taken: rounds of both sides in turn, medians, and the time
-// and CPU of what lies between.
+// Measurement: alternating rounds of the compared sides, medians, wall time and
+// CPU time.
 //
-// Machines are shared and drift: what is compared runs alternately in one
-// process, and the median of the rounds is printed with their range.
+// Machines are shared and their speed drifts. Compared sides therefore run
+// alternately in one process, and the median of the rounds is printed with
+// their range.
 
 #pragma once
 
@@ -17,7 +18,7 @@ namespace bench {
 
 using clock = std::chrono::steady_clock;
 
-/// What one round of one side came to.
+/// Result of one round of one side.
 struct round_result {
   double seconds = 0;
   double cpu_seconds = 0; ///< User and system time of the whole process.
@@ -39,7 +40,7 @@ struct summary {
 
 summary summarize(std::vector<round_result> rounds);
 
-/// Wall time and CPU time since it was made.
+/// Wall time and CPU time since its construction.
 class stopwatch {
 public:
   stopwatch();
@@ -51,7 +52,7 @@ private:
   double cpu_;
 };
 
-/// Runs the sides in turn, `rounds` times, and summarizes each.
+/// Runs the sides alternately, `rounds` times, and summarizes each.
 std::vector<summary>
 alternate(std::size_t rounds,
           const std::vector<std::function<round_result()>>& sides);

@@ -1,7 +1,7 @@
 #include "model_bench.hpp"
 
 #include "troupe/contexts/task.hpp"
-#include "troupe/models/http_model.hpp"
+#include "troupe/models/formats/http_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include "measure.hpp"
@@ -52,7 +52,7 @@ model_request question() {
 }
 
 const std::string& text_of(const model_response& said) {
-  return *said.said.parts.front().text();
+  return *said.content.parts.front().text();
 }
 
 double percentile(std::vector<double>& samples, double share) {
@@ -63,7 +63,7 @@ double percentile(std::vector<double>& samples, double share) {
     share * static_cast<double>(samples.size() - 1))];
 }
 
-// The most memory that was resident since the last call of `forget_peak`.
+// The peak of resident memory since the last `forget_peak`.
 std::size_t peak_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;)
@@ -76,7 +76,7 @@ void forget_peak() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-// One round of a side of `ask_many`, and what it held at its height.
+// One round of a side of `ask_many`, with its peak of memory.
 struct many_result {
   double seconds = 0;
   double cpu_seconds = 0;
@@ -120,7 +120,7 @@ void print_many(const char* what, const std::vector<many_result>& rounds) {
       values.push_back(each.*field);
     return median(std::move(values));
   };
-  // The memory is that of the first round: later ones find some of it free.
+  // Memory is taken from the first round: later rounds reuse freed memory.
   std::size_t failed = 0;
   for (const auto& each : rounds)
     failed += each.failed;
@@ -159,11 +159,11 @@ void ask_many(const answering_process& server, std::size_t rounds) {
   print_many("libcurl, one handle, not read", by_one);
 }
 
-// -- first words ----
+// -- first words --------------------------------------------------------------
 
 namespace {
 
-// Notes how old first words are when they come out of a model.
+// A model that records the age of the first words.
 class timed_model : public troupe::model {
 public:
   explicit timed_model(troupe::model_ptr inner) : inner_(std::move(inner)) {}
@@ -206,7 +206,7 @@ troupe::task<> converse(troupe::runtime& runtime,
   for (; turns > 0; --turns) {
     auto run = runtime.run(writer, key, "Write a paragraph.");
     for (;;) {
-      auto next = co_await run.next_async();
+      auto next = co_await run.next();
       const auto said = std::move(next).value();
       if (!said)
         break;
@@ -230,12 +230,11 @@ void time_first_words_of(const answering_process& server,
   std::vector<std::vector<double>> ages(conversations);
   std::latch ended(static_cast<std::ptrdiff_t>(conversations));
   for (std::size_t index = 0; index < conversations; ++index) {
-    const auto key = runtime.sessions()
-                       .create({.app = "app",
-                                .user = fmt::format("user-{}", index),
-                                .id = "session"})
-                       .value()
-                       .key();
+    const auto key
+      = runtime.sessions()
+          .create({"app", fmt::format("user-{}", index), "session"})
+          .value()
+          .key();
     troupe::start(converse(runtime, writer, key, turns, ages[index]),
                   [&ended](std::exception_ptr failure) {
                     if (failure)
@@ -298,7 +297,7 @@ void time_cancels(const answering_process& server) {
              percentile(times, 0.99));
 }
 
-// -- reading ----
+// -- reading ------------------------------------------------------------------
 
 namespace {
 
@@ -358,7 +357,7 @@ std::vector<stream> streams() {
   return made;
 }
 
-// As they come from a socket.
+// The usual size of pieces from a socket.
 constexpr std::size_t piece_bytes = 16'384;
 
 std::size_t read_by_troupe(const stream& told) {
@@ -377,7 +376,7 @@ std::size_t read_by_troupe(const stream& told) {
   return pieces + text_of(reader->finish().value()).size();
 }
 
-// What a first version would do: lines, and a document for each.
+// A simple baseline: splits lines and parses a JSON document for each.
 std::size_t read_plainly(const stream& told) {
   constexpr std::string_view field = "data: ";
   std::size_t documents = 0;

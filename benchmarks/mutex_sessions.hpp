@@ -1,5 +1,5 @@
-// The baseline: the same state under one global mutex, which is what the
-// in-memory services of other ADKs do.
+// Baseline: the state under one global mutex, like in the in-memory services of
+// other ADK implementations.
 
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace bench {
 
-/// Thread-safe. Applies a delta to all scopes at once; checks nothing,
-/// remembers no ids, hands out no snapshots.
+/// Applies a delta to all scopes at once. Makes no checks, remembers no ids,
+/// and gives no snapshots. Thread-safe.
 class mutex_sessions {
 public:
   void create(const troupe::session_key& key) {

@@ -23,7 +23,7 @@ make_easy(const std::string& url, const std::string& body, std::size_t& came) {
   easy_ptr easy(curl_easy_init(), &curl_easy_cleanup);
   curl_easy_setopt(easy.get(), CURLOPT_URL, url.c_str());
   curl_easy_setopt(easy.get(), CURLOPT_NOSIGNAL, 1L);
-  // Some never hear of their end: they fail.
+  // Some requests never learn of their end; they fail after this time.
   curl_easy_setopt(easy.get(), CURLOPT_TIMEOUT, 20L);
   curl_easy_setopt(
     easy.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));

@@ -1,5 +1,5 @@
-// Two usual ways to ask for many answers with libcurl, as baselines: one handle
-// for all, and a thread for each.
+// Baselines with libcurl for many requests: one handle for all, and one thread
+// for each.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace bench {
 
-/// Asks `count` times at once, with the same `body`; returns how many answers
-/// came whole. The answers are counted, not read.
+/// Makes `count` concurrent requests with the same `body`. Returns the number
+/// of complete answers; these are not parsed.
 std::size_t ask_by_one_handle(const std::string& url,
                               const std::string& body,
                               std::size_t count);

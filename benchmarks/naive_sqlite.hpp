@@ -1,6 +1,6 @@
-// The baseline of durable appends: one transaction per append, every scope a
-// row with its whole map as JSON, which is what the database services of other
-// ADKs do.
+// Baseline for durable appends: one transaction per append, and a row with the
+// whole map as JSON for each scope, like in the database services of other ADK
+// implementations.
 
 #pragma once
 
@@ -16,7 +16,7 @@ struct sqlite3_stmt;
 
 namespace bench {
 
-/// On one connection, for one thread. Throws `troupe::error` on any failure.
+/// For one connection and one thread. Throws `troupe::error` on failure.
 class naive_sqlite {
 public:
   explicit naive_sqlite(const std::filesystem::path& file);

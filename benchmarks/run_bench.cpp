@@ -32,7 +32,7 @@ troupe::task<> run_until(troupe::runtime& runtime,
   while (!stop.load(std::memory_order_relaxed)) {
     const auto before = clock::now();
     auto run = runtime.run(root, key, "go");
-    const auto ended = co_await run.wait_async();
+    const auto ended = co_await run.wait();
     ended.value();
     latencies.push_back(static_cast<std::uint32_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now()
@@ -41,7 +41,7 @@ troupe::task<> run_until(troupe::runtime& runtime,
   }
 }
 
-// `callers` closed loops of runs, each on a session of its own, for some time.
+// `callers` closed loops of runs, each on a session of its own, for `seconds`.
 round_result
 run_closed(const troupe::agent& root, std::size_t callers, double seconds) {
   auto runtime = troupe::runtime::open({.threads = 2}).value();
@@ -51,9 +51,7 @@ run_closed(const troupe::agent& root, std::size_t callers, double seconds) {
   const stopwatch watch;
   for (std::size_t index = 0; index < callers; ++index) {
     auto session = runtime.sessions()
-                     .create({.app = "app",
-                              .user = fmt::format("user-{}", index),
-                              .id = "session"})
+                     .create({"app", fmt::format("user-{}", index), "session"})
                      .value();
     troupe::start(
       run_until(runtime, root, session.key(), stop, latencies[index]),
@@ -108,7 +106,7 @@ void run_parallel(std::size_t rounds) {
              troupe::parallel("lanes", workers(5)));
 }
 
-// Calls a tool once, and answers once it has heard of it; takes no time.
+// Calls a tool once, and answers when it has the result. Takes no time.
 class instant_model : public troupe::model {
 public:
   std::string name() const override { return "instant"; }
@@ -135,7 +133,7 @@ void run_turns(std::size_t rounds) {
        context.state().add("n", args.at("n"));
        return 1;
      }});
-  // Without the history of the runs before, which would grow.
+  // History is left out, since it grows with each run.
   print_runs("LLM agent, a tool call and an answer (2 turns)",
              rounds,
              troupe::llm({.name = "agent",
@@ -156,8 +154,7 @@ void run_many_models(std::size_t rounds) {
   std::vector<double> times;
   for (std::size_t round = 0; round < rounds; ++round) {
     auto runtime = troupe::runtime::open({.threads = 2}).value();
-    const auto session
-      = runtime.sessions().create({.app = "app", .user = "user"}).value();
+    const auto session = runtime.sessions().create({"app", "user"}).value();
     const stopwatch watch;
     runtime.run(root, session.key(), "go", {.model_calls_max = 20'000})
       .wait()
@@ -172,7 +169,7 @@ void run_many_models(std::size_t rounds) {
 
 namespace {
 
-// Says "done" at once.
+// Answers "done" at once.
 class done_model : public troupe::model {
 public:
   std::string name() const override { return "done"; }
@@ -183,15 +180,14 @@ public:
 };
 
 // Microseconds per model turn of an agent in a lane that sees `visible` events
-// of its own among others of its neighbour.
+// of its own among `others` of its neighbour.
 double turn_with_history(std::size_t visible, std::size_t others) {
   constexpr std::size_t turns = 200;
   auto runtime = troupe::runtime::open({.threads = 2}).value();
-  const auto key
-    = runtime.sessions().create({.app = "app", .user = "user"}).value().key();
+  const auto key = runtime.sessions().create({"app", "user"}).value().key();
   for (std::size_t index = 0; index < visible + others; ++index) {
     troupe::event said(troupe::text("event {}", index));
-    // Spread evenly.
+    // The own events are spread evenly.
     const bool is_own = (index + 1) * visible / (visible + others)
                         != index * visible / (visible + others);
     said.author = is_own ? "agent" : "neighbour";
@@ -233,8 +229,7 @@ void run_many_lanes(std::size_t rounds) {
   std::vector<double> costs;
   for (std::size_t round = 0; round < rounds; ++round) {
     auto runtime = troupe::runtime::open({.threads = 2}).value();
-    const auto session
-      = runtime.sessions().create({.app = "app", .user = "user"}).value();
+    const auto session = runtime.sessions().create({"app", "user"}).value();
     const stopwatch watch;
     runtime.run(root, session.key(), "go").wait().value();
     costs.push_back(watch.seconds() * 1e6 / 10'000);
@@ -247,10 +242,8 @@ void run_many_lanes(std::size_t rounds) {
 
 void get_recent(std::size_t rounds) {
   auto runtime = troupe::runtime::open({.threads = 2}).value();
-  const auto key = runtime.sessions()
-                     .create({.app = "app", .user = "user", .id = "session"})
-                     .value()
-                     .key();
+  const auto key
+    = runtime.sessions().create({"app", "user", "session"}).value().key();
   constexpr std::size_t events = 100'000;
   std::latch appended(events);
   for (std::size_t index = 0; index < events; ++index) {
@@ -259,8 +252,8 @@ void get_recent(std::size_t rounds) {
     while (true) {
       std::latch full(1);
       bool busy = false;
-      runtime.sessions().append_event(
-        key, said, {}, [&](troupe::result<troupe::event_ptr> stored) {
+      runtime.sessions().append_event(key, said).then(
+        [&](troupe::result<troupe::event_ptr> stored) {
           busy = !stored && stored.error().code() == troupe::errc::busy;
           if (!busy)
             appended.count_down();
@@ -285,7 +278,7 @@ void get_recent(std::size_t rounds) {
          std::size_t& counted) -> troupe::task<> {
         for (std::size_t index = 0; index < gets; ++index) {
           auto fetched
-            = co_await on.sessions().get_async(of, {.num_recent_events = 50});
+            = co_await on.sessions().get(of, {.num_recent_events = 50});
           for (const auto& said : fetched.value().events())
             counted += said.content.parts.size();
         }
@@ -311,18 +304,17 @@ void idle_sessions() {
   const auto create = [&](std::size_t first, std::size_t last) {
     std::latch created(static_cast<std::ptrdiff_t>(last - first));
     for (auto index = first; index < last; ++index)
-      runtime.sessions().create(
-        {.app = "app", .user = fmt::format("user-{}", index / 100)},
-        [&created](troupe::result<troupe::session> made) {
+      runtime.sessions()
+        .create({"app", fmt::format("user-{}", index / 100)})
+        .then([&created](troupe::result<troupe::session> made) {
           made.value();
           created.count_down();
         });
     created.wait();
   };
-  create(0, 1'000); // What a first session costs once is not counted.
+  create(0, 1'000); // The cost of the first session is not counted.
   const auto before = resident_bytes();
-  // In waves: what many creations at once need for a moment is not the
-  // sessions'.
+  // In waves, so that the memory of many concurrent creations is not counted.
   for (std::size_t first = 1'000; first < count; first += 1'000)
     create(first, first + 1'000);
   fmt::print("{:<44} {:>7} bytes each, {} open, 100 per user, no history\n",

@@ -1,4 +1,4 @@
-// Runs of agents, reads, and what idle sessions hold.
+// Runs of agents, reads, and memory of idle sessions.
 
 #pragma once
 

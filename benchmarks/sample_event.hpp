@@ -1,4 +1,4 @@
-// The event that all benchmarks append, and the sessions that it goes to.
+// The event that all benchmarks append, and the keys of sessions.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace bench {
 
-/// One app: and one user: key, two session keys, one of them an object; a short
-/// text. Some 430 bytes in wire form.
+/// One `app:` and one `user:` key, two session keys (one holds an object), and
+/// a short text: about 430 bytes in wire form.
 troupe::event build_event(std::size_t number);
 
 /// Sessions of one app and up to a thousand users.

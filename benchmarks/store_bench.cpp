@@ -41,13 +41,13 @@ void remove_file(const fs::path& file) {
     fs::remove(file.string() + ending);
 }
 
-// A new, empty store, where that can be had.
+// Empties the store, if that is possible.
 void start_anew(const store_settings& settings) {
   if (is_file(settings))
     remove_file(file_of(settings));
 }
 
-// Appends of 4 KiB that are synced, per second.
+// Synced writes of 4 KiB per second.
 double fdatasync_rate(const fs::path& beside) {
   const auto file = beside.string() + ".sync";
   const int descriptor
@@ -69,7 +69,7 @@ double fdatasync_rate(const fs::path& beside) {
   return rate;
 }
 
-// What each line is to be read with.
+// The conditions of a measurement, printed with each line.
 std::string circumstances(const store_settings& settings) {
   return fmt::format("; {}, fdatasync {:.0f}/s",
                      to_string(settings.durability),
@@ -110,11 +110,11 @@ void create_all(troupe::runtime& runtime,
                 const std::vector<session_key>& keys) {
   std::latch created(static_cast<std::ptrdiff_t>(keys.size()));
   for (const auto& key : keys)
-    runtime.sessions().create({.app = key.app, .user = key.user, .id = key.id},
-                              [&created](troupe::result<troupe::session> made) {
-                                made.value();
-                                created.count_down();
-                              });
+    runtime.sessions().create(key).then(
+      [&created](troupe::result<troupe::session> made) {
+        made.value();
+        created.count_down();
+      });
   created.wait();
 }
 
@@ -139,7 +139,7 @@ round_result append_by(troupe::runtime& runtime,
         break;
       const auto& key = keys[random() % keys.size()];
       const auto before = clock::now();
-      const auto stored = co_await runtime.sessions().append_event_async(
+      const auto stored = co_await runtime.sessions().append_event(
         key, std::make_shared<const troupe::event>(build_event(number)));
       stored.value();
       latencies[index].push_back(static_cast<std::uint32_t>(
@@ -167,7 +167,7 @@ double milliseconds(const stopwatch& watch) {
   return watch.seconds() * 1e3;
 }
 
-// Out of the page cache, as after a restart of the machine.
+// Drops a file from the page cache, as after a restart of the machine.
 void forget_pages(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
@@ -184,8 +184,7 @@ double median_of(std::size_t rounds, const std::function<double()>& measure) {
   return median(std::move(all));
 }
 
-// Microseconds of one append by one caller after the other, and of one get of
-// the last 50 events.
+// Microseconds of a single caller's append, and of a get of the last 50 events.
 double append_cost(troupe::runtime& runtime,
                    const session_key& key,
                    std::atomic<std::size_t>& numbers) {
@@ -206,18 +205,26 @@ double get_cost(troupe::runtime& runtime, const session_key& key) {
   return watch.seconds() * 1e6 / count;
 }
 
-// Milliseconds from the start of a run, on a session that is not in memory,
-// until its agent runs.
-double begin_cost(const store_settings& settings,
-                  const session_key& key,
-                  troupe::history_extent reads) {
+struct beginning {
+  double milliseconds;
+  double megabytes; // Growth of resident memory until then.
+};
+
+// Time from the start of a run, on a session that is not in memory, until its
+// agent runs.
+beginning begin_cost(const store_settings& settings,
+                     const session_key& key,
+                     troupe::history_extent reads) {
   auto runtime = open_runtime(settings);
-  double began = 0;
+  const auto before = resident_bytes();
+  beginning began{};
   const stopwatch watch;
   const auto agent = troupe::custom(
     {.name = "agent",
      .run = [&](troupe::invocation_context&) -> troupe::agent_run {
-       began = milliseconds(watch);
+       began.milliseconds = milliseconds(watch);
+       const auto now = std::max(resident_bytes(), before);
+       began.megabytes = static_cast<double>(now - before) / 1e6;
        co_return;
      },
      .reads = reads});
@@ -227,27 +234,37 @@ double begin_cost(const store_settings& settings,
 
 void begin_runs(const store_settings& settings,
                 std::atomic<std::size_t>& numbers) {
-  constexpr std::size_t events = 100'000;
+  constexpr std::size_t events = 2'000'000;
   const session_key key{"app", "user-2", "long"};
   {
     auto runtime = open_runtime(settings);
     create_all(runtime, {key});
     append_by(runtime, {key}, 4'096, 1e9, events, numbers);
   }
-  const auto cost = [&](troupe::history_extent reads) {
-    return median_of(5, [&] { return begin_cost(settings, key, reads); });
-  };
-  fmt::print(
-    "  a run on a session of {} events begins after {:.1f} ms, reading "
-    "the newest 20, {:.1f} ms reading all{}\n",
-    events,
-    cost(troupe::history_extent::newest(20)),
-    cost(troupe::history_extent::all()),
-    circumstances(settings));
-  std::fflush(stdout);
+  const auto show =
+    [&](const char* what, troupe::history_extent reads, std::size_t rounds) {
+      std::vector<double> times;
+      std::vector<double> sizes;
+      for (std::size_t round = 0; round < rounds; ++round) {
+        const auto began = begin_cost(settings, key, reads);
+        times.push_back(began.milliseconds);
+        sizes.push_back(began.megabytes);
+      }
+      fmt::print("  a run on a session of {} events that reads {} begins after "
+                 "{:.1f} ms, in {:.0f} MB{}\n",
+                 events,
+                 what,
+                 median(std::move(times)),
+                 median(std::move(sizes)),
+                 circumstances(settings));
+      std::fflush(stdout);
+    };
+  show("nothing", troupe::history_extent::none(), 5);
+  show("the newest 20", troupe::history_extent::newest(20), 5);
+  show("all", troupe::history_extent::all(), 1);
 }
 
-// One row.
+// One row of the table.
 void append_durably(const store_settings& settings,
                     const std::vector<session_key>& keys,
                     std::size_t callers) {
@@ -382,11 +399,12 @@ void read_stored(const store_settings& settings) {
                circumstances(settings));
   }
   {
-    // Each in use for a moment: what stays is bounded by what may be live.
+    // Each session is used only briefly: the limit of live sessions bounds the
+    // memory.
     auto runtime = open_runtime(settings, 1'000);
     const auto before = resident_bytes();
     const auto many = make_keys(100'000);
-    // In waves, so that no more are ever in use.
+    // In waves, so that few sessions are in use at the same time.
     constexpr std::ptrdiff_t wave = 500;
     for (auto next = many.begin() + 10'000; next != many.end(); next += wave)
       create_all(runtime, {next, next + wave});

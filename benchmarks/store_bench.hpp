@@ -1,5 +1,5 @@
-// Durable appends, and reading from a store that is full: with the device's own
-// rate and the naive way beside every figure.
+// Durable appends, and reads of a large store, compared with the device's sync
+// rate and a simple baseline.
 
 #pragma once
 
@@ -15,16 +15,16 @@ namespace bench {
 struct store_settings {
   std::string store = "sqlite:build/bench.db";
   troupe::durability durability = troupe::durability::durable;
-  double seconds = 60;            ///< Of one row of durable appends.
-  std::size_t callers = 0;        ///< The rows to take; 0: all.
-  std::size_t sessions = 0;       ///< The same.
-  std::size_t events = 1'000'000; ///< In the store that is read.
+  double seconds = 60;            ///< Length of a row of durable appends.
+  std::size_t callers = 0;        ///< Selects rows; 0: all.
+  std::size_t sessions = 0;       ///< Selects rows; 0: all.
+  std::size_t events = 1'000'000; ///< Number of events in the store.
 };
 
-/// Appends per second that many callers sustain.
+/// Appends per second of many callers.
 void append_durably(const store_settings& settings);
 
-/// Opening, reading and appending with few and with many unrelated events in
+/// Opening, reading and appending, with few and with many unrelated events in
 /// the store.
 void read_stored(const store_settings& settings);
 

@@ -1,4 +1,4 @@
-// `--allow-env`, the same for every command that reads agent files.
+// `--allow-env`, shared by all commands that read agent files.
 
 #pragma once
 
@@ -11,8 +11,8 @@ class App;
 
 namespace troupe::cli {
 
-/// Adds the option to `command`, which must not be parsed once `names` is gone.
-/// A text that is no name of a variable does not parse.
+/// Adds the option to `command`. `names` must outlive the parsing. A text that
+/// is not the name of a variable does not parse.
 void add_allow_env(CLI::App& command, std::vector<std::string>& names);
 
 } // namespace troupe::cli

@@ -1,7 +1,7 @@
 #include "troupe/cli/exit_code.hpp"
 
-#include "troupe/cli/visible_text.hpp"
-#include "troupe/core/passwords.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/core/support/passwords.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@ namespace troupe::cli {
 
 int report(const error& failure, int code) {
   constexpr std::size_t bytes_max = 4'000;
-  // A search for passwords takes long in a text without end. The rest of it is
-  // far behind what is shown.
+  // The search for passwords is slow in a very long text, so only a part is
+  // searched. The rest lies far behind the part that is shown.
   constexpr std::size_t searched_max = 16 * bytes_max;
   const auto text = to_string(failure);
   const auto searched = shorten(text, searched_max);

@@ -1,4 +1,4 @@
-// How the program ends: its exit codes, and the one line of reason.
+// Exit codes of the program, and its error line.
 
 #pragma once
 
@@ -7,14 +7,14 @@
 namespace troupe::cli {
 
 inline constexpr int exit_done = 0;
-/// It parsed, but broke a rule or failed later.
+/// The command line parsed, but broke a rule, or the command failed.
 inline constexpr int exit_failed = 1;
-/// The command line itself is wrong.
+/// The command line is wrong.
 inline constexpr int exit_usage = 2;
 
-/// Writes `error: CODE: text` to stderr, as one line, and gives `code`. Every
-/// error leaves the program here, without the passwords in it: the command line
-/// that an error quotes may hold some.
+/// Writes `error: CODE: text` to stderr as one line, and returns `code`. Every
+/// error of the program passes here; passwords are removed, since an error may
+/// quote the command line.
 int report(const error& failure, int code = exit_failed);
 
 } // namespace troupe::cli

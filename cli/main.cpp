@@ -1,15 +1,15 @@
-// The `troupe` program: reads the command line and hands over to a command.
+// The `troupe` program: parses the command line and runs a command.
 
+#include "troupe/cli/commands/experiment.hpp"
+#include "troupe/cli/commands/load.hpp"
+#include "troupe/cli/commands/run.hpp"
+#include "troupe/cli/commands/sessions.hpp"
+#include "troupe/cli/commands/store.hpp"
+#include "troupe/cli/commands/trace.hpp"
 #include "troupe/cli/exit_code.hpp"
-#include "troupe/cli/experiment_command.hpp"
-#include "troupe/cli/interrupts.hpp"
-#include "troupe/cli/load_command.hpp"
 #include "troupe/cli/memory_end.hpp"
-#include "troupe/cli/output.hpp"
-#include "troupe/cli/run_command.hpp"
-#include "troupe/cli/sessions_command.hpp"
-#include "troupe/cli/store_command.hpp"
-#include "troupe/cli/trace_command.hpp"
+#include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/interrupts.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
@@ -26,18 +26,18 @@ namespace troupe::cli {
 
 namespace {
 
-// A standard descriptor that is closed would be given to the next file opened,
-// and results would end up in that.
+// A file that is opened would get the number of a closed standard descriptor,
+// and results would be written into it.
 void keep_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) < 0)
-      // Read-only, so that what is written to it still fails.
+      // Read-only, so that writing to it fails.
       if (::open("/dev/null", O_RDONLY) < 0)
         return;
 }
 
-// Last first, as CLI11 wants them. It takes the `x` of `--name= x` for the
-// value; a value of its own it understands.
+// Arguments in reverse, as CLI11 wants them. CLI11 reads the `x` in `--name= x`
+// as the value; an empty value as an argument of its own works.
 std::vector<std::string> reversed_arguments(int count, char** words) {
   std::vector<std::string> arguments;
   for (int index = 1; index < count; ++index) {
@@ -51,14 +51,6 @@ std::vector<std::string> reversed_arguments(int count, char** words) {
   }
   std::ranges::reverse(arguments);
   return arguments;
-}
-
-int print(const std::string& text, const interrupts& signals) {
-  output target(STDOUT_FILENO, signals.descriptor());
-  const auto written = target.write(text);
-  if (written)
-    return exit_done;
-  return target.is_closed() ? exit_failed : report(written.error());
 }
 
 int run_program(int count, char** words, interrupts& signals) {
@@ -80,9 +72,9 @@ int run_program(int count, char** words, interrupts& signals) {
     const auto chosen = program.get_subcommands();
     return print(chosen.empty() ? program.help()
                                 : chosen.front()->help("troupe"),
-                 signals);
+                 signals.descriptor());
   } catch (const CLI::CallForVersion& version) {
-    return print(fmt::format("{}\n", version.what()), signals);
+    return print(fmt::format("{}\n", version.what()), signals.descriptor());
   } catch (const CLI::ParseError& failure) {
     return report(error(errc::invalid_argument,
                         fmt::format("{} (see troupe --help)", failure.what())),

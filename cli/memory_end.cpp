@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20U;
 
-// What a command reserves before it does anything: for its libraries and I/O,
-// and for the stack and the allocator of a thread per core.
+// Address space that a command needs to start: for libraries and I/O, and for
+// the stack and allocator of a thread per core.
 constexpr std::size_t needed_bytes = 96 * mebibyte;
 constexpr std::size_t needed_bytes_per_core = 16 * mebibyte;
 
@@ -28,8 +28,8 @@ constexpr std::size_t needed_bytes_per_core = 16 * mebibyte;
 constexpr std::size_t short_bytes = 16 * mebibyte;
 
 constexpr std::string_view message
-  = "error: internal: out of memory; what was acknowledged is stored. Give the "
-    "program more memory, or less to do at a time\n";
+  = "error: internal: out of memory; acknowledged events are stored. Give the "
+    "program more memory, or less work at a time\n";
 
 bool has_address_space(std::size_t bytes) noexcept {
   void* const found = ::mmap(nullptr,
@@ -44,7 +44,7 @@ bool has_address_space(std::size_t bytes) noexcept {
   return true;
 }
 
-// Without allocating, and without destructors: other threads still run.
+// Allocates nothing and runs no destructors, since other threads still run.
 [[noreturn]] void end() noexcept {
   auto left = message;
   while (!left.empty()) {
@@ -72,7 +72,7 @@ bool is_out_of_memory(const std::exception_ptr& thrown) noexcept {
   if (is_out_of_memory(std::current_exception())
       || !has_address_space(short_bytes))
     end();
-  __gnu_cxx::__verbose_terminate_handler(); // Names what was thrown.
+  __gnu_cxx::__verbose_terminate_handler(); // Prints the exception.
   std::abort();
 }
 

@@ -1,7 +1,5 @@
-// How the program ends when the machine has no memory left for it: with one
-// message and an exit code.
-//
-// Nothing that was acknowledged is lost: it is in the store before it is told.
+// Ends the program when memory is exhausted, with one message and an exit code.
+// Acknowledged events are not lost: they are stored before they are answered.
 
 #pragma once
 
@@ -9,14 +7,14 @@
 
 namespace troupe::cli {
 
-/// From here on a failed allocation ends the program with `exit_failed` and one
-/// message on stderr. So does `std::terminate` while memory is short, for
-/// example for lack of a thread; otherwise it aborts as before. Call once,
-/// before other threads start.
+/// Makes a failed allocation end the program with `exit_failed` and one message
+/// on stderr. `std::terminate` does the same while memory is short, for example
+/// if no thread can be started; otherwise it aborts as usual. Call once, before
+/// other threads start.
 void end_on_low_memory();
 
-/// Fails with `errc::internal` if a limit leaves less address space than the
-/// threads of a runtime need to start.
+/// Fails with `errc::internal` if a limit leaves too little address space for
+/// the threads of a runtime.
 result<void> check_address_space();
 
 } // namespace troupe::cli

@@ -13,7 +13,7 @@ void store_option::add_to(CLI::App& command) {
     ->type_name("S")
     ->check([](const std::string& text) {
       const auto read = read_store_address(text);
-      // A place that no store may have is no wrong command line.
+      // A forbidden path is not a wrong command line.
       return read || is_store_scheme(text) ? std::string()
                                            : read.error().message();
     })
@@ -21,36 +21,47 @@ void store_option::add_to(CLI::App& command) {
   command
     .add_option("--durability",
                 durability_,
-                "What is stored survives: durable: a power failure; os: a "
-                "killed process; none: the same, and a power failure may "
-                "damage the store")
+                "Faults that stored events survive: durable: a power failure; "
+                "os: a killed process; none: a killed process, but a power "
+                "failure may damage the store")
     ->type_name("durable|os|none")
     ->check([](const std::string& text) {
       return durability_from(text)
                ? std::string()
-               : fmt::format("'{}' is none of durable, os and none", text);
+               : fmt::format("'{}' is not one of durable, os, none", text);
     })
     ->capture_default_str();
   command
     .add_option("--log-max",
                 log_max_,
-                "Size of a SQLite file's write-ahead log (FILE-wal) above "
-                "which nothing more is stored, while another program keeps it "
-                "from being emptied; 0: no bound")
+                "Limit of a SQLite file's write-ahead log (FILE-wal), which "
+                "grows while another program reads the file; above it nothing "
+                "more is stored. Not given: no limit")
     ->type_name("MIB")
-    ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 40U))
-    ->capture_default_str();
+    ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
+}
+
+void store_option::add_artifacts_to(CLI::App& command) {
+  command
+    .add_option("--artifacts",
+                artifacts_,
+                "Where artifacts are kept: memory: or file:PATH; default: "
+                "memory: with --store memory:, else none are kept")
+    ->type_name("A");
 }
 
 store_options store_option::for_store() const {
-  return {.durability = durability_from(durability_).value(),
-          .log_bytes_max = log_max_ << 20U};
+  store_options options{.durability = durability_from(durability_).value()};
+  if (log_max_)
+    options.log_bytes_max = *log_max_ << 20U;
+  return options;
 }
 
 runtime_options store_option::for_runtime() const {
   runtime_options options;
   options.store = address_;
-  // A command has few appends under way, and none to give up.
+  options.artifacts = artifacts_;
+  // Commands have few appends under way and give none up.
   options.append_wait_max = {};
   const auto chosen = for_store();
   options.durability = chosen.durability;

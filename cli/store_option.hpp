@@ -1,5 +1,5 @@
-// `--store`, `--durability` and `--log-max`, the same for every command that
-// keeps state.
+// `--store`, `--durability` and `--log-max`, shared by all commands that use a
+// store, and `--artifacts`.
 
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "troupe/stores/open_store.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,7 +19,7 @@ namespace troupe::cli {
 
 class store_option {
 public:
-  /// With the file of the working folder, unless it is told.
+  /// The default is a SQLite file in the working folder.
   store_option() = default;
 
   explicit store_option(std::string address) : address_(std::move(address)) {}
@@ -26,12 +27,15 @@ public:
   store_option(const store_option&) = delete;
   store_option& operator=(const store_option&) = delete;
 
-  /// Adds the options to `command`, which must not be parsed once this is
-  /// gone. May be called for several commands, of which one is chosen. An
-  /// unknown scheme or durability does not parse.
+  /// Adds the options to `command`. This must outlive the parsing. May be
+  /// called for several commands, of which one is chosen. An unknown scheme or
+  /// durability does not parse.
   void add_to(CLI::App& command);
 
-  /// Only the scheme has been checked.
+  /// Adds `--artifacts` to a command that runs agents, as `add_to` does.
+  void add_artifacts_to(CLI::App& command);
+
+  /// The address; only its scheme has been checked.
   const std::string& address() const noexcept { return address_; }
 
   store_options for_store() const;
@@ -41,7 +45,8 @@ public:
 private:
   std::string address_ = "sqlite:troupe.db";
   std::string durability_{to_string(store_options().durability)};
-  std::uint64_t log_max_ = 0; // MiB.
+  std::optional<std::uint64_t> log_max_; // MiB.
+  std::string artifacts_;
 };
 
 } // namespace troupe::cli

@@ -1,7 +1,8 @@
-# Finds CAF 0.17, the C++ Actor Framework, of which distributions ship no CMake package.
+# Finds CAF 0.17, the C++ Actor Framework. Distributions ship no CMake package of it.
 #
-# Defines the target CAF::core and CAF_VERSION. Set CAF_ROOT to use a CAF in another place than the system's.
-# The interfaces of CAF differ between minor versions, so another one than 0.17 counts as not found.
+# Defines the target CAF::core and CAF_VERSION. CAF_ROOT selects a CAF other than the system's.
+# CAF's interfaces differ between minor versions, so any version other than 0.17 counts as not
+# found.
 
 find_path(CAF_INCLUDE_DIR caf/config.hpp)
 find_library(CAF_CORE_LIBRARY NAMES caf_core caf_core_static NAMES_PER_DIR)
@@ -10,7 +11,8 @@ mark_as_advanced(CAF_INCLUDE_DIR CAF_CORE_LIBRARY)
 unset(CAF_VERSION)
 unset(caf_reason)
 if(CAF_INCLUDE_DIR)
-  # One number: 1706 is 0.17.6. Newer versions of CAF may keep it in another file; they are refused all the same.
+  # One number: 1706 means 0.17.6. Newer versions may keep it in another file; they are refused in
+  # any case.
   file(STRINGS "${CAF_INCLUDE_DIR}/caf/config.hpp" caf_version_line
        REGEX "^#define CAF_VERSION [0-9]+")
   if(caf_version_line MATCHES "([0-9]+)$")

@@ -1,5 +1,5 @@
 # Writes a C++ source with texts as string constants: cmake -DOUTPUT=FILE -DTEXTS=NAME=FILE,... -P embed_text.cmake
-# Several files of one name stand behind each other.
+# Files with the same name are concatenated.
 
 cmake_minimum_required(VERSION 3.25)
 

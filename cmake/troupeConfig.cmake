@@ -1,5 +1,5 @@
-# What find_package(troupe) reads: finds what troupe stands on, then defines troupe::troupe,
-# troupe::actors, troupe::conformance and troupe::load.
+# Read by find_package(troupe): finds the dependencies, then defines troupe::troupe, troupe::actors,
+# troupe::conformance and troupe::load.
 
 include(CMakeFindDependencyMacro)
 find_dependency(Boost 1.74)
@@ -16,9 +16,11 @@ find_dependency(utf8cpp)
 find_dependency(yaml-cpp)
 find_dependency(ZLIB)
 
-# FindCAF.cmake lies beside this file, and is nobody else's business.
+# Only this file needs FindCAF.cmake and Findutf8proc.cmake, so the module path is changed for it
+# alone.
 list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
 find_dependency(CAF)
+find_dependency(utf8proc)
 list(POP_FRONT CMAKE_MODULE_PATH)
 
 include("${CMAKE_CURRENT_LIST_DIR}/troupeTargets.cmake")

@@ -1,10 +1,12 @@
-# What all targets of this tree share: warnings, the compiler cache, the allocator of the programs.
+# Settings that all targets of this tree share: warnings, compiler cache, and allocator of the
+# programs.
 
 add_library(troupe_warnings INTERFACE)
 target_compile_options(troupe_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
 
-# g++ can only be cached together with precompiled headers when the preprocessor names them, and ccache when it may overlook
-# the macros in them. What one clone compiled serves the next: paths are taken relative to the build folder.
+# ccache can cache g++ with precompiled headers only if the preprocessor names these headers and if
+# time macros in them are ignored. Paths are relative to the build folder, so that several clones
+# share one cache.
 find_program(TROUPE_CCACHE ccache)
 mark_as_advanced(TROUPE_CCACHE)
 if(TROUPE_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -15,13 +17,14 @@ if(TROUPE_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     target_compile_options(troupe_warnings INTERFACE -fpch-preprocess)
   elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    # In another clone the same header has another time.
+    # The same header has another modification time in another clone.
     add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
   endif()
 endif()
 
-# Small objects from many threads are what a runtime like this allocates all day; jemalloc saves a quarter of the CPU. It is
-# the program's choice, never the library's, and sanitizers bring an allocator of their own.
+# The runtime allocates many small objects in many threads; jemalloc saves a quarter of the CPU
+# time. Only programs choose it, never the library, and not with sanitizers, which have an allocator
+# of their own.
 find_library(TROUPE_JEMALLOC_LIBRARY jemalloc)
 mark_as_advanced(TROUPE_JEMALLOC_LIBRARY)
 add_library(troupe_allocator INTERFACE)
@@ -36,7 +39,8 @@ elseif(TROUPE_JEMALLOC)
   target_link_libraries(troupe_allocator INTERFACE "${TROUPE_JEMALLOC_LIBRARY}")
 endif()
 
-# troupe_program(NAME SOURCE...): an executable on the library, as the command line, the examples and the benchmarks are.
+# troupe_program(NAME SOURCE...): an executable that uses the library: the command line, an example
+# or a benchmark.
 function(troupe_program name)
   add_executable(${name} ${ARGN})
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)

@@ -1,15 +1,15 @@
-// The artifacts of a session and its user, as running code sees them: files
-// with versions, kept beside the state.
+// The artifacts of a session and its user, for running code: files with
+// versions, kept beside the state.
 //
-// Each call has two forms. The plain one blocks, for tools that are plain
-// functions; on the thread of a run it is `errc::would_deadlock`. The `_async`
-// one is awaited, and throws what the other returns. Names and failures are
-// those of `artifact_store`; without a store in the runtime all of them are
-// `errc::invalid_argument`.
+// Each call returns a `pending` answer (contexts/pending.hpp). A tool that is a
+// plain function calls `get` or `value`, which block. On the thread of a run
+// these two fail with `errc::would_deadlock`; agents, callbacks and coroutines
+// use `co_await`. Names and failures are those of `artifact_store`. Without an
+// artifact store in the runtime all calls fail with `errc::invalid_argument`.
 
 #pragma once
 
-#include "troupe/contexts/task.hpp"
+#include "troupe/contexts/pending.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/stores/artifact_store.hpp"
 
@@ -19,47 +19,52 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace troupe {
 
 struct run_facts;
 
-/// Where a runtime keeps artifacts, and the threads that may wait for it.
+/// The artifact store of a runtime, and a function that runs work on threads
+/// that may block.
 struct artifact_service {
+  /// The store; never null.
   std::shared_ptr<artifact_store> store;
-  std::function<void(std::function<void()> work)> post;
+  /// Runs `work` on a thread that may block, and does not wait for it. Returns
+  /// false, and drops the work, once the runtime has ended.
+  std::function<bool(std::function<void()> work)> post;
 };
 
-/// Cheap to copy; not to be kept beyond the context that gave it.
+/// Cheap to copy. Must not be used after the context that gave it.
 class readonly_artifacts {
 public:
+  /// `facts` must outlive this.
   explicit readonly_artifacts(const run_facts& facts) noexcept
     : facts_(&facts) {}
 
-  /// The newest version, or that one; nothing if it is missing.
-  result<std::optional<part>>
-  load(const std::string& name, std::optional<std::int64_t> version = {}) const;
-  task<std::optional<part>>
-  load_async(std::string name, std::optional<std::int64_t> version = {}) const;
+  /// Loads a version, the newest if `version` is unset; nothing if it does
+  /// not exist.
+  pending<std::optional<part>>
+  load(std::string name, std::optional<std::int64_t> version = {}) const;
 
-  /// The names of the session's artifacts and of the user's, in order.
-  result<std::vector<std::string>> list() const;
-  task<std::vector<std::string>> list_async() const;
+  /// Lists the names of the artifacts of the session and of its user, in
+  /// byte order.
+  pending<std::vector<std::string>> list() const;
 
-  /// The versions of one, in ascending order.
-  result<std::vector<std::int64_t>> versions(const std::string& name) const;
-  task<std::vector<std::int64_t>> versions_async(std::string name) const;
+  /// Lists the versions of an artifact in ascending order.
+  pending<std::vector<std::int64_t>> versions(std::string name) const;
 
 protected:
-  const run_facts* facts_; // The run's.
+  /// Facts of the run, with its session and artifact store.
+  const run_facts* facts_; // Belongs to the run.
 };
 
+/// Artifacts that the running code may change. Saving and removing take effect
+/// at once, before the event of the step is committed.
 class artifacts : public readonly_artifacts {
 public:
-  /// `is_closed`, unless it is null, says when nothing is to be changed any
-  /// more.
+  /// `is_closed` may be null. Once it is true, `save` and `remove` fail
+  /// with `errc::cancelled`.
   artifacts(const run_facts& facts,
             event_actions& actions,
             const std::atomic<bool>* is_closed = nullptr) noexcept
@@ -67,18 +72,19 @@ public:
       actions_(&actions),
       is_closed_(is_closed) {}
 
-  /// Keeps a new version and returns its number, from 0. The event of the step
-  /// names it in its `artifactDelta`. A step that fails leaves the version
-  /// behind, but no event names it.
-  result<std::int64_t> save(const std::string& name, const part& content);
-  task<std::int64_t> save_async(std::string name, part content);
+  /// Saves a new version and returns its number, counted from 0. The event of
+  /// the step names it in `artifactDelta`, unless the answer was asked for by
+  /// `then`. If the step fails, the version stays but no event names it. The
+  /// call must start, and a coroutine must get the answer, while the context
+  /// lives.
+  pending<std::int64_t> save(std::string name, part content);
 
-  /// Removes all versions; says whether there were any.
-  result<bool> remove(const std::string& name);
-  task<bool> remove_async(std::string name);
+  /// Removes all versions; returns false if there were none. The call must
+  /// start while the context lives.
+  pending<bool> remove(std::string name);
 
 private:
-  event_actions* actions_; // The context's.
+  event_actions* actions_; // Belongs to the context.
   const std::atomic<bool>* is_closed_;
 };
 

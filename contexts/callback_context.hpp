@@ -1,5 +1,5 @@
-// What callbacks see: the state, which they may also write, and what else their
-// event does.
+// The context of callbacks: state that they may write, and the other effects of
+// their event.
 
 #pragma once
 
@@ -7,22 +7,24 @@
 
 namespace troupe {
 
-/// What is written travels in the event that the callback, tool or agent body
-/// belongs to, and takes effect when that event is committed.
+/// Changes become part of the event of the callback, tool or agent body. They
+/// take effect when that event is committed.
 class callback_context : public readonly_context {
 public:
   using readonly_context::artifacts;
   using readonly_context::readonly_context;
   using readonly_context::state;
 
-  /// Not thread-safe, like the context itself.
+  /// State of all scopes. Writes become part of the event. Not thread-safe,
+  /// like the context itself.
   troupe::state& state() noexcept { return state_; }
 
-  /// What is saved there is named by the same event.
+  /// The artifacts of the session and its user. Saved and removed versions take
+  /// effect at once; the event names the saved ones.
   troupe::artifacts artifacts() noexcept { return {*facts_, actions_}; }
 
-  /// Escalation, transfer and the like for the same event. State goes through
-  /// `state()`.
+  /// Escalation, transfer and other effects of the same event. Use `state()`
+  /// for state.
   event_actions& actions() noexcept { return actions_; }
 
 private:

@@ -1,15 +1,16 @@
-// How far an agent has come that waits for an answer from outside.
+// The progress of an agent that waits for an answer from outside.
 //
-// It lies in the session between two runs, as JSON:
+// The session stores it between two runs as JSON:
 //
-//   every agent    {"agent": string, "escalated": bool, …}
-//   an LLM agent   {…, "waitsFor": [call id], "turn": [call id]}
-//   one above      {…, "finished": number of agents below, "at": checkpoint}
-//   one of lanes   {…, "lanes": [{"lane": string, "at": checkpoint, "item"?:
-//   any}
-//                   | {"lane": string, "ended": {"escalated": bool},
-//                      "result"?: any}
-//                   | {"lane": string, "failed": {"code", "reason": string}}]}
+//     every agent    {"agent": string, "escalated": bool, …}
+//     an LLM agent   {…, "waitsFor": [call id], "turn": [call id]}
+//     a parent       {…, "finished": number of ended sub-agents,
+//                     "at": checkpoint}
+//     with lanes     {…, "lanes": [
+//                      {"lane": string, "at": checkpoint, "item"?: any}
+//                    | {"lane": string, "ended": {"escalated": bool},
+//                       "result"?: any}
+//                    | {"lane": string, "failed": {"code", "reason": string}}]}
 
 #pragma once
 
@@ -27,58 +28,79 @@
 namespace troupe {
 
 struct checkpoint;
+/// A shared checkpoint, which never changes; null stands for none.
 using checkpoint_ptr = std::shared_ptr<const checkpoint>;
 
+/// The position where one agent waits, with the positions of its sub-agents.
 struct checkpoint {
+  /// One lane of a parallel agent or a map: waiting, ended or failed.
   struct lane {
+    /// Name of the sub-agent; for a map, the index of the element in decimal.
     std::string name;
-    /// Where it waits; null: it is over, with `failed` or well.
+    /// The position where the lane waits. Null if the lane has ended; `failed`
+    /// then tells whether it failed.
     checkpoint_ptr at = {};
+    /// True if an event of the lane escalated. Stored only for a lane that has
+    /// ended without a failure.
     bool escalated = false;
+    /// The failure of a lane that has ended; unset if it waits or succeeded.
     std::optional<error> failed = {};
-    /// Of a map: the element of a lane that waits, the result of one that has
-    /// ended.
+    /// Used by a map: the element of a waiting lane, and the result of a lane
+    /// that has ended.
     json item = nullptr;
+    /// The result of an ended lane of a map; null for other lanes.
     json result = nullptr;
   };
 
+  /// Name of the agent that waits. After a transfer it is the agent that
+  /// took over.
   std::string agent;
-  /// An event of it escalated before it had to wait.
+  /// True if one of its events escalated before it had to wait.
   bool escalated = false;
-  /// Of an LLM agent: the open calls, all of one turn.
+  /// For an LLM agent: the open calls, all of one turn.
   std::vector<std::string> waits_for = {};
-  /// With those that have been answered since, but have not been gone on with.
+  /// The calls of the turn: the open ones, and those that are answered but not
+  /// yet processed.
   std::vector<std::string> turn = {};
-  /// Agents below that have ended, one after another, and where the next waits.
+  /// Number of sub-agents that have ended one after another, and the position
+  /// where the next one waits.
   std::uint64_t finished = 0;
+  /// The position of the agent below that waits; null for an LLM agent and for
+  /// an agent with lanes.
   checkpoint_ptr at = {};
-  /// Of a parallel agent or a map, in their order.
+  /// For a parallel agent or a map: the lanes in order.
   std::vector<lane> lanes = {};
 };
 
+/// Returns the checkpoint as JSON in the form that the beginning of this
+/// header shows.
 json to_json(const checkpoint& from);
 
-/// Null if `data` is no checkpoint: it may be what others keep.
+/// Reads the output of `to_json`. Returns null if `data` is not a checkpoint;
+/// another program may use the field.
 checkpoint_ptr checkpoint_from_json(const json& data);
 
-/// The ids of all calls that it waits for, those below included.
+/// Returns the ids of all calls that it waits for, including those
+/// of sub-agents.
 std::vector<std::string> waits_of(const checkpoint& from);
 
-/// What came of an agent that did not fail.
+/// The end of an agent that did not fail.
 struct agent_end {
+  /// Makes the end of an agent that has ended, or that waits at `paused_`.
   agent_end(bool escalated_ = false, checkpoint_ptr paused_ = nullptr)
     : escalated(escalated_),
       paused(std::move(paused_)) {}
 
-  /// Whether an event of it escalated.
+  /// True if one of its events escalated.
   bool escalated;
-  /// Set: it has not ended, and goes on from here in a later run.
+  /// If set, the agent has not ended and continues from here in a later run.
   checkpoint_ptr paused;
 };
 
-/// Takes the bodies of agents down when one of them has to wait. Nothing has
-/// failed, so it is no `std::exception`.
+/// Unwinds the bodies of agents when one of them has to wait. It is not a
+/// failure, so it is not a `std::exception`.
 struct agent_paused {
+  /// The position of the agent that waits; never null.
   checkpoint_ptr where;
 };
 

@@ -1,7 +1,7 @@
-// How much of its session's history an agent reads.
+// The part of its session's history that an agent reads.
 //
 // A run begins once the events that its agents read are in memory, and keeps no
-// older ones. What a run appends itself is always read, whatever the extent.
+// older ones. Events of the run itself are always read, whatever the extent.
 
 #pragma once
 
@@ -10,36 +10,41 @@
 
 namespace troupe {
 
+/// The events before the run's message that an agent reads. The fields add up;
+/// with their defaults it reads none.
 struct history_extent {
-  /// Every event of the session.
+  /// True for every event of the session.
   bool is_whole = false;
-  /// What the newest summary does not stand for (agents/summary.hpp); without
-  /// one, every event.
+  /// True for the events that the newest summary does not cover
+  /// (agents/summary.hpp); without a summary, for every event.
   bool from_summary = false;
-  /// Events before the message of the run, the newest ones.
+  /// Number of events before the run's message, the newest ones.
   std::uint64_t newest_max = 0;
 
+  /// Every event of the session.
   static constexpr history_extent all() noexcept { return {.is_whole = true}; }
 
-  /// Nothing before the message of the run.
+  /// No event before the run's message.
   static constexpr history_extent none() noexcept { return {}; }
 
+  /// The newest `count` events before the run's message; 0 is `none()`.
   static constexpr history_extent newest(std::uint64_t count) noexcept {
     return {.newest_max = count};
   }
 
+  /// The events that the newest summary does not cover.
   static constexpr history_extent since_summary() noexcept {
     return {.from_summary = true};
   }
 
-  /// Whether whoever reads this has all that `other` reads.
+  /// Returns true if this extent includes everything that `other` reads.
   constexpr bool covers(const history_extent& other) const noexcept {
     return is_whole
            || (!other.is_whole && (from_summary || !other.from_summary)
                && newest_max >= other.newest_max);
   }
 
-  /// What either of them reads.
+  /// Returns the union of both extents.
   friend constexpr history_extent
   operator|(const history_extent& left, const history_extent& right) noexcept {
     return {.is_whole = left.is_whole || right.is_whole,
@@ -51,18 +56,17 @@ struct history_extent {
     = default;
 };
 
-/// The events, by their numbers in the session (from 1), with which a run
-/// starts to read.
+/// Event numbers in the session (counted from 1) where a run starts to read.
 struct history_start {
-  /// The message of the run.
+  /// The run's message.
   std::uint64_t message = 1;
-  /// The first one that no summary stands for.
+  /// The first event that no summary covers.
   std::uint64_t since_summary = 1;
-  /// The first one of the runs whose calls the message answers, or `message`
-  /// and above if it answers none.
+  /// The first event of the runs whose calls the message answers. A number of
+  /// at least `message` if it answers none.
   std::uint64_t answered = UINT64_MAX;
 
-  /// The oldest event that an agent reads.
+  /// Returns the number of the oldest event that an agent reads.
   constexpr std::uint64_t
   first_read(const history_extent& reads) const noexcept {
     if (reads.is_whole)

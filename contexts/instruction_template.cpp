@@ -94,11 +94,11 @@ error missing(const placeholder& found,
                       found.key)};
 }
 
-// The text of an artifact by its name; nothing if it is missing.
+// Returns the text of an artifact by name; nothing if it is missing.
 using artifact_texts
   = std::function<result<std::optional<std::string>>(const std::string&)>;
 
-// What placeholders stand for.
+// Finds the values of placeholders.
 class filling {
 public:
   filling(const readonly_state& state,
@@ -108,7 +108,7 @@ public:
       agent_name_(agent_name),
       artifacts_(std::move(artifacts)) {}
 
-  // Of `{inside}`, or nothing if it stands for itself.
+  // Returns the value of `{inside}`; nothing if it is not a placeholder.
   result<std::optional<std::string>> operator()(std::string_view inside) const {
     const auto found = parse(inside);
     if (!found)
@@ -152,7 +152,7 @@ private:
   const artifact_texts artifacts_;
 };
 
-// Copies `text` with what `fill` makes of each `{inside}`.
+// Copies `text` and replaces each `{inside}` by the result of `fill`.
 template <class Fill>
 result<std::string> replace_placeholders(std::string_view text,
                                          const Fill& fill) {
@@ -198,7 +198,7 @@ bool is_text(const blob& data) {
          && is_utf8(data.bytes);
 }
 
-// What an artifact says, if it says anything in words.
+// Returns the text of an artifact, if it is text.
 result<std::optional<std::string>> text_of(const std::optional<part>& loaded) {
   if (!loaded)
     return std::optional<std::string>();
@@ -216,7 +216,7 @@ result<std::optional<std::string>> text_of(const std::optional<part>& loaded) {
   return std::optional(std::move((*data)->bytes));
 }
 
-// A store that is not there is an error in the template, not in the input.
+// A missing artifact store is an error in the template, not in the input.
 error as_template_error(const error& failure) {
   return failure.code() == errc::invalid_argument
            ? error(errc::template_error, failure.message())
@@ -234,6 +234,63 @@ std::vector<std::string> artifacts_in(std::string_view text) {
   return names;
 }
 
+using text = std::optional<std::string>;
+
+// The text of a loaded artifact, or the error of loading it.
+result<text> text_or_error(const result<std::optional<part>>& loaded) {
+  return loaded ? text_of(*loaded)
+                : result<text>(as_template_error(loaded.error()));
+}
+
+// Loads all artifacts of a template first, and fills it then.
+task<> load_and_fill(std::string instruction,
+                     const readonly_context& context,
+                     completion<std::string> done) {
+  result<std::string> filled = std::string();
+  try {
+    std::map<std::string, result<text>> texts;
+    for (const auto& name : artifacts_in(instruction)) {
+      const auto loaded = co_await context.artifacts().load(name);
+      texts.insert_or_assign(name, text_or_error(loaded));
+    }
+    filled = replace_placeholders(
+      instruction,
+      filling(context.state(),
+              context.agent_name(),
+              [&texts](const std::string& name) { return texts.at(name); }));
+  } catch (const std::exception& failure) {
+    filled = error(errc::internal, failure.what());
+  }
+  done(std::move(filled));
+}
+
+class injection final : public detail::call<std::string> {
+public:
+  injection(std::string instruction, const readonly_context& context)
+    : instruction_(std::move(instruction)),
+      context_(context) {}
+
+  void start(completion<std::string> done) override {
+    troupe::start(
+      load_and_fill(std::move(instruction_), context_, std::move(done)),
+      [](const std::exception_ptr&) {});
+  }
+
+  result<std::string> wait() override {
+    return replace_placeholders(
+      instruction_,
+      filling(context_.state(),
+              context_.agent_name(),
+              [this](const std::string& name) {
+                return text_or_error(context_.artifacts().load(name).get());
+              }));
+  }
+
+private:
+  std::string instruction_;
+  const readonly_context& context_;
+};
+
 } // namespace
 
 result<std::string> inject_session_state(std::string_view instruction,
@@ -246,41 +303,10 @@ result<std::string> inject_session_state(std::string_view instruction,
     }));
 }
 
-result<std::string> inject_session_state(std::string_view instruction,
-                                         const readonly_context& context) {
-  return replace_placeholders(
-    instruction,
-    filling(context.state(),
-            context.agent_name(),
-            [&context](const std::string& name) {
-              const auto loaded = context.artifacts().load(name);
-              return loaded ? text_of(*loaded)
-                            : result<std::optional<std::string>>(
-                              as_template_error(loaded.error()));
-            }));
-}
-
-task<std::string> inject_session_state_async(std::string instruction,
-                                             const readonly_context& context) {
-  std::map<std::string, result<std::optional<std::string>>> texts;
-  for (const auto& name : artifacts_in(instruction)) {
-    std::optional<error> failure;
-    std::optional<part> loaded;
-    try {
-      loaded = co_await context.artifacts().load_async(name);
-    } catch (const error& thrown) {
-      failure = as_template_error(thrown);
-    }
-    texts.insert_or_assign(
-      name,
-      failure ? result<std::optional<std::string>>(*failure) : text_of(loaded));
-  }
-  auto filled = replace_placeholders(
-    instruction,
-    filling(context.state(),
-            context.agent_name(),
-            [&texts](const std::string& name) { return texts.at(name); }));
-  co_return std::move(filled).value();
+pending<std::string> inject_session_state(std::string instruction,
+                                          const readonly_context& context) {
+  return pending<std::string>(
+    std::make_unique<injection>(std::move(instruction), context));
 }
 
 } // namespace troupe

@@ -1,8 +1,9 @@
-// Instructions with placeholders: `{topic}`, `{user:name}`, `{notes?}`,
-// `{artifact.report.txt}`.
+// Instructions with placeholders: `{topic}`, `{user:name}`,
+// `{notes?}`, `{artifact.report.txt}`.
 
 #pragma once
 
+#include "troupe/contexts/pending.hpp"
 #include "troupe/contexts/readonly_context.hpp"
 
 #include <string>
@@ -10,31 +11,30 @@
 
 namespace troupe {
 
-/// Replaces the placeholders of `instruction` with values of the context's
-/// state.
+/// Replaces the placeholders of `instruction` by values of the context's state.
 ///
-/// A placeholder is a name in single braces, white space around it allowed:
-/// `[A-Za-z_][A-Za-z0-9_]*`, where bytes from 0x80 up count as letters, after
-/// at most one `app:`, `user:` or `temp:`. Strings go in as they are, other
-/// values as compact JSON, null as nothing; what went in is not scanned again.
-/// `?` behind the name makes a missing key empty. A name with dots is replaced
-/// when exactly that key exists. Behind `artifact.` stands the name of an
-/// artifact, whose newest version goes in as text. Everything else stands as it
-/// is, `{{anything}}` too, so JSON survives.
+/// A placeholder is a name in single braces; white space around it is allowed.
+/// A name is `[A-Za-z_][A-Za-z0-9_]*` after at most one `app:`, `user:` or
+/// `temp:`; bytes from 0x80 count as letters. Strings are inserted unchanged,
+/// other values as compact JSON, null as nothing. Inserted text is not scanned
+/// again. `?` after the name makes a missing key empty. A name with dots is
+/// replaced only if exactly that key exists. `artifact.` and the name of an
+/// artifact inserts the text of its newest version. All other text stays
+/// unchanged, also `{{anything}}`, so JSON is preserved.
 ///
-/// Throws `errc::template_error`, naming key and agent, if a key or an artifact
-/// is missing, if an artifact is no text, and if the runtime keeps none. Rules
-/// follow ADK's instruction templates; docs/architecture.md lists where they
-/// differ.
-task<std::string> inject_session_state_async(std::string instruction,
-                                             const readonly_context& context);
+/// Fails with `errc::template_error`, naming key and agent, if a key or an
+/// artifact is missing, if an artifact is not text, and if the runtime has
+/// no artifact store; also with the errors of `readonly_state::find` and
+/// of the artifact store. By `get` on the thread of a run, an artifact
+/// fails with `errc::would_deadlock`. `context` must live until the
+/// answer. The rules follow ADK's instruction templates;
+/// docs/architecture.md lists the differences.
+pending<std::string> inject_session_state(std::string instruction,
+                                          const readonly_context& context);
 
-/// The same for functions that cannot wait. On the thread of a run an artifact
-/// is `errc::would_deadlock`.
-result<std::string> inject_session_state(std::string_view instruction,
-                                         const readonly_context& context);
-
-/// The same with the two things that it needs; there are no artifacts.
+/// Replaces the placeholders by values of `state`, at once. There are no
+/// artifacts, so a placeholder of one fails, also with `?`. `agent_name` is
+/// used in errors.
 result<std::string> inject_session_state(std::string_view instruction,
                                          const readonly_state& state,
                                          std::string_view agent_name);

@@ -15,7 +15,7 @@ using sleep_await = detail::lane_await<sleep_request, &lane_host::sleep>;
 using refresh_await = detail::lane_await<refresh_request, &lane_host::refresh>;
 using history_await = detail::lane_await<history_request, &lane_host::read>;
 
-// Goes on in a turn of its own.
+// Continues in a later job of the lane.
 class post_await {
 public:
   explicit post_await(lane_host& lane) : lane_(lane) {}
@@ -38,7 +38,7 @@ T or_throw(result<T> outcome) {
     return std::move(*outcome);
 }
 
-// Actions set through the context join those of the event.
+// Joins the actions set through the context with those of the event.
 void join(event_actions& into, event_actions from) {
   into.state_delta.merge(from.state_delta);
   into.escalate = into.escalate || from.escalate;
@@ -77,18 +77,22 @@ void invocation_context::renew() {
   if (first <= newest.before)
     throw error(errc::internal,
                 fmt::format("agent '{}' reads events from number {} on, but "
-                            "they are here from {} on",
+                            "only those from {} on are in memory",
                             agent_name_,
                             first,
                             newest.before + 1));
   if (first > newest.revision() + 1)
-    throw error(errc::cancelled,
-                fmt::format("session {} was deleted, or the store has lost "
-                            "events of it that this run has seen",
-                            to_string(facts_->session)));
+    throw gone();
   state_.renew(std::move(newest.state));
   events_ = newest.events.part(first - newest.before - 1, newest.events.size());
   first_revision_ = first;
+}
+
+error invocation_context::gone() const {
+  return error(errc::cancelled,
+               fmt::format("session {} was deleted, or the store has lost "
+                           "events of it that this run has seen",
+                           to_string(facts_->session)));
 }
 
 event_slice invocation_context::history(std::size_t count) const {
@@ -96,8 +100,8 @@ event_slice invocation_context::history(std::size_t count) const {
     throw error(
       errc::invalid_argument,
       fmt::format("agent '{}' wants the newest {} events, but it reads the "
-                  "session from number {} on, which are {}; older ones come by "
-                  "events_before, or it has to state that it reads more",
+                  "session from number {} on, which is {} events; read older "
+                  "ones with events_before, or state that the agent reads more",
                   agent_name_,
                   count,
                   first_revision_,
@@ -121,28 +125,35 @@ task<event_slice> invocation_context::events_before(std::uint64_t revision,
   request.first = revision > count ? revision - count : 1;
   request.last = revision - 1;
   auto answered = co_await history_await(lane_, std::move(request));
+  if (!answered.outcome && answered.outcome.error().code() == errc::corrupt) {
+    // The session may have been removed or truncated since the run last saw it.
+    // The refresh decides: a session that is shorter now explains the failure.
+    co_await refresh();
+    if (answered.last > this->revision())
+      throw gone();
+  }
   renew();
   co_return or_throw(std::move(answered.outcome));
 }
 
 task<event_ptr> invocation_context::emit(event said) {
   emit_request request;
-  request.said = std::move(said);
-  // What is not stored carries nothing that was recorded.
-  if (!request.said.partial) {
+  request.event = std::move(said);
+  // A partial event is not stored, so it carries no recorded changes.
+  if (!request.event.partial) {
     auto recorded = state_.take();
-    recorded.merge(request.said.actions.state_delta);
-    request.said.actions.state_delta = std::move(recorded);
-    join(request.said.actions, std::exchange(actions(), event_actions()));
+    recorded.merge(request.event.actions.state_delta);
+    request.event.actions.state_delta = std::move(recorded);
+    join(request.event.actions, std::exchange(actions(), event_actions()));
   }
-  if (request.said.author.empty())
-    request.said.author = agent_name_;
-  if (request.said.branch.empty())
-    request.said.branch = branch_;
+  if (request.event.author.empty())
+    request.event.author = agent_name_;
+  if (request.event.branch.empty())
+    request.event.branch = branch_;
   auto answered = co_await emit_await(lane_, std::move(request));
   renew();
   auto stored = or_throw(std::move(answered.outcome));
-  // As it was stored: a plugin may have changed it.
+  // Uses the stored event, because a plugin may have changed it.
   if (!stored->partial)
     escalated_ = escalated_ || stored->actions.escalate;
   co_return stored;
@@ -177,13 +188,16 @@ invocation_context::call(std::vector<tool_call> calls) {
 
 task<> invocation_context::run(const agent& other) {
   if (paused_) {
-    // A body that catches it and tries again must hear of a cancellation.
+    // A body that catches the exception and tries again must notice a
+    // cancellation.
     co_await post_await(lane_);
     if (lane_.stop().stop_requested())
       throw error(errc::cancelled, "the run was cancelled");
     throw agent_paused{paused_};
   }
   const auto before = from_ ? from_->finished : std::uint64_t{0};
+  // Agents that ended before the pause are skipped, so their effects do not
+  // happen twice.
   if (finished_ < before) {
     ++finished_;
     co_return;
@@ -237,7 +251,7 @@ task<> invocation_context::emit_leftovers() {
     co_return;
   }
   emit_request request;
-  request.said.actions.state_delta = state_.take();
+  request.event.actions.state_delta = state_.take();
   request.temp_only = true;
   auto answered = co_await emit_await(lane_, std::move(request));
   renew();

@@ -1,8 +1,9 @@
-// What an agent's body sees: it emits events, asks models, calls tools, runs
-// other agents and sleeps, each with `co_await`.
+// The context of an agent's body. The body emits events, asks models, calls
+// tools, runs other agents and sleeps, each with `co_await`.
 //
-// Every await renews what `state()` reads. Awaits throw `troupe::error`; after
-// a cancellation all of them throw `errc::cancelled`.
+// Every await refreshes the view that `state()` reads. Awaits throw
+// `troupe::error`; after a cancellation all of them but `call`
+// throw `errc::cancelled`.
 
 #pragma once
 
@@ -19,8 +20,8 @@ namespace troupe {
 
 namespace detail {
 
-/// Suspends for one request of a lane; `Start` is the lane's member that takes
-/// it.
+/// Suspends until the lane has answered one request; `Start` is the lane's
+/// member that takes it.
 template <class Request, void (lane_host::*Start)(Request&)>
 class lane_await {
 public:
@@ -44,43 +45,45 @@ private:
 
 } // namespace detail
 
+/// The context of one run of an agent's body. Lives as long as the body.
+/// Not thread-safe.
 class invocation_context : public callback_context {
 public:
-  /// `which` is the agent that runs; it outlives its context.
+  /// `which` is the running agent; it must outlive the context.
   invocation_context(lane_host& lane,
                      const agent& which,
                      std::string agent_name,
                      std::string branch,
                      const invocation_context* caller);
 
-  /// Where in nested fan-outs this runs: `parent.parallel.sub`, or empty.
+  /// Path of nested fan-outs, `parent.parallel.sub`; empty outside of them.
   const std::string& branch() const noexcept { return branch_; }
 
-  /// The context of the agent that called this one, or null at the root.
+  /// The context of the calling agent; null at the root.
   const invocation_context* caller() const noexcept { return caller_; }
 
-  /// The session's events as of the newest step, oldest first, as far back as
-  /// the agent reads (`agent::reads_itself`), and all of its own run. A run
-  /// that brings an answer shows them from the message on that began the run
-  /// which asked. Custom agents show all unless they state less.
+  /// The session's events as of the last await, oldest first: those that the
+  /// agent reads (`agent::reads_itself`), and all of its own run. A run that
+  /// brings an answer shows them from the message of the run that asked. Custom
+  /// agents read all events unless they state less.
   const event_slice& events() const noexcept { return events_; }
 
-  /// The number of the newest event in the session; the first event of all is
-  /// number 1.
+  /// Number of the newest event; the first event of a session is number 1.
   std::uint64_t revision() const noexcept {
     return first_revision_ + events_.size() - 1;
   }
 
-  /// The number of the first of `events()`; 1 if nothing comes before them.
+  /// Number of the first of `events()`; 1 if no event comes before them.
   std::uint64_t first_revision() const noexcept { return first_revision_; }
 
-  /// The newest `count` of `events()`, or all of a session that has fewer.
-  /// Throws `errc::invalid_argument` where the agent reads less than that.
+  /// Returns the newest `count` of `events()`, or all if the session has fewer.
+  /// Throws `errc::invalid_argument` if the agent reads fewer than `count`.
   event_slice history(std::size_t count) const;
 
-  /// The `count` events before event number `revision`, oldest first; fewer
-  /// where the session begins. They are read from the store, and stay in memory
-  /// as long as the slice. So a loop walks back through any history:
+  /// Returns the `count` events before event number `revision`, oldest
+  /// first; fewer at the beginning of the session. They are read from the
+  /// store, and stay in memory as long as the slice. A loop can walk back
+  /// through any history:
   ///
   ///     for (auto next = context.first_revision(); next > 1;) {
   ///       const auto page = co_await context.events_before(next, 100);
@@ -88,82 +91,106 @@ public:
   ///       next -= page.size();
   ///     }
   ///
-  /// Throws `errc::invalid_argument` where `revision` is 0, or above the newest
-  /// event by more than one.
+  /// Throws `errc::invalid_argument` if `revision` is 0, or more than one above
+  /// the newest event, `errc::cancelled` if the session was deleted, and
+  /// `errc::store_failed` or `errc::corrupt` if the events cannot be read.
   task<event_slice> events_before(std::uint64_t revision, std::size_t count);
 
+  /// Requests a stop when the run or this lane is cancelled.
   std::stop_token stop() const { return lane_.stop(); }
 
-  /// Appends an event and gives it as it was committed. Author, branch and ids
-  /// are filled in; the event carries what was recorded in `state()` and
-  /// `actions()` so far. What cannot be committed (`errc::conflict`,
-  /// `errc::type_error`, …) throws and leaves nothing behind. A `partial` event
-  /// is passed to whoever follows the run, without its `temp:` keys; it carries
-  /// nothing that was recorded, and nothing of it is stored.
+  /// Appends an event and returns it as committed. A missing author, branch or
+  /// id is filled in, the invocation id is that of the run, and the event
+  /// carries the changes recorded in `state()` and `actions()`. Throws if the
+  /// event is refused (`errc::conflict`, `errc::type_error`, …); nothing of it
+  /// takes effect then, and the recorded changes are dropped.
+  ///
+  /// A `partial` event goes only to the caller of the run, without `temp:`
+  /// keys; it carries no recorded changes and is not stored. In an agent that
+  /// runs as a tool, a partial event goes nowhere. Other events of such an
+  /// agent are not stored; their changes are committed with the tool's result.
   task<event_ptr> emit(event said);
 
-  /// Emits `piece` as a partial event: one piece of a streamed answer.
+  /// Emits `piece` as a partial event, one piece of a streamed answer.
   task<> emit_partial(event piece);
 
-  /// Asks a model. Counts against the run's limit.
+  /// Asks a model and returns its whole answer; pieces of a streamed answer go
+  /// to the caller of the run as partial events. The call counts against the
+  /// run's limit. Throws `errc::model_failed`, `errc::limit_exceeded`,
+  /// `errc::deadline_exceeded` after `run_options::model_timeout`, and other
+  /// errors of the model.
   task<model_response> ask(model_ptr asked, model_request request);
 
-  /// Runs the calls concurrently and gives them back, answered, in their order.
-  /// One that wants the user asked first comes back with `requested`, and has
-  /// not run.
+  /// Runs the calls concurrently and returns them with their outcomes, in the
+  /// same order. A call that needs the user's confirmation comes back with
+  /// `requested` set; its result and changes are discarded. A failure is the
+  /// `outcome` of its call and is not thrown, not even after a cancellation.
+  /// The changes in `recorded` and `actions` are not committed by this call.
   task<std::vector<tool_call>> call(std::vector<tool_call> calls);
 
-  /// Runs another agent below this one, in the same invocation. Throws
-  /// `errc::circular_agent_call` if it is already running above.
+  /// Runs another agent below this one, in the same invocation. Throws the
+  /// error of that agent, and `errc::circular_agent_call` if it is already
+  /// running above.
   ///
-  /// If that has to wait for an answer from outside, the body of this one is
-  /// taken down (see `agent_paused`), and what it has written gets an event. It
-  /// begins anew in the run that brings the answer: agents that had ended
-  /// before are not run again there, the one that waited goes on, and this
-  /// returns when it has ended.
+  /// If that agent waits for an answer from outside, this body is unwound (see
+  /// `agent_paused`), and its recorded changes get an event. The body starts
+  /// again in the run that brings the answer: agents that had ended are not run
+  /// again, the waiting one continues, and this call returns when it has ended.
   task<> run(const agent& other);
 
-  /// Whether this agent has waited for an answer from outside, and goes on.
-  /// What it emitted before is in `events()`, however little it reads else;
-  /// `temp:` is empty.
+  /// Returns true if this agent has waited for an answer from outside and
+  /// continues now. Its earlier events are in `events()`, whatever it reads
+  /// otherwise; `temp:` is empty.
   bool is_resumed() const noexcept { return from_ != nullptr; }
 
-  /// Lets time pass without holding a thread.
+  /// Waits without holding a thread. Throws `errc::cancelled` if the run or
+  /// this lane is cancelled.
   task<> sleep(std::chrono::nanoseconds duration);
 
-  /// Renews the view with the owners' newest state, not only what this session
-  /// has seen of it.
+  /// Refreshes the view with the newest state of all owners. `renew` shows only
+  /// the state that this session has seen. Throws `errc::cancelled` also if the
+  /// session was deleted, and the errors of the store.
   task<> refresh();
 
-  /// Renews the view with what this session has seen.
+  /// Refreshes the view with the state that this session has seen, without
+  /// waiting. Throws `errc::cancelled` if the session has lost events that this
+  /// run has seen.
   void renew();
 
-  /// Whether something is recorded that no event carries yet.
+  /// Returns true if changes are recorded that no event carries yet.
   bool has_leftovers() const noexcept;
 
-  /// Emits what is left over, or installs it without an event if it is `temp:`
-  /// alone.
+  /// Emits the recorded changes. Changes of `temp:` alone are installed without
+  /// an event.
   task<> emit_leftovers();
 
-  /// Whether an event escalated here or below: enclosing loops end.
+  /// Returns true if an event escalated here or below; enclosing loops
+  /// end then.
   bool has_escalated() const noexcept { return escalated_; }
 
+  /// Makes `has_escalated` true, for an escalation in lanes or in an
+  /// earlier run.
   void mark_escalated() noexcept { escalated_ = true; }
 
+  /// The lane that runs this body. Outlives the context.
   lane_host& lane() const noexcept { return lane_; }
 
-  // -- for what runs agents --------------------------------------------------
+  // -- for the code that runs agents ----
 
-  /// Goes on from a checkpoint.
+  /// Continues from a checkpoint.
   void resume(checkpoint_ptr from) { from_ = std::move(from); }
 
-  /// That checkpoint, or null.
+  /// Returns that checkpoint, or null.
   const checkpoint_ptr& resumed_from() const noexcept { return from_; }
 
-  /// Where an agent below has to wait, or null.
+  /// Returns the checkpoint of an agent below that has to wait, or null.
   const checkpoint_ptr& paused() const noexcept { return paused_; }
 
 private:
+  // Makes the error for a session that no longer has the events that the run
+  // has seen.
+  error gone() const;
+
   // The actor that runs this; it outlives every context of its run.
   lane_host& lane_;
   const agent* which_;
@@ -173,7 +200,7 @@ private:
   std::uint64_t first_revision_ = 1;
   bool escalated_ = false;
 
-  // Agents that have ended below this one, in this run and before.
+  // Number of agents that have ended below this one, in this run and before.
   std::uint64_t finished_ = 0;
   checkpoint_ptr from_;
   checkpoint_ptr paused_;

@@ -1,9 +1,9 @@
-// What running code needs from the actor that runs it, as one small interface.
+// The services that running code needs from its actor, as one small interface.
 //
-// A lane runs one coroutine at a time and that coroutine waits for one thing at
-// a time; each request below lies in the frame of the coroutine that waits for
-// it. Implemented by `actors/lane_actor`. They have constructors because g++ 12
-// destroys temporary aggregates in a co_await expression twice.
+// A lane runs one coroutine at a time, and that coroutine waits for one request
+// at a time. Each request is stored in the frame of the coroutine that waits
+// for it. The runtime implements the interface. The requests have constructors
+// because g++ 12 destroys temporary aggregates in a co_await expression twice.
 
 #pragma once
 
@@ -31,126 +31,181 @@ struct artifact_service;
 class invocation_context;
 class tool;
 
-/// What is the same for all of one run.
+/// Facts that are the same for all agents and lanes of a run.
 struct run_facts {
+  /// Id of the run; all events of the run carry it.
   std::string invocation_id;
+  /// Names of the app, the user and the session.
   session_key session;
+  /// The message that started the run, as plugins have left it.
   content user_content;
+  /// Source of time and ids; never null.
   std::shared_ptr<troupe::environment> environment;
+  /// Limits of the runtime for values and events, in bytes.
   size_limits limits;
-  /// Null: the runtime keeps no artifacts.
+  /// Null if the runtime has no artifact store.
   std::shared_ptr<const artifact_service> artifacts;
-  /// Whether events say when their models and tools worked.
+  /// True if events record the working times of their models and tools.
   bool step_times = false;
 };
 
-/// What a step of running code sees.
+/// The view of a step: state and events at one moment.
 struct step_view {
-  /// The number of the newest event, in the session.
+  /// Number of the newest event in the session.
   std::uint64_t revision() const noexcept { return before + events.size(); }
 
+  /// The keys of all scopes, with the `temp:` keys of the lane.
   state_snapshot state;
+  /// The newest events of the session that are in memory, oldest first.
   event_slice events;
-  /// Events of the session before those.
+  /// Number of the session's events before `events`.
   std::uint64_t before = 0;
 };
 
+/// Emits an event of the lane.
 struct emit_request {
   emit_request() = default;
 
-  event said;
-  /// The delta holds nothing but `temp:` and is installed without an event.
+  /// The event to emit, with author and branch. The run fills in the ids.
+  troupe::event event;
+  /// True if the delta holds only `temp:` keys and is installed without
+  /// an event.
   bool temp_only = false;
+  /// The event as committed, a partial event as sent, or the error. Null on
+  /// success if `temp_only` is set.
   result<event_ptr> outcome = event_ptr();
+  /// Coroutine to resume when the request is answered.
   std::coroutine_handle<> waiting;
 };
 
+/// Asks a model once.
 struct model_call {
   model_call() = default;
 
+  /// The model to ask; never null.
   model_ptr asked;
-  /// Of the partial events that the model streams.
+  /// Branch of the partial events that the model streams.
   std::string branch;
+  /// The request. The lane fills in environment, retries and stop token.
   model_request request;
+  /// The whole answer, or the error of the model or of the run's limits.
   result<model_response> outcome = model_response();
+  /// Coroutine to resume when the request is answered.
   std::coroutine_handle<> waiting;
 };
 
-/// One call of a turn; calls of a turn run concurrently.
+/// One call of a turn. Calls of a turn run concurrently.
 struct tool_call {
+  /// The tool to run. Null if `outcome` is decided already; nothing runs then.
   const tool* which = nullptr;
+  /// The call to answer: id, name and arguments.
   function_call call;
-  /// What the user has answered about it.
+  /// The user's answer about the call.
   std::optional<tool_confirmation> confirmation;
+  /// The result of the tool, or its failure. A failure does not end the other
+  /// calls of the turn.
   result<json> outcome = json();
-  /// The tool wants the user asked first, and has not run.
+  /// Set if the call needs the user's confirmation. Its outcome is null then,
+  /// and its changes are discarded.
   std::optional<tool_confirmation> requested;
-  /// What the tool recorded; empty if it failed.
+  /// The delta of the tool; empty if it failed.
   delta recorded;
+  /// Other effects of the tool, such as a transfer; empty if it failed.
   event_actions actions;
-  /// When it worked, if it did and that is to be told.
+  /// Start and end of the work, if the run records them.
   timestamp began{};
-  timestamp ended{};
+  timestamp ended{}; ///< The epoch if it was not recorded.
 };
 
+/// Runs several calls of tools at the same time.
 struct tool_turn {
   tool_turn() = default;
 
-  /// Whose tools they are; lives as long as the request.
+  /// The agent that owns the tools; lives as long as the request.
   const agent* owner = nullptr;
-  /// Where they are called; the same.
+  /// The context of the call; lives as long as the request.
   const invocation_context* caller = nullptr;
+  /// The calls to run. Each receives its own outcome.
   std::vector<tool_call> calls;
+  /// Coroutine to resume when the request is answered.
   std::coroutine_handle<> waiting;
 };
 
+/// Waits for a time.
 struct sleep_request {
   sleep_request() = default;
 
+  /// Time to wait.
   std::chrono::nanoseconds duration{};
+  /// An error if the lane was cancelled before the time was over.
   result<void> outcome;
+  /// Coroutine to resume when the request is answered.
   std::coroutine_handle<> waiting;
 };
 
+/// Refreshes the view with the newest state of all owners.
 struct refresh_request {
   refresh_request() = default;
 
+  /// An error if the lane was cancelled, the session was deleted or the store
+  /// failed. The view may then be stale.
   result<void> outcome;
+  /// Coroutine to resume when the request is answered.
   std::coroutine_handle<> waiting;
 };
 
-/// Events of the session by their numbers, which are not above the newest.
+/// Reads events of the session by number. `last` is not above the newest.
 struct history_request {
   history_request() = default;
 
+  /// Number of the first event to read, counted from 1.
   std::uint64_t first = 1;
+  /// Number of the last event to read.
   std::uint64_t last = 0;
+  /// All of the events, oldest first, or the error. A missing event
+  /// is `errc::corrupt`.
   result<event_slice> outcome = event_slice();
+  /// Coroutine to resume when the request is answered.
   std::coroutine_handle<> waiting;
 };
 
+/// The services of a lane. All but `post` are called only by code that the lane
+/// runs. A request lives until its coroutine resumes.
 class lane_host : public executor {
 public:
+  /// Facts of the run. They outlive the lane's coroutine.
   virtual const run_facts& facts() const noexcept = 0;
 
-  /// The newest view, without a message.
+  /// Returns the newest view. Sends no message.
   virtual step_view view() const = 0;
 
-  /// The number of the oldest event that `which` reads.
+  /// Returns the number of the oldest event that `which` reads.
   virtual std::uint64_t first_read(const agent& which) const = 0;
 
+  /// Requests a stop when the run or the lane is cancelled.
   virtual std::stop_token stop() const = 0;
 
-  /// Each answers into the request and then posts `waiting`, exactly once.
+  // Each of the following calls answers its request once: it writes the outcome
+  // into the request and resumes `waiting` in a later job of the lane, never
+  // inside the call.
+
+  /// Answers when the event is committed or refused. A cancellation does not
+  /// end the wait for an event that is under way.
   virtual void emit(emit_request& request) = 0;
+  /// Asks the model of the request.
   virtual void ask(model_call& request) = 0;
+  /// Runs all calls of the request. Answers when each has ended or was
+  /// given up.
   virtual void call(tool_turn& request) = 0;
+  /// Answers when the time is over, or at once after a cancellation.
   virtual void sleep(sleep_request& request) = 0;
+  /// Answers when the view shows the newest state.
   virtual void refresh(refresh_request& request) = 0;
+  /// Reads from memory if all events are there, otherwise from the store.
   virtual void read(history_request& request) = 0;
 
-  /// The body of `which`, run below `caller` on this lane, from its beginning
-  /// or, unless it is null, from a checkpoint.
+  /// Runs the body of `which` below `caller` on this lane, from its start or,
+  /// if `from` is not null, from a checkpoint.
   virtual task<agent_end>
   run(invocation_context& caller, const agent& which, checkpoint_ptr from) = 0;
 };

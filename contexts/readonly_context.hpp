@@ -1,5 +1,4 @@
-// What instruction providers see: who is running, for whom, and the state,
-// read-only.
+// The context of instruction providers: agent, session, and read-only state.
 
 #pragma once
 
@@ -12,9 +11,11 @@
 
 namespace troupe {
 
-/// Lives as long as the call that received it.
+/// The facts of a run and its state. Lives as long as the call that received
+/// it. Not thread-safe.
 class readonly_context {
 public:
+  /// `facts` must outlive the context.
   readonly_context(const run_facts& facts,
                    std::string agent_name,
                    troupe::state state)
@@ -25,28 +26,33 @@ public:
   readonly_context(const readonly_context&) = delete;
   readonly_context& operator=(const readonly_context&) = delete;
 
+  /// Id of the run. Its events carry the same id.
   const std::string& invocation_id() const noexcept {
     return facts_->invocation_id;
   }
 
+  /// Name of the agent that runs, or that owns the callback or tool.
   const std::string& agent_name() const noexcept { return agent_name_; }
 
+  /// Names of the app, the user and the session.
   const session_key& session() const noexcept { return facts_->session; }
 
   /// The message that started the run.
   const content& user_content() const noexcept { return facts_->user_content; }
 
+  /// State of all scopes, with the changes that this code has recorded.
   const readonly_state& state() const noexcept { return state_; }
 
+  /// The artifacts of the session and its user, for reading.
   readonly_artifacts artifacts() const noexcept {
     return readonly_artifacts(*facts_);
   }
 
 protected:
-  // Outlived by the run, whose actor owns it.
-  const run_facts* facts_;
-  std::string agent_name_;
-  troupe::state state_;
+  // Belongs to the actor of the run, which outlives this.
+  const run_facts* facts_; ///< Facts of the run.
+  std::string agent_name_; ///< The value of `agent_name()`.
+  troupe::state state_;    ///< The view, and the changes recorded on it.
 };
 
 } // namespace troupe

@@ -1,60 +1,57 @@
-// How a run behaves: its turn on the session, its limits, its observers.
+// Options of a run: its order among the runs of the session, and its limits.
 
 #pragma once
-
-#include "troupe/core/json.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <string_view>
 
 namespace troupe {
 
-/// What happens when a session already has a run.
+/// The behaviour of a new run if the session already has a run.
 enum class run_policy : std::uint8_t {
-  queue,      ///< Wait until the earlier runs have ended.
-  reject,     ///< Fail with `errc::busy`.
-  interleave, ///< Run at the same time; events of the runs mix in commit order.
+  queue,      ///< Waits until the earlier runs have ended.
+  reject,     ///< Fails with `errc::busy`.
+  interleave, ///< Runs at the same time; events of the runs mix in commit
+              ///< order.
 };
 
+/// Options of one run. By default a run has no time limit.
 struct run_options {
+  /// The behaviour if the session already has a run; by default this one waits.
   run_policy policy = run_policy::queue;
-  /// Delta of the user's message, any scope: `{"user:name": "Ann", "temp:text":
-  /// …}`.
-  json state_delta = json::object();
-  /// The message answers a question that another run has gone on with already,
-  /// whose program has ended before it. What that run had done is done again.
+  /// Resumes a pause that a run of a crashed process had already claimed. Its
+  /// steps after the pause are executed again.
   bool take_over = false;
-  /// Over all lanes of the run; one more is `errc::limit_exceeded`.
+  /// Maximum number of model calls over all lanes of the run; another one fails
+  /// with `errc::limit_exceeded`.
   std::size_t model_calls_max = 500;
-  /// Requests that models may send again, over all lanes of the run.
+  /// Maximum number of retries of model requests, over all lanes of the run.
   std::size_t model_retries_max = 100;
-  /// Agents below each other.
+  /// Maximum depth of nested agents.
   std::size_t agent_depth_max = 64;
-  /// Lanes of one fan-out that run at the same time, at least 1.
+  /// Maximum number of lanes of one fan-out that run at the same time; at
+  /// least 1.
   std::size_t lanes_max = 65'536;
-  /// Tools of the run that run at the same time, at least 1; further ones wait
-  /// in order. Agents that are tools do not count, but their tools do.
+  /// Maximum number of tools of the run that run at the same time; at least 1.
+  /// Others wait in order. Agents that are tools do not count, but their tools
+  /// do.
   std::size_t tool_calls_max = 1'024;
-  /// For one call of a model; then it is asked to stop, and has failed with
-  /// `errc::deadline_exceeded`. Unset: none.
+  /// Time limit of one model call, which then is asked to stop and fails with
+  /// `errc::deadline_exceeded`. Unset for none.
   std::optional<std::chrono::milliseconds> model_timeout = {};
-  /// For one call of a tool that has no `timeout` of its own. Unset: none.
+  /// Time limit of one call of a tool that has no `timeout` of its own. Unset
+  /// for none.
   std::optional<std::chrono::milliseconds> tool_timeout = {};
-  /// From the start of the run; then it is cancelled and ends with
-  /// `errc::deadline_exceeded`. Unset: none.
+  /// Time limit of the run from its start; then it is cancelled and ends with
+  /// `errc::deadline_exceeded`. Unset for none.
   std::optional<std::chrono::milliseconds> deadline = {};
-  /// Writes into the events of the run when their models and tools worked
-  /// (`agents/step_times.hpp`), for timelines.
+  /// Records the working times of models and tools in the events of the run,
+  /// for timelines (load/timeline.hpp).
   bool step_times = false;
-  /// Told on a thread of the runtime when an agent starts and ends; must be
-  /// short and must not throw.
-  std::function<void(std::string_view agent, bool started)> on_agent = {};
-  /// How long a cancelled run waits for a tool that ignores its stop token,
-  /// before it abandons it.
+  /// Time that a cancelled run waits for a tool that ignores its stop token,
+  /// before the run abandons the tool.
   std::chrono::milliseconds grace{5'000};
 };
 

@@ -12,10 +12,10 @@ executor* executor::current() noexcept {
   return current_executor;
 }
 
-executor::turn::turn(executor* entered) noexcept
+executor::current_guard::current_guard(executor* entered) noexcept
   : before_(std::exchange(current_executor, entered)) {}
 
-executor::turn::~turn() {
+executor::current_guard::~current_guard() {
   current_executor = before_;
 }
 

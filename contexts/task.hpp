@@ -1,5 +1,5 @@
-// A coroutine that is awaited: the shape of an agent's body and of everything
-// asynchronous that it calls.
+// A coroutine that is awaited: the form of an agent's body and of every
+// asynchronous function that it calls.
 
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-/// Where a suspended coroutine goes on. A coroutine that runs on an agent's
-/// lane goes on there; others on the runtime's threads.
+/// Resumes suspended coroutines: a lane resumes its own coroutine, the threads
+/// of the runtime resume all others.
 class executor {
 public:
   virtual ~executor() = default;
@@ -23,17 +23,19 @@ public:
   /// Resumes `suspended` soon; never inside this call.
   virtual void post(std::coroutine_handle<> suspended) = 0;
 
-  /// The executor of the coroutine that this thread is running, or null outside
-  /// of one.
+  /// Returns the executor of the coroutine that this thread is running,
+  /// or null.
   static executor* current() noexcept;
 
-  /// Makes an executor current for a block.
-  class turn {
+  /// Makes an executor current for the lifetime of this object.
+  class current_guard {
   public:
-    explicit turn(executor* entered) noexcept;
-    ~turn();
-    turn(const turn&) = delete;
-    turn& operator=(const turn&) = delete;
+    /// Makes `entered` current on this thread; null for none. The destructor
+    /// restores the executor that was current before.
+    explicit current_guard(executor* entered) noexcept;
+    ~current_guard();
+    current_guard(const current_guard&) = delete;
+    current_guard& operator=(const current_guard&) = delete;
 
   private:
     executor* before_;
@@ -105,21 +107,27 @@ struct task_promise<void> : task_promise_base {
 
 } // namespace detail
 
-/// A coroutine that starts when it is awaited and gives a `T`, or throws what
-/// its body threw. Owns its frame: a task that is dropped before it ended takes
-/// everything it was doing with it. Awaited at most once.
+/// A coroutine that starts when it is awaited. The await returns a `T`, or
+/// throws the exception of the body. The task owns its frame: destroying it
+/// before the end destroys the coroutine and everything that it awaits. It may
+/// be awaited at most once.
 template <class T>
 class [[nodiscard]] task {
 public:
+  /// The promise, under the name that the language requires.
   using promise_type = detail::task_promise<T>;
+  /// Handle of the coroutine's frame.
   using handle = std::coroutine_handle<promise_type>;
 
   task() = default;
 
+  /// Takes ownership of a frame that has not started.
   explicit task(handle frame) noexcept : frame_(frame) {}
 
+  /// Moves the frame; `other` is empty then and cannot be awaited.
   task(task&& other) noexcept : frame_(std::exchange(other.frame_, {})) {}
 
+  /// Destroys the own frame and takes that of `other`.
   task& operator=(task&& other) noexcept {
     if (this != &other) {
       if (frame_)
@@ -134,14 +142,17 @@ public:
       frame_.destroy();
   }
 
+  /// Returns false: the coroutine starts only by the await.
   bool await_ready() const noexcept { return false; }
 
+  /// Starts the coroutine on this thread. `awaiting` continues at its end.
   std::coroutine_handle<>
   await_suspend(std::coroutine_handle<> awaiting) const noexcept {
     frame_.promise().continuation = awaiting;
     return frame_;
   }
 
+  /// Returns the outcome of the body, or throws its exception.
   T await_resume() const { return frame_.promise().take(); }
 
 private:
@@ -161,16 +172,16 @@ inline task<void> task_promise<void>::get_return_object() noexcept {
 
 } // namespace detail
 
-/// Runs `work` on its own: starts it now, on this thread, and calls
-/// `done(std::exception_ptr)` when it has ended. The frame goes with its end.
-/// It belongs to no lane, also when an agent starts it: what it awaits goes on
-/// on the runtime's threads.
+/// Starts `work` now, on this thread, and calls `done(std::exception_ptr)` when
+/// it has ended; the pointer is null on success. The frame is destroyed at its
+/// end. The work belongs to no lane, even if an agent starts it: it continues
+/// on the runtime's threads after each await.
 template <class Done>
 void start(task<void> work, Done done);
 
 namespace detail {
 
-// A coroutine nobody waits for; its frame destroys itself.
+// A coroutine that is not awaited; its frame destroys itself.
 struct detached {
   struct promise_type {
     detached get_return_object() const noexcept { return {}; }
@@ -200,7 +211,7 @@ detached run_detached(task<void> work, Done done) {
 
 template <class Done>
 void start(task<void> work, Done done) {
-  const executor::turn nowhere(nullptr);
+  const executor::current_guard nowhere(nullptr);
   detail::run_detached(std::move(work), std::move(done));
 }
 

@@ -1,4 +1,4 @@
-// What a tool asks the user before it does something, and the user's answer.
+// A tool's question to the user before it acts, and the user's answer.
 
 #pragma once
 
@@ -8,14 +8,15 @@
 
 namespace troupe {
 
+/// A question to the user, or the answer to one.
 struct tool_confirmation {
   tool_confirmation() = default;
 
-  /// For the user: what is to be allowed.
+  /// Text for the user: the action to allow.
   std::string hint;
-  /// Data of the tool's; what comes back may be another.
+  /// Data of the tool. The answer may hold other data.
   value payload;
-  /// Only in an answer.
+  /// Set only in an answer.
   bool confirmed = false;
 };
 

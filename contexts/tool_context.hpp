@@ -1,5 +1,5 @@
-// What a tool sees: a callback's context, the call it answers, and when to
-// stop.
+// The context of a tool: that of a callback, with the call to answer and a
+// stop token.
 
 #pragma once
 
@@ -14,8 +14,12 @@
 
 namespace troupe {
 
+/// The context of one call of a tool. Lives until the call ends.
 class tool_context : public callback_context {
 public:
+  /// `confirmation` is the user's answer, unset if the user was not asked.
+  /// `is_closed` becomes true when the call is given up; null if that cannot
+  /// happen. `facts` and `is_closed` must outlive the context.
   tool_context(const run_facts& facts,
                std::string agent_name,
                troupe::state state,
@@ -29,36 +33,39 @@ public:
       confirmation_(std::move(confirmation)),
       is_closed_(is_closed) {}
 
+  /// Id of the call that the tool answers. The response repeats it.
   const std::string& function_call_id() const noexcept {
     return function_call_id_;
   }
 
-  /// Asked to stop when the run is cancelled; long work looks at it now and
-  /// then.
+  /// Requests a stop when the run is cancelled or the call has run out of time.
+  /// A tool that works for long should check it.
   const std::stop_token& stop() const noexcept { return stop_; }
 
-  /// A call that was given up saves and removes nothing more:
-  /// `errc::cancelled`.
+  /// The artifacts of the session and its user. After the call was given up,
+  /// saving and removing fail with `errc::cancelled`.
   troupe::artifacts artifacts() noexcept {
     return {*facts_, actions(), is_closed_};
   }
 
-  /// What the user has answered to `request_confirmation`, or to the question
-  /// that the tool's options have asked; nothing before.
+  /// The user's answer to `request_confirmation`, or to the question of the
+  /// tool's options; unset before.
   const std::optional<tool_confirmation>& confirmation() const noexcept {
     return confirmation_;
   }
 
-  /// Has the user asked whether to go on. The call then comes to nothing: what
-  /// the tool returns and has recorded is discarded, the run ends, and the tool
-  /// is called again, with `confirmation()`, in the run that brings the answer.
+  /// Asks the user for confirmation when the tool has returned. The returned
+  /// result and the recorded changes are discarded, and the run pauses. The
+  /// run that brings the answer calls the tool again, with `confirmation()`
+  /// set. A second question replaces the first. If the tool fails, the
+  /// question is dropped.
   void request_confirmation(std::string hint, json payload = nullptr) {
     auto& asked = requested_.emplace();
     asked.hint = std::move(hint);
     asked.payload = std::move(payload);
   }
 
-  /// What was asked in this call, if anything.
+  /// The question of this call, if there is one.
   const std::optional<tool_confirmation>& requested() const noexcept {
     return requested_;
   }
@@ -68,7 +75,8 @@ private:
   std::stop_token stop_;
   std::optional<tool_confirmation> confirmation_;
   std::optional<tool_confirmation> requested_;
-  const std::atomic<bool>* is_closed_; // Of the call; null: it never is.
+  const std::atomic<bool>*
+    is_closed_; // Belongs to the call; null if it is never closed.
 };
 
 } // namespace troupe

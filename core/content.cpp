@@ -1,6 +1,6 @@
 #include "troupe/core/content.hpp"
 
-#include "troupe/core/wire.hpp"
+#include "troupe/core/support/wire.hpp"
 
 namespace troupe {
 
@@ -30,7 +30,7 @@ json to_json(const part& said) {
   return shown;
 }
 
-// Both kinds of function part: an id, a name and one object.
+// Parses a function call or a function response: an id, a name and one object.
 template <class Function>
 result<Function> function_from_json(const json& data,
                                     std::string_view field,

@@ -1,4 +1,5 @@
-// What was said: a role and parts, in the form that models and events share.
+// Content of messages: a role and parts, in the form that models and events
+// share.
 
 #pragma once
 
@@ -14,51 +15,83 @@
 
 namespace troupe {
 
-/// A model's wish to have a tool run; `args` is an object.
+/// A model's request to run a tool; `args` is an object.
 struct function_call {
+  function_call() = default;
+
+  /// Makes a call from its id, the name of the tool, and the arguments.
+  function_call(std::string call_id, std::string tool, value arguments = {})
+    : id(std::move(call_id)),
+      name(std::move(tool)),
+      args(std::move(arguments)) {}
+
+  /// Id that the response repeats. An empty id is left out of the wire form.
   std::string id;
+  /// Name of the tool.
   std::string name;
+  /// Arguments by parameter name. A call without any on the wire gets `{}`.
   value args;
 
   friend bool operator==(const function_call&, const function_call&) = default;
 };
 
-/// What came of a call; `response` is an object, `{"result": any}` or
-/// `{"error": string}` when the tool gave no object.
+/// The result of a call. `response` is an object; it is `{"result": any}` or
+/// `{"error": string}` if the tool returned no object.
 struct function_response {
+  function_response() = default;
+
+  /// Makes a response from the id of its call, the name of the tool, and the
+  /// result.
+  function_response(std::string call_id, std::string tool, value result = {})
+    : id(std::move(call_id)),
+      name(std::move(tool)),
+      response(std::move(result)) {}
+
+  /// Id of the answered call. An empty id is left out of the wire form.
   std::string id;
+  /// Name of the tool that was called.
   std::string name;
+  /// The tool's result as an object.
   value response;
 
   friend bool operator==(const function_response&, const function_response&)
     = default;
 };
 
+/// One piece of a message: text, a call, a response, or another thing. A new
+/// part is empty text.
 struct part {
   part() = default;
 
+  /// Makes a text part.
   part(std::string text) : body(std::move(text)) {}
 
+  /// Makes a text part from a NUL-terminated string, which must not be null.
   part(const char* text) : body(std::string(text)) {}
 
+  /// Makes a part that asks for a tool.
   part(function_call call) : body(std::move(call)) {}
 
+  /// Makes a part that answers a call.
   part(function_response response) : body(std::move(response)) {}
 
   /// Text, a call, a response, or any other part (inline data, code, …) as an
   /// object in wire form.
   std::variant<std::string, function_call, function_response, value> body;
-  /// The model was thinking aloud; not part of its answer.
+  /// True for the model's thoughts, which are not part of its answer.
   bool thought = false;
   /// Further wire fields (`thoughtSignature`, …) as an object, or null.
   value extra;
 
+  /// Returns the text; null for a part of another kind. Thoughts are text, too.
   const std::string* text() const { return std::get_if<std::string>(&body); }
 
+  /// Returns the call; null for a part of another kind.
   const function_call* call() const {
     return std::get_if<function_call>(&body);
   }
 
+  /// Returns the response; null for a part of another kind.
   const function_response* response() const {
     return std::get_if<function_response>(&body);
   }
@@ -66,39 +99,43 @@ struct part {
   friend bool operator==(const part&, const part&) = default;
 };
 
+/// A message: its role and its parts.
 struct content {
   content() = default;
 
+  /// Makes a message with the role `by` and the parts `said`.
   content(std::string by, std::vector<part> said)
     : role(std::move(by)),
       parts(std::move(said)) {}
 
-  /// `"user"` or `"model"`; may be empty on the way in.
+  /// `"user"` or `"model"`; may be empty in input.
   std::string role;
+  /// Parts in order; may be empty.
   std::vector<part> parts;
 
+  /// Returns true if there is neither a part nor a role.
   bool empty() const noexcept { return parts.empty() && role.empty(); }
 
-  /// The text parts that are no thoughts, joined without a separator.
+  /// Joins the text parts, except thoughts, without a separator.
   std::string text() const;
 
   friend bool operator==(const content&, const content&) = default;
 };
 
-/// Model content of one text part, formatted as by `fmt::format`.
+/// Makes model content of one text part, formatted by `fmt::format`.
 template <class... Args>
 content text(fmt::format_string<Args...> format, Args&&... args) {
   return {"model", {fmt::format(format, std::forward<Args>(args)...)}};
 }
 
-/// User content of one text part.
+/// Makes user content of one text part.
 content user_text(std::string text);
 
-/// Wire form: `{"role": string, "parts": [{"text": string} | {"functionCall":
-/// {…}} | …]}`.
+/// Returns the wire form: `{"role": string, "parts": [{"text": string} |
+/// {"functionCall": {…}} | …]}`.
 json to_json(const content& said);
 
-/// Reads the wire form, camelCase or snake_case. Fails with
+/// Parses the wire form, camelCase or snake_case. Fails with
 /// `errc::invalid_argument`.
 result<content> content_from_json(const json& data);
 

@@ -31,7 +31,7 @@ std::optional<operation_kind> kind_of(std::string_view name) {
   return std::nullopt;
 }
 
-// What an operand must be, or an empty view if anything will do.
+// Returns the kind of operand that the operation needs; empty if any will do.
 std::string_view needed_operand(operation_kind kind, const value& operand) {
   switch (kind) {
   case operation_kind::add:
@@ -93,8 +93,8 @@ result<void> delta::record(std::string_view key,
       fmt::format("{} on '{}' needs {}", to_string(kind), key, needed));
   if (kind == operation_kind::set && operand.is_null())
     kind = operation_kind::erase;
-  // Whatever else came with it means nothing, and no store keeps it: a retry
-  // would not be known again.
+  // Other arguments have no meaning, and stores do not keep them. A retry that
+  // is compared with the stored event would differ.
   if (kind == operation_kind::erase)
     operand = {};
   if (kind != operation_kind::compare_and_set)
@@ -111,8 +111,8 @@ void delta::push(operation added) {
   const auto same_key = [&added](const operation& earlier) {
     return earlier.where == added.where && earlier.name == added.name;
   };
-  // What comes before a set does not matter any more, unless it can refuse the
-  // event.
+  // A set replaces all earlier operations on its key. It must not replace one
+  // that compares, because that one may refuse the event.
   const bool compares
     = std::ranges::any_of(operations_, [&](const operation& earlier) {
         return same_key(earlier)
@@ -135,7 +135,7 @@ void delta::merge(const delta& later) {
 
 std::span<const operation> delta::share(scope where) const noexcept {
   if (operations_.empty())
-    return {}; // Also after a move, which leaves the counts behind.
+    return {}; // Also after a move, which does not clear `ends_`.
   const auto index = static_cast<std::size_t>(where);
   const std::size_t first = index == 0 ? 0 : ends_[index - 1];
   return {operations_.data() + first, ends_[index] - first};

@@ -1,8 +1,8 @@
-// What an event does to state: operations on keys, grouped by the scope that
-// owns them.
+// The effect of an event on state: operations on keys, grouped by the scope
+// that owns them.
 //
-// A delta that callers hand in may hold typed operations; the owners evaluate
-// them, and the stored delta holds plain values.
+// A delta from a caller may hold typed operations. The owners evaluate them,
+// and the stored delta holds plain values.
 
 #pragma once
 
@@ -18,96 +18,107 @@
 
 namespace troupe {
 
-/// What is done to one key. Missing keys: `add` counts from 0, `append` and
-/// `add_to_set` from `[]`, `merge` from `{}`, `min` and `max` take the operand.
+/// An operation on one key. On a missing key `add` counts from 0, `append` and
+/// `add_to_set` start with `[]`, `merge` starts with `{}`, and `min` and `max`
+/// take the operand.
 enum class operation_kind : std::uint8_t {
-  set,        ///< Replace.
-  erase,      ///< Remove; a null in a delta is this.
-  add,        ///< Add a number.
-  append,     ///< Add one element at the end of a list.
-  add_to_set, ///< Add the elements of a list that are not in the list yet (wire
-              ///< name: `union`).
-  min,        ///< Keep the smaller number.
-  max,        ///< Keep the larger number.
-  merge,      ///< Replace top-level keys of an object; null removes one.
-  compare_and_set, ///< Set if the value equals `expected`; null means absent
-                   ///< (wire name: `cas`).
+  set,        ///< Replaces the value.
+  erase,      ///< Removes the key; written as null in a delta.
+  add,        ///< Adds a number.
+  append,     ///< Adds one element at the end of a list.
+  add_to_set, ///< Adds the elements of a list that the value does not contain
+              ///< yet (wire name `union`).
+  min,        ///< Keeps the smaller number.
+  max,        ///< Keeps the larger number.
+  merge,      ///< Replaces top-level keys of an object; null removes a key.
+  compare_and_set, ///< Sets if the value equals `expected`; null means absent
+                   ///< (wire name `cas`).
 };
 
+/// One operation on one key.
 struct operation {
+  /// Scope of the key, which is its owner.
   scope where = scope::session;
+  /// Effect on the key's value.
   operation_kind kind = operation_kind::set;
-  std::string name; ///< Without the prefix.
+  std::string name; ///< Without prefix.
+  /// Argument of the operation, as `kind` needs it: the new value, a number, an
+  /// element, a list or an object. Null for `erase`.
   value operand;
-  value expected; ///< Of `compare_and_set` alone.
+  value expected; ///< Used only by `compare_and_set`.
 
   friend bool operator==(const operation&, const operation&) = default;
 };
 
-/// What an operation came to: the value that its key has after it (null:
-/// erased). Recorded, in order, for every operation of a share that holds a
-/// typed one.
+/// The outcome of an operation: the value of its key after it, null if erased.
+/// If a share has a typed operation, the outcomes of all of its operations are
+/// recorded in order.
 struct resolution {
+  /// Scope of the key.
   scope where;
+  /// Key without prefix.
   std::string name;
+  /// Value after the operation; null if the key is erased.
   value outcome;
 };
 
-/// Whether the outcome depends on what is there, so that the owner may refuse
-/// it.
+/// Returns true if the outcome depends on the current value. The owner may
+/// refuse such an operation.
 bool is_typed(const operation& done) noexcept;
 
+/// Operations on keys, grouped by scope. A plain value; not thread-safe.
 class delta {
 public:
   delta() = default;
 
-  /// From a `{"key": value}` object, as in `stateDelta`; null erases. Checks
-  /// keys alone. Fails with `errc::invalid_argument`.
+  /// Makes a delta from a `{"key": value}` object, as in `stateDelta`; null
+  /// erases. Checks only the keys. Fails with `errc::invalid_argument`.
   static result<delta> from_json(const json& data);
 
-  /// Records one operation on the full key `key`, after what is there; a `set`
-  /// or `erase` replaces what was recorded for its key, unless that compares. A
-  /// `set` to null is an `erase`. Fails with `errc::invalid_argument` on a bad
-  /// key and on an operand that can never fit its operation, and then changes
-  /// nothing.
+  /// Records one operation on the full key `key`, after the existing ones. A
+  /// `set` or `erase` replaces earlier operations on its key, unless one of
+  /// them compares. A `set` to null is an `erase`. Fails with
+  /// `errc::invalid_argument` on a bad key and on an operand that can never fit
+  /// its operation; the delta is unchanged then.
   result<void> record(std::string_view key,
                       operation_kind kind,
                       value operand = {},
                       value expected = {});
 
-  /// Takes over what `later` did, in order.
+  /// Appends the operations of `later` in order.
   void merge(const delta& later);
 
+  /// Returns true if there is no operation in any scope.
   bool empty() const noexcept { return operations_.empty(); }
 
-  /// All operations, session first, then user, app and temp; in order of
-  /// recording within a scope.
+  /// All operations: session first, then user, app and temp; in recording order
+  /// within a scope.
   const std::vector<operation>& operations() const noexcept {
     return operations_;
   }
 
-  /// The share of one owner.
+  /// Returns the operations on the keys of one owner.
   std::span<const operation> share(scope where) const noexcept;
 
-  /// Drops the share of one owner.
+  /// Removes the operations on the keys of one owner.
   void drop(scope where);
 
-  /// Puts outcomes in the place of operations, in every scope that occurs in
-  /// `outcomes`; the last outcome of a key counts.
+  /// Replaces operations by their outcomes, in every scope that occurs in
+  /// `outcomes`. The last outcome of a key counts.
   void resolve(std::span<const resolution> outcomes);
 
-  /// Whether any operation is typed.
+  /// Returns true if any operation is typed.
   bool has_typed() const noexcept;
 
-  /// The last recorded operation on a key, or null. With typed operations there
-  /// may be earlier ones.
+  /// Returns the last recorded operation on a key, or null. Earlier ones may
+  /// exist if operations are typed.
   const operation* find_last(scope where, std::string_view name) const noexcept;
 
-  /// `{"key": value-or-null}` of the sets and erases.
+  /// Returns the sets and erases as `{"key": value-or-null}`.
   json to_json() const;
 
-  /// The typed operations as ADK-like JSON, `[{"op": string, "key": string,
-  /// "value": any, "expected": any}]`.
+  /// Returns the typed operations as JSON, `[{"op": string, "key": string,
+  /// "value": any, "expected": any}]`. Only `cas` has `expected`.
   json typed_to_json() const;
 
   friend bool operator==(const delta& left, const delta& right) {
@@ -119,17 +130,19 @@ private:
   void count_shares();
 
   std::vector<operation> operations_;
-  // Where the share of each scope ends among the operations. Follows from them
-  // and is kept on purpose: every owner that an append passes asks for its
-  // share, and gets it without a search.
+  // End of each scope's share in `operations_`. It is stored although it can be
+  // computed, because every owner that an append passes asks for its share.
   std::array<std::uint32_t, 4> ends_{};
 };
 
-/// Adds `actions.stateOps` to `target`: `[{"op": "add", "key": "app:n",
-/// "value": 1}]`. Fails with `errc::invalid_argument`.
+/// Adds `actions.stateOps` to `target`: `[{"op": string, "key": string,
+/// "value": any, "expected": any}]`, for example `{"op": "add", "key": "app:n",
+/// "value": 1}`. Every operation but `erase` needs a value; only `cas` has
+/// `expected`; `set` is not allowed. Fails with `errc::invalid_argument`; the
+/// operations before the bad one stay in `target`.
 result<void> record_operations(delta& target, const json& operations);
 
-/// The wire name: `"add"`, `"union"`, `"cas"`.
+/// Returns the wire name: `"add"`, `"union"`, `"cas"`, ….
 std::string_view to_string(operation_kind kind) noexcept;
 
 } // namespace troupe

@@ -17,7 +17,7 @@ namespace troupe {
 
 namespace {
 
-// The finaliser of splitmix64: every bit of the input moves every bit of the
+// The finalizer of splitmix64: every bit of the input affects every bit of the
 // output.
 std::uint64_t mix(std::uint64_t bits) {
   bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -39,7 +39,7 @@ public:
 
   ~system_clock_environment() override {
     timers_->stop();
-    // What a timer called may have held the last of it.
+    // A timer's callback may have destroyed the last owner on this thread.
     if (thread_.get_id() == std::this_thread::get_id())
       thread_.detach();
     else
@@ -66,7 +66,7 @@ public:
 
 private:
   id_source ids_;
-  // Shared with the thread, which may go on when this has ended.
+  // Shared with the thread, which may outlive this object.
   std::shared_ptr<boost::asio::io_context> timers_
     = std::make_shared<boost::asio::io_context>();
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
@@ -106,7 +106,7 @@ simulated_environment::~simulated_environment() = default;
 
 timestamp simulated_environment::now() {
   const std::lock_guard guard(timers_->mutex);
-  // Some day in 2026, so that no timestamp is the epoch, which means "not set".
+  // A day in 2026, because the epoch means "not set".
   return timestamp(
     std::chrono::seconds(1'780'000'000)
     + std::chrono::duration_cast<std::chrono::microseconds>(timers_->elapsed));

@@ -1,4 +1,4 @@
-// Time and ids, handed in: the system's, or simulated ones that a seed replays.
+// Time and ids: those of the system, or simulated ones that a seed reproduces.
 
 #pragma once
 
@@ -13,37 +13,41 @@
 
 namespace troupe {
 
-/// Where a runtime gets time and ids from. All members are thread-safe.
+/// The source of time and ids of a runtime. All members are thread-safe.
 class environment {
 public:
   virtual ~environment() = default;
 
+  /// Wall-clock time.
   virtual timestamp now() = 0;
 
-  /// Time since a fixed moment, to measure durations with; never goes back.
-  /// Unless overridden, `now` since 1970.
+  /// Time since a fixed moment, for measuring durations; never decreases. The
+  /// default is `now` since 1970.
   virtual std::chrono::nanoseconds elapsed() {
     return now().time_since_epoch();
   }
 
-  /// A new UUID v4 in text form.
+  /// Makes a new UUID v4 in text form.
   virtual std::string new_id() = 0;
 
-  /// Calls `done` once `delay` has passed, on a thread of the environment;
-  /// `done` must be short and must not throw. What is still waiting when the
-  /// environment ends is dropped.
+  /// Calls `done` after `delay`, on a thread of the environment, or of the
+  /// caller of `simulated_environment::advance`. `done` must be short and
+  /// must not throw. Calls that are pending when the environment is destroyed
+  /// are dropped.
   virtual void call_after(std::chrono::nanoseconds delay,
                           std::function<void()> done)
     = 0;
 };
 
-/// UUIDs from a seed: the same seed gives the same ids in the same order.
+/// Makes UUIDs from a seed. The same seed gives the same ids in the same order.
 class id_source {
 public:
+  /// Starts the sequence of ids that belongs to the 128 bits of the seed.
   explicit id_source(std::uint64_t seed_high, std::uint64_t seed_low)
     : high_(seed_high),
       low_(seed_low) {}
 
+  /// Makes the next UUID v4 in text form. Thread-safe.
   std::string next();
 
 private:
@@ -52,13 +56,14 @@ private:
   std::atomic<std::uint64_t> count_{0};
 };
 
-/// The system's clock and a thread for timers; ids seeded by the system's
-/// entropy.
+/// Makes an environment with the system's clock, a thread for timers, and ids
+/// seeded by the system's entropy.
 std::shared_ptr<environment> system_environment();
 
-/// Time that stands still until it is told to move, and ids from `seed`.
+/// Time that moves only by `advance`, and ids from `seed`. Thread-safe.
 class simulated_environment : public environment {
 public:
+  /// Starts at a fixed time in 2026, because the epoch means "not set".
   explicit simulated_environment(std::uint64_t seed);
   ~simulated_environment() override;
 
@@ -67,11 +72,11 @@ public:
   void call_after(std::chrono::nanoseconds delay,
                   std::function<void()> done) override;
 
-  /// Moves time on and runs what falls due, in order of time, on the calling
-  /// thread.
+  /// Moves time forward and runs the calls that become due, in order of time,
+  /// on the calling thread.
   void advance(std::chrono::nanoseconds step);
 
-  /// The number of calls that still wait for their time.
+  /// Number of pending calls.
   std::size_t waiting() const;
 
 private:

@@ -1,7 +1,7 @@
-// What can go wrong, as a stable code and one line of reason.
+// Failures as a stable code and one line of reason.
 //
-// Expected failures travel as `result<T>`; `error` is also what is thrown where
-// a coroutine or an iterator has no result to give. The codes are part of the
+// Expected failures are returned as `result<T>`. `error` is thrown where a
+// coroutine or an iterator cannot return a result. The codes are part of the
 // interface: their names appear on the command line and never change.
 
 #pragma once
@@ -16,54 +16,63 @@
 
 namespace troupe {
 
-/// Why a call failed. The comment beside each says what the caller can do.
+/// The kind of a failure. Each comment says how the caller can react.
 enum class errc : std::uint8_t {
-  invalid_argument, ///< The input breaks a rule; fix the input.
-  type_error, ///< An operation met a value of another type, or overflowed;
-              ///< nothing changed.
-  too_large,  ///< A value, an event or a name is over its limit; split it.
+  invalid_argument, ///< The input violates a rule; correct it.
+  type_error, ///< An operation met a value of another type, or overflowed.
+              ///< Nothing changed; correct the operation.
+  too_large,  ///< A value, an event or a name exceeds its limit; split it.
   not_found,  ///< The app, user, session, agent or tool does not exist; create
               ///< it first.
-  already_exists, ///< A session with this key is live; use it or choose another
+  already_exists, ///< A session with this key exists; use it or choose another
                   ///< id.
-  conflict, ///< A compare failed, a revision moved on, or an id came twice with
-            ///< other content; read again.
-  busy,     ///< Too much is under way; try again when some of it is done.
-  store_failed,    ///< The store did not confirm; the outcome is unknown, retry
-                   ///< with the same event id.
-  corrupt,         ///< Stored data does not read back; restore it from a copy.
-  template_error,  ///< An instruction names a key that does not exist.
-  model_failed,    ///< The model threw or reported an error.
-  tool_failed,     ///< A tool threw and was told to end the run.
-  callback_failed, ///< A callback, instruction provider or custom agent threw.
-  circular_agent_call, ///< An agent was called while already on the call stack.
-  would_deadlock, ///< The call waits for something that waits for the caller.
+  conflict, ///< A comparison failed, a revision is out of date, or an id came
+            ///< again with other content; read again.
+  busy,     ///< Too many requests are under way; retry later.
+  store_failed,   ///< The store did not confirm. The outcome is unknown; retry
+                  ///< with the same event id.
+  corrupt,        ///< Stored data cannot be read back; restore it from a copy.
+  template_error, ///< An instruction names a key that does not exist; set the
+                  ///< key, or make it optional with `?`.
+  model_failed,   ///< The model threw or reported an error; the message quotes
+                  ///< it.
+  tool_failed,    ///< A tool threw. It ends the run only if its options say so.
+  callback_failed, ///< A callback, instruction provider or custom agent threw;
+                   ///< correct it.
+  circular_agent_call, ///< An agent was called while it is already on the call
+                       ///< stack; change the agents.
+  would_deadlock, ///< The call would wait for its own caller; await it instead
+                  ///< of blocking.
   limit_exceeded, ///< A limit of the run was reached (model calls, depth);
                   ///< raise it in `run_options`.
-  deadline_exceeded, ///< The run's deadline passed.
+  deadline_exceeded, ///< A deadline or a time-out has passed; raise it, or try
+                     ///< again.
   cancelled, ///< The run was cancelled, or its runtime or writer has stopped.
   internal,  ///< A defect of troupe; please report it.
 };
 
-/// The code's stable name, as it appears in messages: `"not_found"`.
+/// Returns the stable name of the code, as in messages: `"not_found"`.
 std::string_view to_string(errc code) noexcept;
 
-/// The code of that name, or `errc::internal` if there is none.
+/// Returns the code of that name; `errc::internal` if there is none.
 errc errc_of(std::string_view name) noexcept;
 
-/// A failure: its code and what was being attempted, with names. Thrown as it
-/// is where there is no `result` to return.
+/// A failure: its code, and a message that names the attempt and the objects.
+/// Thrown where no `result` can be returned.
 class error : public std::exception {
 public:
+  /// Makes a failure. `message` names the attempt and its objects.
   error(errc code, std::string message)
     : code_(code),
       message_(std::move(message)) {}
 
+  /// Returns the kind of the failure; `errc` tells how to react.
   errc code() const noexcept { return code_; }
 
+  /// Returns the reason for people, without the code.
   const std::string& message() const noexcept { return message_; }
 
-  /// The message alone; `to_string(error)` has the code in front.
+  /// Returns the message alone; `to_string(error)` puts the code in front.
   const char* what() const noexcept override { return message_.c_str(); }
 
   friend bool operator==(const error& left, const error& right) noexcept {
@@ -78,28 +87,33 @@ private:
 /// `"CODE: text"`.
 std::string to_string(const error& failure);
 
-/// A value or the error that took its place. `value()` throws that
-/// `troupe::error`.
+/// A value or an error. `value()` throws the `troupe::error` if there is no
+/// value.
 template <class T>
 class [[nodiscard]] result : public tl::expected<T, troupe::error> {
 public:
   using tl::expected<T, troupe::error>::expected;
 
+  /// Makes a failed result. Implicit, so that a function can return an `error`.
   result(troupe::error failure)
     : tl::expected<T, troupe::error>(tl::unexpect, std::move(failure)) {}
 
+  /// Returns the value. Throws the `troupe::error` if there is none.
   template <class U = T>
   U& value() & {
     throw_if_failed();
     return **this;
   }
 
+  /// Returns the value for reading. Throws the `troupe::error` if there is
+  /// none.
   template <class U = T>
   const U& value() const& {
     throw_if_failed();
     return **this;
   }
 
+  /// Moves the value out. Throws the `troupe::error` if there is none.
   template <class U = T>
   U value() && {
     throw_if_failed();
@@ -113,6 +127,7 @@ private:
   }
 };
 
+/// Success without a value, or an error.
 template <>
 class [[nodiscard]] result<void> : public tl::expected<void, troupe::error> {
 public:
@@ -120,9 +135,11 @@ public:
 
   result() = default;
 
+  /// Makes a failed result. Implicit, so that a function can return an `error`.
   result(troupe::error failure)
     : tl::expected<void, troupe::error>(tl::unexpect, std::move(failure)) {}
 
+  /// Does nothing after a success. Throws the `troupe::error` after a failure.
   void value() const {
     if (!has_value())
       throw this->error();

@@ -1,6 +1,6 @@
 #include "troupe/core/event.hpp"
 
-#include "troupe/core/wire.hpp"
+#include "troupe/core/support/wire.hpp"
 
 #include <boost/date_time/posix_time/posix_time.hpp>
 #include <fmt/format.h>
@@ -21,8 +21,8 @@ struct known_field {
   json::value_t type;
 };
 
-// Fields that troupe carries without using them; their types are checked so
-// that what is stored reads back anywhere.
+// Fields that troupe carries without using them. Their types are checked so
+// that stored events can be read back anywhere.
 constexpr std::array event_fields = {
   known_field{"errorCode", kind::string},
   known_field{"errorMessage", kind::string},
@@ -60,8 +60,8 @@ void expect(wire_reader& reader, const std::array<known_field, Count>& fields) {
 }
 
 std::optional<timestamp> from_seconds(double seconds) {
-  // The end of year 9999, as RFC 3339 has it; larger numbers are milliseconds,
-  // which some ADKs write.
+  // The end of the year 9999, as in RFC 3339. Larger numbers are milliseconds,
+  // which some versions of ADK write.
   constexpr double seconds_max = 253402300799.0;
   if (std::isfinite(seconds) && seconds > seconds_max)
     seconds /= 1000;
@@ -72,8 +72,8 @@ std::optional<timestamp> from_seconds(double seconds) {
 
 std::optional<timestamp> from_rfc3339(const std::string& text) {
   namespace time = boost::posix_time;
-  // Boost reads the date and time but takes an hour 25 for an hour of the next
-  // day, so the shape is checked first.
+  // Boost reads date and time, but takes the hour 25 for an hour of the next
+  // day, so the form is checked first.
   static const std::regex shape(
     R"((\d{4}-\d\d-\d\d[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?))"
     R"(([Zz]|([+-])([01]\d|2[0-3]):([0-5]\d)))");
@@ -94,7 +94,7 @@ std::optional<timestamp> from_rfc3339(const std::string& text) {
     return timestamp(std::chrono::microseconds(since.total_microseconds())
                      - offset);
   } catch (const std::exception&) {
-    return std::nullopt; // No such day; the caller says so.
+    return std::nullopt; // The date does not exist; the caller reports it.
   }
 }
 
@@ -162,7 +162,8 @@ result<event_actions> actions_from_json(const json& data) {
   return made;
 }
 
-// Sums the sizes of one event's pieces; stops at the first that breaks a rule.
+// Adds up the sizes of an event's parts. Stops at the first violation of a
+// rule.
 class event_check {
 public:
   explicit event_check(const size_limits& limits) : limits_(limits) {}
@@ -211,7 +212,7 @@ public:
                                    limits_.value_bytes_max));
   }
 
-  // What is written as an object, or left out when it is null.
+  // Checks a field that is written as an object, or left out if it is null.
   void object(const value& held, std::string_view what) {
     if (!failure_ && !held.is_null() && !held->is_object())
       failure_ = error(errc::invalid_argument,

@@ -1,8 +1,8 @@
-// One entry of a session's history: who said or did what, and what it does to
-// state.
+// One entry of a session's history: a message or action with its author and its
+// effect on state.
 //
-// A plain value while it is built; once appended it is an `event_ptr` that
-// never changes.
+// An event is a plain value while it is built. Once appended it is an
+// `event_ptr` and never changes.
 
 #pragma once
 
@@ -21,24 +21,28 @@
 
 namespace troupe {
 
-/// Wall-clock time. The epoch itself stands for "not set".
+/// Wall-clock time. The epoch means "not set".
 using timestamp = std::chrono::sys_time<std::chrono::microseconds>;
 
-/// Float seconds, as on ADK's wire.
+/// Converts to seconds as a floating number, as on ADK's wire.
 double to_seconds(timestamp time) noexcept;
 
-/// What an event does besides being said. Field names follow ADK's
-/// `EventActions`.
+/// The effects of an event. Field names follow ADK's `EventActions`.
 struct event_actions {
   event_actions() = default;
 
+  /// Changes of state.
   delta state_delta;
-  /// File name to version.
+  /// Version by file name.
   std::map<std::string, std::int64_t> artifact_delta;
+  /// Name of the agent that takes over; empty for none.
   std::string transfer_to_agent;
+  /// True ends all enclosing loops.
   bool escalate = false;
+  /// True makes the tool's result the agent's answer: the model is not asked
+  /// again.
   bool skip_summarization = false;
-  /// The other fields of the wire form (`requestedAuthConfigs`,
+  /// All other fields of the wire form (`requestedAuthConfigs`,
   /// `requestedToolConfirmations`, `compaction`, `endOfAgent`, `agentState`,
   /// `rewindBeforeInvocationId`, `route`, …) as an object, or null.
   value extra;
@@ -46,61 +50,72 @@ struct event_actions {
   friend bool operator==(const event_actions&, const event_actions&) = default;
 };
 
-/// Whether they do anything at all.
+/// Returns true if any field is set.
 bool has_effect(const event_actions& actions) noexcept;
 
+/// One entry of a session's history, as a plain value.
 struct event {
   event() = default;
 
-  /// An event that says `said`; author and ids are filled in by whoever emits
-  /// or appends it.
+  /// Makes an event with content. The function that emits or appends it fills
+  /// in author and ids.
   event(troupe::content said) : content(std::move(said)) {}
 
+  /// Id for the detection of retries. The append replaces an empty id by a new
+  /// UUID v4.
   std::string id;
+  /// Id of the run that made the event. The append replaces an empty id by a
+  /// new one, `"e-UUID"`.
   std::string invocation_id;
   /// `"user"`, `"system"`, or the agent's name.
   std::string author;
-  /// Dot-separated path of parallel lanes, or empty.
+  /// Dot-separated path of parallel lanes; may be empty.
   std::string branch;
+  /// Time of the event. The append replaces an unset time by the current time.
   troupe::timestamp timestamp{};
+  /// The message; empty for an event that only has actions.
   troupe::content content;
+  /// Effects of the event on state and on the run.
   event_actions actions;
+  /// Ids of those calls in `content` that may be answered later.
   std::vector<std::string> long_running_tool_ids;
-  /// One piece of a streamed answer: delivered, never stored.
+  /// True for one piece of a streamed answer, which is delivered and never
+  /// stored.
   bool partial = false;
   /// All other fields of the wire form, known (`errorCode`, `errorMessage`,
   /// `finishReason`, `turnComplete`, `usageMetadata`, …) or not, by their
-  /// camelCase names, as an object, or null.
+  /// camelCase names, as an object or null.
   value extra;
 
-  /// The text parts that are no thoughts, joined.
+  /// Joins the text parts, except thoughts.
   std::string text() const { return content.text(); }
 
-  /// The string field `name` among `extra`, or empty: `field("errorCode")`.
+  /// Returns the string field `name` of `extra`, for example
+  /// `field("errorCode")`; empty if it is absent.
   std::string field(std::string_view name) const;
 
   friend bool operator==(const event&, const event&) = default;
 };
 
-/// An event that has been appended; shared and immutable.
+/// An appended event; shared and immutable.
 using event_ptr = std::shared_ptr<const event>;
 
-/// Whether the event ends its agent's turn (ADK's `is_final_response`).
+/// Returns true if the event ends its agent's turn (ADK's `is_final_response`).
 bool is_final(const event& said);
 
-/// Wire form of ADK, camelCase, empty fields left out but `actions`. Typed
-/// operations go to `actions.stateOps`.
+/// Returns ADK's wire form in camelCase. Empty fields are left out, except
+/// `actions`. Typed operations go to `actions.stateOps`.
 json to_json(const event& said);
 
-/// Reads the wire form, camelCase or snake_case; unknown fields of the event
-/// are kept, unknown fields of `actions` too. Timestamps: seconds, milliseconds
-/// (above the year 9999 in seconds), or RFC 3339 text. Fails with
+/// Parses the wire form, camelCase or snake_case. Unknown fields of the event
+/// and of `actions` are kept. A timestamp is in seconds, in milliseconds (above
+/// the year 9999 in seconds), or RFC 3339 text. Fails with
 /// `errc::invalid_argument`, naming the field.
 result<event> event_from_json(const json& data);
 
-/// Checks what every event must satisfy whichever way it comes in: UTF-8,
-/// finite numbers, depth, and sizes. Returns its size in bytes. Fails with
-/// `errc::invalid_argument` or `errc::too_large`.
+/// Checks the rules for every event: UTF-8, finite numbers, depth, and sizes.
+/// Returns the size in bytes. Fails with `errc::invalid_argument` or
+/// `errc::too_large`.
 result<std::size_t> check_event(const event& said, const size_limits& limits);
 
 } // namespace troupe

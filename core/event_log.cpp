@@ -12,7 +12,7 @@ void event_log::push_back(event_ptr said) {
   const auto chunk = index / per_chunk;
   if (index % per_chunk == 0) {
     if (!spine_ || chunk == spine_->chunks.size()) {
-      // Readers keep the old spine; the chunks are shared.
+      // Readers keep the old spine; both share the chunks.
       boost::intrusive_ptr<detail::event_spine> grown(
         new detail::event_spine(chunk == 0 ? 1 : chunk * 2));
       if (spine_)
@@ -24,15 +24,18 @@ void event_log::push_back(event_ptr said) {
   }
   if (branches_ || !said->branch.empty())
     this->index(said->branch);
+  // The slot is written before the range grows. Slices that were taken before
+  // never reach it.
   spine_->chunks[chunk]->events[index % per_chunk] = std::move(said);
   ++all_.last_;
 }
 
-// The place of the event that comes next.
+// Records the position of the next event.
 void event_log::index(const std::string& branch) {
   if (!branches_) {
     branches_ = new detail::branch_index;
     all_.branches_ = branches_;
+    // The first branch appears: all earlier events are on the empty branch.
     if (size() > 0) {
       auto& plain = branches_->by_branch[std::string()];
       plain.resize(size());
@@ -60,7 +63,8 @@ std::size_t event_log::keep_newest(std::size_t count) {
   all_.last_ -= dropped;
   if (!branches_)
     return dropped;
-  // Readers keep the old index, as they keep the old spine.
+  // Readers keep the old index, as they keep the old spine: its positions match
+  // their ranges.
   boost::intrusive_ptr<detail::branch_index> left(new detail::branch_index);
   for (const auto& [branch, places] : branches_->by_branch) {
     const auto kept = std::ranges::lower_bound(places, dropped);
@@ -77,7 +81,7 @@ std::size_t event_log::keep_newest(std::size_t count) {
   return dropped;
 }
 
-// Those of the slice among the places of one branch, into the others.
+// Merges the positions of one branch that are inside the slice into `shown`.
 void event_slice::merge(const std::vector<std::size_t>& places,
                         std::vector<std::size_t>& shown) const {
   const auto middle = static_cast<std::ptrdiff_t>(shown.size());
@@ -107,7 +111,7 @@ event_slice::shown_on(std::string_view branch) const {
 }
 
 event_slice event_slice::after(timestamp time) const {
-  // Usually a suffix, which needs no copy.
+  // Usually the result is a suffix of the slice, which needs no copy.
   std::size_t first = 0;
   while (first < size() && (*this)[first]->timestamp < time)
     ++first;

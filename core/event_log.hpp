@@ -1,9 +1,10 @@
-// A session's history: appended by one owner, read by anyone in O(1) per
-// snapshot.
+// A session's history. One owner appends; any thread reads snapshots, which
+// cost O(1).
 //
-// Events lie in chunks that never move; a reader keeps the chunks it can reach
-// and a range, and never sees what comes later. A history with branches also
-// knows which events lie on each, so that a lane finds its own among many.
+// Invariant: chunks never move, and a slot is written once. A reader holds the
+// chunks that it can reach and a range, and never looks beyond the range. A
+// history with branches also indexes the events of each branch, so that a lane
+// finds its own events quickly.
 
 #pragma once
 
@@ -32,16 +33,16 @@ struct event_chunk : ref_counted<event_chunk> {
   std::array<event_ptr, capacity> events;
 };
 
-// The chunks in order. Slots behind the newest event are written once by the
-// owner; readers stay below their length.
+// The chunks in order. The owner writes the slots after the newest event, each
+// once. Readers stay below their range's end, so no lock is needed.
 struct event_spine : ref_counted<event_spine> {
   explicit event_spine(std::size_t capacity) : chunks(capacity) {}
 
   std::vector<boost::intrusive_ptr<event_chunk>> chunks;
 };
 
-// Where the events of each branch lie, in order. The owner adds places that
-// readers of older slices pass over.
+// Positions of the events of each branch, in order. The owner appends
+// positions; readers of older slices skip them.
 struct branch_index : ref_counted<branch_index> {
   using places = std::vector<std::size_t>;
 
@@ -51,32 +52,46 @@ struct branch_index : ref_counted<branch_index> {
 
 } // namespace detail
 
-/// A range of a session's events; immutable, cheap to copy, safe to share.
+/// A range of a session's events. Immutable, cheap to copy, safe to share
+/// between threads.
 class event_slice {
 public:
+  /// A forward iterator over the events, oldest first. The slice that it came
+  /// from must outlive it.
   class iterator {
   public:
+    /// Type of an element, for `std::iterator_traits`.
     using value_type = event;
+    /// Type of a distance, for `std::iterator_traits`.
     using difference_type = std::ptrdiff_t;
+    /// Type of a dereferenced iterator; events are read-only.
     using reference = const event&;
+    /// Type of `operator->`; events are read-only.
     using pointer = const event*;
+    /// Category of the iterator: several passes, forward only.
     using iterator_category = std::forward_iterator_tag;
 
     iterator() = default;
 
+    /// Makes an iterator at `index` of `slice`, which it keeps by address.
     iterator(const event_slice* slice, std::size_t index)
       : slice_(slice),
         index_(index) {}
 
+    /// Returns the event. The iterator must not be at the end.
     reference operator*() const { return *(*slice_)[index_]; }
 
+    /// Gives access to a member of the event. The iterator must not be at the
+    /// end.
     pointer operator->() const { return (*slice_)[index_].get(); }
 
+    /// Moves to the next newer event.
     iterator& operator++() {
       ++index_;
       return *this;
     }
 
+    /// Moves to the next newer event and returns the old position.
     iterator operator++(int) {
       auto before = *this;
       ++index_;
@@ -92,26 +107,32 @@ public:
 
   event_slice() = default;
 
+  /// Number of events in the slice.
   std::size_t size() const noexcept { return last_ - first_; }
 
+  /// Returns true if the slice has no event.
   bool empty() const noexcept { return first_ == last_; }
 
-  /// The event at `index` of the slice, oldest first.
+  /// Returns the event at `index` of the slice; index 0 is the oldest.
   const event_ptr& operator[](std::size_t index) const noexcept {
     const auto at = first_ + index;
     return spine_->chunks[at / detail::event_chunk::capacity]
       ->events[at % detail::event_chunk::capacity];
   }
 
+  /// Returns the oldest event. The slice must not be empty.
   const event& front() const { return *(*this)[0]; }
 
+  /// Returns the newest event. The slice must not be empty.
   const event& back() const { return *(*this)[size() - 1]; }
 
+  /// Returns the position of the oldest event.
   iterator begin() const { return {this, 0}; }
 
+  /// Returns the position after the newest event.
   iterator end() const { return {this, size()}; }
 
-  /// The newest `count` events of the slice.
+  /// Returns the newest `count` events of the slice.
   event_slice recent(std::size_t count) const {
     auto tail = *this;
     if (count < size())
@@ -119,8 +140,8 @@ public:
     return tail;
   }
 
-  /// The events at `first` up to, but not with, `last` of the slice; both are
-  /// at most `size()`, and `first` is not above `last`.
+  /// Returns the events from `first` up to, and without, `last`. Requires
+  /// `first <= last <= size()`.
   event_slice part(std::size_t first, std::size_t last) const {
     auto cut = *this;
     cut.first_ = first_ + first;
@@ -128,15 +149,15 @@ public:
     return cut;
   }
 
-  /// The places in the slice, in order, of the events that show to somebody on
-  /// `branch`: those on the branch itself and on its ancestors by dot-separated
-  /// segments, the empty one included. Nothing if all events do, as they do to
-  /// somebody on no branch. O(what it gives).
+  /// Returns the positions of the events that are visible on `branch`, in
+  /// order: those of the branch itself and of its ancestors by dot-separated
+  /// segments, the empty branch included. Returns nothing if all events are
+  /// visible, as they are on no branch. The cost is proportional to the result.
   std::optional<std::vector<std::size_t>>
   shown_on(std::string_view branch) const;
 
-  /// The events at or after `time`: each is compared, since timestamps are data
-  /// and need not be in order.
+  /// Returns the events at or after `time`. Compares each event, because
+  /// timestamps are data and need not be in order.
   event_slice after(timestamp time) const;
 
 private:
@@ -146,31 +167,38 @@ private:
              std::vector<std::size_t>& shown) const;
 
   boost::intrusive_ptr<const detail::event_spine> spine_;
-  // Null: no event has a branch.
+  // Null if no event has a branch.
   boost::intrusive_ptr<const detail::branch_index> branches_;
   std::size_t first_ = 0;
   std::size_t last_ = 0;
 };
 
-/// The owner's end of a history.
+/// A history, held by its owner.
 class event_log {
 public:
   event_log() = default;
+  /// Takes over the history. The other log may then only be destroyed or
+  /// assigned to.
   event_log(event_log&&) = default;
+  /// Takes over the history; slices of the old one stay valid. The other log
+  /// may then only be destroyed or assigned to.
   event_log& operator=(event_log&&) = default;
 
-  /// O(1), amortised over the growth of the spine.
+  /// Appends an event. Amortised O(1).
   void push_back(event_ptr said);
 
-  /// Lets go of events before the newest `count`, in whole chunks, and returns
-  /// how many. O(count / 32); readers keep what they have.
+  /// Drops events before the newest `count`, in whole chunks, and returns their
+  /// number. O(count / 32), or O(count) with branches. Slices keep their
+  /// events.
   std::size_t keep_newest(std::size_t count);
 
+  /// Number of events in memory; dropped events do not count.
   std::size_t size() const noexcept { return all_.last_; }
 
+  /// Returns the event at `index`; index 0 is the oldest event in memory.
   const event_ptr& operator[](std::size_t index) const { return all_[index]; }
 
-  /// Everything so far.
+  /// Returns all events so far.
   event_slice slice() const { return all_; }
 
 private:

@@ -1,7 +1,7 @@
 #include "troupe/core/inline_data.hpp"
 
-#include "troupe/core/base64.hpp"
-#include "troupe/core/wire.hpp"
+#include "troupe/core/support/base64.hpp"
+#include "troupe/core/support/wire.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-// The field in either spelling, or null. Not by a `wire_reader`, which copies:
-// data may be large.
+// Returns the field in either spelling, or null. Does not use `wire_reader`,
+// which copies: data may be large.
 result<const json*> field_of(const json& object, std::string_view name) {
   const json* found = nullptr;
   for (const auto& [spelling, field] : object.get_ref<const json::object_t&>())
@@ -24,7 +24,7 @@ result<const json*> field_of(const json& object, std::string_view name) {
   return found != nullptr && found->is_null() ? nullptr : found;
 }
 
-// The text in the field; empty if it is not there.
+// Returns the text of the field; empty if it is absent.
 result<std::string_view> text_in(const json& object, std::string_view name) {
   const auto field = field_of(object, name);
   if (!field)

@@ -1,7 +1,8 @@
-// Bytes as a part of content: an image, a document, what a tool has made.
+// Bytes as a part of content: an image, a document, the output of a tool.
 //
 // A part keeps them in wire form, `{"inlineData": {"mimeType": string, "data":
-// base64, "displayName"?: string}}`, so that events carry them like all else.
+// base64, "displayName"?: string}}`, so that events carry them like all other
+// parts.
 
 #pragma once
 
@@ -13,25 +14,27 @@
 
 namespace troupe {
 
-/// Bytes and what they are.
+/// Bytes with their type.
 struct blob {
+  /// The raw bytes, not base64; may contain NUL.
   std::string bytes;
-  /// `"image/png"`; empty if unknown.
+  /// For example `"image/png"`; empty if unknown.
   std::string mime_type;
-  /// The name that a user sees; may be empty.
+  /// The name to show to a user; may be empty.
   std::string display_name;
 
   friend bool operator==(const blob&, const blob&) = default;
 };
 
-/// A part of these bytes.
+/// Makes a part of these bytes.
 part inline_data(std::string_view bytes,
                  std::string mime_type,
                  std::string display_name = {});
 
-/// The bytes of a part, or nothing if it is of another kind. Reads camelCase
-/// and snake_case, and base64 as `from_base64` does; no `data` is no bytes.
-/// Fails with `errc::invalid_argument`.
+/// Returns the bytes of a part; nothing for a part of another kind. Reads
+/// camelCase and snake_case, and base64 in the standard and the URL alphabet. A
+/// missing `data` gives no bytes. Fails with `errc::invalid_argument` on data
+/// that is not base64.
 result<std::optional<blob>> blob_of(const part& said);
 
 } // namespace troupe

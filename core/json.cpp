@@ -14,8 +14,8 @@ namespace troupe {
 
 namespace {
 
-// Follows the parser's events; the DOM that nlohmann builds keeps the last of
-// two equal keys and never says so.
+// Follows the parser's events to find repeated keys. nlohmann's DOM silently
+// keeps the last one.
 class strict_reader {
 public:
   bool accept(int depth, json::parse_event_t kind, const json& parsed) {
@@ -55,8 +55,8 @@ private:
   std::string reason_;
 };
 
-// nlohmann reads an integer over 64 bits as a double; its text tells the two
-// apart.
+// Finds numbers that do not fit. nlohmann reads an integer over 64 bits as a
+// double; only its text shows the difference.
 class number_guard : public nlohmann::json_sax<json> {
 public:
   bool null() override { return true; }
@@ -90,7 +90,7 @@ public:
   bool parse_error(std::size_t position,
                    const std::string& token,
                    const json::exception& failure) override {
-    // An out-of-range number arrives here too: "number overflow parsing".
+    // An out-of-range number is reported here too: "number overflow parsing".
     if (failure.id == 406)
       reason = fmt::format("the number {} does not fit 64 bits", token);
     else
@@ -99,12 +99,12 @@ public:
   }
 
   std::string reason;
-  /// Counts the bytes up to and with the one that does not fit.
+  /// Position of the byte that does not fit, counted from 1.
   std::size_t malformed_at = 0;
 
 private:
-  // Stops before the DOM parser would have to follow; its destructor is
-  // recursive no longer, its callers may be.
+  // Checks the depth before the DOM parser runs. Its destructor is not
+  // recursive any more, but code that walks the DOM may be.
   bool enter() {
     if (++depth_ > json_depth_max) {
       reason = fmt::format("JSON is nested deeper than {}", json_depth_max);
@@ -168,7 +168,7 @@ struct measure {
     for (const auto& [key, element] : data.get_ref<const json::object_t&>()) {
       if (auto added = add(key); !added)
         return added;
-      bytes += 2; // Colon and comma; the last has no comma.
+      bytes += 2; // Colon and comma; the last element has no comma.
       if (auto visited = visit(element, depth + 1); !visited)
         return visited;
     }
@@ -277,7 +277,8 @@ bool equal(const json& left, const json& right) {
 bool is_utf8(std::string_view text) noexcept {
   const char* next = text.data();
   const char* const end = next + text.size();
-  // Almost all text is ASCII: eight bytes at a time, then the library.
+  // Almost all text is ASCII: eight bytes at a time, then the library for the
+  // rest.
   for (std::uint64_t word = 0; end - next >= 8; next += 8) {
     std::memcpy(&word, next, 8);
     if ((word & 0x8080808080808080U) != 0)

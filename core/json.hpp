@@ -1,5 +1,4 @@
-// JSON at the boundary: parsing that refuses what JSON text can hide, and the
-// one check that every value passes.
+// JSON at the boundary: a strict parser, and the check that every value passes.
 
 #pragma once
 
@@ -13,6 +12,8 @@
 
 namespace troupe {
 
+/// The JSON type of the whole interface. It accepts values that `check_json`
+/// refuses.
 using json = nlohmann::json;
 
 /// Parses one JSON text.
@@ -22,27 +23,28 @@ using json = nlohmann::json;
 /// not UTF-8 and on nesting deeper than `json_depth_max`.
 result<json> parse_json(std::string_view text);
 
-/// Compact JSON text. `data` must have passed `check_json`.
+/// Returns compact JSON text. `data` must have passed `check_json`.
 std::string to_text(const json& data);
 
-/// Whether both are the same JSON. Unlike `==` of nlohmann it does not take a
-/// huge unsigned integer for a negative one.
+/// Returns true if both are the same JSON. Unlike nlohmann's `==`, it does not
+/// confuse a huge unsigned integer with a negative one.
 bool equal(const json& left, const json& right);
 
-/// Whether one number is less than another, whatever their types.
+/// Returns true if `left` is the smaller number, whatever their types.
 bool less(const json& left, const json& right);
 
+/// Maximum nesting of lists and objects, for parsed and for checked JSON.
 inline constexpr std::size_t json_depth_max = 64;
 
-/// Checks that `data` is finite, UTF-8 and at most `json_depth_max` deep, and
-/// returns its size as compact JSON in bytes (strings counted without their
-/// escapes).
+/// Checks that `data` is finite, UTF-8 and at most `json_depth_max` deep.
+/// Returns its size as compact JSON in bytes; strings count without their
+/// escapes.
 ///
-/// `what` names the value in the reason: `"value of 'app:theme'"`. Fails with
-/// `errc::invalid_argument`.
+/// `what` names the value in the error, for example `"value of 'app:theme'"`.
+/// Fails with `errc::invalid_argument`.
 result<std::size_t> check_json(const json& data, std::string_view what);
 
-/// Whether `text` is UTF-8 (no overlong forms, no surrogates).
+/// Returns true if `text` is UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text) noexcept;
 
 } // namespace troupe

@@ -19,7 +19,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-// Cut between characters, since reasons go into JSON.
+// Cuts between characters, because error messages go into JSON.
 std::string_view head(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max)
     return text;

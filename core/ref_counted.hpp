@@ -1,8 +1,8 @@
 // An intrusive, thread-safe reference count that can tell whether its object is
 // shared.
 //
-// What one owner holds alone it may edit in place; `is_unique` is that test.
-// Used with `boost::intrusive_ptr`.
+// An owner may edit an object in place while it holds the only reference;
+// `is_unique` is that test. Used with `boost::intrusive_ptr`.
 
 #pragma once
 
@@ -13,17 +13,21 @@
 
 namespace troupe {
 
+/// The base class of `Derived`, whose objects `boost::intrusive_ptr` counts and
+/// deletes. They are made by `new`.
 template <class Derived>
 class ref_counted {
 public:
   ref_counted() = default;
 
+  /// Starts a count of its own at 0: references belong to one object.
   ref_counted(const ref_counted&) noexcept {}
 
+  /// Keeps the count: references belong to one object.
   ref_counted& operator=(const ref_counted&) noexcept { return *this; }
 
-  /// True if the caller's pointer is the only one. Stays true until the caller
-  /// copies it.
+  /// Returns true if the caller's pointer is the only one. It stays so until
+  /// the caller copies its pointer.
   bool is_unique() const noexcept {
     return count_.load(std::memory_order_acquire) == 1;
   }

@@ -48,8 +48,8 @@ bool is_unsigned_beyond_signed(const json& number) {
               std::numeric_limits<std::int64_t>::max());
 }
 
-// Integers stay integers, exact in 64 bits, signed or unsigned; with a floating
-// operand the sum is floating.
+// Adds two numbers. Integers stay integers, exact in 64 bits, signed or
+// unsigned. With a floating operand the sum is floating.
 result<value> sum(const operation& done, const json& left, const json& right) {
   if (left.is_number_float() || right.is_number_float()) {
     const auto total = left.get<double>() + right.get<double>();
@@ -81,7 +81,8 @@ result<value> united_one_by_one(const json& left, const json& right) {
 }
 
 result<value> united(const json& left, const json& right) {
-  // Where `less` orders strictly, by order, which is cheap.
+  // `less` is a strict order for strings and integers, so a set finds repeated
+  // elements cheaply.
   const auto is_ordered = [](const json& element) {
     return element.is_string() || element.is_number_integer();
   };
@@ -163,8 +164,8 @@ result<value> evaluate_typed(const operation& done, const value* current) {
       = current ? *current == done.expected : done.expected.is_null();
     if (!same)
       return error(errc::conflict,
-                   fmt::format("'{}' is not what compare-and-set expected; "
-                               "read it again",
+                   fmt::format("'{}' does not have the value that "
+                               "compare-and-set expected; read it again",
                                join_key(done.where, done.name)));
     return done.operand;
   }
@@ -186,7 +187,7 @@ result<value> evaluate(const operation& done,
   if (!outcome)
     return outcome;
   const auto key = join_key(done.where, done.name);
-  // Lists and objects grow by operations that were each small enough.
+  // A list or an object may grow beyond the limit by many small operations.
   auto bytes = check_json(outcome->data(), key);
   if (!bytes)
     return error(errc::too_large, bytes.error().message());
@@ -216,7 +217,7 @@ result<void> scope_state::judge(std::span<const operation> share,
   if (typed)
     static_cast<void>(judged_keys());
   if (working_) {
-    // A refusal half-way through must leave no trace.
+    // A refusal half-way must leave no trace.
     auto before = *working_;
     const auto resolved_count = resolved.size();
     for (const auto& done : share) {

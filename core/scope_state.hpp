@@ -1,8 +1,8 @@
-// The state of one scope as its owner keeps it: judged on the way up, installed
-// on the way down.
+// The state of one scope, held by its owner. Events are judged on the way up
+// and installed on the way down.
 //
-// Pure: no actor, no time. Used by the app, user and session actors and, for
-// `temp:`, by the invocation.
+// It is pure: no actor, no time. The app, user and session actors use it, and
+// the invocation for `temp:`.
 
 #pragma once
 
@@ -17,51 +17,56 @@
 
 namespace troupe {
 
-/// Sizes that an owner or a boundary refuses to pass, in bytes of compact JSON.
+/// Size limits of an owner or a boundary, in bytes of compact JSON.
 struct size_limits {
+  /// Maximum size of one value. A larger one fails with `errc::too_large`.
   std::size_t value_bytes_max = std::size_t{256} * 1024;
+  /// Maximum size of one event. A larger one fails with `errc::too_large`.
   std::size_t event_bytes_max = std::size_t{1024} * 1024;
 };
 
+/// The keys of one scope, and the shares that are judged and not yet installed.
+/// Not thread-safe.
 class scope_state {
 public:
   scope_state() = default;
 
+  /// Starts with stored keys, as of `revision`.
   explicit scope_state(state_map keys, std::uint64_t revision = 0)
     : keys_(std::move(keys)),
       revision_(revision) {}
 
-  /// Evaluates the share of one event against the state and everything judged
+  /// Evaluates the share of one event against the state and all shares judged
   /// before, and keeps it for `install`.
   ///
-  /// `share` must live until then. Outcomes are added to `resolved` if any
-  /// operation is typed. With `undecided`, `drop_last` can take it back. Fails
-  /// with `errc::type_error`, `errc::conflict` or `errc::too_large`, and then
-  /// keeps nothing of it.
+  /// `share` must live until `install` or `abandon`. If any operation is typed,
+  /// the outcomes of all are appended to `resolved`. An `undecided` share can
+  /// be taken back by `drop_last`. Fails with `errc::type_error`,
+  /// `errc::conflict` or `errc::too_large`; nothing of the share is kept then.
   result<void> judge(std::span<const operation> share,
                      std::vector<resolution>& resolved,
                      bool undecided,
                      const size_limits& limits);
 
-  /// Takes back the share judged last, which was `undecided`.
+  /// Takes back the last judged share, which must be `undecided`.
   void drop_last();
 
-  /// Makes everything judged visible; each share is one revision.
+  /// Makes all judged shares visible. Each share is one revision.
   void install();
 
-  /// Takes back everything judged.
+  /// Takes back all judged shares.
   void abandon() noexcept;
 
-  /// The installed keys; a copy is a snapshot.
+  /// The installed keys. A copy is a snapshot.
   const state_map& keys() const noexcept { return keys_; }
 
-  /// The keys with everything that is judged.
+  /// The keys including all judged shares.
   const state_map& judged_keys();
 
-  /// Counts the shares installed, from 0.
+  /// Number of installed shares, counted from 0.
   std::uint64_t revision() const noexcept { return revision_; }
 
-  /// The revision that the share judged last will be.
+  /// The revision that the last judged share will have.
   std::uint64_t judged_revision() const noexcept {
     return revision_ + judged_.size();
   }
@@ -70,14 +75,14 @@ private:
   state_map keys_;
   std::uint64_t revision_ = 0;
   std::vector<std::span<const operation>> judged_;
-  // Only once a typed operation, or somebody else, has to see what was judged
-  // before; holds all of `judged_` then.
+  // State including all of `judged_`. Computed only when a typed operation or a
+  // caller of `judged_keys` needs it.
   std::optional<state_map> working_;
   std::optional<state_map> before_last_;
 };
 
-/// What `done` makes of `current` (null pointer: absent); a null value erases.
-/// Fails like `scope_state::judge`.
+/// Returns the value after `done`; `current` is the value before it, null if
+/// absent. A null result erases. Fails as `scope_state::judge` does.
 result<value> evaluate(const operation& done,
                        const value* current,
                        const size_limits& limits);

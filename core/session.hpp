@@ -1,6 +1,6 @@
-// A session as it was when it was fetched: an immutable value.
+// A fetched session: an immutable value, as of one moment.
 //
-// State is shown merged and read-only; writing through it does not compile.
+// Its state is merged and read-only; an attempt to write does not compile.
 
 #pragma once
 
@@ -13,8 +13,10 @@
 
 namespace troupe {
 
+/// A session as of one moment. Safe to read from several threads.
 class session {
 public:
+  /// Makes a session of its parts. `events` may be a selection.
   session(session_key key,
           readonly_state state,
           event_slice events,
@@ -26,18 +28,21 @@ public:
       last_update_time_(last_update_time),
       revision_(revision) {}
 
+  /// Names of the app, the user and the session.
   const session_key& key() const noexcept { return key_; }
 
-  /// All scopes merged, at one consistent moment; filters on events never
-  /// change it.
+  /// The merged state of all scopes at one consistent moment. Filters on events
+  /// do not change it.
   const readonly_state& state() const noexcept { return state_; }
 
-  /// The events asked for, oldest first.
+  /// The requested events, oldest first.
   const event_slice& events() const noexcept { return events_; }
 
+  /// The newest time of the creation and of all events, also of those that are
+  /// not in `events`.
   timestamp last_update_time() const noexcept { return last_update_time_; }
 
-  /// 0 when created, +1 per event; the sequence number of the newest event.
+  /// The number of the newest event: 0 after the creation, plus 1 per event.
   std::uint64_t revision() const noexcept { return revision_; }
 
 private:
@@ -48,7 +53,7 @@ private:
   std::uint64_t revision_;
 };
 
-/// `{"id", "appName", "userId", "state", "events", "lastUpdateTime",
+/// Returns `{"id", "appName", "userId", "state", "events", "lastUpdateTime",
 /// "revision"}`, as ADK writes it.
 json to_json(const session& fetched);
 

@@ -6,7 +6,7 @@ namespace troupe {
 
 namespace {
 
-// What the view shows is not stored; the limits are the owner's to apply.
+// Values of the view are not stored; the owner applies the limits.
 constexpr size_limits unlimited{SIZE_MAX, SIZE_MAX};
 
 void apply(std::optional<value>& current, const operation& done) {

@@ -1,9 +1,9 @@
-// The merged view of the four scopes: what readers get, and what running code
-// may record on top of it.
+// The merged view of the four scopes, with the changes that running code
+// records on it.
 //
-// Nobody stores a merged copy: a view is the roots of the four maps, what
-// earlier tools of the same turn staged, and the delta recorded through it.
-// Contexts, fetched sessions and live handles all show this one type.
+// Merged copies are never stored. A view consists of versions of four maps, the
+// deltas of earlier tools of the same turn, and the delta recorded through it.
+// Contexts, fetched sessions and live handles all use this type.
 
 #pragma once
 
@@ -25,18 +25,24 @@ namespace troupe {
 
 /// The keys of all scopes at one consistent moment.
 struct state_snapshot {
+  /// Keys without prefix.
   state_map session;
+  /// Keys with the prefix `user:`, held here without it.
   state_map user;
+  /// Keys with the prefix `app:`, held here without it.
   state_map app;
+  /// Keys with the prefix `temp:`, held here without it.
   state_map temp;
 
+  /// Returns the map of one scope.
   const state_map& of(scope where) const noexcept;
 };
 
-/// Deltas of the finished tools of one model turn, in the order in which they
-/// finished. Thread-safe.
+/// Deltas of the finished tools of one model turn, in the order of their ends.
+/// Thread-safe.
 class staged_deltas {
 public:
+  /// Adds the delta of a tool that has finished, after the existing ones.
   void add(delta finished);
 
   /// Calls `visit` with each operation on the key, oldest first.
@@ -49,6 +55,8 @@ public:
           visit(done);
   }
 
+  /// Returns the full key of each operation, in order. A key may come more than
+  /// once.
   std::vector<std::string> keys() const;
 
 private:
@@ -56,25 +64,32 @@ private:
   std::vector<delta> deltas_;
 };
 
-/// A read-only view of state. Keys are full keys: `"topic"`, `"user:name"`.
-/// Values read are those of one moment.
+/// A read-only view of state. Keys are full keys: `"topic"`, `"user:name"`. All
+/// values are of one moment.
 ///
-/// Safe to read from several threads. Reading a malformed key finds nothing.
+/// Safe to read from several threads. A malformed key finds nothing.
 class readonly_state {
 public:
   readonly_state() = default;
 
+  /// Makes a view of `snapshot` without further changes.
   explicit readonly_state(state_snapshot snapshot)
     : snapshot_(std::move(snapshot)) {}
 
-  /// The value of `key`, or nothing. Throws `errc::type_error` or
-  /// `errc::conflict` if a recorded operation does not fit what it meets.
+  /// Returns the value of `key`, or nothing. Evaluates the recorded operations
+  /// on it, and throws the error of the first one that fails:
+  /// `errc::type_error` if the value has another type or a sum overflows,
+  /// `errc::conflict` if a comparison fails, and `errc::too_large` if the value
+  /// becomes deeper than `json_depth_max`. Throws nothing if no changes are
+  /// recorded.
   std::optional<value> find(std::string_view key) const;
 
+  /// Returns true if `key` has a value. Throws as `find` does.
   bool contains(std::string_view key) const { return find(key).has_value(); }
 
-  /// The value of `key` as `T`. Throws `errc::not_found` if it is absent,
-  /// `errc::type_error` if it is something else.
+  /// Returns the value of `key` as `T`. Throws `errc::not_found` if it is
+  /// absent, `errc::type_error` if it has another type or a number does not fit
+  /// `T`, and the errors of `find`.
   template <class T = json>
   T get(std::string_view key) const {
     const auto found = find(key);
@@ -84,22 +99,31 @@ public:
     return convert<T>(*found, key);
   }
 
-  /// The value of `key` as `T`, or `fallback` if it is absent. Throws
-  /// `errc::type_error` if it is something else.
+  /// Returns the value of `key` as `T`, or `fallback` if it is absent. Throws
+  /// `errc::type_error` if it has another type or a number does not fit `T`,
+  /// and the errors of `find`.
   template <class T>
   T get(std::string_view key, T fallback) const {
     const auto found = find(key);
     return found ? convert<T>(*found, key) : std::move(fallback);
   }
 
-  /// All keys as one object, `{"topic": …, "app:theme": …}`.
+  /// Returns all keys as one object, `{"topic": …, "app:theme": …}`. Throws as
+  /// `find` does.
   json all() const;
 
 protected:
+  /// Returns the changes recorded through this view, which are on top of all
+  /// others.
   const delta& recorded() const noexcept { return recorded_; }
 
+  /// State below all changes.
   state_snapshot snapshot_;
+  /// Changes of finished tools of the turn, on top of the snapshot. May be
+  /// null.
   std::shared_ptr<const staged_deltas> staged_;
+  /// Changes recorded by a `state`, on top of all others. A copy as
+  /// `readonly_state` keeps them.
   delta recorded_;
 
 private:
@@ -107,7 +131,7 @@ private:
   static T convert(const value& found, std::string_view key) {
     try {
       auto converted = found.data().get<T>();
-      // nlohmann cuts numbers to size and takes booleans for numbers.
+      // nlohmann truncates numbers and accepts booleans as numbers.
       if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
         if (!found->is_number()
             || (std::is_integral_v<T> && !equal(json(converted), found.data())))
@@ -123,18 +147,24 @@ private:
   }
 };
 
-/// A view that records: the one delta tracker behind every context. Reads see
-/// what was recorded.
+/// A view that records changes. Every context uses this one delta tracker.
+/// Reads see the recorded changes.
 ///
 /// Not thread-safe: it belongs to the callback, tool or agent body that
 /// received it. All writers throw `errc::invalid_argument` on a bad key (see
-/// `check_key`) or a value that is no JSON, and `errc::too_large`; they decide
-/// nothing else, since the owner evaluates the operation when its event is
-/// appended.
+/// `check_key`), on a value that `check_json` refuses, and on an operand of the
+/// wrong type. They throw `errc::too_large` on a value above the limit. A
+/// writer that throws records nothing.
+///
+/// Writers do not look at the present value. The owner evaluates the operation
+/// when its event is appended, and refuses the event with `errc::type_error` if
+/// the value has the wrong type.
 class state : public readonly_state {
 public:
   state() = default;
 
+  /// Makes a view of `snapshot` with the changes in `staged` on top; null means
+  /// none. Each written value is checked against `limits.value_bytes_max`.
   explicit state(state_snapshot snapshot,
                  size_limits limits = {},
                  std::shared_ptr<const staged_deltas> staged = nullptr)
@@ -145,34 +175,44 @@ public:
 
   /// Replaces the value; null erases the key.
   void set(std::string_view key, json data);
+  /// Records the removal of the key, also of a missing one.
   void erase(std::string_view key);
 
-  /// Adds to a number; counts from 0. Lost by nobody, however many writers
-  /// there are.
+  /// Adds `number` to the value; a missing key counts as 0. The owner does the
+  /// addition, so concurrent adds are never lost. Throws
+  /// `errc::invalid_argument` if `number` is not a number.
   void add(std::string_view key, json number);
-  /// Adds `element` at the end of a list.
+  /// Adds `element` at the end of a list; a missing key counts as `[]`.
   void append(std::string_view key, json element);
-  /// Adds those of `elements`, a list, that the list does not hold yet.
+  /// Adds those elements of the list `elements` that the value does not
+  /// contain; a missing key counts as `[]`. Throws `errc::invalid_argument` if
+  /// `elements` is not a list.
   void add_to_set(std::string_view key, json elements);
-  /// Keeps the smaller number.
+  /// Keeps the smaller of the value and `number`; a missing key gets `number`.
+  /// Throws `errc::invalid_argument` if `number` is not a number.
   void min(std::string_view key, json number);
-  /// Keeps the larger number.
+  /// Keeps the larger of the value and `number`; a missing key gets `number`.
+  /// Throws `errc::invalid_argument` if `number` is not a number.
   void max(std::string_view key, json number);
-  /// Replaces top-level keys of an object; a null removes one.
+  /// Replaces top-level keys of an object; null removes a key. A missing key
+  /// counts as `{}`. Throws `errc::invalid_argument` if `fields` is not an
+  /// object.
   void merge(std::string_view key, json fields);
-  /// Sets `desired` if the value equals `expected` when the event is appended
-  /// (null: absent), else the event is refused with `errc::conflict`.
+  /// Sets `desired` if the value equals `expected` (null: absent) when the
+  /// event is appended. Otherwise the event is refused with `errc::conflict`.
   void compare_and_set(std::string_view key, json expected, json desired);
 
-  /// What was recorded so far.
+  /// Returns the changes recorded so far.
   using readonly_state::recorded;
 
-  /// Takes what was recorded; the view then starts from the snapshot again.
+  /// Returns and clears the recorded changes. Reads then start from the
+  /// snapshot again.
   delta take() { return std::exchange(recorded_, delta()); }
 
-  /// Lays the view on a newer snapshot; what was recorded stays.
+  /// Replaces the snapshot; recorded changes stay.
   void renew(state_snapshot snapshot) { snapshot_ = std::move(snapshot); }
 
+  /// Returns the state below all changes.
   const state_snapshot& snapshot() const noexcept { return snapshot_; }
 
 private:

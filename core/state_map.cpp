@@ -34,9 +34,13 @@ std::uint64_t hash_of(std::string_view name) noexcept {
 
 } // namespace
 
-// Either flat (sorted entries, no bitmaps: a small map, or the end of a path of
-// equal hashes), or one level of the trie: `entries` in the order of the bits
-// of `entry_bits`, `children` in that of `child_bits`.
+// A flat node (sorted entries, no bitmaps) is a small map, or the end of a path
+// of equal hashes. Any other node is one level of the trie: `entries` follow
+// the order of the bits in `entry_bits`, `children` that of `child_bits`.
+//
+// Invariant: a node is changed only while its reference count is 1, and so are
+// all nodes above it (`own`). A copy of the map therefore never sees a change,
+// and needs no lock.
 struct state_map::node : ref_counted<node> {
   using pointer = boost::intrusive_ptr<node>;
 
@@ -70,8 +74,8 @@ auto flat_position(Entries& entries, std::string_view name) noexcept {
                           });
 }
 
-// Makes what `slot` points to the caller's own: itself if nobody else holds it,
-// a copy if somebody does.
+// Returns a node that only the caller holds: the node of `slot` if it is
+// unique, otherwise a copy put into `slot`.
 node& own(node_pointer& slot) {
   if (!slot->is_unique())
     slot = node_pointer(new node(*slot));
@@ -107,7 +111,8 @@ bool insert_flat(node& level, entry added) {
   return true;
 }
 
-// Whether a key was added rather than replaced. `level` is the caller's own.
+// Inserts or replaces a key; returns true if it was inserted. Only the caller
+// may hold `level`.
 bool insert(node& level, entry added, std::uint64_t hash, unsigned depth) {
   if (level.flat)
     return insert_flat(level, std::move(added));
@@ -128,7 +133,7 @@ bool insert(node& level, entry added, std::uint64_t hash, unsigned depth) {
     position->data = std::move(added.data);
     return false;
   }
-  // Two keys on one bit: both move one level down.
+  // Two keys share one bit: both move one level down.
   node_pointer below(new node);
   below->flat = depth + 1 == depth_max;
   const auto resident_hash = hash_of(position->name());
@@ -144,8 +149,8 @@ bool insert(node& level, entry added, std::uint64_t hash, unsigned depth) {
   return true;
 }
 
-// `name` is there; `level` is the caller's own. A level that becomes empty is
-// taken out by its parent.
+// Removes an existing key. Only the caller may hold `level`. The parent removes
+// a level that becomes empty.
 void remove(node& level,
             std::string_view name,
             std::uint64_t hash,

@@ -1,9 +1,10 @@
-// The keys of one scope: a map that copies in O(1) and whose copies share
-// everything that has not changed.
+// The keys of one scope: a map whose copies cost O(1) and share all unchanged
+// parts.
 //
-// Up to 32 keys lie in one sorted vector, more in a hash trie. What nobody else
-// holds is edited in place, so an owner without readers pays for no copy. Not
-// thread-safe itself; copies of it are independent values, also across threads.
+// Up to 32 keys are in one sorted vector, more in a hash trie. Nodes that no
+// copy shares are edited in place, so an owner without readers copies nothing.
+// One map is not thread-safe; copies of it are independent values, also on
+// other threads.
 
 #pragma once
 
@@ -17,22 +18,30 @@
 
 namespace troupe {
 
+/// A map from key names without prefix to values. Copies cost O(1).
 class state_map {
 public:
   state_map() noexcept;
+  /// Shares all nodes with `other`. O(1).
   state_map(const state_map& other) noexcept;
+  /// Takes over the keys; `other` is empty afterwards.
   state_map(state_map&& other) noexcept;
+  /// Replaces all keys. O(1), apart from the destruction of old ones.
   state_map& operator=(state_map other) noexcept;
   ~state_map();
 
-  /// The value of `name`, or null; valid until this map changes or ends.
+  /// Returns the value of `name`, or null. Valid until this map changes or is
+  /// destroyed.
   const value* find(std::string_view name) const noexcept;
 
+  /// Inserts or replaces a key. Copies the nodes on its path that other maps
+  /// share.
   void set(std::string_view name, value data);
 
-  /// Whether `name` was there.
+  /// Removes a key. Returns false if it did not exist.
   bool erase(std::string_view name);
 
+  /// Number of keys.
   std::size_t size() const noexcept { return size_; }
 
   /// Visits every key once, in no particular order.
@@ -46,6 +55,7 @@ private:
   std::size_t size_ = 0;
 };
 
+/// Compares all keys and values by content.
 bool operator==(const state_map& left, const state_map& right);
 
 } // namespace troupe

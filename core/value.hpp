@@ -1,7 +1,7 @@
 // One immutable JSON value, cheap to copy and safe to share between threads.
 //
-// Numbers, booleans and null lie inside; strings, lists and objects are shared
-// by a reference count.
+// Numbers, booleans and null are stored inside; strings, lists and objects are
+// shared by a reference count.
 
 #pragma once
 
@@ -12,11 +12,14 @@
 
 namespace troupe {
 
+/// One immutable JSON value; null by default. Copies cost O(1) and may be used
+/// on other threads.
 class value {
 public:
-  /// Null.
+  /// Makes null.
   value() = default;
 
+  /// Takes over `data`. Implicit, so that JSON can be passed as a value.
   value(json data) {
     if (data.is_structured() || data.is_string())
       shared_ = boost::intrusive_ptr<const shared>(new shared(std::move(data)));
@@ -24,12 +27,16 @@ public:
       scalar_ = std::move(data);
   }
 
+  /// Returns the JSON. Valid until this value is assigned to, moved from or
+  /// destroyed.
   const json& data() const noexcept {
     return shared_ ? shared_->data : scalar_;
   }
 
+  /// Returns true for JSON null.
   bool is_null() const noexcept { return !shared_ && scalar_.is_null(); }
 
+  /// Gives access to members of the JSON, as in `held->is_string()`.
   const json* operator->() const noexcept { return &data(); }
 
   friend bool operator==(const value& left, const value& right) {

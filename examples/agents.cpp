@@ -1,5 +1,5 @@
-// The concepts of docs/agents.md, one function each: what the page shows is
-// here, runs, and says what it should.
+// The concepts of docs/agents.md, one function each. The code on that page is
+// here, runs, and is checked.
 
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/function_tool.hpp"
@@ -29,7 +29,7 @@ troupe::scripted_reply calling(const std::string& tool, troupe::json args) {
   return reply;
 }
 
-// -- the agents --------------------------------------------------------------
+// -- the agents ---------------------------------------------------------------
 
 troupe::agent make_writer(const troupe::model_ptr& model) {
   return troupe::llm({.name = "writer",
@@ -210,23 +210,21 @@ troupe::plugin make_house_style() {
             }};
 }
 
-// -- trying them -------------------------------------------------------------
+// -- checks -------------------------------------------------------------------
 
 class trial {
 public:
   explicit trial(troupe::runtime_options options = {})
     : runtime_(troupe::runtime::open(std::move(options)).value()) {}
 
-  // Runs an agent on a session of its own, and compares what was said, in any
-  // order: lanes run at the same time.
+  // Runs an agent on a session of its own and compares the texts, in any order,
+  // since lanes run concurrently.
   void expect(const troupe::agent& which,
               std::vector<std::string> said,
               const troupe::json& state = troupe::json::object(),
               const std::string& message = "Go!") {
     const auto session
-      = runtime_.sessions()
-          .create({.app = "tour", .user = "ann", .state = state})
-          .value();
+      = runtime_.sessions().create({"tour", "ann"}, state).value();
     std::vector<std::string> heard;
     for (const auto& event : runtime_.run(which, session.key(), message))
       if (!event.text().empty()) {
@@ -239,12 +237,9 @@ public:
     check(heard == said, said.front());
   }
 
-  // The same of an agent whose question the user answers.
+  // The same for an agent whose question the user answers.
   void expect_allowed(const troupe::agent& which, const std::string& said) {
-    const auto key = runtime_.sessions()
-                       .create({.app = "tour", .user = "ann"})
-                       .value()
-                       .key();
+    const auto key = runtime_.sessions().create({"tour", "ann"}).value().key();
     auto asking = runtime_.run(which, key, "Go!");
     asking.wait().value();
     const auto open = asking.waits_for();

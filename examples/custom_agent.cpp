@@ -1,5 +1,4 @@
-// An agent of one's own: a coroutine that reads like the thing it does, and
-// runs other agents below it.
+// A custom agent: a coroutine that calls other agents, loops and waits.
 
 #include "troupe/models/scripted_model.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -17,8 +16,8 @@ std::ptrdiff_t words(const std::string& text) {
   return text.empty() ? 0 : std::ranges::count(text, ' ') + 1;
 }
 
-// Asks for drafts until one is long enough, and lets some time pass in between
-// without holding a thread.
+// Asks for drafts until one is long enough. The waits in between hold no
+// thread.
 troupe::agent_function write_until(troupe::agent writer,
                                    std::ptrdiff_t words_min) {
   return
@@ -54,8 +53,7 @@ int main() {
       = troupe::custom("patience", write_until(writer, 5), {writer});
 
     auto runtime = troupe::runtime::open().value();
-    const auto session
-      = runtime.sessions().create({.app = "press", .user = "ann"}).value();
+    const auto session = runtime.sessions().create({"press", "ann"}).value();
     for (const auto& event : runtime.run(agent, session.key(), "Go!"))
       std::cout << event.author << ": " << event.text() << '\n';
 

@@ -1,9 +1,9 @@
-// Eight invocations at the same time, each adds one to the same counter: it
-// ends at eight.
+// Eight concurrent invocations add one to the same counter, which ends at
+// eight.
 //
-// Nobody reads, adds and writes back: the event says "add 1", and the one owner
-// of the key evaluates it. Where every invocation works on a copy of the state
-// instead, such a counter ends at one.
+// No invocation reads, adds and writes back. Each event says "add 1", and the
+// owner of the key evaluates it. If every invocation worked on a copy of the
+// state, the counter would end at one.
 
 #include "troupe/runtime/runtime.hpp"
 
@@ -17,7 +17,8 @@ namespace {
 
 troupe::agent_run count(troupe::invocation_context& ctx) {
   ctx.state().add("counter", 1);
-  // All eight have recorded their addition before the first of them commits it.
+  // Waits until all eight have recorded their addition, before the first
+  // commit.
   co_await ctx.sleep(std::chrono::milliseconds(50));
   co_await ctx.emit(troupe::text("counted"));
 }
@@ -27,8 +28,7 @@ troupe::agent_run count(troupe::invocation_context& ctx) {
 int main() {
   try {
     auto runtime = troupe::runtime::open().value();
-    const auto session
-      = runtime.sessions().create({.app = "demo", .user = "ann"}).value();
+    const auto session = runtime.sessions().create({"demo", "ann"}).value();
     const auto agent = troupe::custom("counter", count);
 
     std::vector<troupe::run> runs;

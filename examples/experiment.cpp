@@ -1,5 +1,5 @@
-// An experiment with a tool of the program's own: does a review get faster when
-// its lanes look things up at the same time, and does it still say the same?
+// An experiment with a tool of the program's own: is a review faster when its
+// lanes search concurrently, and is the result the same?
 
 #include "troupe/agents/function_tool.hpp"
 #include "troupe/load/experiment_report.hpp"

@@ -1,5 +1,5 @@
-// A plugin that logs what every run of a runtime does, one line per step, as
-// text that a log collector can split.
+// A plugin that logs the steps of all runs of a runtime, one line each, in a
+// form that log collectors can split.
 
 #include "troupe/agents/function_tool.hpp"
 #include "troupe/models/scripted_model.hpp"
@@ -17,7 +17,7 @@
 
 namespace {
 
-// Hooks of lanes and tools are called from several threads.
+// Thread-safe, since hooks of lanes and tools are called from several threads.
 class log_lines {
 public:
   void write(std::string line) {
@@ -36,7 +36,7 @@ private:
   std::vector<std::string> lines_;
 };
 
-// What came of a tool, in a few words.
+// The beginning of a tool's result.
 std::string shortened(const std::string& text) {
   constexpr std::size_t length_max = 60;
   return text.size() <= length_max ? text : text.substr(0, length_max) + "...";
@@ -117,9 +117,7 @@ int main() {
   const auto counter
     = troupe::llm({.name = "counter", .model = model, .tools = {length}});
 
-  const auto session = runtime.sessions()
-                         .create({.app = "words", .user = "ann", .id = "s"})
-                         .value();
+  const auto session = runtime.sessions().create({"words", "ann", "s"}).value();
   runtime.run(counter, session.key(), "How long is owl?").wait().value();
 
   const std::vector<std::string> expected

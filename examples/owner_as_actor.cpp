@@ -1,10 +1,9 @@
-// Talking to the owners as CAF actors: an app's actor creates a session and
-// takes events, and an actor of our own counts in it.
+// Uses the owners as CAF actors: an app's actor creates a session and takes
+// events, and an actor of the program counts in it.
 //
-// Link `troupe::actors` for this; `troupe::troupe` alone has no CAF in its
-// headers.
+// Link `troupe::actors` for this. The headers of `troupe::troupe` alone include
+// no CAF.
 
-#include "troupe/actors/scheduler.hpp"
 #include "troupe/runtime/actors.hpp"
 
 #include <caf/actor_system_config.hpp>
@@ -18,7 +17,7 @@ namespace {
 
 using troupe::session_key;
 
-// Sends ten events, each adding one, and ends when all are stored.
+// Sends ten events, each of which adds one, and ends when all are stored.
 caf::behavior counter(caf::event_based_actor* self,
                       const troupe::actors::app_handle& app,
                       const session_key& key) {
@@ -41,7 +40,7 @@ caf::behavior counter(caf::event_based_actor* self,
             self->quit();
         },
         [self](const caf::error& failure) {
-          std::cerr << to_string(troupe::actors::to_error(failure)) << '\n';
+          std::cerr << to_string(troupe::to_error(failure)) << '\n';
           self->quit(failure);
         });
   }
@@ -50,7 +49,7 @@ caf::behavior counter(caf::event_based_actor* self,
 
 int run() {
   caf::actor_system_config config;
-  troupe::actors::use_fair_scheduler(config, 2);
+  troupe::use_fair_scheduler(config, 2);
   caf::actor_system system(config);
   auto runtime = troupe::open_runtime(system).value();
   const session_key key{"press", "ann", "counting"};
@@ -63,10 +62,9 @@ int run() {
                 troupe::actors::create_atom::value,
                 key,
                 troupe::json::object())
-      .receive([](const troupe::actors::session_ptr&) {},
-               [](const caf::error& failure) {
-                 throw troupe::actors::to_error(failure);
-               });
+      .receive(
+        [](const troupe::actors::session_ptr&) {},
+        [](const caf::error& failure) { throw troupe::to_error(failure); });
     const auto first = self->spawn<caf::monitored>(counter, app, key);
     const auto second = self->spawn<caf::monitored>(counter, app, key);
     for (int ended = 0; ended < 2; ++ended)

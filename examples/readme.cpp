@@ -4,7 +4,7 @@
 #include <iostream>
 
 troupe::agent_run measure(troupe::invocation_context& ctx) {
-  ctx.state().add("app:drafts_read", 1); // Never lost, whoever else counts.
+  ctx.state().add("app:drafts_read", 1); // The app adds, so no count is lost.
   const auto draft = ctx.state().get<std::string>("draft");
   co_await ctx.emit(troupe::text("'{}' has {} bytes", draft, draft.size()));
 }
@@ -23,10 +23,8 @@ int main() {
 
   auto runtime = troupe::runtime::open({.store = "sqlite:press.db"}).value();
   const auto session
-    = runtime.sessions()
-        .create({.app = "press", .user = "ann", .state = {{"topic", "owls"}}})
-        .value();
+    = runtime.sessions().create({"press", "ann"}, {{"topic", "owls"}}).value();
   for (const auto& event : runtime.run(press, session.key(), "Go!"))
     std::cout << event.author << ": " << event.text() << '\n';
-  std::cout << runtime.sessions().get_app_state("press").value() << '\n';
+  std::cout << runtime.sessions().app_state("press").value() << '\n';
 }

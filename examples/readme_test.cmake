@@ -1,4 +1,4 @@
-# The README's program counts on in a second run.
+# In a second run, the README's program continues to count.
 
 cmake_minimum_required(VERSION 3.25)
 

@@ -1,11 +1,11 @@
-// A pipeline that is killed in the middle and, started again, carries on in the
+// A pipeline that is killed in the middle. Started again, it continues in the
 // same session.
 //
 //     resume [--store STORE] [--kill-after EVENTS]
 //
-// What a step has done is in the session's state as soon as its event is
-// acknowledged, so each step looks there first. Killed, as with `kill -9`, the
-// program leaves no half of an event behind.
+// The results of a step are in the session's state as soon as its event is
+// acknowledged, so each step checks the state first. If the program is killed
+// (`kill -9`), each event is stored completely or not at all.
 
 #include "troupe/models/scripted_model.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -30,9 +30,9 @@ using troupe::errc;
 const troupe::session_key book{"press", "ann", "book"};
 const std::vector<std::string> topics{"eyes", "ears", "wings"};
 
-// -- the pipeline ----
+// -- the pipeline -------------------------------------------------------------
 
-// Runs `step` unless an earlier run has: its event brought `key`.
+// Runs `step` unless an earlier run has stored its event, which sets `key`.
 troupe::agent once(const std::string& key, const troupe::agent& step) {
   return troupe::custom(
     "once_" + key,
@@ -44,7 +44,7 @@ troupe::agent once(const std::string& key, const troupe::agent& step) {
     {step});
 }
 
-// A step of several events goes on behind the last one that is there.
+// A step of several events continues after the last stored one.
 troupe::agent_run write_chapters(troupe::invocation_context& ctx) {
   const auto written
     = ctx.state().get<std::vector<std::string>>("chapters", {}).size();
@@ -56,7 +56,8 @@ troupe::agent_run write_chapters(troupe::invocation_context& ctx) {
   }
 }
 
-// The event says both that it is done and what it did, so it is done once.
+// One event holds both the result and the mark that the step is done, so the
+// step takes effect once.
 troupe::agent_run publish(troupe::invocation_context& ctx) {
   ctx.state().set("published", true);
   ctx.state().add("app:books_published", 1);
@@ -81,7 +82,7 @@ troupe::agent make_pipeline() {
                                   troupe::custom("publish", publish))});
 }
 
-// -- the program ----
+// -- the program --------------------------------------------------------------
 
 struct arguments {
   std::string store = "sqlite:resume.db";
@@ -119,19 +120,14 @@ arguments read_arguments(std::span<char*> words) {
 }
 
 void print(const troupe::event& said) {
-  // Flushed, since nobody does it for a program that is killed.
+  // Flushed here: a killed program does not flush.
   std::cout << "  " << said.author << ": " << said.text() << std::endl;
 }
 
 troupe::session find_or_create(troupe::session_service& sessions) {
-  auto found = sessions.get(book);
+  auto found = sessions.get(book).get();
   if (!found && found.error().code() == errc::not_found)
-    return sessions
-      .create({.app = book.app,
-               .user = book.user,
-               .id = book.id,
-               .state = {{"topic", "owls"}}})
-      .value();
+    return sessions.create(book, {{"topic", "owls"}}).value();
   return found.value();
 }
 

@@ -1,11 +1,13 @@
-# Killed behind any of its events, the pipeline finds all that was acknowledged, and comes to what it comes to undisturbed.
+# Kills the pipeline behind each of its events. The next run must find all acknowledged events, and
+# end like an undisturbed run.
 
 cmake_minimum_required(VERSION 3.25)
 
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 
-# play(STORE [ARGUMENT...]): runs it, and sets `status`, and from its output `found`, `acknowledged` and `done`.
+# play(STORE [ARGUMENT...]): runs the program; sets `status`, and from its output `found`,
+# `acknowledged` and `done`.
 function(play store)
   execute_process(COMMAND "${PROGRAM}" --store "sqlite:${FOLDER}/${store}.db" ${ARGN}
                   OUTPUT_VARIABLE output RESULT_VARIABLE status)
@@ -29,13 +31,13 @@ list(LENGTH lines events)
 
 foreach(count RANGE 1 ${events})
   play(killed_${count} --kill-after ${count})
-  # A number would be an exit code: nobody exits who is killed.
+  # A number would be an exit code; a killed program has none.
   if(status MATCHES "^[0-9]+$" OR NOT done STREQUAL "")
     message(FATAL_ERROR "Killed behind event ${count}, it ended with ${status}.")
   endif()
   set(seen "${acknowledged}")
   play(killed_${count})
-  # Behind the user's message.
+  # These events follow the user's message.
   string(FIND "${found}" "  user: Go!\n${seen}" position)
   if(NOT position EQUAL 0)
     message(FATAL_ERROR "Acknowledged before the kill:\n${seen}Found after it:\n${found}")

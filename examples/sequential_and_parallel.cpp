@@ -1,8 +1,8 @@
-// A sequence with a fan-out in the middle: three critics read one draft at the
-// same time, an editor sums up.
+// A sequence with a fan-out: three critics read one draft concurrently, then an
+// editor sums up.
 //
-// The scripted model answers with the instruction that it was given, so that
-// one can see what went into it.
+// The scripted model answers with its instruction, so that the output shows the
+// input of each agent.
 
 #include "troupe/models/scripted_model.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -41,10 +41,9 @@ int main() {
       = troupe::sequential("pipeline", {writer, critics, editor});
 
     auto runtime = troupe::runtime::open().value();
-    const auto session
-      = runtime.sessions()
-          .create({.app = "press", .user = "ann", .state = {{"topic", "owls"}}})
-          .value();
+    const auto session = runtime.sessions()
+                           .create({"press", "ann"}, {{"topic", "owls"}})
+                           .value();
     for (const auto& event : runtime.run(pipeline, session.key(), "Go!"))
       std::cout << event.author << " on branch '" << event.branch
                 << "': " << event.text() << '\n';

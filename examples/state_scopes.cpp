@@ -1,5 +1,5 @@
-// Four prefixes, four owners: what two sessions of two users share, and what
-// they do not.
+// Four prefixes, four owners: the state that two sessions of two users share,
+// and the state that they do not share.
 
 #include "troupe/runtime/runtime.hpp"
 
@@ -9,10 +9,10 @@
 namespace {
 
 troupe::agent_run remember(troupe::invocation_context& ctx) {
-  ctx.state().set("temp:step", 1);         // Gone with the invocation.
-  ctx.state().set("topic", "owls");        // Of this session.
-  ctx.state().set("user:language", "en");  // Of all sessions of this user.
-  ctx.state().add("app:conversations", 1); // Of everybody.
+  ctx.state().set("temp:step", 1);         // Dropped after the invocation.
+  ctx.state().set("topic", "owls");        // For this session.
+  ctx.state().set("user:language", "en");  // For all sessions of this user.
+  ctx.state().add("app:conversations", 1); // For all users of the app.
   co_await ctx.emit(troupe::text("noted in step {}", //
                                  ctx.state().get<int>("temp:step")));
 }
@@ -25,12 +25,12 @@ int main() {
     auto& sessions = runtime.sessions();
     const auto agent = troupe::custom("memory", remember);
 
-    const auto ann = sessions.create({.app = "demo", .user = "ann"}).value();
-    const auto ben = sessions.create({.app = "demo", .user = "ben"}).value();
+    const auto ann = sessions.create({"demo", "ann"}).value();
+    const auto ben = sessions.create({"demo", "ben"}).value();
     for (const auto& key : {ann.key(), ben.key()})
       for (const auto& event : runtime.run(agent, key, "Remember!"))
         std::cout << event.author << ": " << event.text() << '\n';
-    const auto second = sessions.create({.app = "demo", .user = "ann"}).value();
+    const auto second = sessions.create({"demo", "ann"}).value();
 
     const auto state = second.state().all();
     std::cout << "Ann's second session sees " << state << '\n';

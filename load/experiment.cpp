@@ -1,8 +1,8 @@
 #include "troupe/load/experiment.hpp"
 
-#include "troupe/agents/agent_fields.hpp"
+#include "troupe/agents/files/fields.hpp"
 #include "troupe/core/key.hpp"
-#include "troupe/core/text_file.hpp"
+#include "troupe/core/support/text_file.hpp"
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ result<void> check_fields(const field_reader& fields,
   return {};
 }
 
-// What stands in names of apps, files and tables.
+// Characters that are allowed in names of apps, files and tables.
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name.size() <= 64
          && std::ranges::all_of(name, [](unsigned char next) {
@@ -75,7 +75,8 @@ result<latencies> read_latencies(const field_reader& fields) {
     delays.emplace("*", *all);
     return delays;
   }
-  // By agent, unless it looks like one that is for all.
+  // Latencies by agent name, unless the fields are those of one latency for all
+  // agents.
   for (const auto& [agent, held] : (*written)->items()) {
     if (!held.is_object())
       return fail(all.error());
@@ -92,7 +93,7 @@ std::string shortened(const json& data) {
   auto text = data.is_string() ? data.get<std::string>() : data.dump();
   std::ranges::replace(text, '\n', ' ');
   if (text.size() > length_max) {
-    // Not in the middle of a character.
+    // Cut between characters, not within one.
     auto end = length_max;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
       --end;
@@ -172,9 +173,9 @@ result<void> read_variants(const field_reader& fields, experiment& read) {
     return {};
   }
   if (written->kind != yaml_node::form::map || written->fields.empty())
-    return fail_at(fields.at("variants"),
-                   "'variants' must be a mapping from names to what is "
-                   "different");
+    return fail_at(
+      fields.at("variants"),
+      "'variants' must be a mapping from names to their differences");
   for (const auto& each : written->fields) {
     auto one = read_variant(fields.file(), each);
     if (!one)
@@ -262,9 +263,9 @@ result<experiment> read_fields(const field_reader& fields) {
   return read;
 }
 
-// The same on every machine, for whatever is drawn for one run.
+// Equal on every machine: the seed for the random choices of one run.
 std::uint64_t seed_of(const experiment& planned, const planned_run& which) {
-  // It keeps 32 bits of each.
+  // seed_seq keeps 32 bits of each number.
   std::seed_seq sequence{planned.seed >> 32U,
                          planned.seed,
                          static_cast<std::uint64_t>(which.input),
@@ -274,7 +275,7 @@ std::uint64_t seed_of(const experiment& planned, const planned_run& which) {
   return std::uint64_t{words[0]} << 32U | words[1];
 }
 
-// The names of an agent and of all below it, tools among them.
+// Collects the names of an agent and all agents below it, including tools.
 void collect_names(const agent& of, std::set<std::string, std::less<>>& into) {
   into.insert(of.name());
   for (const auto& below : of.sub_agents())
@@ -337,7 +338,7 @@ std::vector<planned_run> plan_runs(const experiment& planned) {
       for (std::size_t which = 0; which < planned.variants.size(); ++which)
         runs.push_back({which, input, repeat});
   std::mt19937_64 random(planned.seed);
-  // Not std::shuffle, whose order each library is free to choose.
+  // Not std::shuffle, whose order differs between libraries.
   for (auto left = runs.size(); left > 1; --left)
     std::swap(runs[left - 1], runs[random() % left]);
   return runs;

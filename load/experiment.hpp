@@ -1,5 +1,5 @@
-// An experiment: an agent file in several variants, each run on the same inputs
-// again and again, from the same state.
+// An experiment: several variants of an agent file, each run repeatedly on the
+// same inputs and from the same state.
 
 #pragma once
 
@@ -18,64 +18,78 @@
 
 namespace troupe::load {
 
-/// What is different in one variant; nothing if the agent file stands as it is.
+/// The differences of one variant. If none is set, the agent file runs as it
+/// is.
 struct variant {
+  /// Name in reports and in names of apps: up to 64 letters, digits,
+  /// underscores, hyphens and dots.
   std::string name;
-  /// Fields of agents that take the place of those in the file, by agent.
+  /// Fields of agents that replace those in the file, by agent name.
   std::map<std::string, json, std::less<>> agents = {};
-  /// In place of the model of every agent; empty: none.
+  /// Name of a model for all agents, as `open_model` takes it; empty for those
+  /// of the file.
   std::string model = {};
-  /// What the models of agents take, before they answer.
+  /// Delay before each model answers, by agent.
   latencies delays = {};
-  /// The same in words.
+  /// The differences as texts.
   std::vector<std::string> changes = {};
 };
 
+/// An experiment. Each variant runs with each input, `repeats` times.
 struct experiment {
+  /// Name in reports and in names of apps, under the rules of `variant::name`.
+  /// By default the file's name without extension.
   std::string name;
+  /// Path of the experiment file. Relative paths in it start at its folder.
   std::filesystem::path file;
+  /// Path of the agent file, which all variants share.
   std::filesystem::path agent_file;
+  /// The variants, at least one. A file that lists none has the variant
+  /// `as_it_is`.
   std::vector<variant> variants;
+  /// Messages of the user, at least one; each run gets one of them.
   std::vector<std::string> inputs;
+  /// Number of runs of each variant with each input, at least 1.
   std::size_t repeats = 5;
-  /// Runs at the same time.
+  /// Maximum number of runs at the same time, at least 1.
   std::size_t at_once = 8;
-  /// Of latencies and of the order of the runs.
+  /// Seed of latencies and of the order of the runs.
   std::uint64_t seed = 1;
   /// Initial state of each session, any scope.
   json state = json::object();
   /// State keys to report.
   std::vector<std::string> keys = {};
-  /// For one run; unset: none.
+  /// Time limit of one run; unset: none.
   std::optional<std::chrono::milliseconds> deadline = {};
 };
 
 /// Reads an experiment file (docs/experiments.md lists its fields). Relative
-/// paths start at the file. Fails with `errc::not_found` if there is no such
-/// file, and otherwise with `errc::invalid_argument` and a reason that starts
-/// with `FILE:LINE: `. The agent files are not read yet.
+/// paths start at the folder of the file. The agent files are not read yet.
+/// Fails with `errc::not_found` if the file does not exist. Other failures are
+/// `errc::invalid_argument`, with a message that starts with `FILE:LINE: `.
 result<experiment> read_experiment(const std::filesystem::path& file);
 
-/// Fails with `errc::invalid_argument` on no runs, and on too many.
+/// Fails with `errc::invalid_argument` if there are no runs or more than
+/// 1,000,000, or if `at_once` is 0.
 result<void> check_amounts(const experiment& planned);
 
-/// One run of it.
+/// One run of an experiment, by index.
 struct planned_run {
-  std::size_t variant = 0;
-  std::size_t input = 0;
-  std::size_t repeat = 0;
+  std::size_t variant = 0; ///< Index in `experiment::variants`.
+  std::size_t input = 0;   ///< Index in `experiment::inputs`.
+  std::size_t repeat = 0;  ///< Number of the repeat, from 0.
 
   friend bool operator==(const planned_run&, const planned_run&) = default;
 };
 
-/// All of them, mixed by the seed, so that what changes over time hits every
-/// variant alike.
+/// All runs, in random order by the seed, so that slow changes of the machine
+/// affect all variants equally.
 std::vector<planned_run> plan_runs(const experiment& planned);
 
-/// The agents of one run, with models of their own, so that a script starts
-/// from its beginning. Runs of the same input and repeat draw the same
-/// latencies in every variant. `more` brings tools and callbacks. Fails as
-/// `load_agent_file`, naming the variant.
+/// Makes the agents of one run, with models of their own, so that a script
+/// starts from its beginning. Runs of the same input and repeat have the same
+/// latencies in every variant. `more` adds tools and callbacks. Fails like
+/// `load_agent_file`; the message names the variant.
 result<agent> make_agents(const experiment& planned,
                           const planned_run& which,
                           const agent_file_options& more);

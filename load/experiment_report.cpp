@@ -1,7 +1,7 @@
 #include "troupe/load/experiment_report.hpp"
 
+#include "troupe/load/pages/series.hpp"
 #include "troupe/load/report.hpp"
-#include "troupe/load/series.hpp"
 
 #include <fmt/format.h>
 
@@ -263,7 +263,8 @@ json to_json(const experiment_run& made,
   return written;
 }
 
-// Which runs show their timelines: of each variant as many, the first ones.
+// The runs whose timelines are shown: the first ones of each variant, in equal
+// numbers.
 std::set<std::size_t> choose_timelines(const experiment_outcome& made,
                                        std::size_t count) {
   std::vector<std::vector<std::size_t>> by_variant(made.made.variants.size());

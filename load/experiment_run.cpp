@@ -38,7 +38,7 @@ public:
       stop_(std::move(stop)),
       begun_(clock::now()) {}
 
-  /// Ends with all that it has started.
+  /// Returns when all started runs have ended.
   result<void> perform(const std::vector<planned_run>& runs,
                        const agent_file_options& more);
 
@@ -81,7 +81,7 @@ void experiment_runner::read_log(experiment_run& made,
   auto lines = timelines_of(held.events());
   if (!lines.empty())
     made.line = std::move(lines.front());
-  // The log of a run that fails ends before its failure.
+  // The log of a failed run ends before its failure.
   if (!made.error.empty())
     made.line.error = made.error;
   made.output = last_text(held.events());
@@ -99,11 +99,9 @@ task<experiment_run> experiment_runner::perform_one(planned_run which,
     made.error = to_string(why.code());
     made.reason = why.message();
   };
-  create_request wanted{.app = made.session.app,
-                        .user = made.session.user,
-                        .id = made.session.id,
-                        .state = planned_.state};
-  const auto created = co_await on_.sessions().create_async(std::move(wanted));
+  create_request wanted(made.session);
+  wanted.state = planned_.state;
+  const auto created = co_await on_.sessions().create(std::move(wanted));
   if (!created) {
     fail(created.error());
     co_return made;
@@ -112,11 +110,11 @@ task<experiment_run> experiment_runner::perform_one(planned_run which,
   options.step_times = true;
   options.deadline = planned_.deadline;
   const auto begun = clock::now();
-  auto running = on_.run(
-    root, made.session, planned_.inputs[which.input], std::move(options));
+  auto running
+    = on_.run(root, made.session, planned_.inputs[which.input], options);
   {
     const std::stop_callback cut_off(stop_, [&running] { running.cancel(); });
-    const auto ended = co_await running.wait_async();
+    const auto ended = co_await running.wait();
     made.wall = clock::now() - begun;
     if (!ended)
       fail(ended.error());
@@ -127,7 +125,7 @@ task<experiment_run> experiment_runner::perform_one(planned_run which,
     made.reason
       = fmt::format("the run waits for {} answers from outside", waits.size());
   }
-  const auto held = co_await on_.sessions().get_async(made.session);
+  const auto held = co_await on_.sessions().get(made.session);
   if (held)
     read_log(made, *held);
   else if (made.error.empty())
@@ -137,7 +135,7 @@ task<experiment_run> experiment_runner::perform_one(planned_run which,
 
 task<> experiment_runner::keep_one(planned_run which, agent root) {
   auto made = co_await perform_one(which, std::move(root));
-  // What was cut off says nothing about its variant.
+  // A run that was cut off says nothing about its variant.
   if (stop_.stop_requested() && made.error == "cancelled")
     co_return;
   const std::lock_guard guard(mutex_);
@@ -145,7 +143,7 @@ task<> experiment_runner::keep_one(planned_run which, agent root) {
   done_.push_back(std::move(made));
 }
 
-// Under the lock.
+// Requires `mutex_`.
 void experiment_runner::tell() {
   if (!watch_)
     return;
@@ -173,7 +171,7 @@ result<void> experiment_runner::perform(const std::vector<planned_run>& runs,
       break;
     ++under_way_;
     guard.unlock();
-    // Files are read here, and not on the threads that run agents.
+    // Reads files on this thread, since the others run agents.
     auto root = make_agents(planned_, which, more);
     if (!root) {
       guard.lock();
@@ -205,14 +203,16 @@ result<experiment_outcome> run_experiment(const experiment& planned,
                                           const agent_file_options& more,
                                           const experiment_watcher& watch,
                                           const std::stop_token& stop) {
+  if (auto fit = check_amounts(planned); !fit)
+    return fit.error();
   for (std::size_t index = 0; index < planned.variants.size(); ++index)
     if (auto made = make_agents(planned, {index, 0, 0}, more); !made)
       return made.error();
   experiment_outcome made;
   made.made = planned;
-  made.store = without_password(options.store);
+  made.store = without_password(name_of(options.store));
   made.made_on = this_machine();
-  made.made_with = these_versions(options.store);
+  made.made_with = these_versions(name_of(options.store));
   auto opened = runtime::open(std::move(options));
   if (!opened)
     return opened.error();

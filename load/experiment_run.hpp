@@ -1,5 +1,5 @@
-// Experiments, run: each run in an app of its own, so that no state of another
-// reaches it, and with a session that stays in the store.
+// Runs experiments. Each run has an app of its own, so that runs share no
+// state, and a session that stays in the store.
 
 #pragma once
 
@@ -19,59 +19,80 @@
 
 namespace troupe::load {
 
-/// What came of one run.
+/// Result of one run.
 struct experiment_run {
+  /// Variant, input and repeat, by index.
   planned_run which;
+  /// Key of the session in the store.
   session_key session;
-  /// From its start to its end, as its caller saw it.
+  /// Time from start to end, as measured by the caller; 0 if the session could
+  /// not be created.
   std::chrono::nanoseconds wall{};
+  /// Timeline from the session's log; empty if the log could not be read.
   timeline line;
-  /// An error code, `waiting` if the run waits for an answer from outside, or
+  /// An error code; `waiting` if the run waits for an answer from outside; or
   /// empty.
   std::string error;
-  std::string reason; ///< In words.
-  /// What was said last.
+  std::string reason; ///< Message of the error.
+  /// The last text in the log that is not by `user`; may be empty.
   std::string output;
-  /// Of the keys to report those that are there, at the end.
+  /// Final values of the reported keys, as far as they are set.
   json state = json::object();
 };
 
+/// Counts of the runs of an experiment that is under way.
 struct experiment_progress {
+  /// Ended, with or without an error.
   std::size_t done = 0;
+  /// Ended with an error, or waiting for an answer from outside.
   std::size_t failed = 0;
-  std::size_t running = 0;
-  std::size_t planned = 0;
-  std::chrono::milliseconds elapsed{};
-  /// Nothing while it cannot be told.
+  std::size_t running = 0;             ///< Under way.
+  std::size_t planned = 0;             ///< All runs of the experiment.
+  std::chrono::milliseconds elapsed{}; ///< Time since the start.
+  /// Estimated remaining time; unset while unknown.
   std::optional<std::chrono::milliseconds> left;
 };
 
-/// Told when a run ends, on one thread at a time.
+/// Called when a run ends, on one thread at a time. Must be short and must not
+/// throw.
 using experiment_watcher = std::function<void(const experiment_progress&)>;
 
+/// Results of an experiment.
 struct experiment_outcome {
+  /// The experiment as it was planned.
   experiment made;
-  /// Where the sessions are.
+  /// Address of the store with the sessions (`runtime_options::store`), without
+  /// a password.
   std::string store;
+  /// The machine that ran it.
   machine made_on;
+  /// Versions of the software that ran it.
   versions made_with;
+  /// Time of the start by the runtime's clock.
   timestamp started{};
+  /// Duration of all runs, without the opening and closing of the store.
   std::chrono::nanoseconds elapsed{};
-  /// Part of the names of the apps.
+  /// Part of the apps' names.
   std::string run;
-  /// It was told to end early; runs that were cut off are left out.
+  /// The experiment was ended early; interrupted runs are left out.
   bool interrupted = false;
-  /// By variant, input and repeat.
+  /// Ordered by variant, input and repeat.
   std::vector<experiment_run> runs;
 };
 
-/// Runs all of it on a runtime with these options. `more` brings tools and
+/// Runs an experiment on a runtime with these options. `more` adds tools and
 /// callbacks for the agent files.
 ///
-/// The agents of every variant are made once before anything runs. Ends early,
-/// with the runs that have ended, when it is told to stop. Fails with what
-/// opening the store or making agents failed with; a run that fails is a
-/// result.
+/// Fails as `check_amounts` does. `watch` may be empty. Blocks until all runs
+/// have ended. When `stop` is requested, cancels the runs under way and returns
+/// those that have ended.
+///
+/// The agents of every variant are made once before the first run, and again
+/// for each run. Fails as `make_agents` and `runtime::open` do, and with the
+/// error of closing the store; no results are returned then. The sessions of
+/// runs that have ended stay in the store. Throws an exception of the
+/// experiment itself, such as `std::bad_alloc`. A failed run is a result, not a
+/// failure.
 result<experiment_outcome> run_experiment(const experiment& planned,
                                           runtime_options options,
                                           const agent_file_options& more,

@@ -18,8 +18,8 @@ namespace {
 
 constexpr auto count_max = std::numeric_limits<std::uint64_t>::max();
 
-// How many of `count` it takes to have `percentile` of them: rounded up, as
-// HdrHistogram does, after one step down, lest 99.9 of 1000 be 1000.
+// The number of values, of `count`, that make up `percentile`: rounded up like
+// in HdrHistogram, after one step down, so that 99.9 % of 1000 is 999.
 std::uint64_t rank_of(double percentile, std::uint64_t count) {
   const auto all = static_cast<double>(count);
   const double rank = std::ceil(std::nextafter(percentile, 0.0) * all / 100);
@@ -28,8 +28,9 @@ std::uint64_t rank_of(double percentile, std::uint64_t count) {
   return std::max<std::uint64_t>(static_cast<std::uint64_t>(rank), 1);
 }
 
-// The tick after `percentile`. Ticks lie equally far apart until the distance
-// to 100 has halved, then half as far. 100 once doubles are too coarse.
+// The next tick after `percentile`. Ticks are equally spaced until the distance
+// to 100 has halved, then at half the spacing. 100 when the precision of
+// doubles is exhausted.
 double tick_after(double percentile, unsigned ticks_per_half_distance) {
   const int halvings = std::ilogb(100 / (100 - percentile));
   const double ticks = std::ldexp(ticks_per_half_distance, halvings + 1);
@@ -297,27 +298,27 @@ result<histogram> histogram_from_json(const json& data) {
   static constexpr std::array read
     = {"count", "overflow", "min", "max", "buckets"};
   if (!data.is_object())
-    return damaged("it is no object");
+    return damaged("it is not an object");
   for (const auto* name : read)
     if (!data.contains(name))
       return damaged(fmt::format("'{}' is missing", name));
   const auto min = duration_of(data["min"]);
   const auto max = duration_of(data["max"]);
   if (!min || !max || *min > *max)
-    return damaged("'min' and 'max' are no durations in order");
+    return damaged("'min' and 'max' are not durations in order");
   const auto& buckets = data["buckets"];
   if (!buckets.is_array())
-    return damaged("'buckets' is no list");
+    return damaged("'buckets' is not a list");
   histogram made;
   for (std::size_t index = 0; index < buckets.size(); ++index) {
     const auto& bucket = buckets[index];
     if (!bucket.is_array() || bucket.size() != 2)
-      return damaged(fmt::format("bucket {} is no pair", index));
+      return damaged(fmt::format("bucket {} is not a pair", index));
     const auto low = duration_of(bucket[0]);
     const auto count = natural_of(bucket[1]);
     if (!low || !count || *count == 0 || *count > count_max - made.count())
       return damaged(
-        fmt::format("bucket {} is no duration with a count", index));
+        fmt::format("bucket {} is not a duration with a count", index));
     // The last has the longest, which need not be its lowest.
     const bool last = index + 1 == buckets.size();
     made.record(std::clamp(*low, *min, *max), last ? *count - 1 : *count);

@@ -1,10 +1,10 @@
-// How long the calls of a load test took, to three significant digits, in
-// memory that never grows.
+// Histogram of durations in a load test, to three significant digits, in
+// constant memory.
 //
 // The buckets are log-linear, as in HdrHistogram: each power of two is cut into
-// 1024 of equal width. All that are not empty lie between the bucket of `min()`
-// and the bucket of `max()`. Nothing is corrected for coordinated omission: the
-// load is an open model, so a duration runs from the start that was intended.
+// 1024 of equal width. All non-empty buckets lie between those of `min()` and
+// `max()`. No correction for coordinated omission: the load is an open model,
+// and a duration runs from the intended start.
 
 #pragma once
 
@@ -21,13 +21,13 @@
 
 namespace troupe::load {
 
-/// A duration that was computed and lies between two nanoseconds.
+/// A computed duration, between two nanoseconds.
 using fractional_nanoseconds = std::chrono::duration<double, std::nano>;
 
 namespace detail {
 
-// Where a duration counts. Those below `2 * per_octave` have buckets 1 ns wide;
-// from there on the width doubles with each power of two.
+// Maps durations to buckets. Durations below `2 * per_octave` ns have buckets 1
+// ns wide; above, the width doubles with each power of two.
 struct log_linear {
   static constexpr int per_octave_bits = 10;
   static constexpr std::size_t per_octave = std::size_t{1} << per_octave_bits;
@@ -48,50 +48,51 @@ struct log_linear {
 
 } // namespace detail
 
-/// Counts of durations.
+/// Counts durations.
 ///
-/// A duration of up to `trackable_max` is off by less than 0.1 %, one below
-/// 2048 ns not at all; a longer one counts as overflow. 219 kB, allocated when
-/// it is made. For one thread at a time: each thread that records has its own,
-/// and they are merged. A moved-from histogram can only be assigned to or
-/// destroyed.
+/// The error is 0 below 2048 ns, and less than 0.1 % up to `trackable_max`;
+/// longer durations count as overflow. Takes 219 kB, allocated on construction.
+/// Not thread-safe: each recording thread has its own histogram, and these are
+/// merged. A moved-from histogram can only be assigned to or destroyed.
 class histogram {
 private:
   using cells = detail::log_linear;
 
-  // The last cell takes all that is longer than the bucket of 60 s.
+  // The last cell holds all durations above the bucket of 60 s.
   static constexpr std::size_t overflow_cell
     = cells::index_of(std::chrono::seconds(60)) + 1;
 
 public:
-  /// The longest duration that does not overflow: 60 s and what shares their
-  /// bucket, up to 60.029 s.
+  /// The longest duration that does not overflow: the end of the bucket of 60
+  /// s, 60.029 s.
   static constexpr std::chrono::nanoseconds trackable_max
     = cells::low_of(overflow_cell) - std::chrono::nanoseconds(1);
 
-  /// The layout as HdrHistogram counts it: buckets that double in width, each
-  /// of so many sub-buckets, of which all but the first use the upper half.
+  /// The layout in HdrHistogram's terms: buckets that double in width, each
+  /// with this many sub-buckets; all but the first use only the upper half of
+  /// them.
   static constexpr std::size_t bucket_count
     = (overflow_cell - 1) / cells::per_octave;
+  /// Number of sub-buckets in each bucket: 2048.
   static constexpr std::size_t sub_bucket_count = 2 * cells::per_octave;
 
-  /// Durations that are the same to the histogram, from `low` to `high`, both
-  /// included, and how many of them it has. The bucket of the overflow ends at
-  /// `max()`.
+  /// One bucket: the number of durations from `low` to `high`, both included.
+  /// The overflow bucket ends at `max()`.
   struct bucket {
-    std::chrono::nanoseconds low{0};
-    std::chrono::nanoseconds high{0};
-    std::uint64_t count = 0;
+    std::chrono::nanoseconds low{0};  ///< The shortest duration that it holds.
+    std::chrono::nanoseconds high{0}; ///< The longest duration that it holds.
+    std::uint64_t count = 0;          ///< Number of durations in it.
 
     friend bool operator==(const bucket&, const bucket&) = default;
   };
 
   /// One row of a percentile distribution: `count` durations, at least
-  /// `percentile` of 100, are `value` or less.
+  /// `percentile` of 100, are not longer than `value`.
   struct percentile_row {
-    double percentile = 0;
+    double percentile = 0; ///< Share in percent, from 0 to 100.
+    /// Upper end of a bucket; `max()` for the overflow.
     std::chrono::nanoseconds value{0};
-    std::uint64_t count = 0;
+    std::uint64_t count = 0; ///< Number of durations up to `value`.
 
     friend bool operator==(const percentile_row&, const percentile_row&)
       = default;
@@ -99,76 +100,77 @@ public:
 
   histogram() : counts_(overflow_cell + 1) {}
 
-  /// Counts `value`. One below zero counts as zero: a call that started ahead
-  /// of its time waited for nothing.
+  /// Counts `value`. A negative duration counts as zero: the call started
+  /// before it was due.
   void record(std::chrono::nanoseconds value) noexcept { add(value, 1); }
 
-  /// Counts `value` as often as `count` says, which may be not at all. All
-  /// counts of a histogram add up to less than 2^64.
+  /// Counts `value` `count` times, which may be 0. All counts of a histogram
+  /// together must stay below 2^64.
   void record(std::chrono::nanoseconds value, std::uint64_t count) noexcept {
     if (count > 0)
       add(value, count);
   }
 
-  /// Adds what `other` recorded. Afterwards it is as if all had been recorded
-  /// here.
+  /// Adds all durations of `other`, as if they had been recorded here.
   void merge(const histogram& other) noexcept;
 
-  /// Takes away what `earlier`, an older copy, had recorded: what is left came
-  /// since then.
+  /// Removes the durations of `earlier`, an older copy of this histogram.
   ///
-  /// `min()` and `max()` are as exact as the buckets from now on, `max()` still
-  /// exact if it was reached since. Fails with `errc::invalid_argument` if
-  /// `earlier` has a bucket that counts more; nothing changes then.
+  /// Afterwards `min()` and `max()` are only as exact as the buckets; `max()`
+  /// stays exact if it was recorded since. Fails with `errc::invalid_argument`,
+  /// and changes nothing, if `earlier` has a bucket with a higher count.
   result<void> subtract(const histogram& earlier);
 
+  /// Removes all durations. Keeps the memory.
   void clear() noexcept;
 
-  /// All that was recorded, the overflow included.
+  /// Number of durations, including the overflow.
   std::uint64_t count() const noexcept { return count_; }
 
+  /// Whether no duration is counted.
   bool empty() const noexcept { return count_ == 0; }
 
-  /// Those longer than `trackable_max`.
+  /// Number of durations above `trackable_max`.
   std::uint64_t overflow_count() const noexcept { return counts_.back(); }
 
-  /// The shortest, exact; zero if empty.
+  /// The shortest duration, exact; zero if empty.
   std::chrono::nanoseconds min() const noexcept {
     return empty() ? std::chrono::nanoseconds(0) : min_;
   }
 
-  /// The longest, exact even if it overflowed; zero if empty.
+  /// The longest duration, exact even in the overflow; zero if empty.
   std::chrono::nanoseconds max() const noexcept { return max_; }
 
-  /// From the middles of the buckets, so off by less than 0.05 %; zero if
-  /// empty. What overflowed counts as `trackable_max`, so both are too low
-  /// then.
+  /// Computed from the middles of the buckets, so off by less than 0.05 %. Zero
+  /// if empty. Overflowed durations count as `trackable_max`, so both are too
+  /// low then.
   fractional_nanoseconds mean() const noexcept;
+  /// Standard deviation of all durations, not of a sample.
   fractional_nanoseconds standard_deviation() const noexcept;
 
-  /// The least duration that `percentile` of 100 of those recorded do not
-  /// exceed; zero if empty. `percentile` is from 0 to 100.
+  /// The shortest duration that `percentile` of 100 durations do not exceed;
+  /// zero if empty. `percentile` is from 0 to 100.
   ///
-  /// It is the highest of its bucket, so it may exceed `max()`, by less than
-  /// 0.1 %; for a `percentile` of 0 it is the lowest. HdrHistogram has the same
-  /// convention, `getValueAtPercentile`. In the overflow it is `max()`.
+  /// Returns the upper end of the bucket, which may exceed `max()` by less than
+  /// 0.1 %; for a `percentile` of 0, the lower end. HdrHistogram has the same
+  /// convention (`getValueAtPercentile`). In the overflow it is `max()`.
   std::chrono::nanoseconds value_at(double percentile) const noexcept;
 
-  /// How many lasted `value` or less, or are the same to the histogram. Those
-  /// that overflowed do only if `value` is at least `max()`.
+  /// Number of durations up to `value`, or in the same bucket. Overflowed
+  /// durations count only if `value` is at least `max()`.
   std::uint64_t
   count_at_or_below(std::chrono::nanoseconds value) const noexcept;
 
-  /// The distribution by percentile, for charts that zoom in on 100: as many
-  /// rows from 0 to 50 as from 50 to 75, from 75 to 87.5 and so on, and one for
-  /// 100 at the end. Nothing if empty.
+  /// The distribution by percentile, for charts that zoom in on 100: the same
+  /// number of rows from 0 to 50, from 50 to 75, from 75 to 87.5 and so on, and
+  /// one row for 100. Empty if nothing was recorded.
   ///
-  /// `ticks_per_half_distance` is at least 1. The steps are those of
-  /// HdrHistogram's `PercentileIterator`.
+  /// `ticks_per_half_distance` is at least 1. The steps follow HdrHistogram's
+  /// `PercentileIterator`.
   std::vector<percentile_row> percentiles(unsigned ticks_per_half_distance
                                           = 5) const;
 
-  /// Those that are not empty, shortest first.
+  /// All non-empty buckets, shortest first.
   std::vector<bucket> buckets() const;
 
   friend bool operator==(const histogram&, const histogram&) = default;
@@ -188,7 +190,7 @@ private:
 
   std::chrono::nanoseconds high_of(std::size_t cell) const noexcept;
 
-  // What one of the cell counts as in a mean.
+  // Value in a mean of one duration in the cell.
   static fractional_nanoseconds middle_of(std::size_t cell) noexcept;
 
   template <class Visitor>
@@ -196,32 +198,31 @@ private:
 
   std::vector<std::uint64_t> counts_;
   std::uint64_t count_ = 0;
-  // The other way round when empty, so that every value is less and more.
+  // Swapped when empty, so that the first value replaces both.
   std::chrono::nanoseconds min_ = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds max_{0};
 };
 
-/// The percentile distribution as `.hgrm` text, which the plotters of
-/// HdrHistogram read. Values are divided by `unit`: `1ms` gives milliseconds.
+/// The percentile distribution as `.hgrm` text for HdrHistogram's plotters.
+/// Values are divided by `unit`: `1ms` gives milliseconds.
 ///
-/// Columns, the last row without an inverse and the footer follow
+/// Columns, footer and the last row, which has no inverse, follow
 /// `AbstractHistogram.outputPercentileDistribution` of HdrHistogram 2 (Java).
 std::string to_hgrm(const histogram& from,
                     std::chrono::nanoseconds unit,
                     unsigned ticks_per_half_distance = 5);
 
-/// All of it, in nanoseconds: `{"count", "overflow", "min", "max": integer,
-/// "mean": number, "p50", "p90", "p95", "p99", "p99_9", "p99_99": integer,
-/// "buckets": [[low, count], …]}`, where the buckets include the overflow and
-/// leave out the empty ones.
+/// The histogram as JSON, in nanoseconds: `{"count", "overflow", "min", "max":
+/// integer, "mean": number, "p50", "p90", "p95", "p99", "p99_9", "p99_99":
+/// integer, "buckets": [[low, count], …]}`. The buckets include the overflow;
+/// empty ones are left out.
 json to_json(const histogram& from);
 
-/// Reads what `to_json` made; the two are equal.
+/// Reads the output of `to_json`; the result equals the original.
 ///
-/// The mean and the percentiles are for other readers: they follow from the
-/// buckets and are not read. Fails with `errc::invalid_argument` if one of the
-/// other fields is missing or does not fit the buckets, or if a bucket is not
-/// one of ours.
+/// Mean and percentiles follow from the buckets and are not read. Fails with
+/// `errc::invalid_argument` if another field is missing or does not fit the
+/// buckets, or if a bucket has other bounds than ours.
 result<histogram> histogram_from_json(const json& data);
 
 } // namespace troupe::load

@@ -1,5 +1,5 @@
-// What a load test has sent, and what it was told of each append. The verdict
-// compares it with what is there.
+// The appends of a load test and their answers. The verdict compares them with
+// the stored events.
 
 #pragma once
 
@@ -11,30 +11,38 @@
 
 namespace troupe::load {
 
-/// What the caller was told.
+/// The caller's knowledge of one append.
 enum class fate : std::uint8_t {
-  sent,    ///< Nothing yet.
+  sent,    ///< No answer yet.
   stored,  ///< Acknowledged.
-  refused, ///< It had no effect, and never will.
+  refused, ///< Refused: it has no effect.
   unknown, ///< It may have taken effect (`errc::store_failed`).
 };
 
-/// The appends of one caller, by their numbers. One thread sends; the fates of
-/// what it has sent may be told on others, if there is room for all of them.
+/// The appends of one caller, by number. One thread calls `send`. Other threads
+/// may call `tell` at the same time if `reserve` has made room for all appends.
 class caller_ledger {
 public:
+  /// Makes room for `count` appends, so that `send` moves none of them up to
+  /// then.
   void reserve(std::size_t count) { sent_.reserve(count); }
 
+  /// Adds an append to the session with this index. Its number is `size()`
+  /// before the call.
   void send(std::uint32_t session) { sent_.push_back({session, fate::sent}); }
 
+  /// Sets the answer to append `number`, which has been sent.
   void tell(std::uint64_t number, fate told) { sent_[number].told = told; }
 
+  /// Number of appends sent, answered or not.
   std::size_t size() const noexcept { return sent_.size(); }
 
+  /// Index of the session of append `number`.
   std::uint32_t session_of(std::uint64_t number) const {
     return sent_[number].session;
   }
 
+  /// Answer to append `number`; `fate::sent` if there is none yet.
   fate told_of(std::uint64_t number) const { return sent_[number].told; }
 
 private:
@@ -46,7 +54,7 @@ private:
   std::vector<entry> sent_;
 };
 
-/// By caller.
+/// The appends of all callers, by index of the caller.
 using ledger = std::vector<caller_ledger>;
 
 } // namespace troupe::load

@@ -1,5 +1,5 @@
-// What many callers record at the same time: latencies and failures, in stripes
-// that seldom meet.
+// Records latencies and failures of many concurrent callers, in stripes with a
+// lock each, so that callers seldom wait for each other.
 
 #pragma once
 
@@ -24,36 +24,43 @@ namespace troupe::load {
 struct interval;
 struct outcome;
 
-/// Thread-safe.
+/// Collects the values of one test. Thread-safe, except `finish`.
 class recorder {
 public:
+  /// Makes empty histograms for a mix of this many entries.
   explicit recorder(std::size_t mix_entries);
 
-  /// An append was stored; `entries` of the mix are told apart.
+  /// Records a stored append; entries of the mix are counted separately.
   void stored(std::uint32_t caller,
               const planned_append& done,
               std::chrono::nanoseconds response,
               std::chrono::nanoseconds service);
+  /// Counts an append that failed with this code.
   void failed(std::uint32_t caller, errc code);
+  /// Records a successful read. `service` is the time from the call until the
+  /// answer.
   void read(std::uint32_t reader, std::chrono::nanoseconds service);
+  /// Counts a read that failed with this code.
   void failed_read(std::uint32_t reader, errc code);
 
-  /// So many events were committed together.
+  /// Records a commit of `events` events.
   void committed(std::size_t events) noexcept {
     batches_[std::min(events, batches_.size() - 1)].fetch_add(
       1, std::memory_order_relaxed);
   }
 
-  /// What was committed so far was not of the test.
+  /// Drops the commits so far, which were made before the test.
   void forget_batches() noexcept {
     for (auto& each : batches_)
       each.store(0, std::memory_order_relaxed);
   }
 
-  /// What came since the last time.
+  /// Returns the number of stored and failed appends and the response times
+  /// since the last call; the other fields are 0.
   interval take_interval();
 
-  /// Everything. Once nothing is recorded any more.
+  /// Writes all values into `into`. Call it once, when nothing is recorded any
+  /// more.
   void finish(outcome& into);
 
 private:
@@ -74,7 +81,7 @@ private:
   }
 
   std::array<std::unique_ptr<stripe>, 8> stripes_;
-  std::vector<std::atomic<std::uint64_t>> batches_; // By events.
+  std::vector<std::atomic<std::uint64_t>> batches_; // By number of events.
 };
 
 } // namespace troupe::load

@@ -23,10 +23,10 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-// What a caller has to know of its own appends.
+// A caller's record of its own appends.
 class caller_memory {
 public:
-  // What a compare-and-set has to find.
+  // The numbers that a compare-and-set expects.
   numbers_before before(const workload& plan,
                         const planned_append& next) const {
     numbers_before found;
@@ -44,8 +44,8 @@ public:
         newest_[owner(plan, done, where)] = done.number;
   }
 
-  // Whether one of unknown fate took effect shows when the next one does not
-  // fit.
+  // After a failure with unknown outcome, the next compare-and-set shows
+  // whether the append took effect.
   void failed(const workload& plan, const planned_append& done, errc code) {
     if (done.what->kind != append_kind::compare_and_set)
       return;
@@ -88,7 +88,7 @@ fate fate_of(const result<event_ptr>& answered) {
   }
 }
 
-// Of the whole process.
+// CPU time of the whole process.
 std::chrono::nanoseconds cpu_time() {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -96,8 +96,8 @@ std::chrono::nanoseconds cpu_time() {
          + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-// Making an append and recording its answer, without the runtime. The first
-// rounds only touch memory for the first time.
+// Measures the cost of making an append and recording its answer, without the
+// runtime. The first rounds only touch the memory.
 std::chrono::nanoseconds measure_own_cost(const workload& plan) {
   constexpr std::uint64_t rounds = 4'000;
   constexpr std::chrono::milliseconds time_max{25};
@@ -146,7 +146,7 @@ public:
   result<void> create_sessions();
   void run(const watcher& watch, outcome& into);
 
-  // What the callers were told.
+  // Answers that the callers got.
   const ledger& told() const noexcept { return told_; }
 
 private:
@@ -181,7 +181,7 @@ private:
   std::atomic<bool> ending_ = false;
 };
 
-// Some thousand at a time, so that nothing is refused as too much.
+// Creates some thousand sessions at a time, so that none is refused as `busy`.
 result<void> load_test::create_sessions() {
   constexpr std::size_t at_once = 1'024;
   std::mutex mutex;
@@ -195,21 +195,21 @@ result<void> load_test::create_sessions() {
       break;
     ++under_way;
     guard.unlock();
-    sessions_.create({.app = key.app, .user = key.user, .id = key.id},
-                     [&](const result<session>& made) {
-                       const std::lock_guard lock(mutex);
-                       --under_way;
-                       if (!made && !failure)
-                         failure = made.error();
-                       changed.notify_all();
-                     });
+    sessions_.create(key).then([&](const result<session>& made) {
+      const std::lock_guard lock(mutex);
+      --under_way;
+      if (!made && !failure)
+        failure = made.error();
+      changed.notify_all();
+    });
   }
   std::unique_lock guard(mutex);
   changed.wait(guard, [&] { return under_way == 0; });
   return failure ? result<void>(*failure) : result<void>();
 }
 
-// A defect of the test itself, which would otherwise only look slow.
+// Keeps an exception of the test itself: it would otherwise only look like slow
+// appends.
 void load_test::keep(const std::exception_ptr& thrown) {
   if (!thrown)
     return;
@@ -218,7 +218,7 @@ void load_test::keep(const std::exception_ptr& thrown) {
   ending_ = true;
 }
 
-// Whether there is an append left to make.
+// Takes one of the remaining appends; false if there is none.
 bool load_test::take_one() {
   if (is_over())
     return false;
@@ -249,8 +249,8 @@ task<> load_test::append_closed(std::uint32_t caller) {
     const auto sent = clock::now();
     in_flight_.fetch_add(1, std::memory_order_relaxed);
     offered_.fetch_add(1, std::memory_order_relaxed);
-    const auto outcome = co_await sessions_.append_event_async(
-      keys_[planned.session], std::move(made));
+    const auto outcome = co_await sessions_.append_event(keys_[planned.session],
+                                                         std::move(made));
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
     answered(planned, outcome, sent, sent);
     if (outcome)
@@ -264,8 +264,8 @@ task<> load_test::read_closed(std::uint32_t reader) {
   for (std::uint64_t number = 0; !is_over(); ++number) {
     const auto planned = plan_.plan(~reader, number);
     const auto sent = clock::now();
-    const auto read = co_await sessions_.get_async(keys_[planned.session],
-                                                   {.num_recent_events = 20});
+    const auto read = co_await sessions_.get(keys_[planned.session],
+                                             {.num_recent_events = 20});
     if (read)
       records_.read(reader, clock::now() - sent);
     else
@@ -273,12 +273,12 @@ task<> load_test::read_closed(std::uint32_t reader) {
   }
 }
 
-// Latency counts from when an append was due, so that a stall is not hidden by
-// appends that were not made meanwhile. What is not begun within the duration
-// is not offered, which is this thread's fault and not the store's.
+// Latency counts from the time when an append was due, so that a stall is not
+// hidden by appends that were not made meanwhile. Appends that are not begun
+// within the duration are not offered: this thread was too slow, not the store.
 void load_test::append_open(outcome& into) {
   const auto& chosen = plan_.chosen();
-  // The kernel may wake a thread 50 us late unless it is told not to.
+  // By default the kernel may wake a thread 50 us late.
   ::prctl(PR_SET_TIMERSLACK, 1UL);
   const auto count = chosen.appends.value_or(static_cast<std::uint64_t>(
     chosen.rate * static_cast<double>(chosen.duration.count()) / 1'000));
@@ -292,7 +292,7 @@ void load_test::append_open(outcome& into) {
     const auto due = begun_
                      + std::chrono::nanoseconds(static_cast<std::int64_t>(
                        static_cast<double>(index) * 1e9 / chosen.rate));
-    // Short sleeps are more exact, long ones can be ended.
+    // Short sleeps are more exact; long ones can be ended early.
     if (due - clock::now() > std::chrono::milliseconds(20)) {
       std::unique_lock guard(mutex);
       if (woken.wait_until(guard, stop_, due, [this] { return is_over(); }))
@@ -310,11 +310,8 @@ void load_test::append_open(outcome& into) {
     offered_.fetch_add(1, std::memory_order_relaxed);
     const auto sent = clock::now();
     into.lateness.record(sent - due);
-    sessions_.append_event(
-      keys_[planned.session],
-      std::move(made),
-      {},
-      [this, planned, due, sent](const result<event_ptr>& outcome) {
+    sessions_.append_event(keys_[planned.session], std::move(made))
+      .then([this, planned, due, sent](const result<event_ptr>& outcome) {
         answered(planned, outcome, due, sent);
         in_flight_.fetch_sub(1, std::memory_order_acq_rel);
         in_flight_.notify_all();
@@ -332,7 +329,7 @@ void load_test::watch_seconds(const std::stop_token& done,
   std::condition_variable_any woken;
   std::unique_lock guard(mutex);
   std::uint64_t offered_before = 0;
-  // What came since the last full second is told at the end.
+  // Values after the last full second are reported at the end.
   bool is_last = false;
   for (std::size_t second = 1; !is_last; ++second) {
     woken.wait_until(
@@ -397,7 +394,7 @@ void load_test::run(const watcher& watch, outcome& into) {
     callers.wait();
   }
   into.elapsed = clock::now() - begun_;
-  // Nothing was due in the rest of the time, which counts all the same.
+  // The rest of the duration counts, even if no append was due in it.
   if (chosen.arrival == arrival::open && !chosen.appends && !is_over())
     into.elapsed
       = std::max<std::chrono::nanoseconds>(into.elapsed, chosen.duration);
@@ -417,7 +414,7 @@ void load_test::run(const watcher& watch, outcome& into) {
   records_.finish(into);
 }
 
-// Looks at everything that the test has made, by way of `sessions`.
+// Compares all sessions, users and apps of the test with the ledger.
 result<verdict> inspect(const workload& plan,
                         const ledger& told,
                         session_service& sessions,
@@ -428,11 +425,11 @@ result<verdict> inspect(const workload& plan,
   shown.to_check = chosen.sessions;
   auto shown_at = clock::now();
   for (std::size_t index = 0; index < chosen.sessions; ++index) {
-    const auto held = sessions.get(plan.session(index));
+    const auto held = sessions.get(plan.session(index)).get();
     if (held)
       looking.look_at_session(index, *held);
     else if (held.error().code() == errc::not_found)
-      looking.miss_session(index); // All of it is lost.
+      looking.miss_session(index); // All of its events are lost.
     else
       return held.error();
     shown.checked = index + 1;
@@ -442,14 +439,16 @@ result<verdict> inspect(const workload& plan,
     }
   }
   for (std::size_t user = 0; user < chosen.users; ++user) {
-    const auto state = sessions.get_user_state(plan.app_name(plan.app_of(user)),
-                                               workload::user_name(user));
+    const auto state = sessions
+                         .user_state(plan.app_name(plan.app_of(user)),
+                                     workload::user_name(user))
+                         .get();
     if (!state)
       return state.error();
     looking.look_at_user(user, *state);
   }
   for (std::size_t app = 0; app < chosen.apps; ++app) {
-    const auto state = sessions.get_app_state(plan.app_name(app));
+    const auto state = sessions.app_state(plan.app_name(app)).get();
     if (!state)
       return state.error();
     looking.look_at_app(app, *state);
@@ -457,22 +456,22 @@ result<verdict> inspect(const workload& plan,
   return looking.finish();
 }
 
-// What of a store outlives the runtime that has it open.
+// Whether the state outlives the runtime.
 bool is_kept(const settings& chosen) {
-  return !chosen.custom_store && !chosen.store.starts_with("memory:");
+  return chosen.store.address() != nullptr
+         && !chosen.store.address()->starts_with("memory:");
 }
 
 runtime_options options_for(const settings& chosen) {
   runtime_options options;
   options.store = chosen.store;
   options.durability = chosen.durability;
-  options.custom_store = chosen.custom_store;
   return options;
 }
 
-// By a runtime that was not there when it was written, if the store outlives
-// the one that was. `closing` is what was wrong with closing the store, which
-// is no reason not to look at it.
+// Inspects the state by a new runtime, if the store outlives the one that wrote
+// it. `closing` is the error of closing the store; the inspection is made in
+// any case.
 result<verdict> inspect_stored(const workload& plan,
                                const ledger& told,
                                runtime& on,
@@ -509,9 +508,9 @@ result<outcome> run_load_test(const settings& chosen,
     return opened.error();
   outcome made;
   made.chosen = chosen;
-  made.chosen.custom_store = nullptr; // Closed by then.
+  made.chosen.store = name_of(chosen.store); // An own one is closed by then.
   made.made_on = this_machine();
-  made.made_with = these_versions(chosen.store);
+  made.made_with = these_versions(name_of(chosen.store));
   made.started = opened->environment()->now();
   made.run = opened->environment()->new_id().substr(0, 8);
   const workload plan(chosen, made.run);

@@ -13,7 +13,7 @@ namespace troupe::load {
 
 namespace {
 
-// What stands behind the first line that starts with `name`.
+// The text after `separator` in the first line that starts with `name`.
 std::string field_of(const char* file, std::string_view name, char separator) {
   std::ifstream source(file);
   for (std::string line; std::getline(source, line);) {

@@ -1,4 +1,4 @@
-// What a measurement was made on: without it a figure means nothing.
+// The machine and the versions of a measurement.
 
 #pragma once
 
@@ -10,16 +10,17 @@
 
 namespace troupe::load {
 
-/// Nothing that names the machine itself. Empty or 0 where the system does not
-/// tell.
+/// Properties of the machine, but no name of it. Empty or 0 if the system does
+/// not tell.
 struct machine {
-  std::string cpu;
-  unsigned cores = 0;
+  std::string cpu;          ///< Name of the model.
+  unsigned cores = 0;       ///< Number of hardware threads.
   std::uint64_t memory = 0; ///< Bytes.
-  std::string kernel;
-  std::string system; ///< Of the distribution.
+  std::string kernel;       ///< Name and release, such as `Linux 6.1`.
+  std::string system;       ///< Name of the distribution.
 };
 
+/// Reads the properties of this machine.
 machine this_machine();
 
 /// `"2 x Some CPU @ 3.00GHz, 24 GiB, Debian GNU/Linux 12, Linux 6.1"`.
@@ -28,19 +29,21 @@ std::string to_text(const machine& on);
 /// `{"cpu", "cores", "memoryBytes", "kernel", "system"}`.
 json to_json(const machine& on);
 
+/// Versions of the software in a measurement.
 struct versions {
-  std::string troupe;
+  std::string troupe;   ///< Version of this library.
   std::string compiler; ///< With the kind of build.
-  std::string store;
+  std::string store;    ///< Library of the store, such as `SQLite 3.40.1`;
+                        ///< `memory`; `of one's own` for an unknown address.
 };
 
-/// With the store at that address.
+/// The versions in use, including that of the store at this address.
 versions these_versions(std::string_view store);
 
 /// `{"troupe", "compiler", "store"}`.
 json to_json(const versions& used);
 
-/// Resident in memory now.
+/// Returns the resident bytes of this process now.
 std::uint64_t resident_bytes();
 
 } // namespace troupe::load

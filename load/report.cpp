@@ -1,5 +1,7 @@
 #include "troupe/load/report.hpp"
 
+#include "troupe/stores/open_store.hpp"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -40,7 +42,7 @@ double rate(const outcome& made) {
            : 0;
 }
 
-// Appends begun per second; over closed callers what they came to.
+// Appends begun per second; for closed callers, the achieved rate.
 double offered_rate(const outcome& made) {
   const std::chrono::duration<double> time
     = made.chosen.appends || made.chosen.arrival == arrival::closed
@@ -50,7 +52,7 @@ double offered_rate(const outcome& made) {
   return time.count() > 0 ? static_cast<double>(made.sent) / time.count() : 0;
 }
 
-// What was asked for, what was begun, and whose fault a difference is.
+// The wanted rate, the offered rate, and the reason of a difference.
 std::string offer_lines(const outcome& made) {
   constexpr std::chrono::milliseconds late{1};
   auto text = fmt::format("{:.0f} per second were offered, {:g} asked for\n",
@@ -67,7 +69,7 @@ std::string offer_lines(const outcome& made) {
   return text;
 }
 
-// What a commit had on average, in the middle of all commits, and at most.
+// The mean, median and maximum size of commits.
 std::string batch_line(const outcome& made) {
   std::uint64_t commits = 0;
   std::uint64_t events = 0;
@@ -94,7 +96,7 @@ std::string batch_line(const outcome& made) {
     made.batches.rbegin()->first);
 }
 
-// CPU time for each append, the tool's own included.
+// CPU time per append, including the tool's own.
 std::chrono::nanoseconds cost(const outcome& made) {
   return made.stored == 0 ? std::chrono::nanoseconds(0)
                           : made.cpu / static_cast<std::int64_t>(made.stored);
@@ -105,8 +107,8 @@ std::string cost_line(const outcome& made) {
   if (all.count() == 0)
     return {};
   if (made.reads > 0)
-    return fmt::format("an append takes {} of CPU time with the reads beside "
-                       "it; the tool itself takes {}\n",
+    return fmt::format("an append takes {} of CPU time, concurrent reads "
+                       "included; the tool itself takes {}\n",
                        to_text(all),
                        to_text(made.own_cost));
   return fmt::format("an append takes {} of CPU time, {:.1f} % of it the tool "
@@ -124,7 +126,7 @@ std::uint64_t failures(const outcome& made) {
   return count;
 }
 
-// No more than the largest that was recorded.
+// Not above the largest recorded value.
 std::chrono::nanoseconds percentile(const histogram& of, double which) {
   return std::min(of.value_at(which), of.max());
 }
@@ -189,7 +191,7 @@ bool is_count(std::string_view what) {
   return what == "rate" || what == "errors";
 }
 
-// A time with its unit, in nanoseconds.
+// A time with unit, in nanoseconds.
 std::optional<double> parse_time(std::string_view text) {
   const auto unit = text.find_first_not_of("0123456789.");
   if (unit == std::string_view::npos)
@@ -257,9 +259,10 @@ std::string describe(const outcome& made) {
     "mix        {}; {} bytes of text each\n"
     "machine    {}\n"
     "versions   troupe {}, {}, {}\n",
-    without_password(chosen.store),
-    chosen.store.starts_with("memory:") ? "nothing outlives the program"
-                                        : to_string(chosen.durability),
+    without_password(name_of(chosen.store)),
+    name_of(chosen.store).starts_with("memory:")
+      ? "nothing outlives the program"
+      : to_string(chosen.durability),
     model_of(chosen),
     chosen.seed,
     chosen.sessions,
@@ -286,7 +289,7 @@ std::string to_text(const outcome& made) {
   if (chosen.arrival == arrival::open)
     text += offer_lines(made);
   if (made.reads > 0)
-    text += fmt::format("{} reads beside them\n", made.reads);
+    text += fmt::format("{} reads meanwhile\n", made.reads);
   for (const auto& [code, count] : made.failed)
     text += fmt::format("{} failed with {}\n", count, code);
   for (const auto& [code, count] : made.failed_reads)
@@ -323,7 +326,7 @@ std::string to_text(const outcome& made) {
 
 json to_json(const settings& chosen) {
   auto written = json::object();
-  written["store"] = without_password(chosen.store);
+  written["store"] = without_password(name_of(chosen.store));
   written["durability"] = to_string(chosen.durability);
   written["apps"] = chosen.apps;
   written["users"] = chosen.users;
@@ -396,7 +399,7 @@ std::string to_csv(const outcome& made) {
   std::string text
     = "at_seconds,offered,stored,failed,in_flight,p50_ns,p99_ns,max_ns,"
       "resident_bytes\n";
-  // Without answers there is no latency, which is not one of zero.
+  // Without answers the latency is unknown, not zero.
   const auto latency = [](const interval& of, std::chrono::nanoseconds time) {
     return of.stored > 0 ? std::to_string(time.count()) : std::string();
   };
@@ -416,11 +419,12 @@ std::string to_csv(const outcome& made) {
 
 result<expectation> read_expectation(std::string_view text) {
   const auto bad = [text](std::string_view why) {
-    return error(errc::invalid_argument,
-                 fmt::format("'{}' {}; expected such as p99<5ms, rate>100000, "
-                             "errors<1",
-                             text,
-                             why));
+    return error(
+      errc::invalid_argument,
+      fmt::format(
+        "'{}' {}; expected for example p99<5ms, rate>100000, errors<1",
+        text,
+        why));
   };
   const auto sign = text.find_first_of("<>");
   if (sign == std::string_view::npos)
@@ -441,9 +445,10 @@ result<expectation> read_expectation(std::string_view text) {
   const auto amount
     = is_count(read.what) ? parse_number(limit) : parse_time(limit);
   if (!amount)
-    return bad(is_count(read.what) ? "has a limit that is no number"
-                                   : "has a limit that is no time with a unit "
-                                     "(ns, us, ms, s)");
+    return bad(is_count(read.what)
+                 ? "has a limit that is not a number"
+                 : "has a limit that is not a time with a unit "
+                   "(ns, us, ms, s)");
   read.limit = *amount;
   return read;
 }
@@ -476,7 +481,7 @@ broken_expectations(const outcome& made,
                     const std::vector<expectation>& expected) {
   std::vector<std::string> broken;
   for (const auto& each : expected) {
-    // Without an append nothing was quick.
+    // Without an append no latency is low.
     if (!is_count(each.what) && made.response.empty()) {
       broken.push_back(
         fmt::format("expected {}, but nothing was stored", each.text));

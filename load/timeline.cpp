@@ -1,6 +1,6 @@
 #include "troupe/load/timeline.hpp"
 
-#include "troupe/agents/step_times.hpp"
+#include "troupe/agents/turns/step_times.hpp"
 #include "troupe/load/report.hpp"
 
 #include <fmt/format.h>
@@ -18,17 +18,17 @@ namespace {
 using nanoseconds = std::chrono::nanoseconds;
 using form = timeline_step::form;
 
-// What is shorter is the runtime's own work between two steps, and no waiting.
+// Shorter gaps are the runtime's own work between two steps, and no waits.
 constexpr nanoseconds wait_min = std::chrono::microseconds(100);
 
-// What a text from a log may show: a line of its own it may not begin.
+// A text from a log, as one line: it must not start a line of its own.
 std::string on_one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   std::ranges::replace(text, '\r', ' ');
   return text;
 }
 
-// The names of a branch: of each fan-out on the way, and of the lane below it.
+// The names in a branch: for each level that of the fan-out and of the lane.
 std::vector<std::string_view> names_of(std::string_view branch) {
   std::vector<std::string_view> names;
   while (!branch.empty()) {
@@ -39,16 +39,16 @@ std::vector<std::string_view> names_of(std::string_view branch) {
   return names;
 }
 
-// Whether what happened on one can be the reason for what happens on the other:
-// lanes of one fan-out do not wait for each other, but a fan-out does for the
-// one before it on its lane.
+// Whether work on one branch can be the reason for work on the other. Lanes of
+// one fan-out do not wait for each other; a fan-out waits for an earlier one on
+// its lane.
 bool are_related(std::string_view left, std::string_view right) {
   const auto ours = names_of(left);
   const auto theirs = names_of(right);
   const auto shared = std::min(ours.size(), theirs.size());
   for (std::size_t level = 0; level < shared; ++level)
     if (ours[level] != theirs[level])
-      return level % 2 == 0; // Other fan-outs, not other lanes of one.
+      return level % 2 == 0; // Different fan-outs, not lanes of one.
   return true;
 }
 
@@ -97,7 +97,7 @@ nanoseconds length(const timeline_step& step) {
   return step.end - step.begin;
 }
 
-// The time in which at least one of them worked.
+// The time in which at least one span was active.
 nanoseconds covered(std::vector<std::pair<nanoseconds, nanoseconds>> spans) {
   std::ranges::sort(spans);
   nanoseconds sum{0};
@@ -110,7 +110,7 @@ nanoseconds covered(std::vector<std::pair<nanoseconds, nanoseconds>> spans) {
   return sum;
 }
 
-// How long the longest chain of lanes worked.
+// Finds the longest chain of lanes by their work.
 class chain_finder {
 public:
   struct chain {
@@ -138,8 +138,9 @@ private:
 
   using places = std::vector<place>;
 
-  // Of steps that share their first `level` names, by their beginnings: what is
-  // done on that lane itself, and what its fan-outs have come to.
+  // The longest chain of steps that share their first `level` names, ordered by
+  // beginning: the work on that lane itself, plus the longest chain in each of
+  // its fan-outs.
   static chain longest(const places& steps, std::size_t level) {
     chain found;
     std::vector<std::pair<nanoseconds, nanoseconds>> own;
@@ -161,7 +162,8 @@ private:
     return found;
   }
 
-  // A fan-out that runs again, as in a loop, begins when all lanes have ended.
+  // A fan-out that runs again, as in a loop, starts when all its lanes have
+  // ended.
   static chain longest_of_rounds(const places& steps, std::size_t level) {
     chain sum;
     for (std::size_t first = 0; first < steps.size();) {
@@ -210,7 +212,7 @@ public:
 
 private:
   nanoseconds since_start(timestamp time) const {
-    // Times come from whoever wrote the log.
+    // Bounded, since another program may have written the times in the log.
     constexpr std::chrono::microseconds longest = std::chrono::hours(24 * 366);
     if (time <= made_.started)
       return nanoseconds(0);
@@ -234,7 +236,7 @@ private:
     return made_.lanes[known->second];
   }
 
-  // When what comes before an event had ended.
+  // End of the event that the next one had to wait for.
   nanoseconds ready_for(std::size_t index) const {
     while (index-- > 0)
       if (are_related(events_[index]->branch, events_[next_]->branch))
@@ -302,7 +304,7 @@ private:
     put_lanes_in_order();
   }
 
-  // Lanes of a fan-out together, otherwise as they began.
+  // Keeps the lanes of a fan-out together; otherwise orders by beginning.
   void put_lanes_in_order() {
     using place = std::pair<nanoseconds, std::size_t>;
     std::map<std::string, place> first;
@@ -310,7 +312,7 @@ private:
       auto& known = first.try_emplace(name, begin, first.size()).first->second;
       known.first = std::min(known.first, begin);
     };
-    // A lane is two names further: the fan-out's and its own.
+    // A lane adds two names to its branch: the fan-out's and its own.
     const auto levels = [](const std::string& branch) {
       std::vector<std::string> names;
       for (std::size_t at = 0; at < branch.size(); ++at) {
@@ -374,8 +376,8 @@ char mark_of(form kind) {
   return ' ';
 }
 
-// With the number of lanes above it as its indentation, and the place in a list
-// where the agent alone does not tell.
+// The agent's name, indented by the number of lanes above it, and with the
+// index in a list if the name alone is ambiguous.
 std::string label_of(const timeline_lane& lane) {
   const auto depth
     = lane.branch.empty() ? 0 : (std::ranges::count(lane.branch, '.') + 1) / 2;
@@ -440,7 +442,7 @@ std::string to_text(const timeline& shown, std::size_t width) {
   };
   for (const auto& lane : shown.lanes) {
     std::string bar(columns, ' ');
-    // Waits first, so that work beside them is seen.
+    // Waits are drawn first, so that concurrent work stays visible.
     for (const bool waits : {true, false})
       for (const auto& step : lane.steps) {
         if ((step.kind == form::wait) != waits)

@@ -1,8 +1,8 @@
-// What the agents of a run did when, read from the log of its session.
+// Timelines of the agents of a run, read from the log of its session.
 //
-// Events of runs with `run_options::step_times` say when their models and tools
-// worked. Of others only the ends of steps are known: what lies between an
-// event and the one before it on its branch counts as one step.
+// Events of runs with `run_options::step_times` record when their models and
+// tools worked. In other runs only the ends of steps are known: the time
+// between an event and the one before it on its branch counts as one step.
 
 #pragma once
 
@@ -17,59 +17,77 @@
 
 namespace troupe::load {
 
+/// One step of an agent.
 struct timeline_step {
+  /// Kind of a step.
   enum class form : std::uint8_t {
     model, ///< A model worked.
     tool,  ///< A tool worked.
-    other, ///< The agent itself, or what its event does not tell apart.
-    wait,  ///< For a place, a store, or whatever else came before the work.
+    other, ///< The agent itself, or an unknown mix.
+    wait,  ///< Waited for a slot, a store or other work.
   };
 
+  /// Kind of this step.
   form kind = form::other;
-  std::string name; ///< Of the model or tool.
-  /// Since the start of the invocation.
+  /// Name of the model or tool. Names of several tools in one step are joined
+  /// by `, `. Empty if it is unknown.
+  std::string name;
+  /// Time since the start of the invocation.
   std::chrono::nanoseconds begin{};
+  /// Time since the start of the invocation.
   std::chrono::nanoseconds end{};
-  std::string event; ///< The id of the event that tells it.
+  std::string event; ///< Id of the event that records the step.
+  /// Names of the called tools, as `calls NAME, NAME`; empty if there are none.
   std::string detail;
   std::string error; ///< An error code, or empty.
 };
 
-/// What one agent did on one branch.
+/// The steps of one agent on one branch.
 struct timeline_lane {
+  /// Author of the events.
   std::string agent;
+  /// Branch of the events; empty for the root branch.
   std::string branch;
-  std::vector<timeline_step> steps; ///< By their beginnings.
+  std::vector<timeline_step> steps; ///< Ordered by beginning.
 };
 
 /// One invocation, from the user's message to its last event.
 struct timeline {
+  /// Id of the invocation.
   std::string invocation;
+  /// The earliest time of its events.
   timestamp started{};
+  /// Time from `started` until the last event or the end of the last step.
   std::chrono::nanoseconds wall{};
-  /// Of all steps but waits, added up.
+  /// Sum of the durations of all model and tool steps, also of those at the
+  /// same time. Steps of kind `other` count only if no event of the invocation
+  /// records times.
   std::chrono::nanoseconds work{};
-  /// Work that had to be done one after the other: that of the root branch, and
-  /// of the lane of each fan-out that worked longest, and so on below. A
-  /// fan-out that runs again counts again.
+  /// Work that had to be done one step after the other: that of the root
+  /// branch, plus in each fan-out that of the lane with the most work, and so
+  /// on below. A fan-out that runs again counts again. Steps of one lane at the
+  /// same time count once. Kinds of steps count as in `work`.
   std::chrono::nanoseconds longest_lane{};
+  /// Model calls on those lanes.
   std::size_t longest_lane_model_calls = 0;
-  /// On lanes of the run; what an agent that is a tool asks is in the step of
-  /// that tool.
+  /// Calls on lanes of the run. Calls inside an agent that is a tool belong to
+  /// the step of that tool.
   std::size_t model_calls = 0;
+  /// Tool calls on lanes of the run.
   std::size_t tool_calls = 0;
-  /// What the events that use tokens say they used, in total.
+  /// Sum of `usageMetadata.totalTokenCount` over the events.
   std::uint64_t tokens = 0;
-  /// Of the last event, or empty.
+  /// Error code of the last event, or empty.
   std::string error;
-  std::vector<timeline_lane> lanes; ///< Those of a fan-out together.
+  std::vector<timeline_lane> lanes; ///< Lanes of a fan-out together.
 };
 
-/// Of the events of a session, an invocation each, oldest first. Events without
+/// One timeline for each invocation in `events`, oldest first. Events without
 /// an invocation are left out.
 std::vector<timeline> timelines_of(const event_slice& events);
 
-/// A row per lane, `width` columns in all, at least 40.
+/// Returns a summary and a row for each lane. `width` is the total number of
+/// columns; less than 40 counts as 40.
 std::string to_text(const timeline& shown, std::size_t width);
 
 /// `{"invocation", "startedAt": seconds, "wall", "work", "longestLane",

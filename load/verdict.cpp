@@ -9,7 +9,7 @@ namespace troupe::load {
 
 namespace {
 
-// Findings that are told in words; the rest is counted.
+// Number of findings that are described; all are counted.
 constexpr std::size_t findings_max = 20;
 
 } // namespace
@@ -64,7 +64,7 @@ void inspection::look_at_session(std::size_t index, const session& held) {
     }
   }
   const auto where = fmt::format("session {}", index);
-  // The log leads to the state.
+  // The log must lead to the state.
   auto replayed = json::object();
   state.for_each([&replayed](std::string_view name, const value& kept) {
     replayed[std::string(name)] = kept.data();
@@ -104,7 +104,7 @@ void inspection::look_at_event(std::size_t index, const event& said) {
   auto& newest = newest_[id->caller];
   if (id->number + 1 < newest)
     note(found_.reordered,
-         fmt::format("event '{}' stands behind a later one", said.id));
+         fmt::format("event '{}' is stored after a later one", said.id));
   newest = std::max(newest, id->number + 1);
 
   if (said.author != workload::author || said.text() != plan_.payload())
@@ -133,7 +133,7 @@ void inspection::look_at_event(std::size_t index, const event& said) {
          fmt::format("event '{}' changes more than was sent", said.id));
 }
 
-// What was stored is what the change came to.
+// Checks that the stored value is the result of the change.
 void inspection::look_at_change(std::size_t index,
                                 const event& said,
                                 const planned_append& planned,
@@ -177,7 +177,7 @@ void inspection::look_at_change(std::size_t index,
   }
   auto& told = wide(where, index);
   ++told.count;
-  // Each sum once: a lost update is one that comes twice.
+  // Each sum must occur once; with a lost update one occurs twice.
   const auto sum
     = changed.is_number_integer() && changed.get<std::int64_t>() > 0
         ? changed.get<std::uint64_t>()
@@ -200,8 +200,9 @@ inspection::wide_scope& inspection::wide(scope where, std::size_t session) {
   return where == scope::user ? users_[user] : apps_[plan_.app_of(user)];
 }
 
-// What callers that wait have left under their own keys: the newest of what is
-// there. Others may be overtaken on the way to another session.
+// Computes the expected values of callers' own keys: the newest stored append
+// counts. Only for closed arrival, where a caller waits before its next append;
+// open appends may overtake each other.
 void inspection::replay_wide() {
   if (std::exchange(is_replayed_, true)
       || plan_.chosen().arrival == arrival::open)
@@ -215,7 +216,7 @@ void inspection::replay_wide() {
         continue;
       for (const auto where : scopes_of(*planned.what)) {
         if (where == scope::session)
-          continue; // Its log has led to its state.
+          continue; // Its log has given its state.
         auto& expected = wide(where, planned.session).expected;
         auto& held = expected[std::string(
           split_key(workload::key_of(planned, where)).name)];

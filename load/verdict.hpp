@@ -1,9 +1,9 @@
-// Whether a store holds what a load test was told that it holds.
+// Checks that a store holds every append that it acknowledged in a load test.
 //
-// The test knows what it sent: each append has an id of its own, and what it
-// changes follows from its number. So every acknowledged append has to be there
-// once, whole and in order, every total has to be exact, and the log of a
-// session has to lead to its state.
+// The test knows its appends: each has an id of its own, and its changes follow
+// from its number. So every acknowledged append must be stored once, complete
+// and in order, every total must be exact, and the log of a session must lead
+// to its state.
 
 #pragma once
 
@@ -17,24 +17,26 @@
 
 namespace troupe::load {
 
-/// What was found, by kind.
+/// Number of findings, by kind.
 struct verdict {
+  /// Appends that were acknowledged.
   std::uint64_t acknowledged = 0;
-  /// Acknowledged, and not there.
+  /// Acknowledged but not stored.
   std::uint64_t lost = 0;
-  /// There more than once.
+  /// Stored more than once.
   std::uint64_t doubled = 0;
-  /// There, though they were refused, or of nobody.
+  /// Stored although refused, or never sent.
   std::uint64_t ghosts = 0;
-  /// Behind one that the same caller sent later.
+  /// Stored after one that the same caller sent later.
   std::uint64_t reordered = 0;
-  /// Not as they were sent: without all of their changes, or with others.
+  /// Stored with missing or other changes.
   std::uint64_t torn = 0;
-  /// Totals and states that differ from what the logs say.
+  /// Totals and states that differ from the logs.
   std::uint64_t wrong_totals = 0;
-  /// The first findings, in words.
+  /// Descriptions of the first findings.
   std::vector<std::string> findings;
 
+  /// Whether all counts except `acknowledged` are 0.
   bool holds() const noexcept {
     return lost + doubled + ghosts + reordered + torn + wrong_totals == 0;
   }
@@ -45,30 +47,29 @@ struct verdict {
 /// `"verdict: 1000 acknowledged, 0 lost, 0 doubled, order ok, totals ok"`.
 std::string to_string(const verdict& found);
 
-/// Looks at one session after the other, then at users and apps. Not
-/// thread-safe.
+/// Inspects sessions one after the other, then users and apps. Not thread-safe.
 class inspection {
 public:
-  /// Both outlive it.
+  /// `plan` and `told` must outlive this.
   inspection(const workload& plan, const ledger& told);
 
-  /// Takes a session with all of its events.
+  /// Inspects a session with all of its events.
   void look_at_session(std::size_t index, const session& held);
 
-  /// Takes note of one that is not there.
+  /// Notes a missing session.
   void miss_session(std::size_t index);
 
-  /// Take the states of a user and of an app, without prefixes; when all of
-  /// their sessions have been looked at.
+  /// Inspects the state of a user, an object of keys without prefix. Call it
+  /// after all sessions of the user.
   void look_at_user(std::size_t user, const json& state);
+  /// Inspects the state of an app in the same way, after all of its sessions.
   void look_at_app(std::size_t app, const json& state);
 
-  /// When everything has been looked at.
+  /// Returns the verdict. Call it once, when everything has been inspected.
   verdict finish();
 
 private:
-  // Of a user or an app: the sums that its events have told, and what else its
-  // state has to hold.
+  // A user or an app: the sums in its events, and other expected keys.
   struct wide_scope {
     std::uint64_t count = 0;
     std::vector<bool> sums;
@@ -90,11 +91,11 @@ private:
   const ledger& told_;
   verdict found_;
   std::vector<std::vector<bool>> seen_; // By caller and number.
-  std::vector<std::uint64_t> newest_;   // By caller, in the session at hand.
-  std::uint64_t session_count_ = 0;     // Of the session at hand.
+  std::vector<std::uint64_t> newest_;   // By caller, in the current session.
+  std::uint64_t session_count_ = 0;     // Of the current session.
   std::vector<wide_scope> users_;
   std::vector<wide_scope> apps_;
-  std::uint64_t sent_ = 0; // By all callers.
+  std::uint64_t sent_ = 0; // Appends of all callers.
   bool is_replayed_ = false;
 };
 

@@ -1,6 +1,6 @@
 #include "troupe/load/workload.hpp"
 
-#include "troupe/core/scattered.hpp"
+#include "troupe/core/support/scattered.hpp"
 
 #include <fmt/format.h>
 
@@ -69,7 +69,7 @@ result<mix_entry> read_entry(std::string_view text) {
     const auto parsed = std::from_chars(number.data(), end, read.weight);
     if (parsed.ec != std::errc() || parsed.ptr != end
         || !std::isfinite(read.weight) || read.weight <= 0)
-      return bad("has a weight that is no number above 0");
+      return bad("has a weight that is not a number above 0");
     rest = rest.substr(0, equals);
   }
   const auto colon = rest.find(':');
@@ -125,7 +125,7 @@ void record(delta& changes,
   recorded.value(); // Keys and values are ours.
 }
 
-// More than that takes all memory of a machine before it begins.
+// More appends would take all memory before the test begins.
 constexpr std::uint64_t appends_max = 200'000'000;
 
 struct setting_limit {
@@ -164,8 +164,8 @@ result<void> check_amounts(const settings& chosen) {
   if (std::ranges::any_of(chosen.mix, [](const mix_entry& each) {
         return each.kind == append_kind::compare_and_set;
       }))
-    return refused("cas needs closed arrival: who does not wait for the answer "
-                   "before does not know what to compare with");
+    return refused("cas needs closed arrival: a caller must know the result of "
+                   "its previous append");
   return {};
 }
 
@@ -184,6 +184,12 @@ result<void> check_settings(const settings& chosen) {
                                chosen.users));
   if (chosen.mix.empty())
     return refused("the mix is empty");
+  for (const auto& each : chosen.mix) {
+    if (!each.session && !each.user && !each.app)
+      return refused("an entry of the mix changes no scope");
+    if (!std::isfinite(each.weight) || each.weight <= 0)
+      return refused("a weight of the mix is not above 0");
+  }
   if (!chosen.appends && chosen.duration.count() <= 0)
     return refused("the duration is not above 0");
   if (chosen.appends == std::uint64_t{0})

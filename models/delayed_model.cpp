@@ -1,6 +1,6 @@
 #include "troupe/models/delayed_model.hpp"
 
-#include "troupe/core/scattered.hpp"
+#include "troupe/core/support/scattered.hpp"
 
 #include <boost/math/distributions/normal.hpp>
 #include <fmt/format.h>
@@ -20,7 +20,8 @@ using milliseconds = std::chrono::duration<double, std::milli>;
 struct known_form {
   latency::form shape;
   std::string_view name;
-  std::array<std::string_view, 2> fields; // Empty: the value itself, or none.
+  std::array<std::string_view, 2>
+    fields; // Empty: the value itself, or no field.
 };
 
 constexpr std::array forms = {
@@ -51,7 +52,7 @@ result<std::chrono::nanoseconds> read_time(const json& data,
   return rounded(milliseconds(data.get<double>()));
 }
 
-// The same on every machine, which std::hash is not (FNV-1a).
+// FNV-1a. It is the same on every machine, unlike std::hash.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char next : text)

@@ -1,5 +1,5 @@
-// A model that takes as long as a distribution says, for experiments with
-// latency that no vendor has to be paid for.
+// A model that adds a delay drawn from a distribution. Use it for experiments
+// with latency that need no paid calls.
 
 #pragma once
 
@@ -13,8 +13,10 @@
 
 namespace troupe {
 
-/// How long a call takes.
+/// A distribution of the duration of a call.
 struct latency {
+  /// Shapes of the distribution. They differ in the meaning of `low` and
+  /// `high`.
   enum class form : std::uint8_t {
     constant,    ///< Always `low`.
     uniform,     ///< From `low` to `high`.
@@ -22,35 +24,41 @@ struct latency {
     lognormal,   ///< With the median `low` and the 99th percentile `high`.
   };
 
+  /// Shape of the distribution.
   form shape = form::constant;
+  /// First parameter of the shape; at least 0.
   std::chrono::nanoseconds low{0};
+  /// Second parameter of the shape; unused by `constant` and `exponential`.
   std::chrono::nanoseconds high{0};
 
-  /// The latency at `fraction` of the distribution, from 0 up to but without 1.
+  /// Returns the latency at `fraction` of the distribution, from 0 to below 1.
   std::chrono::nanoseconds at(double fraction) const;
 
   friend bool operator==(const latency&, const latency&) = default;
 };
 
-/// The longest latency that may be asked for or drawn.
+/// Upper limit of a latency, requested or drawn.
 inline constexpr std::chrono::hours latency_max{24};
 
-/// Reads `{"constant": MS}`, `{"uniform": {"from_ms", "to_ms"}}`,
+/// Parses `{"constant": MS}`, `{"uniform": {"from_ms", "to_ms"}}`,
 /// `{"exponential": {"mean_ms"}}` or `{"lognormal": {"median_ms", "p99_ms"}}`.
 /// Fails with `errc::invalid_argument`.
 result<latency> latency_from_json(const json& data);
 
-/// By agent name; `"*"` is for agents that are not named, which are not delayed
-/// without it.
+/// Latencies by agent name. `"*"` applies to all other agents; without it they
+/// are not delayed.
 using latencies = std::map<std::string, latency, std::less<>>;
 
-/// Asks another model once the latency has passed, drawn for each call of an
-/// agent from `seed`, the agent's name and the number of its call: the order in
-/// which agents ask changes nothing. Thread-safe.
+/// Calls another model after a delay. The delay of a call is drawn from `seed`,
+/// the agent's name and the number of its call, so the order in which agents
+/// call changes nothing. A request without an environment is not delayed.
+/// Thread-safe if the wrapped model is.
 class delayed_model : public model {
 public:
+  /// Wraps `asked`, which must not be null.
   delayed_model(model_ptr asked, latencies delays, std::uint64_t seed);
 
+  /// Name of the wrapped model.
   std::string name() const override { return asked_->name(); }
 
   void generate(model_request request, model_reply reply) override;
@@ -62,7 +70,7 @@ private:
   const latencies delays_;
   const std::uint64_t seed_;
   std::mutex mutex_;
-  std::map<std::string, std::uint64_t> calls_; // By agent.
+  std::map<std::string, std::uint64_t> calls_; // Number of calls by agent.
 };
 
 } // namespace troupe

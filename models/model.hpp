@@ -1,5 +1,5 @@
-// How a model is asked: one request in, a stream of responses out, without a
-// thread that waits.
+// The interface of language models: one request in, a stream of responses out.
+// No thread waits.
 
 #pragma once
 
@@ -17,20 +17,23 @@
 
 namespace troupe {
 
-/// What a model is told about one tool.
+/// Describes one tool to a model.
 struct tool_declaration {
+  /// Name that the model uses in its calls.
   std::string name;
+  /// Purpose of the tool, as text for the model.
   std::string description;
-  /// JSON Schema of the arguments, an object schema.
+  /// JSON Schema of the arguments; must be an object schema.
   value parameters;
 };
 
-/// Retries that a run has left, over all of its models. Thread-safe.
+/// Retries that remain in a run, over all of its models. Thread-safe.
 class retry_budget {
 public:
+  /// Allows `count` retries; 0 allows none.
   explicit retry_budget(std::size_t count) : left_(count) {}
 
-  /// Whether there was one left, which is taken.
+  /// Takes one retry. Returns false if none is left.
   bool take() noexcept {
     auto left = left_.load(std::memory_order_relaxed);
     while (left > 0)
@@ -43,57 +46,67 @@ private:
   std::atomic<std::size_t> left_;
 };
 
+/// One call of a model.
 struct model_request {
   model_request() = default;
 
-  /// The name of the agent that asks.
+  /// The name of the calling agent.
   std::string agent;
   /// The instruction after substitution.
   std::string system_instruction;
-  /// The conversation so far, oldest first; shared with the session's events.
+  /// The conversation so far, oldest first. Shared with the session's events.
   std::vector<std::shared_ptr<const content>> contents;
+  /// Tools that the model may call.
   std::vector<tool_declaration> tools;
-  /// JSON Schema that the answer's text has to fit as JSON, or null.
+  /// JSON Schema that the answer's text must fit as JSON; null for free text.
   value response_schema;
-  /// Wire fields of the vendor's generation config, an object or null.
+  /// Wire fields of the vendor's generation config; an object or null.
   value generation_config;
-  /// Where simulated latency and the like get their time from.
+  /// Clock and timers, for example for simulated latency.
   std::shared_ptr<troupe::environment> environment;
-  /// What a model that asks again takes from; null: nobody counts.
+  /// Retries that remain; null for no limit.
   std::shared_ptr<retry_budget> retries;
-  /// Asks the model to give up; it may then answer with anything or not at all.
+  /// Requests cancellation. The model may then reply with anything, or not at
+  /// all.
   std::stop_token stop;
 };
 
+/// An answer of a model, or a piece of one.
 struct model_response {
   model_response() = default;
 
-  explicit model_response(content answer) : said(std::move(answer)) {}
+  /// Makes a whole answer without wire fields.
+  explicit model_response(troupe::content answer)
+    : content(std::move(answer)) {}
 
-  content said;
-  /// One piece of a streamed answer; the whole answer follows.
+  /// Content of the answer, or of the piece alone.
+  troupe::content content;
+  /// True for one piece of a streamed answer. The whole answer follows.
   bool partial = false;
   /// Wire fields for the event (`finishReason`, `usageMetadata`, `errorCode`,
   /// …) as an object, or null.
   value extra;
 };
 
-/// Receives partial responses, then exactly one that is not partial, or an
-/// error. May be called on any thread.
+/// Receives any number of partial responses, then exactly one that is not
+/// partial, or an error. May be called on any thread.
 using model_reply = std::function<void(result<model_response>)>;
 
-/// A language model. `generate` returns at once; it may be called from several
-/// threads at the same time.
+/// A language model. `generate` may be called from several threads at the same
+/// time.
 class model {
 public:
   virtual ~model() = default;
 
+  /// Name for error messages and measurements; several models may share it.
   virtual std::string name() const = 0;
 
-  /// Starts one call. What it throws is `errc::model_failed`.
+  /// Starts one call and returns at once. An exception fails the call with
+  /// `errc::model_failed`.
   virtual void generate(model_request request, model_reply reply) = 0;
 };
 
+/// Shared model; null stands for none.
 using model_ptr = std::shared_ptr<model>;
 
 } // namespace troupe

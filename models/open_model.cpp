@@ -1,7 +1,8 @@
 #include "troupe/models/open_model.hpp"
 
-#include "troupe/core/text_file.hpp"
-#include "troupe/models/key_rule.hpp"
+#include "troupe/core/support/text_file.hpp"
+#include "troupe/models/formats/http_model.hpp"
+#include "troupe/models/formats/key_rule.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/models/scripted_model.hpp"
 
@@ -27,7 +28,8 @@ enum class vendor : std::uint8_t { openai, gemini, anthropic, scripted };
 struct known_vendor {
   vendor which;
   std::string_view name;
-  std::array<std::string_view, 2> key_variables; // The first that is set.
+  std::array<std::string_view, 2>
+    key_variables; // The first one that is set counts.
   std::string_view url_variable;
   std::string_view url;
 };
@@ -52,10 +54,10 @@ constexpr std::array vendors = {
 
 struct model_name {
   vendor which;
-  std::string name; // The vendor's.
+  std::string name; // The vendor's name of the model.
 };
 
-// `"openai:gpt-x"`, or a name that only one vendor gives.
+// Parses `"openai:gpt-x"`, or a name that only one vendor uses.
 std::optional<model_name> read_name(std::string_view text) {
   constexpr std::array prefixes = {
     std::pair{std::string_view("openai:"), vendor::openai},
@@ -74,7 +76,7 @@ std::optional<model_name> read_name(std::string_view text) {
 }
 
 std::optional<std::string> process_variable(const std::string& name) {
-  // Safe while nobody changes the environment.
+  // Safe as long as no thread changes the environment.
   // NOLINTNEXTLINE(concurrency-mt-unsafe)
   const char* held = std::getenv(name.c_str());
   return held != nullptr ? std::optional<std::string>(held) : std::nullopt;
@@ -91,7 +93,7 @@ std::string without_slash(std::string url) {
   return url;
 }
 
-// Checked here, so that a typing error is not a failure of each call.
+// Checks the URL here, so that a typing error does not fail every call later.
 result<std::string> read_url(const model_source& source, std::string text) {
   text = without_slash(std::move(text));
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(
@@ -99,19 +101,20 @@ result<std::string> read_url(const model_source& source, std::string text) {
   if (!parsed
       || curl_url_set(parsed.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK
       || !(text.starts_with("http://") || text.starts_with("https://")))
-    return refused(source, "its base URL is none of http:// or https://");
+    return refused(source,
+                   "its base URL does not start with http:// or https://");
   char* user = nullptr;
   if (curl_url_get(parsed.get(), CURLUPART_USER, &user, 0) == CURLUE_OK) {
     curl_free(user);
     return refused(source, "a base URL must not hold a user or a password");
   }
-  // The path of each request goes behind it; and a key has no place in it.
+  // The path of each request is appended, and a query is no place for a key.
   if (text.find_first_of("?#") != std::string::npos)
     return refused(source, "a base URL must not hold a query or a fragment");
   return text;
 }
 
-// Before the variable is read, so that a file learns nothing of the
+// Checks before the variable is read, so that a file learns nothing about the
 // environment.
 result<void> check_allowed(const model_source& source,
                            const open_model_options& options) {
@@ -149,7 +152,7 @@ result<model_ptr> open_script(const model_source& source,
                               const std::string& name,
                               const std::filesystem::path& base) {
   if (name.empty() || name.find('\0') != std::string::npos)
-    return refused(source, "expected a file behind scripted:");
+    return refused(source, "expected a file after scripted:");
   auto text = read_text_file(base / name, script_bytes_max);
   if (!text)
     return refused(source, text.error().message());
@@ -172,7 +175,11 @@ result<model_ptr> open_model(const model_source& source,
   if (named->which == vendor::scripted)
     return open_script(source, named->name, options.base);
   if (named->name.empty())
-    return refused(source, "expected a name behind the colon");
+    return refused(source, "expected a name after the colon");
+  for (const auto& limit :
+       {source.limit.requests_per_minute, source.limit.tokens_per_minute})
+    if (limit && !(*limit > 0))
+      return refused(source, "a limit per minute must be above 0");
   const auto& known = vendors[static_cast<std::size_t>(named->which)];
   const auto variable = [&options](std::string_view name) {
     const auto read = options.variable ? options.variable : process_variable;
@@ -180,8 +187,8 @@ result<model_ptr> open_model(const model_source& source,
     return held && !held->empty() ? held : std::nullopt;
   };
 
-  // A vendor's key is for the vendor, or for the place that the same
-  // environment names: not for any that a file does.
+  // Sends a vendor's key only to the vendor or to the URL that the same
+  // environment names, never to a URL of a file.
   const auto own_url = without_slash(
     variable(known.url_variable).value_or(std::string(known.url)));
   auto url = source.base_url.empty() ? own_url : source.base_url;
@@ -189,10 +196,13 @@ result<model_ptr> open_model(const model_source& source,
   if (!base_url)
     return base_url.error();
 
-  std::optional<std::string> key;
-  if (!source.key_variable.empty()) {
+  if (!source.key_variable.empty())
     if (auto allowed = check_allowed(source, options); !allowed)
       return allowed.error();
+  std::optional<std::string> key;
+  if (options.key) {
+    // Called for each model call.
+  } else if (!source.key_variable.empty()) {
     key = variable(source.key_variable);
     if (!key)
       return refused(source,
@@ -212,7 +222,7 @@ result<model_ptr> open_model(const model_source& source,
                     known.name));
   }
 
-  if (key)
+  if (key || options.key)
     if (const auto flaw = key_flaw(*base_url); !flaw.empty())
       return refused(source, flaw);
 
@@ -221,13 +231,14 @@ result<model_ptr> open_model(const model_source& source,
   chosen.format = format_of(named->which);
   chosen.model = named->name;
   chosen.base_url = std::move(*base_url);
-  if (key)
+  if (options.key)
+    chosen.key = options.key;
+  else if (key)
     chosen.key = [held = std::move(*key)] { return held; };
   chosen.headers = source.headers;
   chosen.streams = source.streams;
   chosen.timeouts = source.timeouts;
   chosen.retries = source.retries;
-  chosen.client = options.client;
   if (source.limit.requests_per_minute || source.limit.tokens_per_minute)
     chosen.limit
       = std::make_shared<rate_limit>(source.limit, system_environment());

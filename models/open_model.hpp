@@ -1,13 +1,13 @@
-// From a name to a model: `openai:NAME`, `gemini-NAME`, `claude-NAME`,
+// Opens a model by its name: `openai:NAME`, `gemini-NAME`, `claude-NAME`,
 // `scripted:FILE`.
 
 #pragma once
 
-#include "troupe/models/http_model.hpp"
+#include "troupe/models/http_options.hpp"
+#include "troupe/models/model.hpp"
 
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,53 +15,66 @@
 
 namespace troupe {
 
-/// What is asked for, as `model` of an agent file says it. Keys come from the
-/// environment alone.
+/// Describes the model to open, like `model` in an agent file. The key comes
+/// from the environment or from `open_model_options::key`.
 struct model_source {
+  /// Name of the model in a form that `open_model` lists.
   std::string name;
-  /// In place of the vendor's, and of `OPENAI_BASE_URL` and its like.
+  /// Replaces the vendor's base URL and that of the environment
+  /// (`OPENAI_BASE_URL`, …).
   std::string base_url = {};
-  /// The environment variable of the key, in place of the vendor's; one of the
-  /// table below or of `open_model_options::allowed_variables`.
+  /// Environment variable of the key, in place of the vendor's. It must be one
+  /// of the list at `open_model` or of `open_model_options::allowed_variables`.
   std::string key_variable = {};
-  /// Sent with each request; none of them holds a key.
+  /// Headers of each request; they must not hold a key.
   http_headers headers = {};
+  /// Whether the model is asked for a stream, which arrives as partial
+  /// responses.
   bool streams = false;
+  /// Time limits of each HTTP request.
   http_timeouts timeouts = {};
+  /// Rule for retries of failed requests.
   retry_rule retries = {};
+  /// Limits of requests and tokens. Each opened model counts for itself.
   rate_limit_options limit = {};
 
   friend bool operator==(const model_source&, const model_source&) = default;
 };
 
+/// Settings of the program, which a source cannot change.
 struct open_model_options {
   /// Environment variables that a source may name for its key, besides those of
-  /// the table below. A source comes from a file that others may have written;
-  /// any further variable would let the file send secrets to its own base URL.
+  /// the list at `open_model`. A source comes from a file that another person
+  /// may have written; any further variable would let the file send secrets to
+  /// its own base URL.
   std::vector<std::string> allowed_variables = {};
-  /// Where a relative `scripted:FILE` starts.
+  /// Folder of a relative `scripted:FILE`.
   std::filesystem::path base = {};
-  /// Reads an environment variable; unset: the process's.
+  /// Reads an environment variable; unset for the process's environment.
   std::function<std::optional<std::string>(const std::string& name)> variable
     = {};
-  /// Null: the one that all models share.
-  std::shared_ptr<http_client> client = {};
+  /// Returns the key of a model call. Called for each call, on any thread; an
+  /// empty string sends no key. If it is unset, the key is read from the
+  /// environment once, by `open_model`. The key goes to the base URL of the
+  /// source: leave it unset for a source that another person may have written.
+  std::function<std::string()> key = {};
 };
 
-/// Opens a model.
+/// Opens a model. The name selects the wire format, the variables of the key
+/// and the variable of the base URL:
+/// - `openai:NAME`: chat completions; `OPENAI_API_KEY`; `OPENAI_BASE_URL`.
+/// - `gemini-…` or `gemini:NAME`: generateContent; `GOOGLE_API_KEY`, else
+///   `GEMINI_API_KEY`; `GOOGLE_GEMINI_BASE_URL`.
+/// - `claude-…` or `anthropic:NAME`: messages; `ANTHROPIC_API_KEY`;
+///   `ANTHROPIC_BASE_URL`.
+/// - `scripted:FILE`: answers from the file; no key.
 ///
-/// | name | format | key | base URL |
-/// | --- | --- | --- | --- |
-/// | `openai:NAME` | chat completions | `OPENAI_API_KEY` | `OPENAI_BASE_URL` |
-/// | `gemini-…`, `gemini:NAME` | generateContent | `GOOGLE_API_KEY`, else
-/// `GEMINI_API_KEY` | `GOOGLE_GEMINI_BASE_URL` | | `claude-…`, `anthropic:NAME`
-/// | messages | `ANTHROPIC_API_KEY` | `ANTHROPIC_BASE_URL` | | `scripted:FILE`
-/// | none: answers from the file | | |
-///
-/// A base URL that is not the vendor's needs no key. Fails with
-/// `errc::invalid_argument` on an unknown name, a missing key, a variable that
-/// is not allowed, a URL that is none and one that would show the key to others
-/// (`http_model_options::key`), and with what reading the script failed with.
+/// No key is needed if the base URL is not the vendor's, unless
+/// `model_source::key_variable` names one. Fails with `errc::invalid_argument`
+/// on an unknown name, a missing key, a variable that is not allowed, a limit
+/// per minute that is not above 0, a bad URL, and a URL that would expose the
+/// key: over plain `http` a key is sent to loopback only. Fails as
+/// `read_script` if the script cannot be read.
 result<model_ptr> open_model(const model_source& source,
                              const open_model_options& options = {});
 

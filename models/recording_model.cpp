@@ -1,5 +1,8 @@
 #include "troupe/models/recording_model.hpp"
 
+#include "troupe/core/support/hidden_characters.hpp"
+#include "troupe/core/support/output_file.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -14,6 +17,11 @@ error failed(const error& why) {
 }
 
 } // namespace
+
+recording::recording(output_file file)
+  : file_(std::make_unique<output_file>(std::move(file))) {}
+
+recording::~recording() = default;
 
 result<std::shared_ptr<recording>>
 recording::open(const std::filesystem::path& file) {
@@ -30,7 +38,7 @@ result<void> recording::add(std::string_view agent,
   auto line = json::object();
   line["agent"] = agent;
   if (answer) {
-    line["content"] = to_json(answer->said);
+    line["content"] = to_json(answer->content);
     if (!answer->extra.is_null())
       line["extra"] = answer->extra.data();
   } else {
@@ -38,9 +46,9 @@ result<void> recording::add(std::string_view agent,
   }
   line["latency_ms"]
     = std::chrono::duration<double, std::milli>(latency).count();
-  const auto text = line.dump() + '\n';
+  const auto text = visible_json(line) + '\n';
   const std::lock_guard guard(mutex_);
-  if (auto written = file_.write(text); !written)
+  if (auto written = file_->write(text); !written)
     return failed(written.error());
   return {};
 }
@@ -68,7 +76,8 @@ result<script> read_script(const std::string& text) {
       && !(whole->is_object() && whole->contains("agent")
            && (*whole)["agent"].is_string()))
     return script_from_json(*whole);
-  // One reply a line; a script that is broken otherwise says so as a whole.
+  // Reads one reply per line. A broken script of another form is reported as a
+  // whole.
   if (!whole && text.find("{\"agent\":") != 0)
     return whole.error();
   script replies;

@@ -1,9 +1,8 @@
-// A model that keeps what another one answers, so that a run against it becomes
-// an offline test: `scripted:` plays the file back.
+// A model that records the answers of another one, so that a run becomes an
+// offline test: `scripted:` replays the file.
 
 #pragma once
 
-#include "troupe/core/output_file.hpp"
 #include "troupe/models/model.hpp"
 #include "troupe/models/scripted_model.hpp"
 
@@ -15,38 +14,47 @@
 
 namespace troupe {
 
-/// A file that answers are added to, one a line, in the order in which they
-/// come: `{"agent": string, "content": {…}, "extra"?: {…}, "latency_ms":
-/// number}` or `{"agent", "error": string, "latency_ms"}`. Written at once.
-/// Thread-safe.
+class output_file;
+
+/// A file to which answers are appended, one line each, in the order of their
+/// arrival: `{"agent": string, "content": {…}, "extra"?: {…}, "latency_ms":
+/// number}` or `{"agent", "error": string, "latency_ms"}`. Each line is written
+/// at once. Thread-safe.
 class recording {
 public:
-  /// Makes the file or empties it, for its owner alone (mode 0600): prompts and
-  /// answers may hold secrets. Fails with `errc::store_failed`, also on a
-  /// symbolic link (`output_file`).
+  /// Creates or replaces the file, accessible only to its owner (mode 0600),
+  /// because prompts and answers may hold secrets. Fails with
+  /// `errc::store_failed`, also on a symbolic link and on a file of another
+  /// user.
   static result<std::shared_ptr<recording>>
   open(const std::filesystem::path& file);
 
-  explicit recording(output_file file) : file_(std::move(file)) {}
+  /// Takes a file that is open for writing. Only troupe itself can make one;
+  /// call `open`.
+  explicit recording(output_file file);
+  ~recording();
 
-  /// Fails with `errc::store_failed`.
+  /// Appends a line. Fails with `errc::store_failed`.
   result<void> add(std::string_view agent,
                    const result<model_response>& answer,
                    std::chrono::nanoseconds latency);
 
 private:
   std::mutex mutex_;
-  output_file file_;
+  const std::unique_ptr<output_file> file_;
 };
 
-/// Passes everything on. Partial answers are not kept. An answer that cannot be
-/// kept fails the call.
+/// Forwards all calls and records the answers, except partial ones. A call
+/// fails with `errc::store_failed` if its answer cannot be recorded.
+/// Thread-safe if the wrapped model is.
 class recording_model : public model {
 public:
+  /// Wraps `asked` and writes to `kept`. Neither may be null.
   recording_model(model_ptr asked, std::shared_ptr<recording> kept)
     : asked_(std::move(asked)),
       kept_(std::move(kept)) {}
 
+  /// Name of the wrapped model.
   std::string name() const override { return asked_->name(); }
 
   void generate(model_request request, model_reply reply) override;
@@ -56,9 +64,9 @@ private:
   const std::shared_ptr<recording> kept_;
 };
 
-/// Reads a script: a JSON object (`script_from_json`), or what a `recording`
-/// wrote. Fails with `errc::invalid_argument`, naming agent and reply, or the
-/// line.
+/// Parses a script: a JSON object (`script_from_json`), or the lines of a
+/// `recording`. Fails with `errc::invalid_argument`, naming agent and reply, or
+/// the line.
 result<script> read_script(const std::string& text);
 
 } // namespace troupe

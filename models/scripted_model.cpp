@@ -46,7 +46,7 @@ result<scripted_reply> reply_from_json(const json& data,
       auto said = content_from_json(held);
       if (!said)
         return refuse(where, said.error().message());
-      reply.said = std::move(*said);
+      reply.content = std::move(*said);
     } else if (field == "extra" && held.is_object()) {
       reply.extra = held;
     } else if (field == "error" && held.is_string()) {
@@ -78,7 +78,7 @@ result<scripted_reply> reply_from_json(const json& data,
   return reply;
 }
 
-// One pass, so that what was inserted is not looked at again.
+// Replaces in one pass, so that inserted text is not expanded again.
 std::string expand(const std::string& text, const model_request& request) {
   if (text.find("${") == std::string::npos)
     return text;
@@ -112,8 +112,8 @@ result<model_response> answer(const scripted_reply& reply,
                               const model_request& request) {
   if (reply.failure)
     return error(errc::model_failed, *reply.failure);
-  if (reply.said) {
-    model_response answered(*reply.said);
+  if (reply.content) {
+    model_response answered(*reply.content);
     answered.extra = reply.extra;
     return answered;
   }

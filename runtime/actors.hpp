@@ -1,32 +1,47 @@
-// The opt-in door: talk to the owners as CAF actors, or bring an actor system
-// of your own.
+// Optional CAF interface: talk to owners as CAF actors, or run on an actor
+// system of your own.
 //
 // The only header of runtime/ that includes CAF; link `troupe::actors`.
 
 #pragma once
 
-#include "troupe/actors/caf_door.hpp"
-#include "troupe/actors/messages.hpp"
+#include "troupe/actors/handles.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/error.hpp>
+
+#include <cstddef>
+#include <string>
 
 namespace troupe {
 
-/// A runtime on an actor system of the caller's, which must outlive it. Its
-/// scheduler runs the actors: `actors::use_fair_scheduler` gives it the one
-/// that a runtime of its own has. Fails like `runtime::open`.
+/// Makes systems built from `config` use troupe's scheduler (first come, first
+/// served) with `threads` workers (0: one per core). Call it before the
+/// `caf::actor_system` is made.
+void use_fair_scheduler(caf::actor_system_config& config, std::size_t threads);
+
+/// Converts a failure of a request to an owner. A foreign `caf::error` becomes
+/// `errc::internal` with its numeric code in the text.
+error to_error(const caf::error& failure);
+
+/// Opens a runtime on the caller's actor system, which must outlive it. The
+/// system's scheduler runs the actors; call `use_fair_scheduler` on its config
+/// to get the scheduler that other runtimes have. Fails like `runtime::open`.
 result<runtime> open_runtime(caf::actor_system& system,
                              runtime_options options = {});
 
-/// The actor of an app, made when missing. Requests fail with `caf::error`s
-/// that `actors::to_error` turns back. A handle kept past the runtime's
-/// shutdown finds the actor gone. Fails with `errc::invalid_argument`, or
-/// `errc::cancelled` after shutdown.
+/// Returns the actor of an app; makes it if it does not exist. Requests
+/// fail with `caf::error`s; `to_error` converts them. After the runtime's
+/// shutdown a kept handle refers to an actor that has ended. Fails with
+/// `errc::invalid_argument` for a bad name, and with `errc::cancelled`
+/// after shutdown.
 result<actors::app_handle> app_actor_of(runtime& owner, const std::string& app);
 
-/// The actor of a live session. Fails with `errc::invalid_argument` or
-/// `errc::not_found`.
+/// Returns the actor of a session that is in memory. Fails with
+/// `errc::invalid_argument` for a bad key, and with `errc::not_found` if the
+/// session is not in memory.
 result<actors::session_handle> session_actor_of(runtime& owner,
                                                 const session_key& key);
 

@@ -1,18 +1,43 @@
 #include "troupe/runtime/run.hpp"
 
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/engine/tool_pool.hpp"
+#include "troupe/actors/pending_call.hpp"
 #include "troupe/actors/run_control.hpp"
-#include "troupe/actors/tool_pool.hpp"
 
 namespace troupe {
 
 namespace {
 
-error blocked() {
-  return {errc::would_deadlock,
-          "a blocking call on a thread of the runtime; use the form with a "
-          "completion, or co_await the _async form"};
-}
+using control_ptr = std::shared_ptr<detail::run_control>;
+
+// A question to a run. The run answers a blocked thread itself, without a job.
+template <class T,
+          result<T> (detail::run_control::*Block)(),
+          void (detail::run_control::*Start)(completion<T>)>
+class question final : public detail::call<T> {
+public:
+  explicit question(control_ptr asked) : asked_(std::move(asked)) {}
+
+  void start(completion<T> done) override {
+    ((*asked_).*Start)(std::move(done));
+  }
+
+  result<T> wait() override {
+    if (detail::is_runtime_thread())
+      return actors::would_deadlock();
+    const actors::tool_pool::lend lent;
+    return ((*asked_).*Block)();
+  }
+
+private:
+  const control_ptr asked_;
+};
+
+using next_event
+  = question<event_ptr, &detail::run_control::next, &detail::run_control::next>;
+using run_end
+  = question<void, &detail::run_control::wait, &detail::run_control::wait>;
 
 } // namespace
 
@@ -35,26 +60,12 @@ const std::string& run::invocation_id() const noexcept {
   return control_->invocation_id;
 }
 
-result<event_ptr> run::next() {
-  if (detail::is_runtime_thread())
-    return blocked();
-  const actors::tool_pool::lend lent;
-  return control_->next();
+pending<event_ptr> run::next() {
+  return pending<event_ptr>(std::make_unique<next_event>(control_));
 }
 
-void run::next(completion<event_ptr> done) {
-  control_->next(std::move(done));
-}
-
-result<void> run::wait() {
-  if (detail::is_runtime_thread())
-    return blocked();
-  const actors::tool_pool::lend lent;
-  return control_->wait();
-}
-
-void run::wait(completion<void> done) {
-  control_->wait(std::move(done));
+pending<void> run::wait() {
+  return pending<void>(std::make_unique<run_end>(control_));
 }
 
 std::vector<std::string> run::waits_for() const {

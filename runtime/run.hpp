@@ -1,11 +1,11 @@
-// One run of an agent on a session, as the caller holds it: a cursor on the
-// events that it commits.
+// The caller's handle of one run of an agent: a cursor on the events that the
+// run commits.
 
 #pragma once
 
+#include "troupe/contexts/pending.hpp"
 #include "troupe/contexts/run_options.hpp"
 #include "troupe/core/event.hpp"
-#include "troupe/runtime/session_service.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -21,73 +21,78 @@ namespace detail {
 class run_control;
 }
 
+/// One run of an agent on a session.
+///
 /// Events are delivered after they are committed, in the order of the session's
-/// log; partial ones (streaming) are dropped, oldest first, when nobody takes
-/// them. Members are thread-safe, but events go to one consumer. Dropping the
-/// handle cancels the run without waiting; `detach` lets it go on.
+/// log. Partial events (streaming) may be lost: if they are not taken, only the
+/// newest are kept. All members are thread-safe, but only one consumer may take
+/// events. The destructor cancels the run and does not wait for it, so keep the
+/// handle until the answer; after `detach` the run continues without it.
 class run {
 public:
+  /// Wraps a run that `runtime::run` has made.
   explicit run(std::shared_ptr<detail::run_control> control);
+  /// Takes the run over. The moved-from handle can only be assigned to
+  /// or destroyed.
   run(run&&) noexcept;
+  /// Exchanges the runs of both handles. The former run is cancelled when the
+  /// other handle is destroyed.
   run& operator=(run&&) noexcept;
   ~run();
 
+  /// Id of this run. All of its events have it.
   const std::string& invocation_id() const noexcept;
 
-  /// The next event, or null at the end. Blocks. Fails with the run's error,
-  /// once, after its last event.
-  result<event_ptr> next();
-  void next(completion<event_ptr> done);
+  /// Returns the next event, or null at the end. Fails with the run's error,
+  /// once, after the last event; further calls return null.
+  pending<event_ptr> next();
 
-  auto next_async() {
-    auto start = [this](completion<event_ptr> done) { next(std::move(done)); };
-    return pending<event_ptr, decltype(start)>(std::move(start));
-  }
+  /// Waits until the run has ended, and returns how it ended. Events stay to be
+  /// taken. Fails with the run's error.
+  pending<void> wait();
 
-  /// Waits for the end; events not taken are dropped.
-  result<void> wait();
-  /// Calls `done` at the end; events stay to be taken.
-  void wait(completion<void> done);
-
-  auto wait_async() {
-    auto start = [this](completion<void> done) { wait(std::move(done)); };
-    return pending<void, decltype(start)>(std::move(start));
-  }
-
-  /// The ids of the calls that the run has left to answer: of long-running
-  /// tools, and of questions to the user. A later run on the session, whose
-  /// message holds a `function_response` to each, goes on where this one has
-  /// paused. Empty before the end, and when nothing is open.
+  /// Ids of the calls that a paused run waits for: calls of long-running tools,
+  /// and questions to the user. A later run on the session continues from the
+  /// pause if its message holds a `function_response` for each of them. Empty
+  /// before the end, and if the run did not pause.
   std::vector<std::string> waits_for() const;
 
-  /// Asks the run to end with `errc::cancelled`. Returns at once; may be called
-  /// at any time, also from a signal handler's thread. What was committed
-  /// stays.
+  /// Cancels the run: it ends with `errc::cancelled`. Returns at once.
+  /// Committed events stay. Not safe inside a signal handler; call it from a
+  /// thread that waits for signals.
   void cancel();
 
-  /// Lets the run go on without this handle.
+  /// Releases the handle; the run continues.
   void detach();
 
-  /// For range-for: blocks for each event and throws the run's `troupe::error`
-  /// at the end.
+  /// Iterator for range-for. Blocks for each event, and throws the run's
+  /// `troupe::error` at the end if it has failed.
   class iterator {
   public:
+    /// Type of the elements.
     using value_type = event;
+    /// Type that the iterator concepts require. No distance is ever computed.
     using difference_type = std::ptrdiff_t;
 
     iterator() = default;
 
+    /// Takes the first event from `source`, and blocks for it.
     explicit iterator(run* source) : source_(source) { ++*this; }
 
+    /// The current event, which is valid until the next increment.
     const event& operator*() const { return *current_; }
 
+    /// The current event, as a pointer.
     const event* operator->() const { return current_.get(); }
 
+    /// Blocks for the next event. Throws the error of `next()`.
     iterator& operator++() {
       current_ = source_->next().value();
       return *this;
     }
 
+    /// Blocks for the next event and returns nothing, as the iterator has a
+    /// single pass.
     void operator++(int) { ++*this; }
 
     friend bool operator==(const iterator& left, std::default_sentinel_t) {
@@ -99,8 +104,11 @@ public:
     event_ptr current_;
   };
 
+  /// Takes the next event, and blocks for it. Events that were taken before are
+  /// not repeated.
   iterator begin() { return iterator(this); }
 
+  /// Equals an iterator after the last event.
   std::default_sentinel_t end() const noexcept { return {}; }
 
 private:

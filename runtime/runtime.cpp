@@ -1,15 +1,17 @@
 #include "troupe/runtime/runtime.hpp"
 
-#include "troupe/actors/append_letter.hpp"
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/engine/spawn.hpp"
 #include "troupe/actors/failure.hpp"
-#include "troupe/actors/invocation_actor.hpp"
-#include "troupe/actors/plugins.hpp"
-#include "troupe/actors/session_actor.hpp"
-#include "troupe/actors/spawn.hpp"
-#include "troupe/core/passwords.hpp"
+#include "troupe/actors/owners/append_letter.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/runs/invocation.hpp"
+#include "troupe/actors/runs/plugins.hpp"
+#include "troupe/core/support/passwords.hpp"
 #include "troupe/runtime/actors.hpp"
 #include "troupe/stores/open_artifact_store.hpp"
+#include "troupe/stores/open_store.hpp"
 
 #include <fmt/format.h>
 
@@ -20,31 +22,55 @@ namespace troupe {
 
 namespace {
 
+// No limit, for the actors.
+constexpr auto unlimited = std::chrono::nanoseconds::zero();
+
 actors::setup_options choose(const runtime_options& options) {
   return {.limits = options.limits,
           .session_appends_max = options.session_appends_max,
           .session_bytes_max = options.session_bytes_max,
           .runtime_appends_max = options.runtime_appends_max,
           .runtime_bytes_max = options.runtime_bytes_max,
-          .append_wait_max = options.append_wait_max,
+          .append_wait_max = options.append_wait_max.value_or(unlimited),
           .remembered_ids = options.remembered_ids,
           .tool_threads = options.tool_threads,
           .runs_max = options.runs_max,
           .events_kept = options.events_kept,
           .live_sessions_max = options.live_sessions_max,
-          .session_idle_max = options.session_idle_max};
+          .session_idle_max = options.session_idle_max.value_or(unlimited)};
 }
 
-// The store to keep state in, or null for memory alone.
+// Refuses limits that allow nothing.
+result<void> check_limits(const runtime_options& options) {
+  const auto check = [](std::optional<std::chrono::nanoseconds> time,
+                        std::string_view name) -> result<void> {
+    if (!time || *time > std::chrono::nanoseconds::zero())
+      return {};
+    return error(
+      errc::invalid_argument,
+      fmt::format("{} is not above 0; leave it unset for no limit", name));
+  };
+  if (options.store_log_bytes_max == std::uint64_t{0})
+    return error(errc::invalid_argument,
+                 "store_log_bytes_max is 0; leave it unset for no limit");
+  if (auto fit = check(options.append_wait_max, "append_wait_max"); !fit)
+    return fit;
+  return check(options.session_idle_max, "session_idle_max");
+}
+
+// Opens the store that keeps the state; null if state is in memory only.
 result<std::shared_ptr<store>> choose_store(const runtime_options& options) {
-  if (options.custom_store)
-    return options.custom_store;
-  const auto address = read_store_address(options.store);
+  const auto* const named = options.store.address();
+  if (named == nullptr && !options.store.object())
+    return error(errc::invalid_argument, "the store of the runtime is null");
+  if (named == nullptr)
+    return options.store.object();
+  const auto address = read_store_address(*named);
   if (!address)
     return address.error();
   if (address->kind == store_kind::memory)
     return nullptr;
-  auto opened = open_store(options.store,
+  auto opened = open_store(*named,
                            {.durability = options.durability,
                             .on_warning = options.on_warning,
                             .log_bytes_max = options.store_log_bytes_max});
@@ -53,21 +79,24 @@ result<std::shared_ptr<store>> choose_store(const runtime_options& options) {
   return std::shared_ptr<store>(std::move(*opened));
 }
 
-// The store to keep artifacts in, or null for none.
+// Opens the store that keeps artifacts; null for none.
 result<std::shared_ptr<artifact_store>>
 choose_artifacts(const runtime_options& options, bool has_store) {
-  if (options.custom_artifacts)
-    return options.custom_artifacts;
-  if (options.artifacts.empty() && has_store)
+  const auto* const named = options.artifacts.address();
+  if (named == nullptr && !options.artifacts.object())
+    return error(errc::invalid_argument,
+                 "the artifact store of the runtime is null");
+  if (named == nullptr)
+    return options.artifacts.object();
+  if (named->empty() && has_store)
     return nullptr;
-  auto opened = open_artifact_store(
-    options.artifacts.empty() ? "memory:" : options.artifacts);
+  auto opened = open_artifact_store(named->empty() ? "memory:" : *named);
   if (!opened)
     return opened.error();
   return std::shared_ptr<artifact_store>(std::move(*opened));
 }
 
-// What the options name, opened.
+// The opened stores.
 struct opened_places {
   std::shared_ptr<troupe::store> store;
   std::shared_ptr<artifact_store> artifacts;
@@ -75,6 +104,8 @@ struct opened_places {
 
 result<opened_places> open_places(const runtime_options& options) {
   if (auto fit = check_plugins(options.plugins); !fit)
+    return fit.error();
+  if (auto fit = check_limits(options); !fit)
     return fit.error();
   auto kept = choose_store(options);
   if (!kept)
@@ -91,12 +122,34 @@ void print_warning(const std::string& warning) {
 
 using warning_receiver = std::function<void(const std::string& warning)>;
 
-// A store of one's own may quote its address.
+// Removes passwords from warnings: a store of the user's own may quote its
+// address.
 warning_receiver without_secrets(warning_receiver told) {
   if (!told)
     told = print_warning;
   return [told = std::move(told)](const std::string& warning) {
     told(without_passwords(warning));
+  };
+}
+
+// Posts work to the threads for files, and counts it as a call, so that it is
+// done before the runtime ends.
+std::function<bool(std::function<void()>)>
+posting_files(const std::weak_ptr<actors::setup>& of) {
+  return [of](std::function<void()> work) {
+    const auto shared = of.lock();
+    if (!shared)
+      return false;
+    shared->calls.enter(0);
+    if (shared->ended) {
+      shared->calls.leave(0);
+      return false;
+    }
+    shared->files.post([shared, work = std::move(work)] {
+      work();
+      shared->calls.leave(0);
+    });
+    return true;
   };
 }
 
@@ -110,9 +163,7 @@ runtime make_runtime(std::shared_ptr<detail::session_backend> backend,
   if (places.artifacts)
     shared.artifacts
       = std::make_shared<const artifact_service>(artifact_service{
-        std::move(places.artifacts), [&shared](std::function<void()> work) {
-          shared.files.post(std::move(work));
-        }});
+        std::move(places.artifacts), posting_files(shared.share())});
   if (places.store)
     backend->use_store(std::move(places.store));
   return runtime(std::move(backend));
@@ -122,8 +173,9 @@ std::shared_ptr<environment> environment_of(const runtime_options& options) {
   return options.environment ? options.environment : system_environment();
 }
 
-// The user's message as an event, or what is wrong with it.
-result<event> make_message(content said, const run_options& options) {
+// Makes the user's message an event. Fails if it cannot start a run.
+result<event> make_message(user_message sent) {
+  auto& said = sent.content;
   if (said.role.empty())
     said.role = "user";
   if (said.parts.empty())
@@ -134,7 +186,7 @@ result<event> make_message(content said, const run_options& options) {
     return error(errc::invalid_argument,
                  "the message of a run holds a function call; only a model "
                  "makes those");
-  auto changed = delta::from_json(options.state_delta);
+  auto changed = delta::from_json(sent.state_delta);
   if (!changed)
     return changed.error();
   event message(std::move(said));
@@ -143,7 +195,7 @@ result<event> make_message(content said, const run_options& options) {
   return message;
 }
 
-// The `temp:` keys that a run starts with.
+// The `temp:` keys of the message, with which the run starts.
 result<scope_state> initial_temp(const event& message,
                                  const size_limits& limits) {
   scope_state temp;
@@ -157,7 +209,7 @@ result<scope_state> initial_temp(const event& message,
   return temp;
 }
 
-// Limits with which nothing could ever be done.
+// Refuses limits that allow no work.
 result<void> check_limits(const run_options& options) {
   if (options.lanes_max == 0)
     return error(errc::invalid_argument,
@@ -172,7 +224,7 @@ result<void> check_limits(const run_options& options) {
   return {};
 }
 
-// Everything that can be refused before there is an invocation.
+// Fills in `started` and makes all checks that need no invocation.
 result<void> prepare(actors::run_shared& started,
                      detail::session_backend& backend,
                      const session_key& session) {
@@ -180,14 +232,14 @@ result<void> prepare(actors::run_shared& started,
     return actors::closed();
   if (auto fit = check_limits(started.options); !fit)
     return fit;
-  started.tool_places.emplace(started.options.tool_calls_max);
+  started.tool_slots.emplace(started.options.tool_calls_max);
   started.retries
     = std::make_shared<retry_budget>(started.options.model_retries_max);
   auto key = check_key(session);
   if (!key)
     return key.error();
   auto& shared = backend.shared();
-  started.session = shared.directory.find(*key);
+  started.session = shared.directory->find(*key);
   started.app = app_of(shared, key->app);
   // Over a store the session may have to be loaded first.
   if (!started.app || (!started.session && !shared.store))
@@ -267,27 +319,21 @@ result<void> runtime::shut_down() {
 
 run runtime::run(const agent& root,
                  const session_key& session,
-                 std::string message,
-                 run_options options) {
-  return run(root, session, user_text(std::move(message)), std::move(options));
-}
-
-run runtime::run(const agent& root,
-                 const session_key& session,
-                 content message,
+                 user_message message,
                  run_options options) {
   auto& shared = backend_->shared();
   auto control = std::make_shared<detail::run_control>(
     backend_->share(), "e-" + shared.environment->new_id());
-  auto watched
-    = actors::watch_message(shared.plugins, session, std::move(message));
-  auto said = watched ? make_message(std::move(*watched), options)
+  auto watched = actors::watch_message(
+    shared.plugins, session, std::move(message.content));
+  auto said = watched ? make_message(user_message(
+                std::move(*watched), std::move(message.state_delta)))
                       : result<event>(watched.error());
   auto started = std::make_shared<actors::run_shared>();
-  started->options = std::move(options);
+  started->options = options;
   started->shared = backend_->share();
   started->control = control;
-  started->root = root;
+  started->root_agent = root;
   if (root.transfers())
     started->tree = std::make_shared<const agent_tree>(root);
   auto ready
@@ -345,11 +391,17 @@ run runtime::run(const agent& root,
     shared.system, std::move(started), root, std::move(*temp));
   wanted->invocation = invocation;
   wanted->message->reply_to = invocation;
-  // From here, so that runs of one caller stand in call order; and before
-  // anybody can cancel it, so that the end does not come first.
+  // Sent from this thread, so that the runs of one caller start in the order of
+  // the calls. Sent before `attach`, so that a cancellation cannot send the end
+  // of the run before its start.
   actors::as_inbox(app).tell(std::move(wanted));
   control->attach(std::move(invocation));
   return troupe::run(std::move(control));
+}
+
+const std::shared_ptr<detail::session_backend>&
+detail::backend_of(const runtime& on) noexcept {
+  return on.backend_;
 }
 
 } // namespace troupe

@@ -1,4 +1,5 @@
-// The runtime: the owners, the threads they run on, and the way in.
+// The runtime: opens the store, runs the owners of sessions on its threads, and
+// starts runs of agents.
 
 #pragma once
 
@@ -7,124 +8,151 @@
 #include "troupe/core/environment.hpp"
 #include "troupe/runtime/run.hpp"
 #include "troupe/runtime/session_service.hpp"
+#include "troupe/runtime/user_message.hpp"
 #include "troupe/stores/artifact_store.hpp"
-#include "troupe/stores/open_store.hpp"
+#include "troupe/stores/location.hpp"
+#include "troupe/stores/store_options.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
+/// Options of a runtime. The defaults suit tests and small programs; a durable
+/// service sets `store`.
 struct runtime_options {
-  /// Where state is kept: `memory:`, `sqlite:PATH` or `postgres:URL`.
-  std::string store = "memory:";
-  /// What "acknowledged" means with a store.
+  /// Location of the state: `memory:`, `sqlite:PATH`, `postgres:URL`, or a
+  /// store of your own, which the runtime closes.
+  location<troupe::store> store = "memory:";
+  /// Faults that acknowledged events survive, if there is a store.
   troupe::durability durability = durability::durable;
-  /// Bytes of the write-ahead log of a SQLite file above which commits fail
-  /// with `errc::store_failed`; 0: no bound. See `store_options`.
-  std::uint64_t store_log_bytes_max = 0;
-  /// A store of one's own, in place of `store`. The runtime closes it.
-  std::shared_ptr<troupe::store> custom_store = {};
-  /// Where artifacts are kept: `memory:` or `file:PATH`. Empty: in memory if
-  /// the state is there, too, and nowhere over a store.
-  std::string artifacts = {};
-  /// An artifact store of one's own, in place of `artifacts`.
-  std::shared_ptr<artifact_store> custom_artifacts = {};
-  /// Time and ids; unset: the system's.
+  /// Limit in bytes of the write-ahead log of a SQLite file. Above it commits
+  /// fail with `errc::store_failed`. Unset: no limit. See `store_options`.
+  std::optional<std::uint64_t> store_log_bytes_max = {};
+  /// Location of artifacts: `memory:`, `file:PATH`, or a store of your own.
+  /// Empty: in memory if the state is in memory; over a store, artifacts are
+  /// off.
+  location<artifact_store> artifacts = {};
+  /// Source of time and ids; unset: the system's.
   std::shared_ptr<troupe::environment> environment = {};
-  /// Run around all runs, in this order.
+  /// Plugins that are called around all runs, in this order.
   std::vector<plugin> plugins = {};
-  /// Told how many events each commit has: those that a session decides
-  /// together, or over a store those of one transaction. Called on the threads
-  /// that commit, several at the same time, so it must neither block nor throw.
+  /// Receives the number of events of each commit: of the events that a session
+  /// decides together, or over a store of one transaction. Called on the
+  /// threads that commit, concurrently; must not block or throw.
   std::function<void(std::size_t events)> on_commit = {};
-  /// Receives warnings for an operator about conditions that fail no call, one
-  /// sentence each: commits that the store has lost. Called from any thread;
-  /// must not block or throw. Unset: lines on stderr.
+  /// Receives warnings for an operator, one sentence each, about conditions
+  /// that fail no call, such as commits that the store has lost. Called on any
+  /// thread; must not block or throw. Unset: lines on stderr.
   std::function<void(const std::string& warning)> on_warning = {};
   /// Threads that run actors; 0: one per core.
   std::size_t threads = 0;
   /// Threads that run tools, which may block.
   std::size_t tool_threads = 16;
+  /// Size limits of values and events. Above them, appends fail with
+  /// `errc::too_large`.
   size_limits limits = {};
-  /// Appends under way before further ones are `errc::busy`: per session, and
-  /// for the whole runtime in bytes.
+  /// Number of appends under way in one session. Above this and the next three
+  /// limits, appends fail with `errc::busy`.
   std::size_t session_appends_max = 65'536;
+  /// Bytes of the events of appends under way in one session.
   std::size_t session_bytes_max = std::size_t{256} << 20U;
+  /// Number of appends under way in the whole runtime.
   std::size_t runtime_appends_max = 1'000'000;
+  /// Bytes of the events of appends under way in the whole runtime.
   std::size_t runtime_bytes_max = std::size_t{1} << 30U;
-  /// How long a further append may be expected to wait for the store before it
-  /// is `errc::busy`; zero: never. Without a store the counts above decide
-  /// alone.
-  std::chrono::nanoseconds append_wait_max = std::chrono::seconds(1);
-  /// Runs that have not ended, before further ones are `errc::busy`.
+  /// Limit of the time that an append is expected to wait for the store. Above
+  /// it the append fails with `errc::busy`. Unset: no limit. Not used without a
+  /// store.
+  std::optional<std::chrono::nanoseconds> append_wait_max
+    = std::chrono::seconds(1);
+  /// Limit of runs that have not ended. Further runs fail with `errc::busy`.
   std::size_t runs_max = 100'000;
-  /// Ids of its newest events that a session over a store keeps in memory.
-  /// Older ones are looked up there when an append brings an id of its own.
+  /// Number of event ids that a session over a store keeps in memory, the
+  /// newest ones. Older ids are looked up in the store when a caller sends
+  /// events with ids of its own.
   std::size_t remembered_ids = 4'096;
-  /// Events of a session that stay in memory, of those in a store; a run also
-  /// holds what its agents read (`agent::reads`).
+  /// Number of events that a session over a store keeps in memory, the newest
+  /// ones. During a run the session also keeps the events that the agents read
+  /// (`agent::reads`).
   std::size_t events_kept = 64;
-  /// Over a store idle sessions leave memory, and come back on demand: the
-  /// longest unused when there are more than this, and those unused for
-  /// `session_idle_max` (zero: never).
+  /// Eviction over a store: idle sessions leave memory and are loaded again on
+  /// demand. The longest unused leave when there are more than
+  /// `live_sessions_max`; others after `session_idle_max` without use.
   std::size_t live_sessions_max = 10'000;
-  std::chrono::nanoseconds session_idle_max = std::chrono::minutes(10);
+  /// Time without use after which a session leaves memory. Unset: no limit.
+  std::optional<std::chrono::nanoseconds> session_idle_max
+    = std::chrono::minutes(10);
 };
+
+class runtime;
 
 namespace detail {
 class session_backend;
-}
+const std::shared_ptr<session_backend>& backend_of(const runtime& on) noexcept;
+} // namespace detail
 
+/// Sessions, runs of agents and artifacts in one process. All members are
+/// thread-safe except moves and destruction.
 class runtime {
 public:
-  /// Fails with `errc::invalid_argument` on an unknown store or a bad path,
-  /// `errc::store_failed` and `errc::corrupt` when the store does not open.
+  /// Opens a runtime. Fails with `errc::invalid_argument` for an unknown store,
+  /// a bad path, a bad plugin or a limit of 0 that could be unset, and with
+  /// `errc::store_failed` or `errc::corrupt` if the store cannot be opened.
   static result<runtime> open(runtime_options options = {});
 
+  /// Wraps a back end that `open` or `open_runtime` has made.
   explicit runtime(std::shared_ptr<detail::session_backend> backend);
+  /// Takes the runtime over. References to `sessions()` stay valid. The
+  /// moved-from object can only be assigned to or destroyed.
   runtime(runtime&&) noexcept;
+  /// Exchanges both runtimes. The former one shuts down when the other object
+  /// is destroyed.
   runtime& operator=(runtime&&) noexcept;
 
-  /// Shuts down. Not to be called from a thread of the runtime itself.
+  /// Shuts down. Must not be called on a thread of the runtime.
   ~runtime();
 
+  /// Creates, reads, lists, deletes and appends to sessions.
   session_service& sessions() noexcept;
 
   /// Appends the user's message to the session and runs `root` on it. Returns
-  /// at once; what can go wrong, an unknown session included, ends the run with
-  /// that error. A run on a session that the caller itself is running in is
-  /// `errc::would_deadlock`, unless its policy is `interleave`.
+  /// at once; every failure ends the run and is its error: `errc::not_found`
+  /// (create the session first), `errc::invalid_argument` (a message without
+  /// parts or with a function call, or a limit or time that allows nothing),
+  /// `errc::busy` (too many runs, or another one under `run_policy::reject`;
+  /// try again later), `errc::conflict` (another run has continued from the
+  /// pause that the message answers),
+  /// `errc::would_deadlock` (the caller is itself a run on this session, and
+  /// the policy is not `interleave`). Runs that one thread starts on one
+  /// session start in the order of the calls.
   troupe::run run(const agent& root,
                   const session_key& session,
-                  content message,
-                  run_options options = {});
-  troupe::run run(const agent& root,
-                  const session_key& session,
-                  std::string message,
+                  user_message message,
                   run_options options = {});
 
-  /// Null if the runtime keeps none. Its calls block.
+  /// The artifact store, whose calls block; null if artifacts are off.
   std::shared_ptr<artifact_store> artifacts() const noexcept;
 
+  /// The source of time and ids.
   const std::shared_ptr<troupe::environment>& environment() const noexcept;
 
-  /// Refuses new work (`errc::cancelled`), cancels runs, lets appends under way
-  /// finish, and ends all threads. Idempotent. Waits for completions, agents
-  /// and tools, and so must not be called by them; the same holds for dropping
-  /// the runtime. Says whether the store was closed in good order; what was
-  /// acknowledged is in it in any case.
+  /// Refuses new work with `errc::cancelled`, cancels runs, lets appends under
+  /// way finish, and ends all threads. Later calls return the first result.
+  /// Waits for completions, agents and tools, so none of these may call it or
+  /// destroy the runtime. Fails if the store could not be closed properly, or a
+  /// plugin's `close` has failed; acknowledged events are stored in any case.
   result<void> shut_down();
 
-  const std::shared_ptr<detail::session_backend>& backend() const noexcept {
-    return backend_;
-  }
-
 private:
+  friend const std::shared_ptr<detail::session_backend>&
+  detail::backend_of(const runtime& on) noexcept;
+
   std::shared_ptr<detail::session_backend> backend_;
   std::unique_ptr<session_service> sessions_;
 };

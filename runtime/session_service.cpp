@@ -1,11 +1,11 @@
 #include "troupe/runtime/session_service.hpp"
 
 #include "troupe/actors/backend.hpp"
-#include "troupe/actors/blocking_call.hpp"
-#include "troupe/actors/list_gather.hpp"
-#include "troupe/actors/session_letters.hpp"
-#include "troupe/actors/store_queue.hpp"
-#include "troupe/actors/tool_pool.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/list_gather.hpp"
+#include "troupe/actors/owners/session_letters.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/pending_call.hpp"
 #include "troupe/runtime/session_writer.hpp"
 
 namespace troupe {
@@ -14,10 +14,10 @@ namespace {
 
 using actors::app_of;
 using actors::as_inbox;
-using actors::wait_for;
+using actors::make_pending;
 using detail::session_backend;
 
-// The page of a list, from what is stored.
+// Makes the page of a list from stored rows.
 session_page make_page(std::vector<session_row> rows, std::size_t limit) {
   session_page page;
   const bool more = rows.size() > limit;
@@ -36,8 +36,8 @@ session_page make_page(std::vector<session_row> rows, std::size_t limit) {
   return page;
 }
 
-// Lets `done` be called when `remove` has removed the artifacts, too, which may
-// take a disk.
+// Wraps `done`: first removes the artifacts by `remove`, which may wait for a
+// disk.
 template <class Remove>
 completion<bool> with_artifacts(const std::shared_ptr<actors::setup>& shared,
                                 completion<bool> done,
@@ -48,7 +48,8 @@ completion<bool> with_artifacts(const std::shared_ptr<actors::setup>& shared,
            result<bool> removed) {
     if (!removed)
       return done(std::move(removed));
-    // The call itself is over when this returns, and the runtime may end.
+    // Counted on its own: the call that removed the state ends when this
+    // returns, and the runtime could then end.
     shared->calls.enter(0);
     shared->artifacts->post([shared, done, remove, removed] {
       const auto gone = remove(*shared->artifacts->store);
@@ -58,184 +59,141 @@ completion<bool> with_artifacts(const std::shared_ptr<actors::setup>& shared,
   };
 }
 
-} // namespace
+using backend_ptr = std::shared_ptr<session_backend>;
 
-session_service::session_service(
-  std::shared_ptr<detail::session_backend> backend)
-  : backend_(std::move(backend)) {}
+// -- the start of each call ---------------------------------------------------
 
-// -- create
-// --------------------------------------------------------------------
-
-void session_service::create(create_request request, completion<session> done) {
-  auto wanted = actors::make_create(std::move(request), backend_->shared());
+void start_create(const backend_ptr& backend,
+                  create_request request,
+                  completion<session> done) {
+  auto& shared = backend->shared();
+  auto wanted = actors::make_create(std::move(request), shared);
   if (!wanted)
     return done(wanted.error());
-  auto& shared = backend_->shared();
   (*wanted)->created_done = std::move(done);
-  if (!enter(**wanted, shared))
+  if (!admit_call(**wanted, shared))
     return;
-  if (const auto app = shared.apps.open(backend_->share(), (*wanted)->key.app))
+  if (const auto app = shared.apps->open(backend->share(), (*wanted)->key.app))
     as_inbox(app).tell(std::move(*wanted));
   else
     (*wanted)->fail(actors::closed());
 }
 
-result<session> session_service::create(create_request request) {
-  return wait_for<session>([&](completion<session> done) {
-    create(std::move(request), std::move(done));
-  });
-}
-
-// -- get
-// -----------------------------------------------------------------------
-
-void session_service::get(const session_key& key,
-                          get_options options,
-                          completion<session> done) {
+void start_get(const backend_ptr& backend,
+               const session_key& key,
+               get_options options,
+               completion<session> done) {
   auto wanted = actors::make_get(key, options);
   if (!wanted)
     return done(wanted.error());
   (*wanted)->done = std::move(done);
-  if (!enter(**wanted, backend_->shared()))
+  if (!admit_call(**wanted, backend->shared()))
     return;
-  if (const auto app = app_of(backend_->shared(), (*wanted)->key.app))
+  if (const auto app = app_of(backend->shared(), (*wanted)->key.app))
     as_inbox(app).tell(std::move(*wanted));
   else
     (*wanted)->fail(actors::unknown_session((*wanted)->key));
 }
 
-result<session> session_service::get(const session_key& key,
-                                     get_options options) {
-  return wait_for<session>(
-    [&](completion<session> done) { get(key, options, std::move(done)); });
-}
-
-// -- list
-// ----------------------------------------------------------------------
-
-void session_service::list(const list_request& request,
-                           completion<session_page> done) {
-  auto app_name = check_id(request.app, "app");
-  if (!app_name)
-    return done(app_name.error());
+// A checked request for a page.
+struct page_request {
+  std::string app;
   std::optional<std::string> user;
-  if (request.user) {
-    auto checked = check_id(*request.user, "user");
-    if (!checked)
-      return done(checked.error());
-    user = std::move(*checked);
-  }
   std::optional<actors::page_start> from;
+  std::size_t limit = 0;
+};
+
+result<page_request> check_list(const list_request& request) {
+  page_request checked;
+  auto app = check_id(request.app, "app");
+  if (!app)
+    return app.error();
+  checked.app = std::move(*app);
+  if (request.user) {
+    auto user = check_id(*request.user, "user");
+    if (!user)
+      return user.error();
+    checked.user = std::move(*user);
+  }
   if (!request.cursor.empty()) {
-    auto start = actors::read_cursor(request.cursor);
-    if (!start)
-      return done(start.error());
-    from = std::move(*start);
+    auto from = actors::read_cursor(request.cursor);
+    if (!from)
+      return from.error();
+    checked.from = std::move(*from);
   }
   if (request.limit == 0)
-    return done(error(errc::invalid_argument, "the limit of a list is 0"));
-  auto& shared = backend_->shared();
-  if (!actors::enter(shared))
+    return error(errc::invalid_argument, "the limit of a list is 0");
+  checked.limit = request.limit;
+  return checked;
+}
+
+// Reads a page from the store.
+void read_page(actors::setup& shared,
+               page_request wanted,
+               completion<session_page> done) {
+  row_query query{std::move(wanted.app), std::move(wanted.user), 0, {}};
+  // One more row than the page shows tells whether another page follows.
+  query.limit = wanted.limit + (wanted.limit < SIZE_MAX ? 1 : 0);
+  if (wanted.from)
+    query.behind
+      = row_position{wanted.from->time, wanted.from->user, wanted.from->id};
+  auto answered = std::make_unique<actors::answered<session_page>>();
+  answered->done = std::move(done);
+  answered->gate = &shared.calls;
+  actors::read_then_complete(shared,
+                             std::move(answered),
+                             [query = std::move(query), limit = wanted.limit](
+                               store& kept) -> result<session_page> {
+                               auto rows = kept.list(query);
+                               if (!rows)
+                                 return rows.error();
+                               return make_page(std::move(*rows), limit);
+                             });
+}
+
+void start_list(const backend_ptr& backend,
+                const list_request& request,
+                completion<session_page> done) {
+  auto checked = check_list(request);
+  if (!checked)
+    return done(checked.error());
+  auto& shared = backend->shared();
+  if (!actors::admit_call(shared))
     return done(actors::closed());
-  if (shared.store) {
-    row_query query{std::move(*app_name), std::move(user), 0, {}};
-    // One more, to know whether there is more.
-    query.limit = request.limit + (request.limit < SIZE_MAX ? 1 : 0);
-    if (from)
-      query.behind = row_position{from->time, from->user, from->id};
-    auto answered = std::make_unique<actors::answered<session_page>>();
-    answered->done = std::move(done);
-    answered->gate = &shared.calls;
-    return actors::read_then_complete(
-      shared,
-      std::move(answered),
-      [query = std::move(query),
-       limit = request.limit](store& kept) -> result<session_page> {
-        auto rows = kept.list(query);
-        if (!rows)
-          return rows.error();
-        return make_page(std::move(*rows), limit);
-      });
-  }
+  if (shared.store)
+    return read_page(shared, std::move(*checked), std::move(done));
   auto wanted
     = std::make_unique<actors::list>(std::make_shared<actors::list_gather>(
-      request.limit, std::move(from), std::move(done), backend_->shared()));
-  wanted->only_user = std::move(user);
-  // Without an app this was the last part already, and the page is empty.
-  if (const auto app = shared.apps.find(*app_name))
+      checked->limit, std::move(checked->from), std::move(done), shared));
+  wanted->only_user = std::move(checked->user);
+  // Without an app this was the last part: the page is empty and complete.
+  if (const auto app = shared.apps->find(checked->app))
     as_inbox(app).tell(std::move(wanted));
 }
 
-result<session_page> session_service::list(const list_request& request) {
-  return wait_for<session_page>(
-    [&](completion<session_page> done) { list(request, std::move(done)); });
-}
-
-// -- append
-// --------------------------------------------------------------------
-
-void session_service::append_event(const session_key& key,
-                                   event said,
-                                   append_options options,
-                                   completion<event_ptr> done) {
-  actors::append_event(
-    backend_->shared(), key, std::move(said), options, std::move(done));
-}
-
-void session_service::append_event(const session_key& key,
-                                   event_ptr said,
-                                   append_options options,
-                                   completion<event_ptr> done) {
-  actors::append_event(
-    backend_->shared(), key, std::move(said), options, std::move(done));
-}
-
-result<event_ptr> session_service::append_event(const session_key& key,
-                                                event said,
-                                                append_options options) {
-  return wait_for<event_ptr>([&](completion<event_ptr> done) {
-    append_event(key, std::move(said), options, std::move(done));
-  });
-}
-
-result<event_ptr> session_service::append_event(const session_key& key,
-                                                event_ptr said,
-                                                append_options options) {
-  return wait_for<event_ptr>([&](completion<event_ptr> done) {
-    append_event(key, std::move(said), options, std::move(done));
-  });
-}
-
-// -- remove
-// --------------------------------------------------------------------
-
-void session_service::remove(const session_key& key, completion<bool> done) {
+void start_remove(const backend_ptr& backend,
+                  const session_key& key,
+                  completion<bool> done) {
   auto checked = check_key(key);
   if (!checked)
     return done(checked.error());
   auto wanted = actors::make_remove(*checked);
-  (*wanted)->done = with_artifacts(backend_->share(),
-                                   std::move(done),
-                                   [key = *checked](artifact_store& files) {
-                                     return files.remove_session(key);
-                                   });
-  if (!enter(**wanted, backend_->shared()))
+  (*wanted)->done = with_artifacts(
+    backend->share(), std::move(done), [key = *checked](artifact_store& files) {
+      return files.remove_session(key);
+    });
+  if (!admit_call(**wanted, backend->shared()))
     return;
-  if (const auto app = app_of(backend_->shared(), checked->app))
+  if (const auto app = app_of(backend->shared(), checked->app))
     return as_inbox(app).tell(std::move(*wanted));
   (*wanted)->outcome = false;
   (*wanted)->complete();
 }
 
-result<bool> session_service::remove(const session_key& key) {
-  return wait_for<bool>(
-    [&](completion<bool> done) { remove(key, std::move(done)); });
-}
-
-void session_service::remove_user(const std::string& app,
-                                  const std::string& user,
-                                  completion<bool> done) {
+void start_remove_user(const backend_ptr& backend,
+                       const std::string& app,
+                       const std::string& user,
+                       completion<bool> done) {
   auto app_name = check_id(app, "app");
   if (!app_name)
     return done(app_name.error());
@@ -245,122 +203,196 @@ void session_service::remove_user(const std::string& app,
   auto wanted = std::make_unique<actors::remove_user>();
   wanted->user = std::move(*user_name);
   wanted->done = with_artifacts(
-    backend_->share(),
+    backend->share(),
     std::move(done),
     [app_id = *app_name, user_id = wanted->user](artifact_store& files) {
       return files.remove_user(app_id, user_id);
     });
-  if (!enter(*wanted, backend_->shared()))
+  if (!admit_call(*wanted, backend->shared()))
     return;
-  if (const auto known = app_of(backend_->shared(), *app_name))
+  if (const auto known = app_of(backend->shared(), *app_name))
     return as_inbox(known).tell(std::move(wanted));
   wanted->outcome = false;
   wanted->complete();
 }
 
-result<bool> session_service::remove_user(const std::string& app,
-                                          const std::string& user) {
-  return wait_for<bool>(
-    [&](completion<bool> done) { remove_user(app, user, std::move(done)); });
-}
-
-// -- the state of one owner
-// ----------------------------------------------------
-
-void session_service::get_user_state(const std::string& app,
-                                     const std::string& user,
-                                     completion<json> done) {
+// Reads the state of a user, or of the app if `user` is unset.
+void start_read_state(const backend_ptr& backend,
+                      const std::string& app,
+                      const std::optional<std::string>& user,
+                      completion<json> done) {
   auto app_name = check_id(app, "app");
   if (!app_name)
     return done(app_name.error());
-  auto user_name = check_id(user, "user");
-  if (!user_name)
-    return done(user_name.error());
   auto wanted = std::make_unique<actors::read_state>();
-  wanted->user = std::move(*user_name);
+  if (user) {
+    auto user_name = check_id(*user, "user");
+    if (!user_name)
+      return done(user_name.error());
+    wanted->user = std::move(*user_name);
+  }
   wanted->done = std::move(done);
-  if (!enter(*wanted, backend_->shared()))
+  if (!admit_call(*wanted, backend->shared()))
     return;
-  if (const auto known = app_of(backend_->shared(), *app_name))
+  if (const auto known = app_of(backend->shared(), *app_name))
     as_inbox(known).tell(std::move(wanted));
   else
     wanted->complete();
 }
 
-result<json> session_service::get_user_state(const std::string& app,
-                                             const std::string& user) {
-  return wait_for<json>(
-    [&](completion<json> done) { get_user_state(app, user, std::move(done)); });
+template <class Event>
+pending<event_ptr> append(const backend_ptr& backend,
+                          session_key key,
+                          Event said,
+                          append_options options) {
+  return make_pending<event_ptr>(
+    [backend, key = std::move(key), said = std::move(said), options](
+      completion<event_ptr> done) mutable {
+      actors::append_event(
+        backend->shared(), key, std::move(said), options, std::move(done));
+    });
 }
 
-void session_service::get_app_state(const std::string& app,
-                                    completion<json> done) {
-  auto app_name = check_id(app, "app");
-  if (!app_name)
-    return done(app_name.error());
-  auto wanted = std::make_unique<actors::read_state>();
-  wanted->done = std::move(done);
-  if (!enter(*wanted, backend_->shared()))
-    return;
-  if (const auto known = app_of(backend_->shared(), *app_name))
-    as_inbox(known).tell(std::move(wanted));
-  else
-    wanted->complete();
+} // namespace
+
+session_service::session_service(
+  std::shared_ptr<detail::session_backend> backend)
+  : backend_(std::move(backend)) {}
+
+pending<session> session_service::create(create_request request) {
+  return make_pending<session>(
+    [backend = backend_,
+     request = std::move(request)](completion<session> done) mutable {
+      start_create(backend, std::move(request), std::move(done));
+    });
 }
 
-result<json> session_service::get_app_state(const std::string& app) {
-  return wait_for<json>(
-    [&](completion<json> done) { get_app_state(app, std::move(done)); });
+pending<session> session_service::create(create_request request, json state) {
+  request.state = std::move(state);
+  return create(std::move(request));
 }
 
-// -- the live handle
-// -----------------------------------------------------------
+pending<session> session_service::get(session_key key, get_options options) {
+  return make_pending<session>([backend = backend_,
+                                key = std::move(key),
+                                options](completion<session> done) {
+    start_get(backend, key, options, std::move(done));
+  });
+}
 
-session_state session_service::state(session_key key) {
-  return {*this, std::move(key)};
+pending<session_page> session_service::list(list_request request) {
+  return make_pending<session_page>(
+    [backend = backend_,
+     request = std::move(request)](completion<session_page> done) {
+      start_list(backend, request, std::move(done));
+    });
+}
+
+pending<event_ptr> session_service::append_event(session_key key,
+                                                 event said,
+                                                 append_options options) {
+  return append(backend_, std::move(key), std::move(said), options);
+}
+
+pending<event_ptr> session_service::append_event(session_key key,
+                                                 event_ptr said,
+                                                 append_options options) {
+  return append(backend_, std::move(key), std::move(said), options);
+}
+
+pending<bool> session_service::remove(session_key key) {
+  return make_pending<bool>(
+    [backend = backend_, key = std::move(key)](completion<bool> done) {
+      start_remove(backend, key, std::move(done));
+    });
+}
+
+pending<bool> session_service::remove_user(std::string app, std::string user) {
+  return make_pending<bool>([backend = backend_,
+                             app = std::move(app),
+                             user = std::move(user)](completion<bool> done) {
+    start_remove_user(backend, app, user, std::move(done));
+  });
+}
+
+pending<json> session_service::user_state(std::string app, std::string user) {
+  return make_pending<json>([backend = backend_,
+                             app = std::move(app),
+                             user = std::move(user)](completion<json> done) {
+    start_read_state(backend, app, user, std::move(done));
+  });
+}
+
+pending<json> session_service::app_state(std::string app) {
+  return make_pending<json>(
+    [backend = backend_, app = std::move(app)](completion<json> done) {
+      start_read_state(backend, app, std::nullopt, std::move(done));
+    });
 }
 
 session_writer session_service::writer(session_key key) {
   return {backend_, std::move(key)};
 }
 
-result<readonly_state> session_state::snapshot() {
-  auto fetched = service_.get(key_, {.num_recent_events = 0});
-  if (!fetched)
-    return fetched.error();
-  return fetched->state();
+// -- the handle to the state of one session -----------------------------------
+
+session_state session_service::state(session_key key) {
+  return {*this, std::move(key)};
 }
 
-result<std::optional<value>> session_state::get(std::string_view key) {
-  auto checked = check_key(key);
-  if (!checked)
-    return checked.error();
-  auto newest = snapshot();
-  if (!newest)
-    return newest.error();
-  return newest->find(key);
+pending<readonly_state> session_state::snapshot() {
+  return make_pending<readonly_state>(
+    [service = service_, key = key_](completion<readonly_state> done) mutable {
+      service.get(std::move(key), {.num_recent_events = 0})
+        .then([done = std::move(done)](result<session> fetched) {
+          if (fetched)
+            done(fetched->state());
+          else
+            done(fetched.error());
+        });
+    });
 }
 
-result<void>
-session_state::write(std::string_view key, operation_kind kind, json operand) {
-  event change;
-  change.author = "system";
-  auto recorded
-    = change.actions.state_delta.record(key, kind, std::move(operand));
-  if (!recorded)
-    return recorded;
-  auto stored = service_.append_event(key_, std::move(change));
-  if (!stored)
-    return stored.error();
-  return {};
+pending<std::optional<value>> session_state::get(std::string key) {
+  return make_pending<std::optional<value>>(
+    [from = *this,
+     key = std::move(key)](completion<std::optional<value>> done) mutable {
+      if (auto checked = check_key(key); !checked)
+        return done(checked.error());
+      from.snapshot().then([key = std::move(key), done = std::move(done)](
+                             result<readonly_state> newest) {
+        if (newest)
+          done(newest->find(key));
+        else
+          done(newest.error());
+      });
+    });
 }
 
-result<void> session_state::set(std::string_view key, json data) {
-  return write(key, operation_kind::set, std::move(data));
+pending<void>
+session_state::write(std::string key, operation_kind kind, json operand) {
+  return make_pending<void>(
+    [to = *this, key = std::move(key), kind, operand = std::move(operand)](
+      completion<void> done) mutable {
+      event change;
+      change.author = "system";
+      if (auto recorded
+          = change.actions.state_delta.record(key, kind, std::move(operand));
+          !recorded)
+        return done(std::move(recorded));
+      to.service_.append_event(to.key_, std::move(change))
+        .then([done = std::move(done)](result<event_ptr> stored) {
+          done(stored ? result<void>() : result<void>(stored.error()));
+        });
+    });
 }
 
-result<void> session_state::remove(std::string_view key) {
-  return write(key, operation_kind::erase, nullptr);
+pending<void> session_state::set(std::string key, json data) {
+  return write(std::move(key), operation_kind::set, std::move(data));
+}
+
+pending<void> session_state::remove(std::string key) {
+  return write(std::move(key), operation_kind::erase, nullptr);
 }
 
 } // namespace troupe

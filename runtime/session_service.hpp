@@ -1,71 +1,25 @@
-// Sessions as users hold them: create, read, list, append, delete; from any
-// thread, three ways each.
+// Sessions as callers use them: create, read, list, append, delete.
 //
-// A call without a completion blocks its thread until the owners have answered.
-// With a completion it returns at once, and the completion runs on a thread of
-// the runtime, or inside of the call when that is refused at the entry: it must
-// not block. The `_async` form is for `co_await`: a
-// coroutine of an agent goes on on its lane, any other on a thread of the
-// runtime.
+// Each call returns a `pending` answer (contexts/pending.hpp): `get` blocks for
+// it, `then` calls back, `co_await` suspends a coroutine. The call starts when
+// one of them is used; the calls of one thread on one session take effect in
+// the order in which they start.
 
 #pragma once
 
-#include "troupe/contexts/task.hpp"
+#include "troupe/contexts/pending.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/core/session_request.hpp"
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace troupe {
-
-/// What a coroutine awaits to get a `result<T>`; the call starts when it is
-/// awaited.
-template <class T, class Start>
-class [[nodiscard]] pending {
-public:
-  explicit pending(Start start) : start_(std::move(start)) {}
-
-  pending(const pending&) = delete;
-  pending& operator=(const pending&) = delete;
-
-  bool await_ready() const noexcept { return false; }
-
-  bool await_suspend(std::coroutine_handle<> waiting) {
-    waiting_ = waiting;
-    lane_ = executor::current();
-    // One pointer fits into the function object without an allocation.
-    start_(completion<T>([this](result<T> answer) {
-      answer_.emplace(std::move(answer));
-      if (!met_.exchange(true, std::memory_order_acq_rel))
-        return; // The coroutine has not suspended yet, and now need not.
-      if (lane_ != nullptr)
-        lane_->post(waiting_);
-      else
-        waiting_.resume();
-    }));
-    return !met_.exchange(true, std::memory_order_acq_rel);
-  }
-
-  result<T> await_resume() { return std::move(*answer_); }
-
-private:
-  Start start_;
-  std::optional<result<T>> answer_;
-  std::coroutine_handle<> waiting_;
-  executor* lane_ = nullptr;
-  std::atomic<bool> met_{
-    false}; // By the answer or the suspension, whichever is first.
-};
 
 class session_state;
 class session_writer;
@@ -74,187 +28,116 @@ namespace detail {
 class session_backend;
 }
 
-/// All members are thread-safe. Ids are trimmed and checked on every call
-/// (`errc::invalid_argument`); a blocking call from a thread that the answer
-/// needs is `errc::would_deadlock`; after shutdown every call is
-/// `errc::cancelled`.
+/// Access to the sessions of a runtime. All members are thread-safe. Ids are
+/// trimmed and checked on every call.
+///
+/// Every call can fail with `errc::invalid_argument` (a bad id) and, after
+/// shutdown, with `errc::cancelled`. `get` and `value` of its answer fail with
+/// `errc::would_deadlock` on a thread of the runtime. Over a store a call can
+/// also fail with `errc::store_failed`, whose outcome is unknown (an event may
+/// be sent again with the same id), and with `errc::corrupt`.
 class session_service {
 public:
+  /// Wraps the back end of a runtime. Copies refer to the same runtime; after
+  /// its shutdown their calls fail with `errc::cancelled`.
   explicit session_service(std::shared_ptr<detail::session_backend> backend);
 
-  /// Creates a session. Its initial state is split by scope and is revision 0,
-  /// not an event. Fails with `errc::already_exists` if the key is live; of
-  /// racing creators one succeeds.
-  result<session> create(create_request request);
-  void create(create_request request, completion<session> done);
+  /// Creates a session. The initial state is split by scope; it is revision 0
+  /// and no event. Fails with `errc::already_exists` if the session exists; of
+  /// several concurrent creators one succeeds. Fails with
+  /// `errc::invalid_argument` for a bad key of the state or bad past events,
+  /// and with `errc::too_large`.
+  pending<session> create(create_request request);
 
-  auto create_async(create_request request) {
-    return pending<session, std::function<void(completion<session>)>>(
-      [this, request = std::move(request)](completion<session> done) {
-        create(request, std::move(done));
-      });
-  }
+  /// The same with this initial state in place of the request's.
+  pending<session> create(create_request request, json state);
 
-  /// One consistent cut over session, user and app. Fails with
-  /// `errc::not_found`.
-  result<session> get(const session_key& key, get_options options = {});
-  void
-  get(const session_key& key, get_options options, completion<session> done);
+  /// Returns the session with its events and state, a consistent cut over
+  /// session, user and app. Fails with `errc::not_found`.
+  pending<session> get(session_key key, get_options options = {});
 
-  auto get_async(session_key key, get_options options = {}) {
-    auto start
-      = [this, key = std::move(key), options](completion<session> done) {
-          get(key, options, std::move(done));
-        };
-    return pending<session, decltype(start)>(std::move(start));
-  }
+  /// Returns sessions of an app or of one user, newest update first, a page at
+  /// a time. An empty page is no error. Fails with `errc::invalid_argument` for
+  /// a limit of 0, and for a cursor that `list` did not return.
+  pending<session_page> list(list_request request);
 
-  /// Sessions of an app, or of one of its users; none is no error. Fails with
-  /// `errc::invalid_argument` on a foreign cursor.
-  result<session_page> list(const list_request& request);
-  void list(const list_request& request, completion<session_page> done);
-
-  auto list_async(list_request request) {
-    auto start
-      = [this, request = std::move(request)](completion<session_page> done) {
-          list(request, std::move(done));
-        };
-    return pending<session_page, decltype(start)>(std::move(start));
-  }
-
-  /// Appends `said` to the session, applies its delta in all scopes at once,
-  /// and gives the event as stored.
+  /// Appends `said` to the session, applies its delta in all scopes together,
+  /// and returns the event as it is stored.
   ///
-  /// Missing id, timestamp and invocation id are filled in; `temp:` keys are
-  /// dropped; `said` itself never changes. Calls from one thread on one session
-  /// take effect in call order. A partial event is given back and changes
-  /// nothing. An event whose id the session remembers is not applied again: the
-  /// answer is the stored one.
+  /// A missing id, timestamp and invocation id are filled in when the call
+  /// starts, and `temp:` keys are dropped. A partial event is returned and
+  /// changes nothing. An event takes effect once: if its id is in the session
+  /// already, the call returns the stored event.
   ///
-  /// Fails with `errc::not_found`, `errc::conflict`, `errc::type_error`,
-  /// `errc::too_large`, `errc::busy` (try again later); nothing is applied
+  /// Fails with `errc::not_found` (create the session first), `errc::conflict`
+  /// (another revision than expected, or other content under the same id),
+  /// `errc::type_error` (the operation does not fit the value),
+  /// `errc::too_large`, and `errc::busy` (try again later). Nothing is applied
   /// then. Scope rules follow ADK.
-  result<event_ptr>
-  append_event(const session_key& key, event said, append_options options = {});
-  void append_event(const session_key& key,
-                    event said,
-                    append_options options,
-                    completion<event_ptr> done);
+  pending<event_ptr>
+  append_event(session_key key, event said, append_options options = {});
 
-  auto
-  append_event_async(session_key key, event said, append_options options = {}) {
-    auto start = [this, key = std::move(key), said = std::move(said), options](
-                   completion<event_ptr> done) mutable {
-      append_event(key, std::move(said), options, std::move(done));
-    };
-    return pending<event_ptr, decltype(start)>(std::move(start));
-  }
+  /// The same for a shared event. It is stored without a copy if no field has
+  /// to be filled in or dropped.
+  pending<event_ptr>
+  append_event(session_key key, event_ptr said, append_options options = {});
 
-  /// The same for an event that is shared already; it is stored as it is when
-  /// nothing is missing in it.
-  result<event_ptr> append_event(const session_key& key,
-                                 event_ptr said,
-                                 append_options options = {});
-  void append_event(const session_key& key,
-                    event_ptr said,
-                    append_options options,
-                    completion<event_ptr> done);
+  /// Deletes a session; returns whether it existed. Takes its place in the
+  /// session's order: earlier appends are answered first, later ones fail with
+  /// `errc::not_found`. Cancels the session's runs and removes its artifacts;
+  /// user and app state stay.
+  pending<bool> remove(session_key key);
 
-  auto append_event_async(session_key key,
-                          event_ptr said,
-                          append_options options = {}) {
-    auto start = [this, key = std::move(key), said = std::move(said), options](
-                   completion<event_ptr> done) mutable {
-      append_event(key, std::move(said), options, std::move(done));
-    };
-    return pending<event_ptr, decltype(start)>(std::move(start));
-  }
+  /// Deletes all sessions, the state and the artifacts of a user. Returns
+  /// whether there were any.
+  pending<bool> remove_user(std::string app, std::string user);
 
-  /// Deletes a session; says whether there was one. A member of the session's
-  /// order: what was appended before is answered, what comes behind gets
-  /// `errc::not_found`. Cancels the session's runs and removes its
-  /// artifacts; user and app state stay.
-  result<bool> remove(const session_key& key);
-  void remove(const session_key& key, completion<bool> done);
+  /// Returns the keys of a user without their prefix, as an object:
+  /// `{"theme": …}`. Empty if there are none.
+  pending<json> user_state(std::string app, std::string user);
 
-  auto remove_async(session_key key) {
-    auto start = [this, key = std::move(key)](completion<bool> done) {
-      remove(key, std::move(done));
-    };
-    return pending<bool, decltype(start)>(std::move(start));
-  }
+  /// Returns the keys of the app without their prefix. Empty if there are none.
+  pending<json> app_state(std::string app);
 
-  /// Deletes a user's sessions, state and artifacts; says whether there was
-  /// anything.
-  result<bool> remove_user(const std::string& app, const std::string& user);
-  void remove_user(const std::string& app,
-                   const std::string& user,
-                   completion<bool> done);
-
-  auto remove_user_async(std::string app, std::string user) {
-    auto start
-      = [this, app = std::move(app), user = std::move(user)](
-          completion<bool> done) { remove_user(app, user, std::move(done)); };
-    return pending<bool, decltype(start)>(std::move(start));
-  }
-
-  /// The keys of one owner, without their prefix; `{}` if there are none.
-  result<json> get_user_state(const std::string& app, const std::string& user);
-  void get_user_state(const std::string& app,
-                      const std::string& user,
-                      completion<json> done);
-
-  auto get_user_state_async(std::string app, std::string user) {
-    auto start = [this, app = std::move(app), user = std::move(user)](
-                   completion<json> done) {
-      get_user_state(app, user, std::move(done));
-    };
-    return pending<json, decltype(start)>(std::move(start));
-  }
-
-  result<json> get_app_state(const std::string& app);
-  void get_app_state(const std::string& app, completion<json> done);
-
-  auto get_app_state_async(std::string app) {
-    auto start = [this, app = std::move(app)](completion<json> done) {
-      get_app_state(app, std::move(done));
-    };
-    return pending<json, decltype(start)>(std::move(start));
-  }
-
-  /// A live handle to the state of one session; checks nothing yet.
+  /// Returns a handle to the state of one session. The key is checked on use.
   session_state state(session_key key);
 
-  /// A writer whose appends to the session stop at the first failure
-  /// (runtime/session_writer.hpp); checks nothing yet.
+  /// Returns a writer whose appends stop at the first failure
+  /// (runtime/session_writer.hpp). The key is checked on use.
   session_writer writer(session_key key);
 
 private:
   std::shared_ptr<detail::session_backend> backend_;
 };
 
-/// A live view of one session's state: copies are views of the same owner.
-/// Thread-safe; each call blocks like the session service's. Each write is an
+/// A handle to the state of one session; copies refer to the same session.
+/// Thread-safe. The calls fail like the session service's. Each write is an
 /// event by author `system`.
 class session_state {
 public:
+  /// Makes the handle. The key is checked by each call, not here.
   session_state(session_service service, session_key key)
     : service_(std::move(service)),
       key_(std::move(key)) {}
 
+  /// The key as it was given, neither trimmed nor checked.
   const session_key& key() const noexcept { return key_; }
 
-  /// The newest value, or nothing.
-  result<std::optional<value>> get(std::string_view key);
+  /// Returns the newest value, or nothing if the key is not set. Keys have
+  /// their prefix: `topic`, `user:name`, `app:theme`.
+  pending<std::optional<value>> get(std::string key);
 
-  result<void> set(std::string_view key, json data);
-  result<void> remove(std::string_view key);
+  /// Sets a key, without regard to its present value. Of concurrent writes the
+  /// last one remains. A null removes the key.
+  pending<void> set(std::string key, json data);
+  /// Removes a key. It is no error if the key is not set.
+  pending<void> remove(std::string key);
 
-  /// All scopes at one moment.
-  result<readonly_state> snapshot();
+  /// Returns the state of all scopes at one moment.
+  pending<readonly_state> snapshot();
 
 private:
-  result<void> write(std::string_view key, operation_kind kind, json operand);
+  pending<void> write(std::string key, operation_kind kind, json operand);
 
   session_service service_;
   session_key key_;

@@ -1,7 +1,7 @@
 #include "troupe/stores/artifact_store.hpp"
 
 #include "troupe/core/inline_data.hpp"
-#include "troupe/core/wire.hpp"
+#include "troupe/core/support/wire.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t name_bytes_max = 256;
 
-// The C0 and C1 controls and DEL; `text` is UTF-8.
+// Finds C0 controls, C1 controls and DEL. `text` must be UTF-8.
 bool has_control(std::string_view text) {
   for (std::size_t index = 0; index < text.size(); ++index) {
     const auto byte = static_cast<unsigned char>(text[index]);
@@ -84,7 +84,7 @@ result<void> check_body(const part& content, const artifact_options& options) {
   const auto data_bytes = (*data)->bytes.size();
   if (auto checked = check_size(data_bytes, "data", options); !checked)
     return checked;
-  // Base64 is four characters for three bytes, at least.
+  // Base64 has at least four characters for three bytes.
   return check_size(*bytes - data_bytes / 3 * 4, "fields", options);
 }
 
@@ -127,11 +127,11 @@ result<scoped_key> check_artifact_name(std::string_view name) {
     return refuse("is not UTF-8");
   if (has_control(parts.name))
     return refuse("holds a NUL or another control character");
-  // From here on it can be shown.
+  // The name can be quoted from here on.
   if (parts.name.find_first_of("/\\") != std::string_view::npos)
     return refuse(fmt::format("'{}' holds a '/' or a '\\'", name));
   if (parts.name == "." || parts.name == "..")
-    return refuse(fmt::format("'{}' is that of a folder", name));
+    return refuse(fmt::format("'{}' means a folder", name));
   if (parts.name.find_first_not_of(' ') == std::string_view::npos)
     return refuse(fmt::format("'{}' is blank", name));
   return parts;

@@ -1,10 +1,10 @@
-// Where artifacts are kept: files with versions, which agents and tools save
-// and load.
+// Artifacts: files with versions that agents and tools save and load.
 //
-// A name that starts with `user:` is of the user, in all sessions; any other is
-// of the session. Versions count from 0 without a gap. What comes in is checked
-// here, once for all stores. As ADK's artifact services, but for what is empty:
-// it loads as it was saved.
+// A name that starts with `user:` belongs to the user and is visible in all
+// sessions; any other name belongs to the session. Versions count from 0
+// without gaps. This class checks all inputs once for all stores. The rules
+// follow ADK's artifact services, except that an empty artifact loads as it was
+// saved.
 
 #pragma once
 
@@ -21,33 +21,37 @@
 
 namespace troupe {
 
-/// Splits and checks: the scope is `user` after the prefix `user:`, otherwise
-/// `session`. A name has 1 to 256 bytes of UTF-8 after the prefix, no control
-/// characters, no `/` and no `\`, and is not blank, `.` or `..`. Fails with
-/// `errc::invalid_argument`.
+/// Checks an artifact name and splits off its scope: `user` after the prefix
+/// `user:`, otherwise `session`. A name has 1 to 256 bytes of UTF-8 after the
+/// prefix, no control characters, no `/` and no `\`, and is not blank, `.` or
+/// `..`. Fails with `errc::invalid_argument`.
 result<scoped_key> check_artifact_name(std::string_view name);
 
+/// Limits of an artifact store.
 struct artifact_options {
-  /// In bytes, of an artifact's text or data; a larger one is not saved. Its
-  /// further fields, as JSON, may take as much again.
+  /// Maximum size of an artifact's text or data in bytes. A larger artifact is
+  /// refused with `errc::too_large`. The other fields of the part may take the
+  /// same number of bytes again, as JSON.
   std::size_t bytes_max = std::size_t{64} * 1024 * 1024;
 };
 
-/// Who owns an artifact, a session or a user, and its name without a prefix.
+/// Names an artifact: its owner (a session or a user) and its name without
+/// prefix.
 struct artifact_key {
-  owner_name owner;
-  std::string name;
+  owner_name owner; ///< A session, or a user; never an app.
+  std::string name; ///< Checked by `check_artifact_name`, without `user:`.
 };
 
-/// `"'report.pdf' of press/ann/s1"`, for messages.
+/// For example `"'report.pdf' of press/ann/s1"`, for error messages.
 std::string to_string(const artifact_key& key);
 
-/// All calls are safe from any thread and may block. Every one fails with
-/// `errc::invalid_argument` on a key or a name against the rules, with
-/// `errc::store_failed` if the store did not answer, and with `errc::corrupt`
-/// if what it keeps does not read back.
+/// Keeps artifacts. All calls are safe from any thread and may block. Every
+/// call fails with `errc::invalid_argument` on a key or a name against the
+/// rules, with `errc::store_failed` if the back end did not answer, and with
+/// `errc::corrupt` if stored data cannot be read back.
 class artifact_store {
 public:
+  /// Makes a store that refuses artifacts above the limits of `options`.
   explicit artifact_store(const artifact_options& options = {})
     : options_(options) {}
 
@@ -55,31 +59,33 @@ public:
   artifact_store& operator=(const artifact_store&) = delete;
   virtual ~artifact_store() = default;
 
-  /// Keeps `content` as the newest version and returns its number. After a
-  /// failure that is not of the input, it may be there or not.
+  /// Saves `content` as the newest version and returns the version's number.
   ///
-  /// Text, inline data and any other object in wire form can be saved, also
-  /// when empty. Fails with `errc::invalid_argument` on a function call or
-  /// response and on data that is not base64, and with `errc::too_large`.
+  /// Accepts UTF-8 text, inline data and any other object in wire form, also
+  /// empty ones. Fails with `errc::invalid_argument` on text that is not UTF-8
+  /// (save it as inline data), on data that is not base64, on a function call
+  /// or response, and on JSON that `check_json` refuses. Fails with
+  /// `errc::too_large` above the limits of `artifact_options`. After
+  /// `errc::store_failed` the version may exist or not.
   result<std::int64_t>
   save(const session_key& key, std::string_view name, const part& content);
 
-  /// The part as it was saved, or nothing if there is no such artifact or
-  /// version; the newest if no version is named.
+  /// Loads a version, the newest if `version` is unset. Returns the part as it
+  /// was saved, or nothing if there is no such artifact or version.
   result<std::optional<part>> load(const session_key& key,
                                    std::string_view name,
                                    std::optional<std::int64_t> version = {});
 
-  /// The names of the session's artifacts and of the user's, these with
-  /// `user:`, in order of their bytes.
+  /// Lists the names of the artifacts of the session and of its user, the
+  /// latter with the prefix `user:`, in byte order.
   result<std::vector<std::string>> list(const session_key& key);
 
-  /// In ascending order; empty if there is no such artifact.
+  /// Lists the versions in ascending order; empty if there is no such artifact.
   result<std::vector<std::int64_t>> versions(const session_key& key,
                                              std::string_view name);
 
-  /// Removes all versions, and says whether there were any. The next save
-  /// starts at 0 again.
+  /// Removes all versions. Returns false if there were none. The next save
+  /// starts at version 0 again.
   result<bool> remove(const session_key& key, std::string_view name);
 
   /// Removes all artifacts of a session; those of its user stay.
@@ -89,20 +95,26 @@ public:
   result<void> remove_user(std::string_view app, std::string_view user);
 
 protected:
-  // What stores implement. Keys, names and contents have been checked.
+  // Implemented by stores. Keys, names and contents are checked before.
 
+  /// Saves the newest version and returns its number. Concurrent saves of one
+  /// artifact must get different numbers.
   virtual result<std::int64_t> do_save(const artifact_key& key,
                                        const part& content)
     = 0;
+  /// Loads a version, the newest if `version` is unset. Returns nothing if it
+  /// does not exist; a negative number never exists.
   virtual result<std::optional<part>>
   do_load(const artifact_key& key, std::optional<std::int64_t> version) = 0;
-  /// The names of exactly this owner, without prefix, in any order.
+  /// Lists the artifacts that belong to exactly this owner: names without
+  /// prefix, in any order.
   virtual result<std::vector<std::string>> do_list(const owner_name& owner) = 0;
-  /// In ascending order.
+  /// Lists the versions in ascending order.
   virtual result<std::vector<std::int64_t>> do_versions(const artifact_key& key)
     = 0;
+  /// Removes all versions; returns false if there were none.
   virtual result<bool> do_remove(const artifact_key& key) = 0;
-  /// All of a session; or all of a user, its sessions with it.
+  /// Removes all artifacts of a session, or of a user and its sessions.
   virtual result<void> do_remove_owner(const owner_name& owner) = 0;
 
 private:

@@ -37,11 +37,11 @@ std::int64_t count_of(timestamp time) {
 
 // -- one map ----
 
-// The map of one owner. Throws what nlohmann throws when it is not what
-// composed_store.hpp describes.
+// The map of one owner. Throws `json::exception` if it does not have the form
+// of composed_store.hpp.
 class owner_map {
 public:
-  /// A map that holds nothing yet.
+  /// Makes an empty map.
   owner_map() : header_(json::object()), keys_(json::object()) {}
 
   explicit owner_map(json map) : owner_map() {
@@ -62,7 +62,7 @@ public:
     stored_scope read;
     read.revision = revision();
     for (const auto& [name, data] : keys_.items())
-      // Reserved names are somebody else's.
+      // Names with `__` are reserved.
       if (!data.is_null() && !name.starts_with("__"))
         read.keys.set(name, data);
     return read;
@@ -116,7 +116,7 @@ public:
                       {"event", to_json(said)}});
   }
 
-  /// The entries of the events, oldest first.
+  /// Lists the entries of the events, oldest first.
   std::vector<const json*> events() const {
     std::vector<const json*> entries;
     if (const auto found = header_.find("events"); found != header_.end())
@@ -202,7 +202,8 @@ private:
 
 // -- one commit ----
 
-// What some changes make of the maps, before anything is saved.
+// The maps as some changes leave them, before anything is saved. All changes
+// are checked on the draft, so a refused commit saves nothing.
 class draft {
 public:
   explicit draft(owner_maps& maps) : maps_(maps) {}
@@ -234,8 +235,9 @@ public:
   }
 
   void save() {
-    // What is gone first, then by width, so that what names a session is saved
-    // before it.
+    // Removals first, then app, user, session. A session is saved after the
+    // maps that name it. In the other order a failure in between would leave a
+    // session that `list` cannot find.
     for (const auto& owner : changed_)
       if (!at(owner))
         maps_.remove(owner);
@@ -252,7 +254,7 @@ private:
     return seen_.emplace(owner, maps_.load(owner)).first->second;
   }
 
-  // For a change; made when it is missing.
+  // Returns a map for editing; adds an empty one if it is missing.
   owner_map& edit(const owner_name& owner) {
     changed_.insert(owner);
     auto& map = at(owner);
@@ -304,10 +306,10 @@ private:
       expect(change.owner,
              before && before->revision() + 1 == *change.session_revision);
     auto& map = edit(change.owner);
-    map.apply(*change.said, scope::session, *change.session_revision);
-    map.update(change.said->timestamp, is_new);
+    map.apply(*change.event, scope::session, *change.session_revision);
+    map.update(change.event->timestamp, is_new);
     if (change.kind == change_kind::append)
-      map.append(*change.said, *change.session_revision);
+      map.append(*change.event, *change.session_revision);
   }
 
   void write_wider(const owner_name& owner,
@@ -317,7 +319,7 @@ private:
       return;
     auto& map = edit(owner);
     expect(owner, map.revision() + 1 == *revision);
-    map.apply(*change.said, owner.where(), *revision);
+    map.apply(*change.event, owner.where(), *revision);
   }
 
   owner_maps& maps_;
@@ -329,7 +331,7 @@ private:
 // -- the store ----
 
 auto rank_of(timestamp time, const std::string& user, const std::string& id) {
-  // The newest first; a minus would overflow.
+  // Newest first. A minus would overflow.
   return std::tuple(~count_of(time), user, id);
 }
 
@@ -436,8 +438,8 @@ public:
   result<void> close() override { return {}; }
 
 private:
-  // Calls `act` alone, and turns into a result what it throws, which may also
-  // come from stores that others have written.
+  // Calls `act` under the lock and turns exceptions into results; they may come
+  // from the user's stores too.
   template <class Action>
   auto attempt(const std::string& what, const Action& act)
     -> result<decltype(act())> {
@@ -468,7 +470,7 @@ private:
     for (const auto& id : user_map->names("sessions")) {
       const auto found = maps_.load({user.app, user.user, id});
       if (!found)
-        continue; // Left behind by a commit that failed half-way.
+        continue; // A commit that failed half-way has left the name.
       auto kept = found->scope();
       session_row row{{user.app, user.user, id},
                       std::move(kept.keys),

@@ -11,7 +11,7 @@ namespace {
 
 using load_function = std::function<result<std::optional<stored_scope>>()>;
 
-// Checks a whole map, and leaves out what is null.
+// Checks a whole map and drops the nulls.
 result<json> check_map(const json& map, scope where) {
   if (!map.is_object())
     return error(errc::invalid_argument, "a map must be an object");
@@ -51,7 +51,7 @@ json map_of(const state_map& keys) {
   return map;
 }
 
-// What makes `after` of `before`.
+// Returns the delta that turns `before` into `after`.
 result<delta>
 difference(const state_map& before, const json& after, scope where) {
   auto changed = json::object();
@@ -93,7 +93,7 @@ public:
     auto found = load_scope(owner);
     if (!found)
       return found.error();
-    // An app or a user without keys is there for its sessions' sake.
+    // An app or a user without keys exists only because of its sessions.
     if (!*found
         || (owner.where() != scope::session && (*found)->keys.size() == 0))
       return std::nullopt;
@@ -122,11 +122,11 @@ public:
   }
 
 private:
-  // A writer that loses the race this often has met a store that never accepts
-  // anything.
+  // A writer that loses so many races in a row has met a store that accepts
+  // nothing.
   static constexpr int attempts_max = 1'000;
 
-  // The keys and the revision alone.
+  // Loads only the keys and the revision.
   result<std::optional<stored_scope>> load_scope(const owner_name& owner) {
     if (owner.where() != scope::session)
       return kept_.load_scope(owner);
@@ -139,7 +139,8 @@ private:
     return std::move((*found)->scope);
   }
 
-  // The change that makes `map` of what was found, if there is one to make.
+  // Returns the change that leads from `found` to `map`; nothing if they are
+  // equal.
   std::optional<store_change>
   make_write(const owner_name& owner,
              const std::optional<stored_scope>& found,
@@ -157,13 +158,14 @@ private:
     change.owner = owner;
     change.kind = creates ? change_kind::create : change_kind::write;
     if (where == scope::session && !creates) {
-      // A session changes by events: its revision is their number.
+      // A session changes by an event, because its revision is the number of
+      // its newest event.
       change.kind = change_kind::append;
       said.author = "system";
       said.id = clock_.new_id();
       said.invocation_id = "e-" + clock_.new_id();
     }
-    change.said = std::make_shared<const event>(std::move(said));
+    change.event = std::make_shared<const event>(std::move(said));
     auto& revision = where == scope::app    ? change.app_revision
                      : where == scope::user ? change.user_revision
                                             : change.session_revision;
@@ -171,7 +173,8 @@ private:
     return change;
   }
 
-  // Writes what `make` decides on what is stored, until nobody writes between.
+  // Loads, lets `make` decide, and commits. Repeats if another writer came in
+  // between.
   template <class Make>
   result<void> commit(const owner_name& owner, const Make& make) {
     for (int attempt = 0; attempt < attempts_max; ++attempt) {
@@ -187,9 +190,11 @@ private:
       if (outcome->moved.empty())
         return {};
     }
-    return error(errc::busy,
-                 fmt::format("save the map of {}: others write all the time",
-                             to_string(owner)));
+    return error(
+      errc::busy,
+      fmt::format(
+        "save the map of {}: other writers interfered on every attempt",
+        to_string(owner)));
   }
 
   store& kept_;

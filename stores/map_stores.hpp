@@ -1,9 +1,9 @@
-// Whole maps by name, for programs that only want to keep some: of an app, of a
-// user, of a session.
+// Whole maps by name, one per app, user and session, for programs that need no
+// events.
 //
-// Any `store` offers them, and three of one's own make a store
-// (composed_store.hpp). A map is a JSON object; its keys are bare names,
-// without a prefix.
+// Any `store` offers them, and three user-defined ones make a `store`
+// (composed_store.hpp). A map is a JSON object; its keys are bare names without
+// a prefix.
 
 #pragma once
 
@@ -16,71 +16,79 @@
 
 namespace troupe {
 
-/// The map of each app. Fails as its back end does, with `errc::store_failed`
-/// or `errc::corrupt`.
+/// The map of each app. All calls fail as the back end does, with
+/// `errc::store_failed` or `errc::corrupt`.
 class app_state_store {
 public:
   virtual ~app_state_store() = default;
 
-  /// The map, or nothing.
+  /// Loads the map; nothing if there is none.
   virtual result<std::optional<json>> load(const std::string& app) = 0;
 
   /// Replaces the map.
   virtual result<void> save(const std::string& app, const json& map) = 0;
 
-  /// Afterwards there is nothing; also if there was nothing before.
+  /// Removes the map. Succeeds if there is none.
   virtual result<void> remove(const std::string& app) = 0;
 };
 
-/// The map of each user of an app; as `app_state_store`.
+/// The map of each user of an app; the rules are those of `app_state_store`.
 class user_state_store {
 public:
   virtual ~user_state_store() = default;
 
+  /// Loads the map of a user; nothing if there is none.
   virtual result<std::optional<json>> load(const std::string& app,
                                            const std::string& user)
     = 0;
 
+  /// Replaces the map of a user.
   virtual result<void>
   save(const std::string& app, const std::string& user, const json& map) = 0;
 
+  /// Removes the map of a user. Succeeds if there is none.
   virtual result<void> remove(const std::string& app, const std::string& user)
     = 0;
 };
 
-/// The map of each session; as `app_state_store`.
+/// The map of each session; the rules are those of `app_state_store`.
 class session_store {
 public:
   virtual ~session_store() = default;
 
+  /// Loads the map of a session; nothing if there is none.
   virtual result<std::optional<json>> load(const session_key& key) = 0;
 
+  /// Replaces the map of a session.
   virtual result<void> save(const session_key& key, const json& map) = 0;
 
+  /// Removes the map of a session. Succeeds if there is none.
   virtual result<void> remove(const session_key& key) = 0;
 };
 
-/// The three that a store offers.
+/// The three map stores of one store.
 struct map_stores {
-  std::unique_ptr<app_state_store> apps;
-  std::unique_ptr<user_state_store> users;
-  std::unique_ptr<session_store> sessions;
+  std::unique_ptr<app_state_store> apps;   ///< The map of each app.
+  std::unique_ptr<user_state_store> users; ///< The map of each user.
+  std::unique_ptr<session_store> sessions; ///< The map of each session.
 };
 
-/// The maps of `kept`: the same scopes that its sessions work on. `save` writes
-/// what differs, as sets and erases, on top of whatever is stored by then. A
-/// null in a map is a key that is not there. In a session it is an event by
-/// `system`.
+/// Shows the scopes of `kept` as maps. `save` writes the difference to the
+/// stored map, as sets and erases on the newest revision. A null in a map means
+/// that the key does not exist. A save that changes nothing writes nothing. In
+/// a session that exists, any other save is an event by `system`.
 ///
-/// Apps and users exist for as long as they have sessions, so an empty map of
-/// theirs loads as nothing, and `remove` takes the keys alone. A session is
-/// created by its first `save`; `remove` takes its events along.
+/// Apps and users exist as long as they have sessions. Their empty map
+/// therefore loads as nothing, and `remove` only erases the keys. The first
+/// `save` creates a session, without an event; `remove` removes it with its
+/// events.
 ///
 /// Fails with `errc::invalid_argument` on an id or a key against the rules of
-/// core/key.hpp and on a map that is no object, `errc::too_large` on a value
-/// above the limit, `errc::busy` if others wrote each time between reading and
-/// writing, and as `kept` does. Both arguments must outlive what is returned;
-/// calls come as `store` asks for them.
+/// core/key.hpp, on a map that is not an object and on a value that
+/// `check_json` refuses, with `errc::too_large` on a value above the limit,
+/// with `errc::busy` if other writers interfered on every attempt, and as
+/// `kept` does. Both arguments must outlive the result. The threading rules are
+/// those of `store`.
 map_stores make_map_stores(store& kept, environment& clock);
 
 } // namespace troupe

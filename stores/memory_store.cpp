@@ -1,8 +1,7 @@
 #include "troupe/stores/memory_store.hpp"
 
-#include "troupe/core/mechanism.hpp"
-#include "troupe/stores/session_order.hpp"
-#include "troupe/stores/untold_removals.hpp"
+#include "troupe/stores/shared/session_order.hpp"
+#include "troupe/stores/shared/unreported_removals.hpp"
 
 #include <fmt/format.h>
 
@@ -31,19 +30,19 @@ owner_name owner_of(const session_key& key) {
 
 struct log_entry {
   std::uint64_t revision = 0;
-  event_ptr said;
-  bool is_event = false; ///< Otherwise the state at creation, or a write.
+  event_ptr event;
+  bool is_event = false; ///< False for the initial state and for a write.
 };
 
 struct kept_owner {
   stored_scope scope;
   timestamp last_update_time{};
-  /// Everything that was done to the scope.
+  /// Everything that was done to the scope, oldest first.
   std::vector<log_entry> log;
 };
 
-// By name, so that a user's sessions lie behind it, and its users behind an
-// app.
+// Ordered by name, so that an app is followed by its users, and a user by its
+// sessions.
 using kept_owners = std::map<owner_name, kept_owner>;
 
 template <class Map>
@@ -68,8 +67,8 @@ void apply(stored_scope& target,
   target.revision = revision;
 }
 
-// Which owners are elsewhere than some changes take them to be. An owner is
-// seen as the changes before have left it.
+// Finds the owners whose stored revision is not the one that the changes build
+// on. A change sees the revisions that earlier changes of the commit made.
 class revision_check {
 public:
   revision_check(const kept_owners& kept, std::vector<owner_name> moved)
@@ -126,8 +125,7 @@ private:
   }
 
   void expect(const owner_name& owner, bool holds) {
-    if (!holds && !is_broken(mechanism::store_revisions)
-        && std::ranges::find(moved_, owner) == moved_.end())
+    if (!holds && std::ranges::find(moved_, owner) == moved_.end())
       moved_.push_back(owner);
   }
 
@@ -138,24 +136,24 @@ private:
 
 } // namespace
 
-class memory_place {
+class memory_data {
 public:
-  /// Returns the owners that are changed by it.
+  /// Applies the change and returns the owners that it changed.
   std::vector<owner_name> apply(const store_change& change);
 
   std::vector<std::string> check() const;
 
   mutable std::shared_mutex mutex;
   kept_owners owners;
-  session_order sessions; ///< Those of `owners`.
+  session_order sessions; ///< The sessions in `owners`.
 
-  /// What each store that is open here has not been told yet.
-  struct untold_changes {
+  /// Changes of others that a store on this data has not reported yet.
+  struct unreported_changes {
     std::set<owner_name> owners;
-    untold_removals removals;
+    unreported_removals removals;
   };
 
-  std::map<const store*, untold_changes> untold;
+  std::map<const store*, unreported_changes> unreported;
 
 private:
   void write(const owner_name& owner,
@@ -164,7 +162,7 @@ private:
   void erase(kept_owners::iterator removed);
 };
 
-std::vector<owner_name> memory_place::apply(const store_change& change) {
+std::vector<owner_name> memory_data::apply(const store_change& change) {
   const auto& owner = change.owner;
   std::vector<owner_name> changed;
   switch (change.kind) {
@@ -199,43 +197,44 @@ std::vector<owner_name> memory_place::apply(const store_change& change) {
   return changed;
 }
 
-void memory_place::erase(kept_owners::iterator removed) {
+void memory_data::erase(kept_owners::iterator removed) {
   if (removed->first.where() == scope::session)
     sessions.remove(removed->first, removed->second.last_update_time);
   owners.erase(removed);
 }
 
-void memory_place::write(const owner_name& owner,
-                         const store_change& change,
-                         std::uint64_t revision) {
+void memory_data::write(const owner_name& owner,
+                        const store_change& change,
+                        std::uint64_t revision) {
   auto& kept = owners[owner];
   const auto where = owner.where();
-  troupe::apply(kept.scope, *change.said, where, revision);
+  troupe::apply(kept.scope, *change.event, where, revision);
   if (where == scope::session) {
     sessions.remove(owner, kept.last_update_time);
-    // What a new session holds, 1970, is no lower bound.
+    // The time of a new session is set, not raised: its default, 1970, may be
+    // later than the event.
     kept.last_update_time
       = change.kind == change_kind::create
-          ? change.said->timestamp
-          : std::max(kept.last_update_time, change.said->timestamp);
+          ? change.event->timestamp
+          : std::max(kept.last_update_time, change.event->timestamp);
     sessions.add(owner, kept.last_update_time);
   }
   kept.log.push_back(
-    {revision, change.said, change.kind == change_kind::append});
+    {revision, change.event, change.kind == change_kind::append});
 }
 
-std::vector<std::string> memory_place::check() const {
+std::vector<std::string> memory_data::check() const {
   std::vector<std::string> findings;
   for (const auto& [owner, kept] : owners) {
     stored_scope replayed;
     for (const auto& entry : kept.log)
-      troupe::apply(replayed, *entry.said, owner.where(), entry.revision);
+      troupe::apply(replayed, *entry.event, owner.where(), entry.revision);
     if (!(replayed.keys == kept.scope.keys)
         || replayed.revision != kept.scope.revision)
-      findings.push_back(fmt::format("{}: the state at revision {} is not what "
-                                     "its log replays to",
-                                     to_string(owner),
-                                     kept.scope.revision));
+      findings.push_back(fmt::format(
+        "{}: the state at revision {} differs from the replay of its log",
+        to_string(owner),
+        kept.scope.revision));
   }
   return findings;
 }
@@ -244,49 +243,51 @@ namespace {
 
 class memory_store : public store {
 public:
-  explicit memory_store(std::shared_ptr<memory_place> place)
-    : place_(std::move(place)) {
-    const std::unique_lock guard(place_->mutex);
-    place_->untold[this];
+  explicit memory_store(std::shared_ptr<memory_data> data)
+    : data_(std::move(data)) {
+    const std::unique_lock guard(data_->mutex);
+    data_->unreported[this];
   }
 
   memory_store(const memory_store&) = delete;
   memory_store& operator=(const memory_store&) = delete;
 
   ~memory_store() override {
-    const std::unique_lock guard(place_->mutex);
-    place_->untold.erase(this);
+    const std::unique_lock guard(data_->mutex);
+    data_->unreported.erase(this);
   }
 
   result<commit_outcome>
   commit(std::span<const store_change> changes) override {
-    const std::unique_lock guard(place_->mutex);
-    auto& removals = place_->untold[this].removals;
-    revision_check check(place_->owners, removals.touched_by(changes));
+    // One lock covers the checks and the changes, so loads see all or nothing.
+    const std::unique_lock guard(data_->mutex);
+    auto& removals = data_->unreported[this].removals;
+    revision_check check(data_->owners, removals.touched_by(changes));
     for (const auto& change : changes)
       check.visit(change);
     commit_outcome outcome{std::move(check).moved()};
-    removals.tell(outcome.moved);
+    removals.mark_reported(outcome.moved);
     if (!outcome.moved.empty())
       return outcome;
     for (const auto& change : changes)
-      for (const auto& owner : place_->apply(change))
-        for (auto& [other, untold] : place_->untold)
+      for (const auto& owner : data_->apply(change))
+        for (auto& [other, unreported] : data_->unreported)
           if (other != this) {
-            untold.owners.insert(owner);
-            if (!change.said)
-              untold.removals.note(owner);
+            unreported.owners.insert(owner);
+            if (!change.event)
+              unreported.removals.note(owner);
           }
     return outcome;
   }
 
   result<std::vector<moved_owner>> changed_elsewhere() override {
-    const std::unique_lock guard(place_->mutex);
+    const std::unique_lock guard(data_->mutex);
     std::vector<moved_owner> changed;
-    for (const auto& owner : std::exchange(place_->untold[this], {}).owners) {
-      const auto found = place_->owners.find(owner);
+    for (const auto& owner :
+         std::exchange(data_->unreported[this], {}).owners) {
+      const auto found = data_->owners.find(owner);
       changed.push_back({owner,
-                         found == place_->owners.end()
+                         found == data_->owners.end()
                            ? std::nullopt
                            : std::optional(found->second.scope.revision)});
     }
@@ -295,18 +296,18 @@ public:
 
   result<std::optional<stored_scope>>
   load_scope(const owner_name& owner) override {
-    const std::shared_lock guard(place_->mutex);
-    const auto found = place_->owners.find(owner);
-    if (found == place_->owners.end())
+    const std::shared_lock guard(data_->mutex);
+    const auto found = data_->owners.find(owner);
+    if (found == data_->owners.end())
       return std::nullopt;
     return found->second.scope;
   }
 
   result<std::optional<stored_session>>
   load_session(const session_key& key, const load_options& options) override {
-    const std::shared_lock guard(place_->mutex);
-    const auto found = place_->owners.find(owner_of(key));
-    if (found == place_->owners.end())
+    const std::shared_lock guard(data_->mutex);
+    const auto found = data_->owners.find(owner_of(key));
+    if (found == data_->owners.end())
       return std::nullopt;
     const auto& kept = found->second;
     stored_session loaded{kept.scope, kept.last_update_time, {}, {}};
@@ -318,9 +319,9 @@ public:
       if (!take_event && !take_id)
         break;
       if (take_event)
-        loaded.events.push_back(next->said);
+        loaded.events.push_back(next->event);
       if (take_id)
-        loaded.id_hashes.push_back(id_hash(next->said->id));
+        loaded.id_hashes.push_back(id_hash(next->event->id));
     }
     std::ranges::reverse(loaded.events);
     std::ranges::reverse(loaded.id_hashes);
@@ -330,10 +331,10 @@ public:
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override {
-    const std::shared_lock guard(place_->mutex);
+    const std::shared_lock guard(data_->mutex);
     std::vector<event_ptr> loaded;
-    const auto found = place_->owners.find(owner_of(key));
-    if (found == place_->owners.end())
+    const auto found = data_->owners.find(owner_of(key));
+    if (found == data_->owners.end())
       return loaded;
     const auto& log = found->second.log;
     for (auto next
@@ -341,15 +342,15 @@ public:
          next != log.end() && next->revision <= last;
          ++next)
       if (next->is_event)
-        loaded.push_back(next->said);
+        loaded.push_back(next->event);
     return loaded;
   }
 
   result<std::vector<session_row>> list(const row_query& query) override {
-    const std::shared_lock guard(place_->mutex);
+    const std::shared_lock guard(data_->mutex);
     std::vector<session_row> rows;
-    const auto& owners = place_->owners;
-    for (const auto& owner : place_->sessions.page(query)) {
+    const auto& owners = data_->owners;
+    for (const auto& owner : data_->sessions.page(query)) {
       const auto& kept = owners.at(owner);
       rows.push_back({{owner.app, owner.user, owner.session},
                       kept.scope.keys,
@@ -363,8 +364,8 @@ public:
 
   result<std::vector<std::string>>
   check(const std::function<void(double done)>& on_progress) override {
-    const std::shared_lock guard(place_->mutex);
-    auto findings = place_->check();
+    const std::shared_lock guard(data_->mutex);
+    auto findings = data_->check();
     if (on_progress)
       on_progress(1);
     return findings;
@@ -373,21 +374,21 @@ public:
   result<void> close() override { return {}; }
 
 private:
-  std::shared_ptr<memory_place> place_;
+  std::shared_ptr<memory_data> data_;
 };
 
 } // namespace
 
-std::shared_ptr<memory_place> make_memory_place() {
-  return std::make_shared<memory_place>();
+std::shared_ptr<memory_data> make_memory_data() {
+  return std::make_shared<memory_data>();
 }
 
 std::unique_ptr<store> make_memory_store() {
-  return make_memory_store(make_memory_place());
+  return make_memory_store(make_memory_data());
 }
 
-std::unique_ptr<store> make_memory_store(std::shared_ptr<memory_place> place) {
-  return std::make_unique<memory_store>(std::move(place));
+std::unique_ptr<store> make_memory_store(std::shared_ptr<memory_data> data) {
+  return std::make_unique<memory_store>(std::move(data));
 }
 
 } // namespace troupe

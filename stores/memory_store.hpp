@@ -1,5 +1,5 @@
-// A store in this process' memory: for tests, and as the shortest example of a
-// store of one's own.
+// A store in the memory of this process: for tests, and as the shortest example
+// of a user-defined store.
 
 #pragma once
 
@@ -9,16 +9,18 @@
 
 namespace troupe {
 
-/// What memory stores keep. Several may share one place, as processes share a
-/// file; it lasts as long as somebody holds it.
-class memory_place;
+/// The data of memory stores. Several stores may share one object, as processes
+/// share a file. The object lives as long as a pointer to it.
+class memory_data;
 
-std::shared_ptr<memory_place> make_memory_place();
+/// Makes empty data. Stores on it may be used on different threads.
+std::shared_ptr<memory_data> make_memory_data();
 
-/// A store on a place of its own.
+/// Makes a store with its own empty data, which lives as long as the store.
 std::unique_ptr<store> make_memory_store();
 
-/// A store on `place`, beside all others there.
-std::unique_ptr<store> make_memory_store(std::shared_ptr<memory_place> place);
+/// Makes a store on `data`. It sees the commits of all other stores on that
+/// data. `data` must not be null.
+std::unique_ptr<store> make_memory_store(std::shared_ptr<memory_data> data);
 
 } // namespace troupe

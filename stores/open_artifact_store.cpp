@@ -1,9 +1,9 @@
 #include "troupe/stores/open_artifact_store.hpp"
 
-#include "troupe/core/passwords.hpp"
-#include "troupe/stores/file_artifacts.hpp"
-#include "troupe/stores/memory_artifacts.hpp"
-#include "troupe/stores/path_rule.hpp"
+#include "troupe/core/support/passwords.hpp"
+#include "troupe/stores/artifacts/in_files.hpp"
+#include "troupe/stores/artifacts/in_memory.hpp"
+#include "troupe/stores/shared/path_rule.hpp"
 
 #include <fmt/format.h>
 

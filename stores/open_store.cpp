@@ -1,11 +1,11 @@
 #include "troupe/stores/open_store.hpp"
 
-#include "troupe/core/passwords.hpp"
+#include "troupe/core/support/passwords.hpp"
 #include "troupe/stores/memory_store.hpp"
-#include "troupe/stores/path_rule.hpp"
-#include "troupe/stores/postgres_address.hpp"
-#include "troupe/stores/postgres_store.hpp"
-#include "troupe/stores/sqlite_store.hpp"
+#include "troupe/stores/postgres/address.hpp"
+#include "troupe/stores/postgres/open.hpp"
+#include "troupe/stores/shared/path_rule.hpp"
+#include "troupe/stores/sqlite/open.hpp"
 
 #include <fmt/format.h>
 #include <libpq-fe.h>
@@ -18,12 +18,6 @@
 namespace troupe {
 
 namespace {
-
-constexpr std::array durability_names = {
-  std::pair{durability::durable, std::string_view("durable")},
-  std::pair{durability::os, std::string_view("os")},
-  std::pair{durability::none, std::string_view("none")},
-};
 
 struct known_scheme {
   std::string_view prefix;
@@ -49,8 +43,7 @@ bool is_postgres(std::string_view text) noexcept {
   return scheme != nullptr && scheme->kind == store_kind::postgres;
 }
 
-// What is wrong with an address may be where its password stands, so one that
-// could hold a password is not quoted.
+// Describes a bad address. It is quoted only if it cannot contain a password.
 result<store_address> refused(std::string_view text, std::string_view why) {
   const bool may_hold_password
     = is_postgres(text)
@@ -82,20 +75,6 @@ std::string store_version(store_kind kind) {
   return {};
 }
 
-std::string_view to_string(durability promised) noexcept {
-  return durability_names[static_cast<std::size_t>(promised)].second;
-}
-
-result<durability> durability_from(std::string_view name) {
-  for (const auto& [promised, spelling] : durability_names)
-    if (spelling == name)
-      return promised;
-  return error(errc::invalid_argument,
-               fmt::format("there is no durability '{}'; there are durable, "
-                           "os, none",
-                           name));
-}
-
 bool is_store_scheme(std::string_view text) noexcept {
   return scheme_of(text) != nullptr;
 }
@@ -106,26 +85,26 @@ result<store_address> read_store_address(std::string_view text) {
     return refused(text,
                    "has no known scheme; there are memory:, sqlite:PATH, "
                    "postgres:URL");
-  const auto place = text.substr(scheme->prefix.size());
+  const auto location = text.substr(scheme->prefix.size());
   switch (scheme->kind) {
   case store_kind::memory:
-    if (!place.empty())
+    if (!location.empty())
       return refused(text, "should be memory: alone");
     break;
   case store_kind::sqlite:
-    if (const auto flaw = path_flaw(std::string(place)); !flaw.empty())
+    if (const auto flaw = path_flaw(std::string(location)); !flaw.empty())
       return refused(text, flaw);
     break;
   case store_kind::postgres:
-    if (!place.starts_with("//"))
+    if (!location.starts_with("//"))
       return refused(text, "should be postgres://HOST/DATABASE");
     if (const auto flaw = postgres_address_flaw(std::string(text));
         !flaw.empty())
       return refused(text, flaw);
-    // The whole of it is what libpq takes.
+    // libpq takes the whole address.
     return store_address{scheme->kind, std::string(text)};
   }
-  return store_address{scheme->kind, std::string(place)};
+  return store_address{scheme->kind, std::string(location)};
 }
 
 result<std::unique_ptr<store>> open_store(std::string_view address,
@@ -135,9 +114,9 @@ result<std::unique_ptr<store>> open_store(std::string_view address,
     return parsed.error();
   switch (parsed->kind) {
   case store_kind::sqlite:
-    return open_sqlite_store(parsed->place, options);
+    return open_sqlite_store(parsed->location, options);
   case store_kind::postgres:
-    return open_postgres_store(parsed->place, options);
+    return open_postgres_store(parsed->location, options);
   case store_kind::memory:
     break;
   }

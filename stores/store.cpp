@@ -14,19 +14,24 @@ std::string to_string(const owner_name& owner) {
 
 result<std::vector<event_ptr>>
 store::find_events(const session_key& key, std::span<const std::string> ids) {
-  constexpr std::uint64_t events_at_once = 1'024;
+  // Small enough to fit in memory if each event has a megabyte.
+  constexpr std::uint64_t events_at_once = 32;
   std::vector<event_ptr> found(ids.size());
-  for (std::uint64_t first = 1;; first += events_at_once) {
+  auto missing = ids.size();
+  for (std::uint64_t first = 1; missing > 0; first += events_at_once) {
     auto events = load_events(key, first, first + events_at_once - 1);
     if (!events)
       return events.error();
     for (const auto& each : *events)
       for (std::size_t index = 0; index < ids.size(); ++index)
-        if (each->id == ids[index])
+        if (!found[index] && each->id == ids[index]) {
           found[index] = each;
+          --missing;
+        }
     if (events->size() < events_at_once)
-      return found;
+      break;
   }
+  return found;
 }
 
 std::uint32_t id_hash(std::string_view id) noexcept {

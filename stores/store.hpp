@@ -1,7 +1,6 @@
-// Where owners keep their scopes: all that the runtime asks of a store.
-//
-// A store never computes. It writes what the owners have decided, whole or not
-// at all, and only on top of the revisions that they decided it on.
+// The interface between the runtime and a storage back end. A store never
+// computes. It writes changes that the owners have decided, all or nothing, and
+// only if each scope is still at the revision that the owner decided on.
 
 #pragma once
 
@@ -19,12 +18,13 @@
 
 namespace troupe {
 
-/// An owner by name: an app, a user of it, or a session.
+/// Names an owner: an app, a user of an app, or a session.
 struct owner_name {
-  std::string app;
-  std::string user = {};    ///< Empty: the app itself.
-  std::string session = {}; ///< Empty: the user, or the app.
+  std::string app;          ///< Id of the app; never empty.
+  std::string user = {};    ///< Empty for the app itself.
+  std::string session = {}; ///< Empty for a user or an app.
 
+  /// Returns the scope of this owner: `app`, `user` or `session`.
   scope where() const noexcept {
     return user.empty()      ? scope::app
            : session.empty() ? scope::user
@@ -35,193 +35,232 @@ struct owner_name {
   friend auto operator<=>(const owner_name&, const owner_name&) = default;
 };
 
-/// `"press/ann/s1"`, for messages.
+/// For example `"press/ann/s1"`, for error messages.
 std::string to_string(const owner_name& owner);
 
-// -- what is written
-// -----------------------------------------------------------
+// -- writing ----
 
+/// Effect of a change.
 enum class change_kind : std::uint8_t {
-  create, ///< A session with its initial state, which is its revision 0.
-  append, ///< One event of a session.
-  write,  ///< Changes the owner's own scope without an event; of any owner.
-  remove, ///< A session, its state and its events. What its events did to its
-          ///< user and app stays.
-  remove_user, ///< A user, its state and all of its sessions.
+  create, ///< Creates a session; its initial state is revision 0.
+  append, ///< Appends one event to a session.
+  write,  ///< Changes the scope of any owner, without an event. On a session it
+          ///< takes a revision, too.
+  remove, ///< Removes a session with its state and its events. The effects of
+          ///< its events on its user and app stay.
+  remove_user, ///< Removes a user, its state and all of its sessions.
 };
 
-/// One transaction: takes place in every scope that it touches, or in none.
+/// One change. It takes effect in every scope that it touches, or in none.
 struct store_change {
+  /// The effect; decides which fields are read.
   change_kind kind = change_kind::append;
+  /// The session to create, append to or remove, the user to remove, or the
+  /// owner of the scope to write.
   owner_name owner;
-  /// `append`: the event as it is kept. `create` and `write`: carries the
-  /// `state_delta` alone, and the time. Its delta holds sets and erases only,
-  /// and no `temp:`. Null for removals.
-  event_ptr said;
-  /// The revision that the change makes in each scope that it touches; unset
-  /// in the others. It builds on the one before: where that is not the stored
-  /// one, the scope has moved. 0 in the session that is created, which must not
-  /// exist. What is removed needs none; a session that is removed must exist.
+  /// The event to store. For `create` and `write` it carries only the
+  /// `state_delta` and the time. Its delta holds only sets and erases, and no
+  /// `temp:` key. Null for removals.
+  event_ptr event;
+  /// The revision that the scope has after the change; unset if the change does
+  /// not touch that scope. The stored revision must be one less; otherwise the
+  /// scope has moved. It is 0 for a session that is created, and that session
+  /// must not exist. Removals leave all three unset; a session that is removed
+  /// must exist.
   std::optional<std::uint64_t> session_revision;
+  /// Revision of the user's scope, by the same rules.
   std::optional<std::uint64_t> user_revision;
+  /// Revision of the app's scope, by the same rules.
   std::optional<std::uint64_t> app_revision;
 };
 
-/// What came of a commit that did not fail.
+/// The outcome of a commit that did not fail.
 struct commit_outcome {
-  /// Empty: everything is written, and durable as far as the store promises.
-  /// Otherwise nothing is written: these owners' scopes are at other revisions
-  /// than the changes build on, because another process has changed them. Or
-  /// one has removed them, which neither a commit nor `changed_elsewhere` has
-  /// told of before: what is there now is something else of that name.
+  /// Owners whose stored revision is not the one that the changes build on,
+  /// because another process has changed them. If it is empty, all changes
+  /// are written, and durable as far as the store promises. If not, nothing
+  /// is written.
+  ///
+  /// An owner that another process has removed is named too, once, unless
+  /// `changed_elsewhere` has reported the removal: an owner of that name that
+  /// exists now is a new one.
   std::vector<owner_name> moved;
 };
 
-/// An owner that was changed from elsewhere.
+/// An owner that another process has changed.
 struct moved_owner {
+  /// The owner that was changed or removed.
   owner_name owner;
-  /// The newest that is stored; unset when the owner was removed.
+  /// The newest stored revision; unset if the owner was removed.
   std::optional<std::uint64_t> revision;
 };
 
-// -- what is read
-// --------------------------------------------------------------
+// -- reading ----
 
+/// The state of one owner, as stored.
 struct stored_scope {
+  /// The keys without prefix.
   state_map keys;
+  /// Number of the last change; 0 before the first change.
   std::uint64_t revision = 0;
 };
 
+/// Limits of the history that is loaded with a session.
 struct load_options {
-  /// Newest events to load with a session.
+  /// Maximum number of newest events to load with a session.
   std::size_t events_max = 128;
-  /// Newest events whose ids to load, as hashes.
+  /// Maximum number of newest events whose id hashes to load.
   std::size_t ids_max = 4'096;
 };
 
+/// A session and the newest part of its history.
 struct stored_session {
-  stored_scope scope; ///< Its revision is the number of its newest event.
+  /// The session's keys. The revision is 0 after the creation, plus 1 per event
+  /// and per `change_kind::write`.
+  stored_scope scope;
+  /// The latest time of the session's changes, even if a later change has an
+  /// earlier time.
   timestamp last_update_time{};
-  /// The newest events, oldest first; the last is number `scope.revision`.
+  /// The newest events, oldest first, at most `load_options::events_max`. An
+  /// event's number is the revision that it made. So, if no `write` changed the
+  /// session, the numbers have no gaps and the last one is `scope.revision`.
   std::vector<event_ptr> events;
-  /// `id_hash` of the newest events' ids, oldest first.
+  /// `id_hash` of the ids of the newest events, oldest first, at
+  /// most `load_options::ids_max`.
   std::vector<std::uint32_t> id_hashes;
 };
 
-/// Where a page of rows starts: behind this row.
+/// A position in a list; the next page starts after this row.
 struct row_position {
+  /// Time of the row; rows of the same time are ordered by the ids.
   timestamp last_update_time{};
-  std::string user;
-  std::string session;
+  std::string user;    ///< Id of the row's user.
+  std::string session; ///< Id of the row's session.
 };
 
+/// A query for one page of an app's sessions.
 struct row_query {
-  std::string app;
-  std::optional<std::string> user = {}; ///< Unset: all users of the app.
+  std::string app;                      ///< Id of the app to list.
+  std::optional<std::string> user = {}; ///< Unset for all users of the app.
+  /// Maximum number of rows.
   std::size_t limit = 100;
+  /// The page starts behind this position; unset for the first page. A session
+  /// with this position need not exist.
   std::optional<row_position> behind = {};
 };
 
-/// One session of a list, with the state of its user and app at the same
-/// moment.
+/// One session of a list, with the state of its user and app at the
+/// same moment.
 struct session_row {
+  /// Names of the app, the user and the session.
   session_key key;
-  state_map session;
-  state_map user;
-  state_map app;
+  state_map session; ///< The session's keys, without prefix.
+  state_map user;    ///< The user's keys, without prefix.
+  state_map app;     ///< The app's keys, without prefix.
+  /// Revision of the session's scope; those of user and app are not listed.
   std::uint64_t revision = 0;
+  /// The time that orders the list, as in `stored_session`.
   timestamp last_update_time{};
 };
 
-/// Commits that the back end had confirmed and does not have any more: a server
-/// that lost its last commits, a restored backup, a replaced file.
+/// Reports commits that the back end had confirmed and no longer has.
+/// Causes are a server that lost its last commits, a restored backup and a
+/// replaced file.
 struct lost_history {
-  /// Commits of this process that are missing, as far as they can be counted.
+  /// Number of this process's commits that are missing, as far as they can
+  /// be counted.
   std::uint64_t commits = 0;
-  /// One sentence for the operator: which back end, and what it lost.
+  /// One sentence for the operator: which back end, and its loss.
   std::string warning;
 };
 
-/// A hash of an event id that never changes, of 31 bits: stores keep it.
+/// Hashes an event id to 31 bits. Stores keep the hash, so the function
+/// never changes.
 std::uint32_t id_hash(std::string_view id) noexcept;
 
-// -- the store
-// -----------------------------------------------------------------
+// -- the store ----
 
-/// A place that outlives the process; derive from it to bring one's own, and
-/// run the checks of stores/conformance.hpp on it.
+/// Keeps scopes and events beyond the process. Derive from it to add a back
+/// end, and test that with stores/conformance/suite.hpp; docs/stores.md lists
+/// the rules.
 ///
-/// All calls block. `commit`, `changed_elsewhere` and `close` are called by one
-/// thread at a time; the loads from any number of threads, beside those. A load
-/// sees every commit that returned before it began, all of a change or none of
-/// it.
+/// All calls block. `commit`, `changed_elsewhere`, `take_lost_history` and
+/// `close` are called by one thread at a time; loads come from any number of
+/// threads at the same time. A load sees every commit that returned before the
+/// load began, and sees each change whole or not at all.
 ///
-/// Failures: `errc::store_failed` with what was being attempted and the back
-/// end's own words (a commit's outcome is then unknown: a load tells);
-/// `errc::corrupt` when what is stored does not read back. A store recovers by
-/// itself: later calls work again as soon as its back end does.
+/// Failures: `errc::store_failed` names the attempt and quotes the back end.
+/// The outcome of a failed commit is unknown; load the owner to find out.
+/// `errc::corrupt` means that stored data cannot be read back. A store recovers
+/// by itself: calls succeed again as soon as the back end does.
 class store {
 public:
   virtual ~store() = default;
 
-  /// Writes all of the changes, in their order, or none of them. Within one
-  /// call a change may build on an earlier one.
+  /// Writes all changes in order, or none of them. A change may build on an
+  /// earlier change of the same call.
   virtual result<commit_outcome> commit(std::span<const store_change> changes)
     = 0;
 
-  /// The owners that others have changed since the last call, as far as known
-  /// without much ado; a store that nobody else can reach has none. No commit
-  /// depends on it.
+  /// Returns the owners that other processes have changed since the last call,
+  /// as far as that is cheap to find out. A store that no other process can
+  /// reach returns none. Commits compare revisions by themselves and do not
+  /// depend on this call.
   virtual result<std::vector<moved_owner>> changed_elsewhere() = 0;
 
-  /// The scope of an app or a user, or nothing if there is no such owner: it
-  /// exists once it, or a session below it, was written.
+  /// Loads the scope of an app or a user; nothing if the owner does not exist.
+  /// An owner exists once it, or a session below it, was written.
   virtual result<std::optional<stored_scope>>
   load_scope(const owner_name& owner) = 0;
 
-  /// A session, or nothing if it does not exist.
+  /// Loads a session; nothing if it does not exist.
   virtual result<std::optional<stored_session>>
   load_session(const session_key& key, const load_options& options) = 0;
 
-  /// The events number `first` (from 1) to `last` of a session, as far as they
-  /// exist; nothing if the session does not.
+  /// Loads the events with the numbers `first` (counted from 1) to `last`,
+  /// both included, oldest first, as far as they exist; none if the session
+  /// does not exist.
   virtual result<std::vector<event_ptr>>
   load_events(const session_key& key, std::uint64_t first, std::uint64_t last)
     = 0;
 
-  /// For each of `ids`, the event of the session that has it; null where none
-  /// has. As many results as ids. The default reads all events of the session;
-  /// a store with an index of ids overrides it.
+  /// Finds events of a session by id. Returns one result per id, in the order
+  /// of `ids`; null for an id that no event has. The default reads all events
+  /// of the session, oldest first, until every id is found; a store with an
+  /// index of ids overrides it.
   virtual result<std::vector<event_ptr>>
   find_events(const session_key& key, std::span<const std::string> ids);
 
-  /// What the back end has lost since the last call; unset for nothing. Called
-  /// by the thread that commits, after each `commit` and `changed_elsewhere`.
+  /// Reports commits that the back end has lost since the last call; unset
+  /// if there are none. The committing thread calls it after each `commit`
+  /// and `changed_elsewhere`.
   ///
-  /// A store that finds lost commits writes nothing in the call that finds
-  /// them: that commit names the owners of all its changes as moved. The caller
-  /// then loads every owner again. The default is for back ends that cannot
-  /// lose what they confirmed while the process lives.
+  /// A store that finds lost commits during `commit` writes nothing and names
+  /// the owners of all changes as moved. The caller then loads every owner
+  /// again. The default is for back ends that cannot lose a confirmed commit
+  /// while the process lives.
   virtual std::optional<lost_history> take_lost_history() {
     return std::nullopt;
   }
 
-  /// Sessions, newest update first, then by user and id.
+  /// Lists sessions: newest update first, then by user, then by session id.
   virtual result<std::vector<session_row>> list(const row_query& query) = 0;
 
-  /// Looks for damage: reads everything, and compares each scope with what its
-  /// log replays to. `on_progress` gets the share that is done, 0 to 1. One
-  /// line per finding, empty when all is sound.
+  /// Searches for damage: reads everything and compares each scope with the
+  /// replay of its log. `on_progress` receives the finished share, 0 to 1.
+  /// Returns one line per finding; empty if there is no damage.
   virtual result<std::vector<std::string>>
   check(const std::function<void(double done)>& on_progress) = 0;
 
-  /// Puts things in order for the next opening; nothing is called after it.
+  /// Prepares the location for the next opening. No call follows it.
   virtual result<void> close() = 0;
 };
 
 } // namespace troupe
 
+/// Hashes all fields of an owner's name.
 template <>
 struct std::hash<troupe::owner_name> {
+  /// Returns a hash for tables in memory. It is never stored.
   std::size_t operator()(const troupe::owner_name& owner) const noexcept;
 };

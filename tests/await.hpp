@@ -1,4 +1,4 @@
-// Tasks of the tests that nothing can suspend.
+// Runs tasks that never suspend, for tests.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace troupe::testing {
 
-/// What a task gives, or the `troupe::error` that it throws. It must not wait
-/// for anything.
+/// Returns the result of a task, or the `troupe::error` that it throws. The
+/// task must not suspend.
 template <class T>
 result<T> now(task<T> work) {
   std::optional<result<T>> outcome;

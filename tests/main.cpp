@@ -1,5 +1,5 @@
-// The main function of every test program. Written out, because Boost's macro
-// for it would have to come before the precompiled headers.
+// The main function of every test program. It is written out because Boost's
+// macro for it would have to come before the precompiled headers.
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-// What a call came to, as text that Boost.Test shows when a check fails.
+// The outcome of a call as text that Boost.Test shows when a check fails.
 
 #pragma once
 
@@ -11,19 +11,19 @@
 
 namespace troupe::testing {
 
-/// `"ok"`, or the name of the code it failed with.
+/// `"ok"`, or the name of the error code.
 template <class T>
 std::string code_of(const result<T>& outcome) {
   return outcome ? "ok" : std::string(to_string(outcome.error().code()));
 }
 
-/// The reason, or nothing if there was no failure.
+/// The message of the error, or nothing on success.
 template <class T>
 std::string reason_of(const result<T>& outcome) {
   return outcome ? std::string() : outcome.error().message();
 }
 
-/// `"ok"`, or the name of the code that `act` threw.
+/// `"ok"`, or the name of the error code that `act` threw.
 template <class Action>
 std::string code_thrown_by(Action&& act) {
   try {

@@ -16,15 +16,15 @@
 
 namespace troupe::testing {
 
-/// One stream of random choices. Prints its seed; a data case over seeds names
-/// it again where a check fails.
+/// One stream of random choices. Prints its seed; a data case over seeds also
+/// names the seed where a check fails.
 class random_source {
 public:
   explicit random_source(std::uint64_t seed) : engine_(seed) {
     BOOST_TEST_MESSAGE("random seed " << seed);
   }
 
-  /// From 0 up to but without `bound`.
+  /// A number from 0 to `bound - 1`.
   std::size_t below(std::size_t bound) {
     return static_cast<std::size_t>(engine_() % bound);
   }
@@ -36,8 +36,8 @@ public:
     return from[below(std::size(from))];
   }
 
-  /// Up to `pieces_max` pieces of text: plain, several bytes long, and in need
-  /// of escapes.
+  /// Text of up to `pieces_max` pieces: ASCII, characters of several bytes, and
+  /// characters that need escapes.
   std::string text(std::size_t pieces_max) {
     static constexpr std::array<std::string_view, 10> pieces
       = {"a", "B", " ", "7", "\"", "\\", "\n", "é", "雪", "🦉"};
@@ -47,7 +47,7 @@ public:
     return made;
   }
 
-  /// A 64-bit integer, most often small, now and then at a limit.
+  /// A 64-bit integer: most often small, sometimes at a limit.
   json integer() {
     switch (below(8)) {
     case 0:

@@ -1,13 +1,13 @@
-// Reviews documents with a pipeline of agents, and shows afterwards where every
-// piece of state is and which event wrote it.
+// Reviews documents with a pipeline of agents, then shows the owner of each
+// piece of state and the event that wrote it.
 //
 //     review_documents [--store STORE] [FILE...]
 //         without FILE: README.md, docs/architecture.md and the GPL
 //
-// Every scope is used: `temp:` carries the raw text through one run, the
+// All scopes are used: `temp:` carries the raw text through one run, the
 // session keeps outline and findings, `user:` the reader's preferences, and
-// `app:` counts the documents. All documents are reviewed at the same time.
-// What a store holds from earlier runs is shown first, and carried on.
+// `app:` counts the documents. All documents are reviewed concurrently. State
+// of earlier runs in the store is shown first and then extended.
 
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -45,8 +45,8 @@ struct reader {
   json preferences;
 };
 
-// What two people want to hear differs, and so do their reports. Each says so
-// once: a store remembers it.
+// Preferences of two readers, which make their reports differ. They are set
+// once, and kept by a store.
 const std::array<reader, 2> readers{
   reader{"ann",
          {{"user:greeting", "Dear Ann,"},
@@ -65,7 +65,7 @@ struct document {
   std::string text;
 };
 
-// One document's review: its session, and the run under way.
+// The review of one document: its session and its run.
 struct review_job {
   troupe::session_key session;
   std::size_t text_bytes;
@@ -78,7 +78,7 @@ struct arguments {
   bool help = false;
 };
 
-// A file whose name starts with a dash is written as `./-name`.
+// A file whose name starts with a dash is given as `./-name`.
 arguments read_arguments(std::span<char*> words) {
   arguments read;
   for (std::size_t index = 0; index < words.size(); ++index) {
@@ -144,11 +144,11 @@ troupe::runtime open_runtime(const std::string& store) {
   return troupe::runtime::open(std::move(options)).value();
 }
 
-// -- what earlier runs have left ----
+// -- state of earlier runs ----------------------------------------------------
 
 struct known_user {
   json state;
-  // The newest sessions, and whether there are more.
+  // The newest sessions; `next_cursor` tells whether there are more.
   troupe::session_page newest;
 };
 
@@ -163,17 +163,14 @@ struct carried_over {
 
 carried_over look_back(troupe::session_service& sessions) {
   constexpr std::size_t sessions_shown = 5;
-  carried_over found{sessions.get_app_state(app).value(), {}};
+  carried_over found{sessions.app_state(app).value(), {}};
   for (const auto& each : readers) {
-    auto state = sessions.get_user_state(app, each.user).value();
+    auto state = sessions.user_state(app, each.user).value();
     if (!state.empty())
       found.users.emplace(
         each.user,
-        known_user{
-          std::move(state),
-          sessions
-            .list({.app = app, .user = each.user, .limit = sessions_shown})
-            .value()});
+        known_user{std::move(state),
+                   sessions.list({app, each.user, sessions_shown}).value()});
   }
   return found;
 }
@@ -182,7 +179,7 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-// The URL of a database may hold a password.
+// The URL of a database may hold a password, so it is not shown.
 std::string shown(const std::string& store) {
   return store.starts_with("postgres:") ? "the database" : store;
 }
@@ -214,19 +211,19 @@ void print_carried_over(const carried_over& before, const std::string& store) {
   fmt::print("\n");
 }
 
-// -- reviewing ----
+// -- reviewing ----------------------------------------------------------------
 
-// Sessions are numbered on from earlier runs; numbers that others have taken
-// meanwhile are passed over.
+// Continues the numbers of earlier runs, and skips those that other processes
+// have taken meanwhile.
 troupe::session_key create_session(troupe::session_service& sessions,
                                    const std::string& user,
                                    const json& state,
                                    std::size_t& number) {
   for (;;) {
-    auto created = sessions.create({.app = app,
-                                    .user = user,
-                                    .id = fmt::format("document-{}", ++number),
-                                    .state = state});
+    auto created
+      = sessions
+          .create({app, user, fmt::format("document-{}", ++number)}, state)
+          .get();
     if (created || created.error().code() != errc::already_exists)
       return created.value().key();
   }
@@ -237,8 +234,7 @@ review_job start_review(troupe::runtime& runtime,
                         const reader& who,
                         const carried_over& before,
                         std::size_t& number) {
-  // The script starts over with each loading, so every document gets the whole
-  // of it.
+  // Each loading restarts the script, so every document gets all of it.
   const auto root
     = troupe::load_agent_file(TROUPE_REVIEW_AGENTS,
                               {.tools = review::make_tools(), .model = nullptr})
@@ -250,15 +246,14 @@ review_job start_review(troupe::runtime& runtime,
       state.erase("user:" + name);
   state["document"] = read.name;
   auto session = create_session(runtime.sessions(), who.user, state, number);
-  troupe::run_options options;
-  options.state_delta
+  const troupe::json delta
     = {{"temp:text", read.text},
        {"temp:folder", fs::path(read.name).parent_path().string()}};
-  auto run = runtime.run(root, session, "Please review.", std::move(options));
+  auto run = runtime.run(root, session, {"Please review.", delta});
   return {std::move(session), read.text.size(), std::move(run)};
 }
 
-// -- what is left afterwards ----
+// -- the resulting state ------------------------------------------------------
 
 struct writer {
   std::string author;
@@ -267,8 +262,8 @@ struct writer {
   troupe::session_key session;
 };
 
-// The newest event that wrote each key, by the owner that the key belongs to:
-// `"app"`, `"user ann"`, or a session.
+// The newest event that wrote each key, by owner (`"app"`, `"user ann"`, or a
+// session) and key.
 using writers = std::map<std::pair<std::string, std::string>, writer>;
 
 std::string owner_of(const troupe::session_key& session, troupe::scope where) {
@@ -290,8 +285,8 @@ void note_writers(writers& known,
   for (const auto& said : fetched.events()) {
     ++revision;
     for (const auto& done : said.actions.state_delta.operations()) {
-      // Several sessions write here; the last writer is the one whose outcome
-      // stands.
+      // Several sessions write here: the event whose value is in the state is
+      // the newest.
       const auto* shared = done.where == troupe::scope::app    ? &app_state
                            : done.where == troupe::scope::user ? &user_state
                                                                : nullptr;
@@ -315,8 +310,7 @@ std::string one_line(const json& data) {
   return text.substr(0, end) + "…";
 }
 
-// Where the owner is not the session itself, the session that the event is in
-// is worth naming.
+// For keys of users and apps, also prints the session that holds the event.
 void print_keys(const writers& known,
                 const std::string& owner,
                 std::string_view prefix,
@@ -357,13 +351,13 @@ void print_reviews(troupe::runtime& runtime,
                    const std::deque<review_job>& jobs,
                    const carried_over& before) {
   auto& sessions = runtime.sessions();
-  const auto app_state = sessions.get_app_state(app).value();
+  const auto app_state = sessions.app_state(app).value();
   std::map<std::string, json> user_states;
   std::vector<troupe::session> fetched;
   writers known;
   for (const auto& job : jobs) {
     const auto& user = job.session.user;
-    user_states[user] = sessions.get_user_state(app, user).value();
+    user_states[user] = sessions.user_state(app, user).value();
     fetched.push_back(sessions.get(job.session).value());
     note_writers(known, fetched.back(), app_state, user_states[user]);
   }
@@ -402,14 +396,14 @@ void print_reviews(troupe::runtime& runtime,
       jobs[index].text_bytes);
     check(left == 0, "no temp: keys behind a run");
   }
-  // More if others review into the same store.
+  // Greater if other programs review into the same store.
   check(app_state.value("documents_reviewed", std::size_t{0})
           >= before.documents() + jobs.size(),
         "app:documents_reviewed to count every document");
 }
 
 void review_all(const arguments& wanted) {
-  std::vector<document> documents; // All are read before the first is reviewed.
+  std::vector<document> documents; // All are read before the first review.
   documents.reserve(wanted.files.size());
   for (const auto& file : wanted.files)
     documents.push_back(read_document(file));

@@ -1,11 +1,12 @@
-# The reviews of a second run stand on what the first one left; without a file there is nothing to stand on.
+# A second run must continue the state of the first one; without a store in a file there is nothing
+# to continue.
 
 cmake_minimum_required(VERSION 3.25)
 
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 
-# review(STORE): runs it with the documents that it has without arguments, and sets `output`.
+# review(STORE): runs the program with its default documents and sets `output`.
 function(review store)
   execute_process(COMMAND "${PROGRAM}" --store "${store}" WORKING_DIRECTORY "${SOURCE_DIR}" OUTPUT_VARIABLE output
                   COMMAND_ERROR_IS_FATAL ANY)

@@ -27,7 +27,7 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-/// One line each, the first few.
+/// The first few elements, one line each.
 template <class Range, class Line>
 std::string listed(const Range& range, Line line) {
   std::string text;
@@ -147,8 +147,8 @@ json repeated_words(const json& /*args*/, tool_context& context) {
   return {{"doubled", doubled.size()}};
 }
 
-/// Weighs what the reviewers counted, and counts the document itself, for the
-/// app and for its reader.
+/// Weighs the counts of the reviewers, and counts the document for the app and
+/// its reader.
 json merge_findings(const json& /*args*/, tool_context& context) {
   auto& state = context.state();
   std::size_t problems = 0;

@@ -1,5 +1,5 @@
-// The tools of the reviewers: each reads `temp:text`, computes, and leaves what
-// it found in the session's state.
+// Tools of the reviewers: each reads `temp:text` and writes its findings to the
+// session's state.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace review {
 
-/// By the names that the agent file uses.
+/// The tools under the names in the agent file.
 troupe::tool_registry make_tools();
 
 } // namespace review

@@ -13,7 +13,7 @@ namespace review {
 namespace {
 
 constexpr std::string_view blank = " \t\r\v\f";
-// What may stand between a sentence's last mark and the white space behind it.
+// Characters that may follow the last mark of a sentence.
 constexpr std::string_view closing = ")]\"'*_`";
 
 std::string_view trim(std::string_view text) {
@@ -28,8 +28,8 @@ struct row {
   std::size_t line;
 };
 
-// The lines outside of fenced code; what was code is blank, so that it still
-// separates paragraphs.
+// The lines outside of fenced code. Code lines are kept as blank lines, which
+// separate paragraphs.
 std::vector<row> rows_of(std::string_view text) {
   std::vector<row> rows;
   std::string_view fence;
@@ -85,8 +85,8 @@ struct placed_word {
   std::size_t end;
 };
 
-// Letters and digits; an apostrophe or hyphen between two of them belongs to
-// the word.
+// Words are letters and digits; an apostrophe or hyphen between two of them
+// belongs to the word.
 std::vector<placed_word> placed_words(std::string_view text) {
   std::vector<placed_word> found;
   for (std::size_t index = 0; index < text.size(); ++index) {
@@ -127,7 +127,8 @@ void add_sentence(std::vector<sentence>& found,
   collected.clear();
 }
 
-// A full stop ends a sentence unless it goes on in lower case, as after "e.g.".
+// A full stop ends a sentence unless a lower-case letter follows, as after
+// "e.g.".
 bool ends_sentence(std::string_view text, std::size_t index) {
   if (text[index] != '.' && text[index] != '!' && text[index] != '?')
     return false;
@@ -163,8 +164,7 @@ std::string percent_decode(std::string_view text) {
   return decoded;
 }
 
-// The path that a link leads to, or nothing if it is absolute, within the page,
-// or leads elsewhere.
+// The path of a link; unset if it is absolute, within the page, or not a file.
 std::optional<std::string> relative_path(std::string_view target) {
   const auto has_scheme = [target] {
     const auto colon = target.find_first_of(":/?#");
@@ -177,8 +177,8 @@ std::optional<std::string> relative_path(std::string_view target) {
   return path.empty() ? std::nullopt : std::optional(percent_decode(path));
 }
 
-// `](target "title")` and `](<target>)`: what stands between the bracket and
-// the end of the target.
+// The text from the bracket to the end of the target, in `](target "title")` or
+// `](<target>)`.
 std::string_view link_target(std::string_view behind) {
   constexpr std::size_t bytes_max = 4096;
   behind = behind.substr(0, bytes_max);
@@ -189,7 +189,7 @@ std::string_view link_target(std::string_view behind) {
   std::size_t open = 0;
   for (std::size_t index = 0; index < behind.size(); ++index) {
     if (behind.substr(index).starts_with("]("))
-      return {}; // The next link begins before this one has ended.
+      return {}; // The next link begins first.
     if (behind[index] == '(')
       ++open;
     else if (blank.find(behind[index]) != std::string_view::npos
@@ -251,7 +251,7 @@ std::vector<heading> outline(std::string_view text) {
                && (next == nullptr || is_blank(*next)) && trimmed.size() <= 72
                && is_word_byte(trimmed.front())
                && trimmed.find_first_of("<>:;") == std::string_view::npos) {
-      // A full stop closes a sentence, but also "0. Definitions."
+      // A full stop ends a sentence, but also a number: "0. Definitions."
       const bool numbered = trimmed.front() >= '0' && trimmed.front() <= '9';
       if (numbered || trimmed.back() != '.')
         standing.push_back(
@@ -319,7 +319,7 @@ std::vector<located> doubled_words(std::string_view text) {
     }
     std::size_t end = 0;
     for (const auto& word : placed_words(shown.text)) {
-      // Only white space may stand between the two, or the end of a line.
+      // Only white space or a line break may be between the two words.
       const auto between = shown.text.substr(end, word.begin - end);
       const bool is_letter
         = std::isalpha(static_cast<unsigned char>(word.text.front())) != 0;

@@ -1,8 +1,7 @@
-// What can be computed from a text: its outline, words, sentences, links and
-// repetitions.
+// Analysis of a text: its outline, words, sentences, links and repetitions.
 //
-// Texts are Markdown or plain, in UTF-8. Pure functions; code blocks are left
-// out of all of them.
+// Texts are Markdown or plain, in UTF-8. All functions are pure and ignore code
+// blocks.
 
 #pragma once
 
@@ -14,7 +13,7 @@
 
 namespace review {
 
-/// A piece of text and the line that it starts on, from 1.
+/// A piece of text and the number of its first line, from 1.
 struct located {
   std::string text;
   std::size_t line = 0;
@@ -22,7 +21,7 @@ struct located {
 
 struct heading {
   located title;
-  /// 1 for the top.
+  /// 1 for the top level.
   std::size_t level = 1;
 };
 
@@ -36,25 +35,24 @@ struct repeated_word {
   std::size_t count = 0;
 };
 
-/// Headings of Markdown; of a plain text, the short lines that stand alone.
+/// Headings in Markdown; in a plain text, short lines that stand alone.
 std::vector<heading> outline(std::string_view text);
 
-/// The sentences of its paragraphs; headings and tables are none.
+/// Sentences in paragraphs, without headings and tables.
 std::vector<sentence> sentences(std::string_view text);
 
-/// The words, in lower case as far as they are ASCII.
+/// All words; ASCII letters in lower case.
 std::vector<std::string> words(std::string_view text);
 
-/// Targets of Markdown links that are relative and lead to no file, seen from
-/// `folder`.
+/// Targets of relative Markdown links to missing files, relative to `folder`.
 std::vector<located> broken_links(std::string_view text,
                                   const std::filesystem::path& folder);
 
-/// Words that stand twice in a row: "the the".
+/// Words that occur twice in a row: "the the".
 std::vector<located> doubled_words(std::string_view text);
 
-/// The words that come most often, leaving out short and very common ones; at
-/// most `count`.
+/// The most frequent words, at most `count`, without short and very common
+/// ones.
 std::vector<repeated_word> frequent_words(std::string_view text,
                                           std::size_t count);
 

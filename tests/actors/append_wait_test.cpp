@@ -1,4 +1,4 @@
-#include "troupe/actors/append_wait.hpp"
+#include "troupe/actors/parts/append_wait.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,31 +11,31 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A store with appends before it, in simulated time.
+// A store with appends waiting for it, in simulated time.
 class busy_store {
 public:
   explicit busy_store(std::chrono::nanoseconds wait_max = 1s)
     : wait_(time_, wait_max) {}
 
-  // So many come in front of the store.
+  // Adds so many appends to the queue of the store.
   void arrive(std::uint64_t count) {
     if (count > 0)
       wait_.start();
     waiting_ += count;
   }
 
-  // The store takes `count` of them within `time`.
+  // The store commits `count` of them within `time`.
   void take(std::uint64_t count, std::chrono::nanoseconds time) {
     time_.advance(time);
     waiting_ -= count;
-    wait_.settle(load(count), load(waiting_ + count), waiting_ > 0);
+    wait_.update(load(count), load(waiting_ + count), waiting_ > 0);
   }
 
   void pass(std::chrono::nanoseconds time) { time_.advance(time); }
 
   bool admits() const { return admits_behind(waiting_); }
 
-  // With so many under way.
+  // Asks whether an append is admitted with so many under way.
   bool admits_behind(std::uint64_t count) const {
     return wait_.admits(load(count));
   }
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_backlog_shows_the_rate) {
   store.take(1, 1ms);
   store.arrive(1'000);
   store.take(10, 10ms);
-  store.take(100, 100ms); // A thousand in a second.
+  store.take(100, 100ms); // The rate is 1,000 a second.
   BOOST_TEST(store.admits_behind(900));
   BOOST_TEST(!store.admits_behind(1'100));
 }
@@ -88,16 +88,17 @@ BOOST_AUTO_TEST_CASE(large_events_take_longer) {
   simulated_environment time(1);
   append_wait wait(time, 1s);
   wait.start();
-  // A mebibyte each, a hundred in a second.
+  // A mebibyte each, a hundred a second.
   constexpr std::uint64_t each = 1U << 20U;
   time.advance(500ms);
-  wait.settle({50, 50 * each}, {200, 200 * each}, true);
+  wait.update({50, 50 * each}, {200, 200 * each}, true);
   BOOST_TEST(wait.admits({80, 80 * each}));
   BOOST_TEST(!wait.admits({120, 120 * each}));
   BOOST_TEST(wait.admits({10'000, 10'000}));
 }
 
-// A commit of few waits for the disk, which it would for many.
+// A small commit mostly waits for the disk. A large one would wait as long, so
+// small ones say nothing about the rate.
 BOOST_AUTO_TEST_CASE(few_appends_show_no_rate) {
   busy_store store;
   store.arrive(4);
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(after_a_pause_the_rate_is_unknown_again) {
   BOOST_TEST(store.admits_behind(1'000));
 }
 
-// The same without a pause: little comes, and at once.
+// The same without a pause: single appends, answered at once.
 BOOST_AUTO_TEST_CASE(without_a_backlog_the_rate_is_forgotten) {
   busy_store store;
   store.arrive(300);
@@ -171,11 +172,11 @@ BOOST_AUTO_TEST_CASE(a_backlog_in_front_of_the_owners_shows_the_rate) {
     time.advance(9ms);
     wait.start();
     time.advance(1ms);
-    wait.settle({20, 2'000}, {50'000, 5'000'000}, false);
+    wait.update({20, 2'000}, {50'000, 5'000'000}, false);
   }
   BOOST_TEST(wait.admits({1'500, 150'000}));
   BOOST_TEST(!wait.admits({3'000, 300'000}));
-  // They wait for something else than the store.
+  // The appends wait for something other than the store.
   time.advance(200ms);
   BOOST_TEST(wait.admits({3'000, 300'000}));
 }

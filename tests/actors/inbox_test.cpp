@@ -1,7 +1,7 @@
-// The queue of letters in front of an actor: order, waking, and what happens to
-// letters when it closes.
+// The queue of letters of an actor: order, waking, and letters left when it
+// closes.
 
-#include "troupe/actors/inbox.hpp"
+#include "troupe/actors/engine/inbox.hpp"
 
 #include "troupe/actors/messages.hpp"
 
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(only_the_first_letter_to_a_sleeper_wakes_it) {
   BOOST_TEST((push(box, 2) == inbox::pushed::quiet));
   BOOST_TEST(numbers(box.take()) == std::vector<int>({1, 2}),
              boost::test_tools::per_element());
-  BOOST_TEST((push(box, 3) == inbox::pushed::quiet)); // It is awake.
+  BOOST_TEST((push(box, 3) == inbox::pushed::quiet)); // The reader is awake.
   BOOST_TEST(!box.try_sleep());
   BOOST_TEST(numbers(box.take()).size() == 1U);
   BOOST_TEST(box.try_sleep());
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(letters_of_many_threads_come_once_and_in_order) {
   constexpr int senders = 4;
   constexpr int each = 50'000;
   inbox box;
-  std::atomic<int> wakes = 0; // Signals for the reader that was asleep.
+  std::atomic<int> wakes = 0; // Signals for the sleeping reader.
   std::vector<std::thread> threads;
   for (int sender = 0; sender < senders; ++sender)
     threads.emplace_back([&, sender] {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(letters_of_many_threads_come_once_and_in_order) {
   int wrong = 0;
   int taken = 0;
   while (taken < senders * each) {
-    // A sleeper is woken exactly once for each time that it slept.
+    // A sleeping reader is woken exactly once.
     wakes.wait(0);
     wrong += wakes.fetch_sub(1) != 1;
     do

@@ -1,6 +1,6 @@
-// The order of an app's sessions, against a plain list of them.
+// The order of an app's sessions, compared with a plain list.
 
-#include "troupe/actors/list_index.hpp"
+#include "troupe/actors/owners/list_index.hpp"
 
 #include "../random.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -50,7 +50,7 @@ auto rank_of(const page_start& place) {
                     std::tie(place.user, place.id));
 }
 
-/// A session of the test, with the names that its listing refers to.
+/// A session of the test. It holds the names that its entry refers to.
 struct listed {
   listed(const std::shared_ptr<list_index>& index,
          std::string of_user,
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(leave_out_users_that_are_not_shown) {
              boost::test_tools::per_element());
 }
 
-// No change is missed, whenever somebody lists.
+// Every finished change shows in each later page.
 BOOST_AUTO_TEST_CASE(show_changes_of_other_threads) {
   constexpr std::int64_t times = 320'000;
   const auto index = std::make_shared<list_index>();
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(show_changes_of_other_threads) {
       for (std::int64_t time = 1; time <= times; ++time) {
         each->entry.touch(at(time));
         if (time % 16 != 0)
-          continue; // So that changes meet pages of others.
+          continue; // Lets changes meet pages of other threads.
         const auto page = index->page({}, {}, all, is_anybody);
         const auto own = std::ranges::find(
           page, each->place.id, [](const page_start& it) { return it.id; });

@@ -1,6 +1,6 @@
-// Which ids a session remembers, against a plain list of them.
+// The ids that a session remembers, compared with a plain list.
 
-#include "troupe/actors/recent_ids.hpp"
+#include "troupe/actors/parts/recent_ids.hpp"
 
 #include "../random.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -25,7 +25,7 @@ public:
     ids_.add(id, all_.size(), kept_);
   }
 
-  /// As when it is refused after all.
+  /// Adds an id of an event that is then refused.
   void add_and_forget(const std::string& id) {
     ids_.add(id, all_.size() + 1, kept_);
     ids_.forget(id, all_.size() + 1);
@@ -37,7 +37,7 @@ public:
     });
   }
 
-  /// What a look at the last events says.
+  /// Returns the number of the event among the newest ones, found by a search.
   std::uint64_t expected(const std::string& id) const {
     for (auto number = all_.size(); number > 0 && number + kept_ > all_.size();
          --number)
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(what_was_refused_pushes_nothing_out) {
 }
 
 BOOST_AUTO_TEST_CASE(a_number_that_was_never_appended_is_not_found) {
-  // An event under way that a wider owner refused: its number went to the next.
+  // A refused event under way: its number is given to the next event.
   recent_ids ids;
   ids.add("refused", 1, 10);
   ids.add("stored", 1, 10);

@@ -1,7 +1,7 @@
-// The scheduler under CAF: systems that come and go, work from inside and from
-// outside, and nothing left behind.
+// The scheduler under CAF: systems that start and stop, work from inside and
+// outside, and no leftovers.
 
-#include "troupe/actors/scheduler.hpp"
+#include "troupe/actors/engine/scheduler.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -29,7 +29,7 @@ public:
 private:
   static std::unique_ptr<caf::actor_system_config> make(std::size_t threads) {
     auto config = std::make_unique<caf::actor_system_config>();
-    use_fair_scheduler(*config, threads);
+    install_scheduler(*config, threads);
     return config;
   }
 
@@ -46,7 +46,7 @@ caf::behavior counting(caf::event_based_actor*, std::atomic<int>* count) {
   }};
 }
 
-// Passes a number on, one smaller, to an actor of its own.
+// Sends a number, less one, to a new actor.
 caf::behavior handing_down(caf::event_based_actor* self,
                            std::atomic<int>* count) {
   return {[self, count](int left) {
@@ -57,8 +57,8 @@ caf::behavior handing_down(caf::event_based_actor* self,
   }};
 }
 
-// With an argument that it does not need: without any, CAF 0.17 looks into an
-// empty pointer.
+// The argument is not used, but without one CAF 0.17 dereferences a null
+// pointer.
 caf::behavior asked_where(caf::event_based_actor*, int) {
   return {[](int) { return is_worker_thread(); }};
 }

@@ -1,4 +1,4 @@
-// What the fields of agent files beyond the simplest come to.
+// The less simple fields of agent files, and the agents that they make.
 
 #include "agent_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -33,7 +33,7 @@ struct with_callbacks : folder {
 
 struct refused {
   std::string text;
-  std::string reason; ///< Behind the folder: `root_agent.yaml:LINE: …`.
+  std::string reason; ///< Follows the folder: `root_agent.yaml:LINE: …`.
 };
 
 std::ostream& operator<<(std::ostream& out, const refused& each) {
@@ -187,7 +187,7 @@ BOOST_FIXTURE_TEST_CASE(a_tool_may_be_an_agent, folder) {
   BOOST_TEST(tools[1].name() == "helper");
   BOOST_TEST(tools[1].description() == "Helps.");
   BOOST_TEST(tools[1].options().skip_summarization);
-  // With the model of the agent that has it, and names of its own.
+  // The inner agent uses the model of the outer one, and has names of its own.
   const auto& inside = *tools[2].options().as_agent;
   BOOST_TEST(std::get<llm_options>(inside.kind()).model->name()
              == "scripted:replies.json");

@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -28,8 +29,8 @@ const llm_options& llm_of(const agent& described) {
 
 struct refusal {
   std::string text;
-  std::string place;    // What the reason starts with.
-  std::string expected; // What it says somewhere.
+  std::string place;    // The beginning of the reason.
+  std::string expected; // A part of the reason.
 };
 
 std::ostream& operator<<(std::ostream& out, const refusal& shown) {
@@ -75,25 +76,25 @@ const std::vector<refusal> refusals{
   {"name: a\n", "root_agent.yaml:1: ", "--model"},
   {"name: a\nmodel: {name: openai:x, api_key: k}\n",
    "root_agent.yaml:2: ",
-   "keys do not stand in files; name an environment variable with key_env"},
+   "keys are not allowed in files; name an environment variable with key_env"},
   {"name: a\nmodel: {name: openai:x, headers: {X-Api-Key: k}}\n",
    "root_agent.yaml:2: ",
-   "'X-Api-Key': keys do not stand in files"},
+   "'X-Api-Key': keys are not allowed in files"},
   {"name: a\nmodel: {name: openai:x, headers: {authorization: k}}\n",
    "root_agent.yaml:2: ",
-   "'authorization': keys do not stand in files"},
+   "'authorization': keys are not allowed in files"},
   {"name: a\nmodel: {name: openai:x, headers: {x-goog-api-key: k}}\n",
    "root_agent.yaml:2: ",
-   "'x-goog-api-key': keys do not stand in files"},
+   "'x-goog-api-key': keys are not allowed in files"},
   {"name: a\nmodel: {name: openai:x, headers: {x-own: 1}}\n",
    "root_agent.yaml:2: ",
-   "'x-own' is no header with a text"},
+   "'x-own' is not a header with a text value"},
   {"name: a\nmodel: {name: openai:x, headers: {'x own': a}}\n",
    "root_agent.yaml:2: ",
-   "'x own' is no header with a text"},
+   "'x own' is not a header with a text value"},
   {"name: a\nmodel: {name: openai:x, headers: {x-own: \"a\\r\\nb: c\"}}\n",
    "root_agent.yaml:2: ",
-   "'x-own' is no header with a text"},
+   "'x-own' is not a header with a text value"},
   {"name: a\nmodel: {name: openai:x, headers: [a]}\n",
    "root_agent.yaml:2: ",
    "headers"},
@@ -105,7 +106,7 @@ const std::vector<refusal> refusals{
    "expected a field 'name'"},
   {"name: a\nmodel: {name: openai:x, base_url: localhost}\n",
    "root_agent.yaml:2: ",
-   "its base URL is none of http:// or https://"},
+   "its base URL does not start with http:// or https://"},
   {"name: a\nmodel: {name: openai:x, requests_per_minute: 0}\n",
    "root_agent.yaml:2: ",
    "'requests_per_minute' must be a number above 0"},
@@ -386,6 +387,64 @@ BOOST_FIXTURE_TEST_CASE(too_many_agents_are_refused, folder) {
   BOOST_TEST(failure(text).find("more than 10000 agents") != std::string::npos);
 }
 
+// Each level names the next one twice, as a tool, so the number of agents
+// doubles with each level.
+BOOST_FIXTURE_TEST_CASE(agents_of_tools_are_counted, folder) {
+  constexpr int levels = 30;
+  const auto level = [](const std::string& name, int below) {
+    auto text = fmt::format("name: {}\nmodel: scripted:replies.json\n", name);
+    if (below == levels)
+      return text;
+    text += "tools:\n";
+    for (const char side : {'l', 'r'})
+      text += fmt::format("- {{name: AgentTool, args: {{agent: {{config_path: "
+                          "{}{}.yaml}}}}}}\n",
+                          side,
+                          below);
+    return text;
+  };
+  for (int step = 0; step < levels; ++step)
+    for (const char side : {'l', 'r'}) {
+      const auto name = fmt::format("{}{}", side, step);
+      write(name + ".yaml", level(name, step + 1));
+    }
+  const auto begun = std::chrono::steady_clock::now();
+  const auto reason = failure(level("root", 0));
+  BOOST_TEST(reason.ends_with(".yaml:1: more than 10000 agents, with those of "
+                              "tools"),
+             reason);
+  BOOST_TEST(
+    (std::chrono::steady_clock::now() - begun < std::chrono::seconds(60)));
+}
+
+// Each file alone is within the limits of one file.
+BOOST_FIXTURE_TEST_CASE(files_share_their_limits, folder) {
+  constexpr int files = 40;
+  std::string values = "generate_content_config:\n  a0: &a0 [1, 2]\n";
+  for (int step = 1; step < 15; ++step)
+    values += fmt::format(
+      "  a{}: &a{} [*a{}, *a{}]\n", step, step, step - 1, step - 1);
+  const auto text = "description: " + std::string(900'000, 'x') + "\n";
+  const auto comment = "# " + std::string(900'000, 'x') + "\n";
+  for (const auto& [fields, expected] :
+       {std::pair(values, "values in all files; aliases and"),
+        std::pair(text, "bytes in all files; aliases and"),
+        std::pair(comment, "bytes in all files; aliases and")}) {
+    for (int step = 0; step < files; ++step)
+      write(fmt::format("a{}.yaml", step),
+            fmt::format("name: a{}\nmodel: scripted:replies.json\n{}tools:\n"
+                        "- {{name: AgentTool, args: {{agent: {{config_path: "
+                        "a{}.yaml}}}}}}\n",
+                        step,
+                        fields,
+                        step + 1));
+    const auto reason
+      = failure("name: root\nmodel: scripted:replies.json\ntools:\n"
+                "- {name: AgentTool, args: {agent: {config_path: a0.yaml}}}\n");
+    BOOST_TEST(reason.find(expected) != std::string::npos, reason);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(aliases_of_aliases_are_bounded, folder) {
   const std::string head
     = "name: a\nmodel: scripted:replies.json\ngenerate_content_config:\n";
@@ -464,8 +523,7 @@ BOOST_FIXTURE_TEST_CASE(a_json_file_is_strict_json, folder) {
              != std::string::npos);
 }
 
-// -- what is to be different
-// ---------------------------------------------------
+// -- overrides ----
 
 BOOST_FIXTURE_TEST_CASE(fields_are_replaced_added_and_left_out, folder) {
   options.overrides
@@ -499,7 +557,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_to_be_different_is_checked_as_in_a_file,
   options.overrides = {{"a", {{"colour", "red"}}}};
   BOOST_TEST(failure(text).find("unknown field 'colour'") != std::string::npos);
   options.overrides = {{"a", {{"name", "b"}}}};
-  BOOST_TEST(failure(text).find("other than its name") != std::string::npos);
+  BOOST_TEST(failure(text).find("without 'name'") != std::string::npos);
   options.overrides = {{"a", "red"}};
   BOOST_TEST(failure(text).find("must be a mapping") != std::string::npos);
 }
@@ -522,7 +580,7 @@ BOOST_FIXTURE_TEST_CASE(a_model_says_how_it_is_asked, folder) {
                          + model + "}\n- {name: b, model: " + model
                          + "}\n- {name: c, model: 'openai:x'}\n")
                       .value();
-  // What is asked in the same way is one model, with one limit.
+  // Models with equal settings are one object, with one rate limit.
   BOOST_TEST_REQUIRE(asked.size() == 2U);
   const auto& below = root.sub_agents();
   BOOST_TEST((llm_of(below[0]).model == llm_of(below[1]).model));

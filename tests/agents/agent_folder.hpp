@@ -1,4 +1,4 @@
-// A folder with agent files, and what they may name.
+// A folder with agent files, and the tools and models that they may name.
 
 #pragma once
 
@@ -49,7 +49,7 @@ struct folder {
     return load_agent_file(path / name, options);
   }
 
-  // The reason without the folder in it.
+  // Returns the reason of the failure, without the folder.
   std::string failure(const std::string& text,
                       const std::string& name = "root_agent.yaml") const {
     const auto loaded = load(text, name);

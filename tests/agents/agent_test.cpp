@@ -1,4 +1,4 @@
-// Agents as values: what may be built, and what is refused when it is.
+// Agents as values: valid descriptions, and descriptions that are refused.
 
 #include "troupe/agents/agent.hpp"
 
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(names_are_unique_in_the_whole_tree) {
              == "ok");
 }
 
-// A tree takes nothing from its parts.
+// A tree does not change the agents that it is made of.
 BOOST_AUTO_TEST_CASE(an_agent_may_be_part_of_several_trees) {
   const auto shared = leaf("shared");
   const auto first = sequential("a", {shared});
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(an_instruction_is_a_template_or_a_provider) {
   BOOST_TEST(!is_template(provider([](const auto&) { return std::string(); })));
 }
 
-// -- the history that it reads -----------------------------------------------
+// -- extent of the history ----
 
 BOOST_AUTO_TEST_CASE(a_tree_reads_as_much_as_its_widest_agents) {
   auto newest = writer("newest");
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_tree_reads_as_much_as_its_widest_agents) {
   BOOST_TEST(!tree.reads().covers(history_extent::all()));
   BOOST_TEST(!tree.reads().covers(history_extent::newest(21)));
   BOOST_TEST(tree.reads().covers(history_extent::newest(20)));
-  // Whoever says nothing reads all.
+  // By default an agent reads the whole history.
   BOOST_CHECK(leaf("leaf").reads() == history_extent::all());
   BOOST_CHECK(llm(writer()).reads() == history_extent::all());
   BOOST_CHECK(sequential("all", {tree, leaf("leaf")}).reads().is_whole);

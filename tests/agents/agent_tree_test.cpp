@@ -1,7 +1,6 @@
-// Trees of agents: who may hand over to whom, and whose turn it is.
+// Trees of agents: allowed transfers, and the agent that has the turn.
 
-#include "troupe/agents/agent_tree.hpp"
-
+#include "troupe/agents/turns/tree.hpp"
 #include "troupe/models/scripted_model.hpp"
 
 #include "../outcome.hpp"
@@ -39,10 +38,10 @@ agent family(llm_options a = {}, llm_options a1 = {}) {
 
 std::string targets(const agent& root, std::string_view of) {
   const agent_tree tree(root);
-  const auto* desk = tree.desk(of);
+  const auto* transfers = tree.transfers_of(of);
   std::string names;
-  if (desk != nullptr)
-    for (const auto& target : desk->targets)
+  if (transfers != nullptr)
+    for (const auto& target : transfers->targets)
       names += target.name() + " ";
   return names;
 }
@@ -96,10 +95,11 @@ BOOST_AUTO_TEST_CASE(only_llm_agents_hand_over) {
 BOOST_AUTO_TEST_CASE(the_hand_over_names_its_targets) {
   const agent_tree tree(talker(
     "root", {talker_of({.name = "sales", .description = "sells things"})}));
-  const auto& desk = *tree.desk("root");
-  BOOST_TEST(desk.hint.find("sales: sells things") != std::string::npos);
-  BOOST_TEST(code_of(desk.hand_over.check({{"agent_name", "sales"}})) == "ok");
-  BOOST_TEST(code_of(desk.hand_over.check({{"agent_name", "root"}}))
+  const auto& transfers = *tree.transfers_of("root");
+  BOOST_TEST(transfers.hint.find("sales: sells things") != std::string::npos);
+  BOOST_TEST(code_of(transfers.hand_over.check({{"agent_name", "sales"}}))
+             == "ok");
+  BOOST_TEST(code_of(transfers.hand_over.check({{"agent_name", "root"}}))
              == "invalid_argument");
 }
 
@@ -113,10 +113,10 @@ BOOST_AUTO_TEST_CASE(the_last_agent_that_spoke_goes_on) {
 BOOST_AUTO_TEST_CASE(
   who_cannot_hand_over_to_its_parent_does_not_keep_the_turn) {
   const auto closed = family({.disallow_transfer_to_parent = true});
-  // Nor do those below it.
+  // The agents below it do not keep the turn either.
   BOOST_TEST(turn(closed, {"user", "b", "a", "user"}) == "b");
   BOOST_TEST(turn(closed, {"user", "a1", "user"}) == "root");
-  // The root always goes on when it is no LLM.
+  // A root that is no LLM agent always gets the turn.
   BOOST_TEST(turn(sequential("root", {talker("x", {talker("y")})}),
                   {"user", "y", "user"})
              == "root");

@@ -1,7 +1,7 @@
-// Where a run starts to read: found from the newest event back, no further than
-// it takes.
+// The event where a run starts to read. It is searched from the newest event
+// back, no further than necessary.
 
-#include "troupe/agents/history_search.hpp"
+#include "troupe/agents/turns/history_search.hpp"
 
 #include "troupe/agents/resumption.hpp"
 #include "troupe/agents/summary.hpp"
@@ -53,7 +53,7 @@ public:
     add(make_pause_event("a", where), "a", std::move(run));
   }
 
-  /// A message that goes on from the pause that is event number `pause`.
+  /// A message that resumes the pause with event number `pause`.
   void goes_on(const std::string& call, std::size_t pause, std::string run) {
     auto& said = add(answer_to(call), "user", std::move(run));
     claim_pause(said, "e" + std::to_string(pause));
@@ -63,7 +63,7 @@ public:
     add(make_summary_event("sum", end), "user", "");
   }
 
-  /// Searches all; `looked_at` is the oldest event that it needed.
+  /// Searches the history; `looked_at` is the oldest event that it needed.
   history_search search(const content& message, history_extent reads) {
     history_search found(message, reads);
     looked_at = events_.size() + 1;
@@ -116,7 +116,27 @@ BOOST_AUTO_TEST_CASE(a_summary_stands_for_no_event_behind_it) {
   BOOST_TEST(found.since_summary() == 2U);
 }
 
-// As ADK writes it: by time.
+BOOST_AUTO_TEST_CASE(a_summary_may_name_any_number_as_its_end) {
+  for (const auto& [end, first] :
+       {std::pair<json, std::uint64_t>{UINT64_MAX, 3U},
+        {std::int64_t{1}, 2U},
+        {0, 1U},
+        {-1, 3U}}) {
+    history events;
+    events.user("r1");
+    events.user("r2");
+    auto said = make_summary_event("sum");
+    auto extra = said.actions.extra.data();
+    extra["compaction"]["endRevision"] = end;
+    said.actions.extra = extra;
+    events.add(std::move(said), "user", "");
+    events.user("r3");
+    const auto found = events.search(hello, history_extent::since_summary());
+    BOOST_TEST(found.since_summary() == first, end.dump());
+  }
+}
+
+// ADK writes the end of a summary as a time.
 BOOST_AUTO_TEST_CASE(a_summary_ends_at_its_time) {
   history events;
   events.user("r1");
@@ -149,7 +169,7 @@ BOOST_AUTO_TEST_CASE(an_answer_reads_on_from_the_message_of_its_run) {
   history events;
   events.user("r0");
   events.user("r1");
-  events.user("r2"); // Another run, side by side.
+  events.user("r2"); // Belongs to another run at the same time.
   events.calls("c1", "r1");
   events.pauses({"c1"}, "r1");
   events.says("r2");

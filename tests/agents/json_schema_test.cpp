@@ -1,4 +1,4 @@
-// Data held against a schema: what fits, and how it is told what does not.
+// Data checked against a schema: accepted data, and the messages for the rest.
 
 #include "troupe/agents/json_schema.hpp"
 

@@ -1,7 +1,7 @@
-// The pure halves of an LLM agent's turn: the history it shows to its model,
-// and the events of answers.
+// The pure parts of an LLM agent's turn: the history shown to the model, and
+// the events of its answers.
 
-#include "troupe/agents/llm_turn.hpp"
+#include "troupe/agents/turns/llm_turn.hpp"
 
 #include "troupe/agents/resumption.hpp"
 #include "troupe/agents/summary.hpp"
@@ -35,8 +35,8 @@ part thought(std::string words) {
   return made;
 }
 
-// `user: hi`, `model: f(c1) g(c2)`, `user: c1={"result":1}`: one line per
-// content.
+// Shows contents as `user: hi`, `model: f(c1) g(c2)`, `user: c1={"result":1}`,
+// one line per content.
 std::string shown(const content& said) {
   auto line = said.role + ':';
   for (const auto& element : said.parts) {
@@ -53,7 +53,7 @@ std::string shown(const content& said) {
   return line;
 }
 
-// A session's history as agents make it.
+// A session's history as agents write it.
 class history {
 public:
   void on(std::string branch) { branch_ = std::move(branch); }
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_visible_starts_no_turn) {
                 "model: one\n");
 }
 
-// The events before it were not read: it does not begin with an answer.
+// Earlier events were not read; the part must not begin with an answer.
 BOOST_AUTO_TEST_CASE(a_part_of_a_history_begins_with_a_question) {
   history events;
   events.answers("writer", {"c0"}, 1);
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_summary_stands_for_what_came_before_it) {
                   + "user: two\n"
                     "model: kept\n"
                     "user: three\n");
-  // Others read on as if there were none.
+  // Agents that do not ask for the summary read all events.
   BOOST_TEST(events.shown_to("writer")
              == "user: one\n"
                 "user: two\n"
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(without_a_summary_all_is_shown) {
                 "model: two\n");
 }
 
-// A call that was open when it was summed up, and is answered now.
+// The call was open when the summary was made, and is answered later.
 BOOST_AUTO_TEST_CASE(a_summary_hides_no_call_that_is_answered_later) {
   history events;
   events.user("one");
@@ -404,7 +404,7 @@ BOOST_AUTO_TEST_CASE(questions_about_calls_are_not_for_models) {
   events.user("hi");
   events.calls("writer", {"c1"});
   events.asks("writer", "q", "c1");
-  // The run that asked has not paused, and never will.
+  // The run that asked did not pause and never will.
   BOOST_TEST(events.shown_to("writer")
              == "user: hi\n"
                 "model: f(c1)\n"
@@ -490,8 +490,7 @@ BOOST_AUTO_TEST_CASE(loose_responses_are_left_out) {
                 "user: c1={\"result\":1}\n");
 }
 
-// A run that was cancelled or killed must not leave a history behind that no
-// model takes.
+// The history of a cancelled or killed run must still be valid for models.
 BOOST_AUTO_TEST_CASE(a_call_without_a_response_is_closed_with_an_error) {
   history events;
   events.calls("writer", {"c1", "c2"});
@@ -511,8 +510,7 @@ BOOST_AUTO_TEST_CASE(a_call_without_a_response_is_closed_with_an_error) {
                   + closed + "\n");
 }
 
-// Words of the user that came in one message with a response are still words of
-// the user.
+// The user's text in the message of a response is kept.
 BOOST_AUTO_TEST_CASE(words_beside_a_response_are_kept) {
   history events;
   events.calls("writer", {"c1"});
@@ -601,7 +599,7 @@ struct asked_writer {
     return make_response_event(options, std::move(response), time).value();
   }
 
-  /// What the event puts into state.
+  /// Returns the state delta of the event.
   static std::string change(const event& said) {
     return to_text(said.actions.state_delta.to_json());
   }
@@ -641,7 +639,7 @@ BOOST_FIXTURE_TEST_CASE(the_output_key_may_have_any_scope, asked_writer) {
   BOOST_TEST(change(answers({"owl"})) == "{}");
 }
 
-// What models call them need not be unique in a session.
+// The ids that models give to calls need not be unique in a session.
 BOOST_FIXTURE_TEST_CASE(calls_get_ids_of_our_own, asked_writer) {
   const auto said = answers({function_call{"", "f", json::object()},
                              function_call{"call_0", "f", json::object()},

@@ -1,4 +1,4 @@
-// Parameter structs: their schema, and the struct from arguments.
+// Parameter structs: their schema, and the struct made from arguments.
 
 #include "troupe/agents/parameters.hpp"
 

@@ -1,6 +1,6 @@
-// Times of steps in the metadata of an event, and what else may stand there.
+// Times of steps in the metadata of an event, beside other metadata.
 
-#include "troupe/agents/step_times.hpp"
+#include "troupe/agents/turns/step_times.hpp"
 
 #include <boost/test/unit_test.hpp>
 

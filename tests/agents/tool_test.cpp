@@ -1,7 +1,8 @@
-// Tools as values: what may be built, and the registry by name.
+// Tools as values: valid and refused descriptions, and the registry by name.
 
 #include "troupe/agents/tool.hpp"
 
+#include "../await.hpp"
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -65,7 +66,8 @@ BOOST_AUTO_TEST_CASE(a_tool_is_what_it_was_made_from) {
              == R"({"properties":{},"type":"object"})");
   const run_facts facts;
   tool_context context(facts, "writer", state(), "c1", {});
-  BOOST_TEST(to_text(copy.options().run({{"text", "owl"}}, context)) == "3");
+  const json args = {{"text", "owl"}};
+  BOOST_TEST(to_text(now(copy.options().run(args, context)).value()) == "3");
   BOOST_TEST(context.function_call_id() == "c1");
 }
 

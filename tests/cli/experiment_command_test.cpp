@@ -1,4 +1,4 @@
-// `troupe experiment` and `troupe trace`: what they print, write and exit with.
+// `troupe experiment` and `troupe trace`: their output, files and exit codes.
 
 #include "troupe/core/json.hpp"
 
@@ -20,7 +20,7 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// An agent that takes a while, and an experiment with it.
+// A folder with a slow agent, and an experiment with it.
 struct place : scratch_folder {
   place() {
     write("replies.json", R"({"*": [{"text": "hi", "latency_ms": 2}]})");
@@ -63,7 +63,7 @@ BOOST_FIXTURE_TEST_CASE(a_row_for_each_variant_and_files, place) {
   BOOST_TEST(content_of(path() + "/x.html").find("\"kind\":\"experiment\"")
              != std::string::npos);
 
-  // Every figure can be traced to its events.
+  // The report names the session of each run, so its events can be read.
   const auto& session = written.at("runs")[0].at("session");
   const auto traced = run_program({"trace",
                                    "--store",

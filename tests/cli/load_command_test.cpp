@@ -1,4 +1,4 @@
-// `troupe load`: what it prints, writes and exits with.
+// `troupe load`: its output, files and exit codes.
 
 #include "troupe/core/json.hpp"
 
@@ -121,7 +121,7 @@ BOOST_DATA_TEST_CASE(what_cannot_be_run_is_refused_before_it_begins,
   BOOST_TEST(done.output == "");
 }
 
-// As everywhere: it parses, and breaks a rule of stores.
+// The address parses and breaks a rule of stores, so the exit code is 1.
 BOOST_AUTO_TEST_CASE(a_path_that_no_store_may_have_is_refused) {
   const auto done = load({"--store", "sqlite:../x"});
   BOOST_TEST(done.code == 1);
@@ -153,7 +153,7 @@ BOOST_FIXTURE_TEST_CASE(repeated_tests_can_be_compared, scratch_folder) {
              same.output);
 }
 
-// A figure that is ten times as bad in every run is no accident.
+// Every run has a figure ten times as bad, which is no accident.
 BOOST_FIXTURE_TEST_CASE(a_regression_is_found, scratch_folder) {
   const auto done
     = load({"--appends", "200", "--repeat", "3", "--json", path() + "/a"});
@@ -187,7 +187,7 @@ BOOST_FIXTURE_TEST_CASE(a_page_and_a_distribution_are_written, scratch_folder) {
              != std::string::npos);
 }
 
-// A report that cannot be written costs nothing but itself.
+// A report file that cannot be written does not affect the printed report.
 BOOST_FIXTURE_TEST_CASE(the_report_comes_before_its_files, scratch_folder) {
   for (const auto* option : {"--json", "--csv", "--hgrm", "--html"}) {
     const auto done = load({"--appends", "50", option, "/dev/full"});
@@ -207,7 +207,7 @@ BOOST_FIXTURE_TEST_CASE(an_old_report_stays_until_there_is_a_new_one,
   BOOST_TEST(content_of(old) == "old");
   BOOST_TEST(load({"--appends", "10", "--json", old}).code == 0);
   BOOST_TEST(content_of(old).starts_with("{"));
-  // Nothing is left beside it.
+  // The folder has no other file.
   const std::filesystem::directory_iterator all(path());
   BOOST_TEST(std::distance(begin(all), end(all)) == 1);
 }
@@ -252,7 +252,7 @@ BOOST_FIXTURE_TEST_CASE(a_sweep_prints_a_row_for_each_value, scratch_folder) {
              != std::string::npos);
 }
 
-// At Ctrl-C everything that ran is reported, however much there is to check.
+// At Ctrl-C all finished appends are reported, however long the check takes.
 BOOST_AUTO_TEST_CASE(an_interrupt_ends_with_a_report) {
   program running({"load", "--duration", "600", "--callers", "4"},
                   program::screen::terminal);

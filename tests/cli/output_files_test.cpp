@@ -1,9 +1,10 @@
-// The files that commands write: never through a link, and for their owner
-// alone where they may hold what was said.
+// The files that commands write: never through a link, and readable by the
+// owner alone if they may contain conversations.
 
 #include "stored_sessions.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -107,6 +108,41 @@ BOOST_FIXTURE_TEST_CASE(are_for_their_owner_where_they_hold_what_was_said,
     BOOST_TEST(static_cast<unsigned>(fs::status(file).permissions())
                  == (which.is_private ? 0600U : 0644U),
                which.command.front() << " " << which.command.back());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(are_not_the_same_file, writing_commands) {
+  const auto before = write("both", "what was there");
+  for (auto command : {all()[1].command, all()[3].command, all()[5].command}) {
+    command.insert(command.end(), {before, "--html", path() + "/./both"});
+    const auto done = run_program(command);
+    BOOST_TEST(done.code == 2, command.front());
+    BOOST_TEST(contains(done.errors, "written to twice"), done.errors);
+    BOOST_TEST(fs::file_size(before) == 14U);
+  }
+}
+
+// The program waits for the reader of its output, and is killed there.
+BOOST_FIXTURE_TEST_CASE(leave_nothing_when_the_program_is_ended,
+                        writing_commands) {
+  std::string lines;
+  for (int number = 0; number < 2'000; ++number)
+    lines
+      += event_line("hello", {}, {{"invocationId", std::to_string(number)}});
+  const std::vector<std::string> key{
+    "--store", store, "--app", "echo", "--session", "s"};
+  run_program(
+    stored_sessions::joined({"sessions", "append", "--user", "user"}, key),
+    lines);
+  const auto folder = path() + "/reports";
+  fs::create_directory(folder);
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    program tracing(stored_sessions::joined(
+      {"trace", "--json", folder + "/json", "--html", folder + "/html"}, key));
+    BOOST_TEST(tracing.read_until("invocation"));
+    tracing.send(signal);
+    BOOST_TEST(tracing.wait().code == 128 + signal);
+    BOOST_TEST(fs::is_empty(folder));
   }
 }
 

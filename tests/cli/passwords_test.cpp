@@ -1,5 +1,5 @@
-// The password of a store's address: no command shows it, wherever it stands in
-// the address, and however wrong that is.
+// The password of a store's address: no command shows it, at any place in the
+// address, and in any malformed address.
 
 #include "../stores/postgres_server.hpp"
 #include "stored_sessions.hpp"
@@ -23,13 +23,22 @@ namespace data = boost::unit_test::data;
 
 using words = std::vector<std::string>;
 
-// In each address, the password has these two words in it.
+// The password of each address contains these two words.
 constexpr std::array secret_words = {"horse", "staple"};
 
 const words addresses = {
   "postgres://ann:horse-staple@127.0.0.1:1/x",
   "postgres://ann:horse-staple@127.0.0.1:1,127.0.0.1:2/x?sslmode=disable",
   "postgres://ann:horse%40staple@127.0.0.1:1/x",
+  "postgres://ann:horse%2Fstaple@127.0.0.1:1/x",
+  "postgres://ann:horse%3Fstaple@127.0.0.1:1/x",
+  "postgres://ann:horse%20staple@127.0.0.1:1/x",
+  "postgres://ann:horse%0Astaple@127.0.0.1:1/x",
+  "postgres://127.0.0.1:1/x?user=ann&password=horse%26b%3Dstaple",
+  "postgres://127.0.0.1:1/x?user=ann&password=horse%0Astaple",
+  "mysql://ann:horse%2Fstaple@127.0.0.1/x",
+  "redis://:horse%20staple@127.0.0.1",
+  "host=127.0.0.1 password=horse%20staple user=ann",
   "postgres://ann:horse?staple@127.0.0.1:1/x",
   "postgres://ann:horse:staple@127.0.0.1:1/x",
   "postgres://127.0.0.1:1/x?user=ann&password=horse-staple",
@@ -63,7 +72,7 @@ bool shows_secret(const std::string& text) {
     secret_words, [&text](const char* word) { return contains(text, word); });
 }
 
-// What the files of a folder hold, but for databases.
+// Returns the content of the files of a folder, except databases.
 std::string files_of(const std::string& folder) {
   std::string text;
   for (const auto& each :
@@ -140,7 +149,8 @@ BOOST_DATA_TEST_CASE_F(all_commands,
   }
   expect_nothing_shown({"load", "sweep", "--vary", "store=" + address});
   BOOST_TEST(!shows_secret(files_of(path())));
-  // Where no address belongs, it is one only by what it looks like.
+  // At a place for other arguments, only the form of the text shows that it is
+  // an address.
   if (address.starts_with("ann:"))
     return;
   expect_nothing_shown({"run", agent, "--input", "go", address});

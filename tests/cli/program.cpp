@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ namespace troupe::testing {
 
 namespace {
 
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::seconds patience{180};
 
 void close_once(int& descriptor) {
   if (descriptor >= 0)
@@ -118,7 +119,7 @@ bool program::read_some() {
     if (count > 0)
       target.append(piece.data(), static_cast<std::size_t>(count));
     else
-      close_once(source); // A terminal ends with an error.
+      close_once(source); // The end of a terminal is an error.
   };
   take(waiting[0], output_, seen_.output);
   take(waiting[1], errors_, seen_.errors);
@@ -141,7 +142,9 @@ ended program::wait() {
   while (read_some()) {
   }
   int status = 0;
-  ::waitpid(std::exchange(pid_, -1), &status, 0);
+  rusage used{};
+  ::wait4(std::exchange(pid_, -1), &status, 0, &used);
+  seen_.memory_max = static_cast<std::size_t>(used.ru_maxrss) * 1'024;
   seen_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return seen_;
 }

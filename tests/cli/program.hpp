@@ -17,12 +17,13 @@ struct ended {
   int code = -1;
   std::string output;
   std::string errors;
+  /// Greatest resident memory in bytes.
+  std::size_t memory_max = 0;
 };
 
 class program {
 public:
-  /// How stdout and stderr are connected: to pipes, or both to a terminal of
-  /// their own.
+  /// Connects stdout and stderr to pipes, or both to one terminal.
   enum class screen : bool { pipes, terminal };
 
   explicit program(std::vector<std::string> arguments,
@@ -35,18 +36,18 @@ public:
   void close_input();
   void close_output();
 
-  /// Reads until `text` has been seen on stdout (or the terminal); false if it
-  /// ends before.
+  /// Reads until `text` has appeared on stdout (or the terminal); returns false
+  /// if the output ends before.
   bool read_until(std::string_view text);
 
   void send(int signal) const;
 
-  /// Closes its input, reads the rest, and waits for it. Kills it after half a
-  /// minute.
+  /// Closes its input, reads the rest, and waits for its end. Kills it after
+  /// half a minute.
   ended wait();
 
 private:
-  /// Takes what is there; false at the end of all output.
+  /// Reads the available output; returns false at the end of all output.
   bool read_some();
 
   int pid_ = -1;
@@ -56,11 +57,11 @@ private:
   ended seen_;
 };
 
-/// Runs it to its end with `input` on stdin.
+/// Runs the program to its end with `input` on stdin.
 ended run_program(std::vector<std::string> arguments,
                   std::string_view input = {});
 
-/// A folder that goes with its owner.
+/// A folder that is deleted with this object.
 class scratch_folder {
 public:
   scratch_folder();
@@ -68,7 +69,7 @@ public:
   scratch_folder(const scratch_folder&) = delete;
   scratch_folder& operator=(const scratch_folder&) = delete;
 
-  /// Writes a file and gives its path.
+  /// Writes a file and returns its path.
   std::string write(const std::string& name, std::string_view text) const;
 
   std::string path() const { return path_.string(); }

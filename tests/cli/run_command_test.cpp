@@ -19,7 +19,7 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-// Agents that the cases run, all on one script.
+// The agents of the cases, all with one script.
 struct folder : scratch_folder {
   folder() {
     write("replies.json",
@@ -39,7 +39,7 @@ struct folder : scratch_folder {
                  "name: " + name + "\nmodel: scripted:replies.json\n" + more);
   }
 
-  // Everything that is not there is as the command line has it.
+  // Adds the options that every case needs.
   ended run(std::vector<std::string> options,
             std::string_view input = {}) const {
     if (std::ranges::find(options, "--store") == options.end())
@@ -67,7 +67,7 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// The reason that the program gives, which is one line.
+// Returns the reason that the program prints, which is one line.
 std::string reason(const ended& done) {
   for (const auto& line : lines(done.errors))
     if (line.starts_with("error: "))
@@ -101,7 +101,7 @@ const std::vector<refusal> refusals{
   {{"--store", "troupe.db"}, 2, "error: invalid_argument: "},
   {{"--store", "sqlite:../troupe.db"}, 1, "error: invalid_argument: "},
   {{"--store", "memory:x"}, 1, "should be memory: alone"},
-  {{"--durability", "perhaps"}, 2, "none of durable, os and none"},
+  {{"--durability", "perhaps"}, 2, "not one of durable, os, none"},
   {{"--model-calls-max", "-1"}, 2, "error: invalid_argument: "},
   {{"--app", ""}, 1, "error: invalid_argument: "},
   {{"--user", " "}, 1, "error: invalid_argument: "},
@@ -198,7 +198,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_stands_for_its_root_agent, folder) {
 BOOST_FIXTURE_TEST_CASE(what_was_recorded_is_played_back, folder) {
   const auto kept = path() + "/answers.jsonl";
   BOOST_TEST(run({"--input", "hi", "--record", kept}).output == "echo: hi\n");
-  // Another input gets the answer of before.
+  // The recorded answer is used for another input.
   BOOST_TEST(run({"--input", "other", "--model", "scripted:" + kept}).output
              == "echo: hi\n");
   BOOST_TEST(run({"--input", "hi", "--record", "/nowhere/x"}).code == 1);
@@ -234,7 +234,7 @@ BOOST_FIXTURE_TEST_CASE(a_failing_model_ends_the_run, folder) {
                                  "b"});
   BOOST_TEST(done.code == 1);
   BOOST_TEST(reason(done).starts_with("error: model_failed: "), done.errors);
-  BOOST_TEST(lines(done.errors).size() == 2U); // The session, and one reason.
+  BOOST_TEST(lines(done.errors).size() == 2U); // The session; a reason.
 }
 
 BOOST_FIXTURE_TEST_CASE(a_missing_template_key_is_named, folder) {
@@ -311,7 +311,7 @@ BOOST_FIXTURE_TEST_CASE(a_terminal_shows_progress, folder) {
   slow.send(SIGINT);
   const auto done = slow.wait();
   BOOST_TEST(done.code == 130);
-  const auto last = done.output.rfind("\r\033[K"); // The line is wiped out.
+  const auto last = done.output.rfind("\r\033[K"); // Erases the line.
   BOOST_REQUIRE(last != std::string::npos);
   BOOST_TEST(!contains(done.output.substr(last), "running"));
 }
@@ -337,8 +337,7 @@ BOOST_FIXTURE_TEST_CASE(key_env_names_what_the_user_allows, folder) {
   BOOST_TEST(run_far({"--allow-env", ""}).code == 2);
 }
 
-// -- what comes from elsewhere
-// -----------------------------------------------------------------
+// -- untrusted text ----
 
 BOOST_FIXTURE_TEST_CASE(text_can_neither_steer_nor_forge, folder) {
   const auto done = run({"--input", "one\nother: forged\x1b[2J\x7f\r\xc2\x9b"});
@@ -368,7 +367,7 @@ const std::vector<shown_text> hidden_characters{
   {"\U000e0001\U000e0041\U000e0100", "\\U000e0001\\U000e0041\\U000e0100"},
   {"\xc2\x85\xc2\x9bm", "\\x85\\x9bm"},
   {"a\ufe0f", "a\\ufe0f"},
-  // Text of other scripts, and an emoji, stay.
+  // Text of other scripts and an emoji stay unchanged.
   {"\u26a0\ufe0f \u05d0\u05d1 \u0627\u0628 \u0600\u0661 \U0001f989.",
    "\u26a0\ufe0f \u05d0\u05d1 \u0627\u0628 \u0600\u0661 \U0001f989."},
 };
@@ -452,7 +451,7 @@ BOOST_FIXTURE_TEST_CASE(model_calls_are_limited_as_asked, folder) {
 BOOST_FIXTURE_TEST_CASE(a_run_that_waits_says_how_to_go_on, folder) {
   write("ask.json",
         R"({"asks": [{"function_calls": [{"name": "exit_loop"}]}]})");
-  // A script begins anew with each program.
+  // Each program starts a script from its beginning.
   write("done.json", R"({"asks": ["done"]})");
   const auto file = write("asks.yaml",
                           "name: asks\nmodel: scripted:ask.json\n"

@@ -1,6 +1,9 @@
-// Exports of many and of long sessions, of sessions that change meanwhile, and
-// of damaged ones.
+// Exports of many sessions, of long ones, of sessions that change meanwhile,
+// and of damaged ones.
 
+#include "troupe/runtime/runtime.hpp"
+
+#include "../sanitized.hpp"
 #include "stored_sessions.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -8,6 +11,7 @@
 #include <sqlite3.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +41,64 @@ struct long_session : stored_sessions {
   }
 };
 
+/// Sessions s0 to s349, in the order of their updates. Only a few fit into a
+/// pipe.
+struct many_sessions : stored_sessions {
+  static constexpr int count = 350;
+
+  many_sessions() {
+    std::string file;
+    for (int number = 0; number < count; ++number)
+      file += to_text({{"id", "s" + std::to_string(number)},
+                       {"appName", "press"},
+                       {"userId", "ann"},
+                       {"lastUpdateTime", number + 1},
+                       {"state", {{"text", std::string(4'000, 'x')}}}})
+              + '\n';
+    const auto imported = run("import", {}, file);
+    BOOST_TEST_REQUIRE(imported.code == 0, imported.errors);
+  }
+
+  /// Starts an export that has read its first page, and waits for the reader of
+  /// its output.
+  std::unique_ptr<program> export_first_page() const {
+    auto exporting
+      = std::make_unique<program>(command("export", {"--app", "press"}));
+    BOOST_REQUIRE(exporting->read_until("\"appName\""));
+    return exporting;
+  }
+
+  void update(const std::vector<int>& numbers) const {
+    auto owners
+      = runtime::open({.store = store(), .durability = durability::none})
+          .value();
+    for (const int number : numbers)
+      owners.sessions()
+        .append_event(
+          {"press", "ann", "s" + std::to_string(number)},
+          event_from_json(parse_json(event_line("moved")).value()).value())
+        .value();
+  }
+
+  using found_sessions = std::map<std::string, std::vector<json>>;
+
+  static found_sessions end(program& exporting) {
+    const auto done = exporting.wait();
+    BOOST_TEST(done.code == 0, done.errors);
+    found_sessions found;
+    for (const auto& each : objects(done.output))
+      found[each["id"].get<std::string>()].push_back(each);
+    return found;
+  }
+
+  static void expect_each_once(const found_sessions& exported) {
+    BOOST_TEST(exported.size() == std::size_t{count});
+    for (const auto& [id, lines] : exported)
+      BOOST_TEST(lines.size() == 1U,
+                 id << " comes " << lines.size() << " times");
+  }
+};
+
 std::string entry_damage(const std::string& statement) {
   return statement.substr(0, statement.find('*')) + "fresh_entries"
          + statement.substr(statement.find('*') + 1) + ';'
@@ -44,7 +106,7 @@ std::string entry_damage(const std::string& statement) {
          + statement.substr(statement.find('*') + 1);
 }
 
-// A gap and a repetition, among the first events and behind them.
+// A gap and a repetition, among the first events and after them.
 const std::vector<std::string> damages{
   entry_damage("DELETE FROM * WHERE number=3"),
   entry_damage("DELETE FROM * WHERE number=400"),
@@ -84,34 +146,81 @@ BOOST_DATA_TEST_CASE_F(long_session,
   }
 }
 
-// The export waits in its first page for its reader, and one of its last page
-// moves in front meanwhile.
+// A session of the last page is updated and moves to the front, while the
+// export waits within its first page.
 BOOST_FIXTURE_TEST_CASE(a_session_that_is_updated_meanwhile_is_exported_once,
-                        stored_sessions) {
-  std::string file;
-  for (int number = 0; number < 350; ++number)
-    file += to_text({{"id", "s" + std::to_string(number)},
-                     {"appName", "press"},
-                     {"userId", "ann"},
-                     {"lastUpdateTime", number + 1},
-                     {"state", {{"text", std::string(4'000, 'x')}}}})
-            + '\n';
-  const auto imported = run("import", {}, file);
-  BOOST_TEST_REQUIRE(imported.code == 0, imported.errors);
+                        many_sessions) {
+  auto exporting = export_first_page();
+  update({1});
+  const auto exported = end(*exporting);
+  expect_each_once(exported);
+  BOOST_TEST(exported.at("s1").front()["events"].size() == 1U);
+}
+
+// So many sessions are updated later that it is no longer on the first page.
+BOOST_FIXTURE_TEST_CASE(a_session_that_moves_behind_others_is_exported_once,
+                        many_sessions) {
+  auto exporting = export_first_page();
+  update({1});
+  std::vector<int> first_page;
+  for (int number = count - 120; number < count; ++number)
+    first_page.push_back(number);
+  update(first_page);
+  expect_each_once(end(*exporting));
+}
+
+// The session is removed while the export waits within its line.
+BOOST_FIXTURE_TEST_CASE(a_line_has_events_of_one_session_alone, long_session) {
+  fill(2'000);
   program exporting(command("export", {"--app", "press"}));
-  BOOST_REQUIRE(exporting.read_until("\"s349\""));
-  run("append", s1, event_line("moved", {{"n", 1}}));
+  BOOST_REQUIRE(exporting.read_until("\"events\":[{"));
+  run("delete", s1);
+  fill(2'000);
   const auto done = exporting.wait();
-  BOOST_TEST(done.code == 0, done.errors);
-  std::map<std::string, int> times;
-  for (const auto& each : objects(done.output)) {
-    ++times[each["id"].get<std::string>()];
-    if (each["id"] == "s1")
-      BOOST_TEST(each["events"].size() == 1U);
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.errors
+             == "error: not_found: session press/ann/s1 was deleted while it "
+                "was read\n");
+  BOOST_TEST(!contains(done.output, "\n"));
+}
+
+// The session is replaced while the export waits within an earlier line.
+BOOST_FIXTURE_TEST_CASE(a_line_has_state_and_events_of_one_session,
+                        many_sessions) {
+  const auto changed = "s" + std::to_string(count - 90);
+  const words key{"--app", "press", "--user", "ann", "--session", changed};
+  // The event has an old time, so that the session keeps its place.
+  run("append", key, event_line("old", {}, {{"timestamp", 1}}));
+  auto exporting = export_first_page();
+  run("delete", key);
+  run("create", joined(key, {"--state", R"({"text": "new"})"}));
+  run("append", key, event_line("new"));
+  const auto exported = end(*exporting);
+  expect_each_once(exported);
+  const auto& shown = exported.at(changed).front();
+  BOOST_TEST(shown["state"]["text"] == "new");
+  BOOST_TEST(shown["events"][0]["content"]["parts"][0]["text"] == "new");
+}
+
+BOOST_FIXTURE_TEST_CASE(large_events_take_little_memory, long_session) {
+  constexpr int count = 200;
+  constexpr std::size_t bytes = 900'000;
+  {
+    auto owners
+      = runtime::open({.store = store(), .durability = durability::none})
+          .value();
+    const session_key key{"press", "ann", "s1"};
+    owners.sessions().create(key).value();
+    for (int number = 0; number < count; ++number)
+      owners.sessions()
+        .append_event(key, event(user_text(std::string(bytes, 'x'))))
+        .value();
   }
-  BOOST_TEST(times.size() == 350U);
-  for (const auto& [id, count] : times)
-    BOOST_TEST(count == 1, id << " comes " << count << " times");
+  const auto exported = run("export", {"--app", "press"});
+  BOOST_TEST(exported.code == 0, exported.errors);
+  BOOST_TEST(exported.output.size() > count * bytes);
+  if (!is_sanitized)
+    BOOST_TEST(exported.memory_max < 120U << 20U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -54,7 +54,7 @@ std::string counting_session(int count) {
          + '\n';
 }
 
-// `address_of(name)` gives the address of a new store.
+// `address_of(name)` returns the address of a new store.
 template <class AddressOf>
 void kill_imports(const stored_sessions& in, const AddressOf& address_of) {
   constexpr int count = 6'000;
@@ -78,6 +78,7 @@ void kill_imports(const stored_sessions& in, const AddressOf& address_of) {
     const auto store = address_of("k" + std::to_string(kill));
     run_program(words_of("create", store, s2));
     program importing(words_of("import", store, {file}));
+    // Any moment of the import may be the one at which it is killed.
     std::this_thread::sleep_for(std::chrono::microseconds(
       random.below(static_cast<std::size_t>(needed.count()))));
     importing.send(SIGKILL);
@@ -116,7 +117,7 @@ BOOST_FIXTURE_TEST_CASE(an_imported_session_is_the_exported_one,
   const auto exported = run("export", s1);
   BOOST_TEST(exported.code == 0, exported.errors);
   const auto shown = parse_json(exported.output).value();
-  BOOST_TEST(!shown.contains("revision")); // Other ADKs refuse what is unknown.
+  BOOST_TEST(!shown.contains("revision")); // Other ADKs refuse unknown fields.
   const auto imported = run("import", {}, exported.output, "copy.db");
   BOOST_TEST(imported.code == 0, imported.errors);
   auto printed = parse_json(imported.output).value();
@@ -182,8 +183,7 @@ BOOST_FIXTURE_TEST_CASE(a_session_of_20000_events_is_imported_whole,
   BOOST_TEST(run_program({"store", "check", "--store", store()}).code == 0);
 }
 
-// Wherever it is killed: what it does to user and app is seen in another
-// session.
+// The effects on user and app are read through another session.
 BOOST_FIXTURE_TEST_CASE(a_killed_import_leaves_all_or_nothing,
                         stored_sessions) {
   kill_imports(*this, [this](const std::string& name) { return store(name); });

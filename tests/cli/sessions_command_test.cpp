@@ -33,7 +33,7 @@ std::ostream& operator<<(std::ostream& out, const refusal& shown) {
   return out;
 }
 
-// All behind `sessions`, on a store in memory unless they name one.
+// Arguments after `sessions`; the store is in memory unless they name one.
 const std::vector<refusal> refusals{
   {{}, 2},
   {{"walk"}, 2},
@@ -93,7 +93,7 @@ BOOST_DATA_TEST_CASE(says_why_it_refuses, data::make(refusals)) {
   arguments.insert(
     arguments.end(), sample.arguments.begin(), sample.arguments.end());
   if (arguments.size() > 2
-      && !contains(sample.arguments.back(), ":")) // It names no store.
+      && !contains(sample.arguments.back(), ":")) // Names no store.
     arguments.insert(arguments.begin() + 2, {"--store", "memory:"});
   const auto done = run_program(arguments);
   BOOST_TEST(done.code == sample.code, done.errors);
@@ -428,7 +428,7 @@ BOOST_FIXTURE_TEST_CASE(a_closed_stdout_ends_it_quietly, stored_sessions) {
   BOOST_TEST(done.errors == "");
 }
 
-// As by `ulimit -f`.
+// Limits the file size, like `ulimit -f`.
 BOOST_FIXTURE_TEST_CASE(a_file_that_may_not_grow_is_a_clear_error,
                         stored_sessions) {
   run("create", s1);
@@ -448,7 +448,7 @@ BOOST_FIXTURE_TEST_CASE(a_file_that_may_not_grow_is_a_clear_error,
   BOOST_TEST(show("get", s1)["revision"] == 1);
 }
 
-// The commit of the large line fails, those behind it would not.
+// The commit of the large line fails; those of later lines would not.
 BOOST_FIXTURE_TEST_CASE(lines_behind_a_failed_commit_are_not_stored,
                         stored_sessions) {
   run("create", s1);

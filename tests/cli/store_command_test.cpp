@@ -79,7 +79,7 @@ BOOST_FIXTURE_TEST_CASE(damage_is_told_of, checked_store) {
   const auto size = std::filesystem::file_size(file);
   BOOST_REQUIRE(size > 16'384U);
   {
-    // All but the first pages, which tell what kind of file it is.
+    // Overwrites all but the first pages, which identify the kind of file.
     std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
     bytes.seekp(16'384);
     bytes << std::string(size - 16'384, '\x5a');

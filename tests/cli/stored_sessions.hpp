@@ -26,7 +26,7 @@ inline bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-/// The objects on the lines of an output.
+/// Returns the JSON objects of the lines of an output.
 inline std::vector<json> objects(const std::string& text) {
   std::vector<json> found;
   for (const auto& line : lines(text))
@@ -34,7 +34,7 @@ inline std::vector<json> objects(const std::string& text) {
   return found;
 }
 
-/// What an event of the wire says, and does to state.
+/// Returns an event in wire form, with a text and a state delta.
 inline std::string event_line(const std::string& text,
                               const json& delta = json::object(),
                               json more = json::object()) {
@@ -47,7 +47,7 @@ inline std::string event_line(const std::string& text,
 struct stored_sessions : scratch_folder {
   using words = std::vector<std::string>;
 
-  /// A key of a session, as options.
+  /// The key of a session, as options.
   const words s1{"--app", "press", "--user", "ann", "--session", "s1"};
 
   std::string store(const std::string& name = "troupe.db") const {
@@ -72,7 +72,7 @@ struct stored_sessions : scratch_folder {
     return run_program(command(name, options, file), input);
   }
 
-  /// The session that the subcommand prints.
+  /// Returns the session that the subcommand prints.
   json show(const std::string& name,
             const words& options,
             std::string_view input = {}) const {

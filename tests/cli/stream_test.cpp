@@ -1,4 +1,4 @@
-// Answers that come in pieces, as the program shows them.
+// Streamed answers, as the program shows them.
 
 #include "troupe/core/event.hpp"
 
@@ -21,8 +21,8 @@ std::string piece_of(const std::string& words) {
     + words + "\"}}]}\n\n");
 }
 
-// A model that says "a great owl", and is asked to go on after the second
-// piece.
+// A model that says "a great owl", and waits after the second piece until the
+// test continues.
 struct slow_model : scratch_folder {
   slow_model()
     : server({say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"

@@ -1,5 +1,5 @@
-// Instruction templates: what is a placeholder, what it becomes, and what is
-// left alone.
+// Instruction templates: which text is a placeholder, its replacement, and text
+// that stays unchanged.
 
 #include "troupe/contexts/instruction_template.hpp"
 
@@ -76,7 +76,7 @@ const std::vector<template_row> replaced = {
   {"<{app:missing?}>", "<>"},
   // Prefixes.
   {"{app:x}, {user:x}, {temp:x}", "app x, user x, temp x"},
-  // What goes in.
+  // Values of all types.
   {"{int}", "5"},
   {"{float}", "1.0"},
   {"{yes}", "true"},
@@ -89,7 +89,7 @@ const std::vector<template_row> replaced = {
   {"{file.txt}", "dotted"},
   {"{user:preferences.theme}", "dark"},
   {"{ user:preferences.theme? }", "dark"},
-  // Beside braces that are none of ours.
+  // Placeholders beside other braces.
   {R"({"k": {k}})", R"({"k": V})"},
   {R"({"a":{"b":{k}}})", R"({"a":{"b":V}})"},
   {R"([{k},{int}])", "[V,5]"},
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_context_gives_state_and_name) {
   const readonly_context context(facts, "editor", state(known_keys()));
   BOOST_TEST(inject_session_state("{k}", context).value() == "V");
   BOOST_TEST(
-    reason_of(inject_session_state("{missing}", context)).find("'editor'")
+    reason_of(inject_session_state("{missing}", context).get()).find("'editor'")
     != std::string::npos);
 }
 

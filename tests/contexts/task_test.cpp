@@ -1,4 +1,4 @@
-// Coroutines that are awaited: values, failures, and chains of any length.
+// Coroutines that await each other: values, failures, and chains of any length.
 
 #include "troupe/contexts/task.hpp"
 
@@ -16,8 +16,8 @@ namespace {
 
 using troupe::task;
 
-// g++ resumes an awaiter by a tail call only where it optimises and no
-// sanitizer looks on; elsewhere each step takes stack.
+// g++ resumes an awaiter by a tail call only with optimisation and without
+// sanitizers. Otherwise each step of a chain needs stack.
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)                    \
   && !defined(__SANITIZE_THREAD__)
 constexpr int many = 100'000;
@@ -25,7 +25,7 @@ constexpr int many = 100'000;
 constexpr int many = 1'000;
 #endif
 
-// Suspends until somebody resumes it.
+// Suspends until the test resumes it.
 class gate {
 public:
   bool await_ready() const noexcept { return false; }
@@ -42,7 +42,7 @@ private:
   std::coroutine_handle<> waiting_;
 };
 
-// What became of a task that runs on its own.
+// The end of a task that runs on its own.
 struct ending {
   bool over = false;
   std::string failure;
@@ -60,7 +60,7 @@ void run(task<> work, ending& end) {
   });
 }
 
-// Runs to its end without suspending outside.
+// Runs a task that needs no resumption by the test.
 ending run(task<> work) {
   ending end;
   run(std::move(work), end);
@@ -264,10 +264,10 @@ BOOST_AUTO_TEST_CASE(the_current_one_is_that_of_the_innermost_block) {
   idle inner;
   BOOST_TEST(troupe::executor::current() == nullptr);
   {
-    const troupe::executor::turn entered(&outer);
+    const troupe::executor::current_guard entered(&outer);
     BOOST_TEST(troupe::executor::current() == &outer);
     {
-      const troupe::executor::turn deeper(&inner);
+      const troupe::executor::current_guard deeper(&inner);
       BOOST_TEST(troupe::executor::current() == &inner);
     }
     BOOST_TEST(troupe::executor::current() == &outer);

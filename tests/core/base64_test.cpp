@@ -1,7 +1,6 @@
-// Bytes as text: the examples of RFC 4648, both alphabets, and what is no
-// base64.
+// Base64: the examples of RFC 4648, both alphabets, and invalid text.
 
-#include "troupe/core/base64.hpp"
+#include "troupe/core/support/base64.hpp"
 
 #include "../outcome.hpp"
 #include "../random.hpp"
@@ -23,7 +22,7 @@ const std::vector<std::string> plain
 const std::vector<std::string> encoded
   = {"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
 
-// Each letter of both alphabets, but for the last two.
+// The bytes give the last two letters of each alphabet.
 const std::string high_bytes = "\xfb\xff\xbf";
 
 std::string random_bytes(random_source& random, std::size_t size) {
@@ -93,7 +92,7 @@ BOOST_DATA_TEST_CASE(any_bytes_come_back, data::xrange(50), seed) {
     BOOST_TEST((from_base64(to_base64(bytes, alphabet)).value() == bytes));
 }
 
-// OpenSSL takes 16 Mi groups at a time.
+// OpenSSL is called with 16 Mi groups at a time.
 BOOST_AUTO_TEST_CASE(large_data_comes_back_across_its_steps) {
   for (const std::size_t more : {0U, 1U}) {
     std::string bytes(std::size_t{3} * (1U << 24U) + more, 'x');

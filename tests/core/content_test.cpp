@@ -1,4 +1,4 @@
-// What was said: the wire form of contents and parts.
+// The wire form of contents and parts.
 
 #include "troupe/core/content.hpp"
 
@@ -24,7 +24,7 @@ std::string rewritten(std::string_view text) {
   return to_text(to_json(read(text).value()));
 }
 
-// Wire texts that are written as they were read.
+// Wire texts that are written exactly as they were read.
 const std::vector<std::string> faithful = {
   R"({"parts":[]})",
   R"({"parts":[],"role":"user"})",

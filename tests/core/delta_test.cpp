@@ -1,4 +1,4 @@
-// What an event does to state: recording, sharing out, and the wire form.
+// Deltas: recording, splitting by scope, and the wire form.
 
 #include "troupe/core/delta.hpp"
 
@@ -27,7 +27,7 @@ delta from_text(std::string_view text) {
   return delta::from_json(parse_json(text).value()).value();
 }
 
-// `{"name kind operand", …}` of one owner's share.
+// One owner's share as text: `name kind operand; …`.
 std::string share_of(const delta& changed, scope where) {
   std::string shown;
   for (const auto& done : changed.share(where)) {
@@ -140,7 +140,8 @@ BOOST_AUTO_TEST_CASE(an_erase_erases_whatever_came_with_it) {
   BOOST_TEST(changes.to_json() == json({{"k", nullptr}}));
 }
 
-// Otherwise what is read back from a store, where it cannot stand, differs.
+// The stored form has an expected value only for compare-and-set. Kept
+// elsewhere, it would make a delta differ from its stored form.
 BOOST_AUTO_TEST_CASE(only_a_comparison_keeps_what_it_expects) {
   for (const auto what : {kind::set, kind::add, kind::max}) {
     delta given;
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(outcomes_take_the_place_of_all_operations_of_their_scope) {
   BOOST_TEST((changed == before));
 }
 
-// Numbers only, so that no operation is refused half-way.
+// Only numbers, so that no operation is refused.
 BOOST_DATA_TEST_CASE(a_merged_delta_does_what_both_did_in_turn,
                      data::xrange(40),
                      seed) {

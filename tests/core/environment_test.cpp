@@ -1,5 +1,4 @@
-// Time and ids: unique, well-formed, and replayed by a seed where they are
-// simulated.
+// Time and ids: unique, well-formed, and replayed by a seed when simulated.
 
 #include "troupe/core/environment.hpp"
 

@@ -1,4 +1,4 @@
-// Failures: the codes, whose names are part of the interface, and results that
+// Errors: the codes, whose names are part of the interface, and results that
 // throw them.
 
 #include "troupe/core/error.hpp"

@@ -1,4 +1,4 @@
-// A session's history: slices that never change, and the two filters of `get`.
+// The event log: slices that never change, and the two filters of `get`.
 
 #include "troupe/core/event_log.hpp"
 
@@ -176,8 +176,7 @@ BOOST_AUTO_TEST_CASE(a_slice_outlives_its_log) {
   BOOST_TEST(ids(kept) == counting(40, 100), boost::test_tools::per_element());
 }
 
-// What the thread sanitizer looks at: the owner appends beside readers of what
-// came before.
+// For ThreadSanitizer: the owner appends while readers use earlier slices.
 BOOST_AUTO_TEST_CASE(slices_are_read_while_the_owner_appends) {
   history events;
   events.grow_to(20);
@@ -197,7 +196,7 @@ BOOST_AUTO_TEST_CASE(slices_are_read_while_the_owner_appends) {
   BOOST_TEST(wrong == 0);
 }
 
-// -- branches ----------------------------------------------------------------
+// -- branches ----
 
 namespace {
 
@@ -224,7 +223,7 @@ std::vector<std::size_t> places_of(const event_slice& slice,
   return shown;
 }
 
-// What the slice says, everything written out.
+// Returns the places that the slice shows to the viewer, as an explicit list.
 std::vector<std::size_t> told_by(const event_slice& slice,
                                  const std::string& viewer) {
   if (auto shown = slice.shown_on(viewer))
@@ -255,7 +254,7 @@ BOOST_DATA_TEST_CASE(a_slice_knows_what_shows_on_a_branch,
       log.keep_newest(random.below(80));
   }
   slices.push_back(log.slice());
-  // Those that were taken early do not know of what came later, or went.
+  // An older slice does not see events added or removed later.
   for (const auto& slice : slices)
     for (const auto& viewer : branches)
       BOOST_TEST((told_by(slice, viewer) == places_of(slice, viewer)));

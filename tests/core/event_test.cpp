@@ -1,5 +1,4 @@
-// The wire form of events, what ends a turn, and the limits that every event
-// meets.
+// The wire form of events, the end of a turn, and the limits of every event.
 
 #include "troupe/core/event.hpp"
 
@@ -49,7 +48,7 @@ part other_part(json body) {
   return made;
 }
 
-// An event with most fields in use, ids and text at random.
+// Makes an event with most fields in use, with random ids and text.
 event random_event(random_source& random) {
   event made;
   const auto maybe = [&random](std::string& field) {
@@ -83,7 +82,7 @@ event random_event(random_source& random) {
       made.content.parts.emplace_back(random.text(10));
     }
     made.content.parts.back().thought = random.one_in(5);
-    // Of other parts, everything lies in the body.
+    // A part of another kind keeps all of its fields in the body.
     auto& added = made.content.parts.back();
     if (random.one_in(5) && !std::holds_alternative<value>(added.body))
       added.extra = json{{"thoughtSignature", "s"}};
@@ -224,7 +223,7 @@ BOOST_DATA_TEST_CASE(the_wire_form_keeps_everything, data::xrange(100), seed) {
   const auto behind = event_from_json(shown);
   BOOST_REQUIRE_EQUAL(code_of(behind), "ok");
   BOOST_TEST(to_text(to_json(*behind)) == to_text(shown));
-  // The order of a delta's keys is not part of the wire form, and its effect
+  // The wire form does not keep the order of a delta's keys, and the effect
   // does not depend on it.
   auto reordered = *behind;
   reordered.actions.state_delta = before.actions.state_delta;
@@ -325,7 +324,8 @@ BOOST_DATA_TEST_CASE(microseconds_survive_the_wire, data::xrange(10), seed) {
   random_source random(static_cast<std::uint64_t>(seed));
   for (int count = 0; count < 200; ++count) {
     event said;
-    // To the year 2100: further away a double has no room for microseconds.
+    // Up to the year 2100: a double has no room for microseconds of later
+    // times.
     said.timestamp = timestamp(std::chrono::microseconds(
       static_cast<std::int64_t>(random.below(4'100'000'000'000'000))));
     BOOST_REQUIRE_EQUAL(microseconds(event_from_json(to_json(said)).value()),
@@ -496,7 +496,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_are_not_finite_and_deep_data_are_refused) {
   }
 }
 
-// What is no object here could be stored but never written.
+// Without this check, such an event could be stored and never written.
 BOOST_AUTO_TEST_CASE(what_must_be_an_object_is_one) {
   event extra;
   extra.extra = json(5);

@@ -1,4 +1,4 @@
-// Bytes as a part of content, in the form that the wire has.
+// Bytes as a part of content, in the wire form.
 
 #include "troupe/core/inline_data.hpp"
 

@@ -1,5 +1,4 @@
-// JSON at the boundary: what is refused, and that the rest comes back as it
-// went in.
+// JSON at the boundary: refused texts, and accepted ones that stay equal.
 
 #include "troupe/core/json.hpp"
 
@@ -57,7 +56,7 @@ const std::vector<std::string> refused_texts = {
   R"("\ud800")",
 };
 
-// Text and what it is as compact text.
+// Texts, and the compact form of each.
 const std::vector<std::pair<std::string, std::string>> accepted_texts = {
   {" {} ", "{}"},
   {"null", "null"},
@@ -109,7 +108,7 @@ BOOST_AUTO_TEST_CASE(sixty_four_levels_are_enough_and_one_more_is_refused) {
     BOOST_TEST(code_of(parse_json(text)) == code);
 }
 
-// A list that was closed no longer counts.
+// A closed list no longer counts for the depth.
 BOOST_AUTO_TEST_CASE(depth_is_not_the_number_of_lists) {
   std::string text = "[[]";
   for (int count = 0; count < 100; ++count)
@@ -159,7 +158,7 @@ BOOST_AUTO_TEST_CASE(data_is_as_deep_as_text_may_be) {
   BOOST_TEST(code_of(check_json(deep(65), "it")) == "invalid_argument");
 }
 
-// Limits are stated in bytes of compact JSON, so that is what is counted.
+// Limits are given in bytes of compact JSON, so the size is counted that way.
 BOOST_AUTO_TEST_CASE(the_size_is_that_of_the_compact_text) {
   for (const auto* text : {R"("")",
                            R"("abc")",

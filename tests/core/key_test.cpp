@@ -1,5 +1,5 @@
-// The names of things: how state keys split by prefix, and what a key or an id
-// may be.
+// Keys and ids: how state keys split by prefix, and which keys and ids are
+// valid.
 
 #include "troupe/core/key.hpp"
 
@@ -108,8 +108,8 @@ BOOST_AUTO_TEST_CASE(a_name_may_have_256_bytes_behind_its_prefix) {
     BOOST_TEST(code_of(check_key(join_key(where, times(256, "k")))) == "ok");
 }
 
-// Reasons go into JSON and onto terminals, so half a character must not end up
-// in one.
+// Reasons are written to JSON and to terminals, so they must not end in half a
+// character.
 BOOST_AUTO_TEST_CASE(the_reason_of_a_refusal_is_utf8) {
   for (const auto& key : {times(150, "é"),
                           "a" + times(150, "é"),

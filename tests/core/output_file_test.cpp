@@ -1,6 +1,6 @@
-// Files that results are written to: links, rights, and what is left of them.
+// Output files: links, access rights, and leftovers of unfinished files.
 
-#include "troupe/core/output_file.hpp"
+#include "troupe/core/support/output_file.hpp"
 
 #include "../outcome.hpp"
 #include "../stores/temporary_folder.hpp"
@@ -49,7 +49,7 @@ result<void> write_all(const fs::path& path, readers who, placement when) {
   return opened->finish();
 }
 
-/// With a file of before, and a folder of its own.
+/// A folder with an existing file.
 struct old_file : temporary_folder {
   fs::path file = path() / "file";
 
@@ -134,6 +134,31 @@ BOOST_AUTO_TEST_CASE(what_may_hold_secrets_is_for_its_owner) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(who_reads_the_file_of_before_reads_no_secret) {
+  for (const auto when : placements) {
+    const old_file held(0644);
+    std::ifstream reader(held.file);
+    write_all(held.file, readers::owner, when).value();
+    const std::string seen{std::istreambuf_iterator<char>(reader), {}};
+    BOOST_TEST(seen == "what was there");
+    BOOST_TEST(text_in(held.file) == "new");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_file_of_another_user_gets_no_secret) {
+  for (const auto when : placements) {
+    const old_file held(0666);
+    if (::chown(held.file.c_str(), ::geteuid() + 1, ::getegid()) != 0)
+      return; // Only root may change the owner of a file.
+    const auto done = write_all(held.file, readers::owner, when);
+    BOOST_TEST(code_of(done) == "store_failed");
+    BOOST_TEST(reason_of(done).ends_with("it belongs to another user"),
+               reason_of(done));
+    BOOST_TEST(text_in(held.file) == "what was there");
+    BOOST_TEST(code_of(write_all(held.file, readers::umask, when)) == "ok");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_file_gets_no_more_readers_than_it_had) {
   for (const auto when : placements) {
     const old_file held(0600);
@@ -155,6 +180,7 @@ BOOST_AUTO_TEST_CASE(a_whole_file_is_in_place_when_it_is_finished) {
       = output_file::open(held.file, readers::umask, placement::whole).value();
     opened.write("half").value();
     BOOST_TEST(text_in(held.file) == "what was there");
+    BOOST_TEST(files_in(held.path()) == 1U);
   }
   BOOST_TEST(text_in(held.file) == "what was there");
   BOOST_TEST(files_in(held.path()) == 1U);

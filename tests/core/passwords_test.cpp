@@ -1,6 +1,6 @@
-// Passwords in text: what is hidden of it, and what stays.
+// Passwords in text: the hidden part, and the unchanged rest.
 
-#include "troupe/core/passwords.hpp"
+#include "troupe/core/support/passwords.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -14,7 +14,7 @@ namespace data = boost::unit_test::data;
 
 BOOST_AUTO_TEST_SUITE(passwords)
 
-// In each, what is hidden has these two words in it.
+// The hidden part of each text contains these two words.
 const std::vector<std::string> secrets = {
   "postgres://ann:horse-staple@db:5432/x?sslmode=require",
   "postgresql://ann:horse-staple@db",
@@ -25,7 +25,30 @@ const std::vector<std::string> secrets = {
   "postgres://ann:horse-staple@[::1]:5432/x",
   "postgres://ann:horse%40staple@db/x",
   "postgres://ann%3Ahorse-staple@db/x",
-  // What should have been percent-encoded.
+  // An encoded separator is part of the password.
+  "postgres://db/x?user=ann&password=horse%26b%3Dstaple",
+  "postgres://db/x?password=horse%0Astaple",
+  "postgres://db/x?password=horse%20staple",
+  "postgres://db/x?password%3Dhorse%26b%3Dstaple",
+  "postgres://ann:horse%0Astaple@db/x",
+  "postgres://ann:horse%2Fstaple@db/x",
+  "postgres://ann:horse%3Fstaple/x",
+  "postgres://db:5432%2Fx%3Fuser=ann&password=horse%26b=staple",
+  "https://ann:horse%20staple@proxy/",
+  "https://ann:12%2Fhorse-staple@proxy:3128/",
+  "https://ann:horse%0Astaple@proxy/",
+  "mysql://ann:horse%2Fstaple@db/x",
+  "redis://:horse%20staple@db",
+  "ftp://ann:horse%3fstaple@db/",
+  "ftp://ann:horse%23staple@db/",
+  "host=db password=horse%20staple",
+  "host=db password='horse%27 staple'",
+  "PGPASSWORD=horse%20staple",
+  // A line break that should be percent-encoded.
+  "postgres://ann:horse\nstaple@db/x",
+  "postgres://ann:horse\nstaple@db/x?password=horse staple",
+  "postgres://ann:horse\r\n-staple@db:5432/x",
+  // Characters that should be percent-encoded.
   "postgres://ann:horse@staple@db/x",
   "postgres://ann:horse/staple@db/x",
   "postgres://ann:horse:staple@db/x",
@@ -34,7 +57,7 @@ const std::vector<std::string> secrets = {
   "postgres://ann:horse staple@db/x",
   "postgres://ann:horse'staple@db/x",
   "postgres://ann:horse\"staple@db/x",
-  // What should have been a URL.
+  // Malformed URLs.
   "postgres:/ann:horse-staple@db/x",
   "postgres:ann:horse-staple@db/x",
   "postgres:///ann:horse-staple@db",
@@ -109,6 +132,12 @@ BOOST_AUTO_TEST_CASE(leave_what_is_around_them) {
              == "x?password=***&a=b and password=*** c");
   BOOST_TEST(without_passwords("via http://ann:secret@proxy:3128/ to b")
              == "via http://***@proxy:3128/ to b");
+  BOOST_TEST(without_passwords("x?password=a%26b%3Dsecret&c=d")
+             == "x?password=***&c=d");
+  BOOST_TEST(without_passwords("postgres://db: away\nask ann@work")
+             == "postgres://db: away\nask ann@work");
+  BOOST_TEST(without_passwords("postgres://db/x\npostgres://a:b@c/d")
+             == "postgres://db/x\npostgres://a:***@c/d");
   BOOST_TEST(without_passwords(without_passwords("postgres://a:b@c/d"))
              == "postgres://a:***@c/d");
 }

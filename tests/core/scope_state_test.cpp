@@ -1,5 +1,5 @@
-// The state of one scope at its owner: what each operation comes to, and that
-// judging leaves no trace until it is installed.
+// The state of one scope at its owner: the result of each operation; a judged
+// delta has no effect until it is installed.
 
 #include "troupe/core/scope_state.hpp"
 
@@ -24,12 +24,12 @@ namespace {
 
 using kind = operation_kind;
 
-// An owner of session keys. Shares live as long as it, as `judge` demands.
+// An owner of session keys. It keeps the shares alive, as `judge` requires.
 class owner {
 public:
   explicit owner(size_limits limits = {}) : limits_(limits) {}
 
-  /// `current` as JSON text; `absent` for none.
+  /// Sets the key to `current`, a JSON text; `absent` leaves it out.
   void holds(const std::string& name, const std::string& current) {
     if (current == "absent")
       return;
@@ -39,7 +39,7 @@ public:
     install();
   }
 
-  /// Judges one share and says what came of it.
+  /// Judges one share and returns the code.
   std::string judge(delta changed, bool undecided = false) {
     const auto& share = shares_.emplace_back(std::move(changed));
     return code_of(
@@ -247,8 +247,8 @@ BOOST_DATA_TEST_CASE(an_operation_comes_to_what_the_owner_computes,
   }
 }
 
-// The C++ API makes signed integers, the parser unsigned ones; the same number
-// must not be two.
+// The C++ API makes signed integers and the parser unsigned ones; equal numbers
+// must compare equal.
 BOOST_AUTO_TEST_CASE(signed_and_unsigned_numbers_are_one_kind) {
   const auto after = [](kind what, json current, json operand) {
     owner app;
@@ -396,7 +396,7 @@ BOOST_DATA_TEST_CASE(a_batch_does_what_its_shares_do_one_by_one,
   random_source random(static_cast<std::uint64_t>(seed));
   owner one_by_one;
   owner batched;
-  // What the stored events say: resolved to plain values, in order.
+  // The state after the stored events: resolved to plain values, in order.
   state_map replayed;
   for (int round = 0; round < 5; ++round) {
     for (auto left = random.below(8); left > 0; --left) {

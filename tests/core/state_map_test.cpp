@@ -1,4 +1,4 @@
-// The keys of one scope, held against `std::map` under random edits.
+// The keys of one scope, compared with `std::map` under random edits.
 
 #include "troupe/core/state_map.hpp"
 
@@ -32,7 +32,7 @@ plain_map contents(const state_map& map) {
   return seen;
 }
 
-// Through both doors: visiting, and finding by name.
+// Checks the map by visiting all keys and by finding each.
 bool holds(const state_map& map, const plain_map& expected) {
   return contents(map) == expected
          && std::ranges::all_of(expected, [&map](const auto& entry) {
@@ -52,7 +52,7 @@ state_map filled(int count) {
 
 BOOST_AUTO_TEST_SUITE(state_maps)
 
-// The pool of names is what bounds the size: flat only, about the change of
+// The number of names bounds the size: the flat form, around the change of
 // form, and far beyond it.
 BOOST_DATA_TEST_CASE(any_sequence_of_edits_agrees_with_a_plain_map,
                      data::xrange(12) * data::make({8, 40, 70, 4000}),
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(two_copies_go_their_own_ways) {
 BOOST_AUTO_TEST_CASE(a_map_that_was_moved_from_is_empty) {
   auto source = filled(40);
   const auto target = std::move(source);
-  // NOLINTNEXTLINE(bugprone-use-after-move): that it is empty is the point.
+  // NOLINTNEXTLINE(bugprone-use-after-move): the moved-from map must be empty.
   BOOST_TEST(source.size() == 0U);
   BOOST_TEST(holds(source, {}));
   BOOST_TEST(target.size() == 40U);
@@ -143,8 +143,8 @@ BOOST_AUTO_TEST_CASE(a_value_may_be_set_from_the_map_itself) {
   BOOST_TEST(text_of(map.find("key 7")) == "8");
 }
 
-// What the address sanitizer and the thread sanitizer look at: edits in place
-// beside readers of older copies.
+// For AddressSanitizer and ThreadSanitizer: edits in place while readers use
+// older copies.
 BOOST_AUTO_TEST_CASE(snapshots_are_read_while_the_original_is_edited) {
   auto map = filled(500);
   const auto expected = contents(map);

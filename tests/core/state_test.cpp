@@ -1,5 +1,5 @@
-// The merged view: reads see the four scopes and what was recorded, and show
-// what the owners will install.
+// The merged view: reads see the four scopes and the recorded changes, and show
+// the values that the owners will install.
 
 #include "troupe/core/state.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 using kind = operation_kind;
 
-// From merged JSON, as an owner of each scope would hold it.
+// Splits merged JSON into the state of each owner.
 state_snapshot snapshot_of(std::string_view text) {
   state_snapshot made;
   const auto changed = delta::from_json(parse_json(text).value()).value();
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(values_are_converted_or_refused) {
              == "type_error");
 }
 
-// A wrong number is worse than none.
+// A number that does not fit must not be returned.
 BOOST_AUTO_TEST_CASE(a_number_that_does_not_fit_is_a_type_error) {
   const auto view
     = view_of(R"({"x": 1.5, "big": 5000000000, "minus": -1, "yes": true})");
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_set_to_null_erases) {
   BOOST_TEST(to_text(view.recorded().to_json()) == R"({"app:n":null})");
 }
 
-// Somebody else may add the key before the event is appended.
+// Another writer may add the key before the event is appended.
 BOOST_AUTO_TEST_CASE(an_erase_of_an_absent_key_is_recorded) {
   state view;
   view.erase("user:x");

@@ -1,4 +1,4 @@
-// One immutable JSON value: equality by content, and copies that share.
+// An immutable JSON value: compared by content, shared by copies.
 
 #include "troupe/core/value.hpp"
 

@@ -1,6 +1,6 @@
 // Field names between camelCase and snake_case.
 
-#include "troupe/core/wire.hpp"
+#include "troupe/core/support/wire.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/unit_test.hpp>

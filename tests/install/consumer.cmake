@@ -1,4 +1,5 @@
-# Installs the build into a fresh prefix, then configures, builds and runs a project that knows nothing but that prefix.
+# Installs the build into a new prefix, then configures, builds and runs a project that uses only
+# that prefix.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -26,3 +27,4 @@ run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --config "${CONFIG}")
 run("${WORK_DIR}/build/consumer")
 run("${WORK_DIR}/build/load_consumer")
 run("${WORK_DIR}/build/actors_consumer")
+run("${WORK_DIR}/build/everything_consumer")

@@ -1,4 +1,4 @@
-# Configuring against CAF 0.18 ends, and says which CAF troupe needs.
+# Configuring against CAF 0.18 fails, and the message names the CAF that troupe needs.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -16,7 +16,7 @@ if(NOT IS_INNER_RUN)
   return()
 endif()
 
-# A script has no compiler to ask for these.
+# A script has no compiler to detect these values.
 set(CMAKE_FIND_LIBRARY_PREFIXES lib)
 set(CMAKE_FIND_LIBRARY_SUFFIXES .so .a)
 list(APPEND CMAKE_MODULE_PATH "${MODULE_DIR}")

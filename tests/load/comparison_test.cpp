@@ -1,7 +1,7 @@
-// Comparisons of load tests: what is read, what counts as a change, and how
-// sure it has to be.
+// Comparisons of load tests: the input, the size of a change that counts, and
+// the confidence.
 
-#include "troupe/load/comparison.hpp"
+#include "troupe/load/pages/comparison.hpp"
 
 #include "troupe/load/report.hpp"
 
@@ -32,7 +32,7 @@ namespace {
 
 using runs = std::vector<measured_run>;
 
-// -- reports -----------------------------------------------------------------
+// -- reports ----
 
 json report() {
   outcome made;
@@ -56,16 +56,16 @@ struct bad_report {
 };
 
 const std::vector<bad_report> bad_reports = {
-  {"this is no report of a load test",
+  {"this is not a report of a load test",
    [](json& made) { made.erase("settings"); }},
-  {"this is no report of a load test",
+  {"this is not a report of a load test",
    [](json& made) { made["kind"] = "sweep"; }},
   {"'settings' is 7, not an object", [](json& made) { made["settings"] = 7; }},
   {"'appendsPerSecond' is missing",
    [](json& made) { made.erase("appendsPerSecond"); }},
   {"'appendsPerSecond' is -1, not a number from 0 to 1e+18",
    [](json& made) { made["appendsPerSecond"] = -1; }},
-  // What nlohmann writes for infinity and for what is not a number.
+  // nlohmann writes `null` for infinity and for NaN.
   {"'appendsPerSecond' is null, not a number from 0 to 1e+18",
    [](json& made) { made["appendsPerSecond"] = std::nan(""); }},
   {"'response.p50' is missing",
@@ -93,7 +93,7 @@ const std::vector<bad_report> bad_reports = {
    [](json& made) { made["machine"] = "mine"; }},
 };
 
-// -- runs --------------------------------------------------------------------
+// -- runs ----
 
 measured_run steady() {
   measured_run made;
@@ -110,7 +110,7 @@ measured_run steady() {
   return made;
 }
 
-/// Five that agree, changed by `change`.
+/// Returns five equal runs, changed by `change`.
 runs five(const std::function<void(measured_run&)>& change = {}) {
   runs made(5, steady());
   if (change)
@@ -150,8 +150,8 @@ double width(const comparison& made) {
   return interval.high - interval.low;
 }
 
-/// Rates that vary by a factor. Box and Muller's own, as the distributions of
-/// the standard library differ from one to the next.
+/// Rates that vary by a random factor, drawn by Box and Muller's method,
+/// because the distributions of standard libraries differ.
 class noise {
 public:
   explicit noise(std::uint64_t seed) : random_(seed) {
@@ -182,7 +182,7 @@ private:
 
 BOOST_AUTO_TEST_SUITE(comparison)
 
-// -- what is read ------------------------------------------------------------
+// -- input ----
 
 BOOST_AUTO_TEST_CASE(a_report_reads_as_what_was_measured) {
   auto written = report();
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_json_is_refused_with_its_place) {
              == "line 2: malformed JSON at line 4, byte 6 of it");
   BOOST_TEST(reason_of(read_runs("hello\n" + line)).starts_with("line 1: "));
   BOOST_TEST(reason_of(read_runs("\n[]"))
-             == "line 2: this is no report of a load test");
+             == "line 2: this is not a report of a load test");
 }
 
 BOOST_AUTO_TEST_CASE(a_text_without_a_run_is_refused) {
@@ -265,10 +265,11 @@ BOOST_AUTO_TEST_CASE(a_text_without_a_run_is_refused) {
                == "there is no report of a load test in it");
 }
 
-// -- how sure it is ----------------------------------------------------------
+// -- confidence ----
 
-// By an own calculation in Python, with mpmath's incomplete beta function for
-// the distribution and `findroot` for its quantile: 4.406 degrees of freedom.
+// The expected values were computed in Python, with mpmath's incomplete beta
+// function for the distribution and `findroot` for its quantile: 4.406 degrees
+// of freedom.
 BOOST_AUTO_TEST_CASE(the_interval_is_that_of_welch_on_logarithms) {
   const auto rate = figure(compare(rates_before, rates_after, {}), "rate");
   const auto near = tools::tolerance(1e-9);
@@ -345,7 +346,8 @@ BOOST_AUTO_TEST_CASE(noise_is_hardly_ever_a_regression) {
     regressions += made.regressed() ? 1 : 0;
     beyond_margin += *figure(made, "rate").change < -0.05 ? 1 : 0;
   }
-  // One tail of the interval; without it there would be many.
+  // The rate of one tail of the interval; without the interval many more would
+  // be reported.
   BOOST_TEST(regressions < draws * 4 / 100);
   BOOST_TEST(beyond_margin > draws * 15 / 100);
 }
@@ -364,7 +366,7 @@ BOOST_AUTO_TEST_CASE(a_drop_beyond_the_noise_is_found) {
 }
 
 BOOST_AUTO_TEST_CASE(runs_that_agree_have_an_interval_without_width) {
-  // Tenths, whose logarithms do not add up exactly.
+  // The logarithms of tenths do not add up exactly.
   const auto same = compare(with_rates({0.1, 0.1, 0.1}),
                             with_rates({0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}),
                             {});
@@ -395,15 +397,15 @@ BOOST_AUTO_TEST_CASE(one_run_each_has_no_interval_and_is_judged_by_margin) {
   BOOST_TEST(has(made.notes,
                  "few runs: 1 before, 1 after; run with --repeat 5 or more"));
   BOOST_TEST(has(made.notes,
-                 "no intervals: a single run does not tell how much runs "
-                 "vary, so a change may be chance"));
-  // Nor has one against several.
+                 "no intervals: a single run does not show how much runs vary, "
+                 "so a change may be by chance"));
+  // One run compared with several has no interval either.
   const auto single = with_rates({1'000});
   BOOST_TEST(!figure(compare(single, five(), {}), "rate").interval);
   BOOST_TEST(!figure(compare(five(), single, {}), "rate").interval);
 }
 
-// -- what gets worse ---------------------------------------------------------
+// -- regressions ----
 
 BOOST_AUTO_TEST_CASE(a_change_within_the_margin_is_the_same) {
   const auto slower = five([](measured_run& run) { run.rate = 960; });
@@ -420,7 +422,7 @@ BOOST_AUTO_TEST_CASE(a_change_within_the_margin_is_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(a_change_that_may_be_none_is_the_same) {
-  // 14 % lower; with this confidence the interval reaches beyond none.
+  // 14 % lower; with this confidence the interval includes zero.
   const auto made = compare(rates_before, rates_after, {.confidence = 0.99});
   BOOST_TEST(found(made, "rate") == "same");
   BOOST_TEST(!made.regressed());
@@ -467,7 +469,7 @@ BOOST_AUTO_TEST_CASE(a_figure_that_is_zero_has_no_change) {
     BOOST_TEST(found(made, "rate") == "unknown");
     BOOST_TEST(found(made, "p50") == "same");
     BOOST_TEST(has(made.notes,
-                   std::string("no change can be told, a run ") + side
+                   std::string("no change can be computed, a run ") + side
                      + " has 0: rate, p99"));
     BOOST_TEST(to_text(made).find("nan") == std::string::npos);
     BOOST_TEST(check_json(to_json(made), "the comparison").has_value());
@@ -492,7 +494,7 @@ BOOST_AUTO_TEST_CASE(a_verdict_that_does_not_hold_is_a_regression) {
   BOOST_TEST(last_line(compare(five(), torn, {}))
              == "comparison: regression: verdict holds in 4 of 5 runs (5 of 5 "
                 "before)\n");
-  // Whatever there was before.
+  // The result does not depend on the runs before.
   BOOST_TEST(compare(torn, torn, {}).regressed());
   const auto mended = compare(torn, five(), {});
   BOOST_TEST(!mended.regressed());
@@ -515,7 +517,7 @@ BOOST_AUTO_TEST_CASE(failures_count_by_their_share_of_all_appends) {
   BOOST_TEST(compare(failing(620), five(), {}).before.failed_share == 0.062);
 }
 
-// -- notes -------------------------------------------------------------------
+// -- notes ----
 
 BOOST_AUTO_TEST_CASE(five_runs_that_agree_give_no_note) {
   const auto reseeded
@@ -532,7 +534,7 @@ BOOST_AUTO_TEST_CASE(settings_that_differ_are_named_with_both_values) {
   BOOST_TEST(made.notes.size() == 2U);
   BOOST_TEST(has(made.notes, "setting callers differs: 8 before, 64 after"));
   BOOST_TEST(
-    has(made.notes, "setting hot differs: not told before, true after"));
+    has(made.notes, "setting hot differs: unknown before, true after"));
   BOOST_TEST(!made.regressed());
 }
 
@@ -548,7 +550,7 @@ BOOST_AUTO_TEST_CASE(settings_that_differ_within_a_side_are_named) {
                      + " differ in setting callers: 16 or 8"));
     BOOST_TEST(has(notes,
                    std::string("the runs ") + side
-                     + " differ in setting hot: not told or true"));
+                     + " differ in setting hot: true or unknown"));
   }
 }
 
@@ -563,12 +565,12 @@ BOOST_AUTO_TEST_CASE(machines_and_versions_that_differ_are_named) {
   BOOST_TEST(notes.size() == 2U);
   BOOST_TEST(has(notes, "machine cores differs: 2 before, 4 after"));
   BOOST_TEST(has(notes, "version troupe differs: \"1\" before, \"2\" after"));
-  // Reports of before there was such a field.
+  // Older reports lack the field.
   const auto older = compare(five(), on(4, "2"), {}).notes;
   BOOST_TEST(older.size() == 2U);
-  BOOST_TEST(has(older, "machine told of the runs after only"));
+  BOOST_TEST(has(older, "machine known of the runs after only"));
   BOOST_TEST(has(compare(on(4, "2"), five(), {}).notes,
-                 "version told of the runs before only"));
+                 "version known of the runs before only"));
 }
 
 BOOST_AUTO_TEST_CASE(fewer_than_five_runs_are_few) {
@@ -583,7 +585,7 @@ BOOST_AUTO_TEST_CASE(fewer_than_five_runs_are_few) {
   BOOST_TEST(few(5, 5).empty());
 }
 
-// -- what it looks like ------------------------------------------------------
+// -- text ----
 
 BOOST_AUTO_TEST_CASE(the_last_line_says_what_it_comes_to) {
   BOOST_TEST(last_line(compare(five(), five(), {}))

@@ -1,5 +1,4 @@
-// Experiments: what their files may say, that variants start alike, and what is
-// reported of them.
+// Experiments: valid files, equal starts of all variants, and the report.
 
 #include "troupe/load/experiment_report.hpp"
 
@@ -70,7 +69,7 @@ struct place {
 
 struct refusal_case {
   std::string text;
-  std::string reason; // How it starts.
+  std::string reason; // The beginning of the reason.
 };
 
 std::ostream& operator<<(std::ostream& out, const refusal_case& shown) {
@@ -131,6 +130,12 @@ BOOST_DATA_TEST_CASE_F(place,
   BOOST_TEST(reason.starts_with(shown.reason), reason);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_plan_without_runs_is_refused, place) {
+  experiment empty;
+  BOOST_TEST(code_of(run_experiment(empty, {}, {}, {}, {}))
+             == "invalid_argument");
+}
+
 BOOST_FIXTURE_TEST_CASE(aliases_of_aliases_are_refused, place) {
   std::string text = "agent: a.yaml\nstate:\n  a0: &a0 [1, 2]\n";
   for (int step = 1; step < 60; ++step)
@@ -188,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(all_bits_of_a_seed_count, place) {
   };
   const auto first = work(1);
   const auto other = work(1 + (std::uint64_t{1} << 32U));
-  // Timers are late by less than the two are apart.
+  // The difference is larger than the lateness of timers.
   BOOST_TEST((first - other > std::chrono::milliseconds(1)
               || other - first > std::chrono::milliseconds(1)));
 }
@@ -207,8 +212,9 @@ BOOST_FIXTURE_TEST_CASE(every_combination_runs_once, place) {
   BOOST_TEST(runs.size() == 12U);
 }
 
-// The script of `a` says "one" first: a run that shared it with another would
-// say "two"; and one that shared the app's state would find what that left.
+// The script of `a` first says "one". A run that shared the script with another
+// run would say "two"; a run that shared the app's state would find a leftover
+// in it.
 BOOST_FIXTURE_TEST_CASE(each_run_starts_from_the_same_state, place) {
   const auto made = run(small);
   BOOST_TEST_REQUIRE(made.runs.size() == 12U);
@@ -292,7 +298,8 @@ BOOST_FIXTURE_TEST_CASE(latencies_are_the_same_in_every_variant, place) {
         .value();
   BOOST_TEST((planned.variants[0].delays == planned.variants[1].delays));
   const auto made = run_experiment(planned, {}, {}, {}, {}).value();
-  // Both models together draw the same; how late timers are is the machine's.
+  // Both models together draw the same delays. Timers may be late, so there is
+  // no upper bound.
   const auto work = [&made](std::size_t index) {
     return std::chrono::duration<double, std::milli>(made.runs[index].line.work)
       .count();

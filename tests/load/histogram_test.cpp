@@ -1,5 +1,5 @@
-// The latency histogram: how exact it is, what can be done with two, and what
-// others read.
+// The latency histogram: its precision, sums and differences of two, and its
+// text forms.
 
 #include "troupe/load/histogram.hpp"
 
@@ -29,12 +29,12 @@ namespace data = boost::unit_test::data;
 BOOST_TEST_DONT_PRINT_LOG_VALUE(histogram)
 BOOST_TEST_DONT_PRINT_LOG_VALUE(histogram::bucket)
 
-// -- allocations --------------------------------------------------------------
+// -- allocations ----
 
 namespace {
 
-// What this thread allocated. The operators below stay out of line: inlined,
-// GCC takes `free` for a mismatch.
+// Allocations of this thread. The operators below stay out of line, because GCC
+// warns of a mismatched `free` when they are inlined.
 thread_local std::size_t allocations = 0;
 thread_local std::size_t bytes_allocated = 0;
 
@@ -56,18 +56,18 @@ thread_local std::size_t bytes_allocated = 0;
   std::free(gone);
 }
 
-// -- durations ----------------------------------------------------------------
+// -- durations ----
 
 namespace {
 
 constexpr auto seeds = {1, 2, 3, 4, 5};
 
-// What is exactly equal prints better as a number.
+// Compares as a number, whose value is shown when a check fails.
 auto ns(nanoseconds value) {
   return value.count();
 }
 
-// Any length between the two, as likely from 1 to 2 µs as from 1 to 2 s.
+// Draws a duration between the two; each order of magnitude is equally likely.
 nanoseconds
 log_uniform(random_source& random, nanoseconds low, nanoseconds high) {
   constexpr std::size_t steps = std::size_t{1} << 40;
@@ -79,7 +79,7 @@ log_uniform(random_source& random, nanoseconds low, nanoseconds high) {
     std::llround(static_cast<double>(low.count()) * std::pow(ratio, share)));
 }
 
-// Now and then zero, a limit or longer than any limit.
+// Draws any duration; sometimes zero, a limit, or one above every limit.
 nanoseconds any_duration(random_source& random) {
   switch (random.below(10)) {
   case 0:
@@ -107,12 +107,13 @@ histogram of(const std::vector<nanoseconds>& values) {
   return made;
 }
 
-// What `value` becomes at the lower end of its bucket.
+// Returns the lower end of the bucket of `value`.
 nanoseconds lowest_of(nanoseconds value) {
   return of({value}).value_at(0);
 }
 
-// The least of `sorted` that `millionths` of all do not exceed.
+// Returns the least value that at least `millionths` per million of all values
+// do not exceed.
 nanoseconds reference_at(const std::vector<nanoseconds>& sorted,
                          std::size_t millionths) {
   const auto rank = (millionths * sorted.size() + 999'999) / 1'000'000;
@@ -131,7 +132,7 @@ histogram read_back(
 
 BOOST_AUTO_TEST_SUITE(histograms)
 
-// -- precision ----------------------------------------------------------------
+// -- precision ----
 
 BOOST_DATA_TEST_CASE(a_value_is_off_by_less_than_a_thousandth,
                      data::make(seeds),
@@ -248,7 +249,7 @@ BOOST_DATA_TEST_CASE(count_at_or_below_counts_whole_buckets,
   BOOST_TEST(all.count_at_or_below(-1ns) == 0U);
 }
 
-// -- ends ---------------------------------------------------------------------
+// -- ends ----
 
 BOOST_AUTO_TEST_CASE(the_ends_are_the_lowest_and_the_highest_of_their_bucket) {
   const auto all = of({10'001ns, 20'005ns, 30'001ns});
@@ -308,7 +309,7 @@ BOOST_AUTO_TEST_CASE(the_longest_duration_there_is_overflows) {
              == static_cast<double>(histogram::trackable_max.count()));
 }
 
-// -- two histograms -----------------------------------------------------------
+// -- two histograms ----
 
 BOOST_AUTO_TEST_CASE(a_count_is_as_many_records) {
   histogram counted;
@@ -370,7 +371,7 @@ BOOST_DATA_TEST_CASE(subtracted_is_recorded_since, data::make(seeds), seed) {
       BOOST_TEST((left.buckets() == exact.buckets()));
     if (std::ranges::max(since) >= of(before).max())
       BOOST_TEST(ns(left.max()) == ns(exact.max()));
-    // What it says of itself still fits its buckets.
+    // Its JSON is still consistent with its buckets.
     BOOST_TEST((read_back(left) == left));
   }
 }
@@ -402,7 +403,7 @@ BOOST_AUTO_TEST_CASE(a_copy_goes_its_own_way) {
   BOOST_TEST((copy == of({1ms})));
 }
 
-// -- memory -------------------------------------------------------------------
+// -- memory ----
 
 BOOST_AUTO_TEST_CASE(a_histogram_is_one_allocation_of_220_kB_at_most) {
   const auto allocations_before = allocations;
@@ -435,9 +436,9 @@ BOOST_AUTO_TEST_CASE(nothing_is_allocated_once_it_is_made) {
   BOOST_TEST(ns(length) > 0);
 }
 
-// -- .hgrm --------------------------------------------------------------------
+// -- .hgrm ----
 
-// The rows and the mean are those of HdrHistogram's ports for these values.
+// Rows and mean are those of HdrHistogram's ports for these values.
 BOOST_AUTO_TEST_CASE(hgrm_text_is_as_HdrHistogram_writes_it) {
   BOOST_TEST(to_hgrm(of({100ns, 200ns, 250ns, 600ns}), 1ns)
              == "       Value     Percentile TotalCount 1/(1-Percentile)\n"
@@ -489,7 +490,7 @@ BOOST_DATA_TEST_CASE(percentile_rows_agree_with_the_histogram,
                      seed) {
   random_source random(static_cast<std::uint64_t>(seed));
   const auto all = of(many(random, 3000));
-  // Those that divide 100 without a rest in binary.
+  // Numbers of ticks whose steps are exact in binary.
   const auto rows
     = all.percentiles(random.pick(std::vector{1U, 2U, 4U, 5U, 8U}));
   BOOST_TEST(rows.front().percentile == 0);
@@ -518,7 +519,7 @@ BOOST_DATA_TEST_CASE(buckets_add_up_to_all, data::make(seeds), seed) {
   BOOST_TEST(total == all.count());
 }
 
-// -- JSON ---------------------------------------------------------------------
+// -- JSON ----
 
 BOOST_AUTO_TEST_CASE(json_text_has_these_fields) {
   BOOST_TEST(to_text(to_json(of({100ns, 1001ns, 10'001ns, 75s})))
@@ -555,7 +556,7 @@ BOOST_AUTO_TEST_CASE(mean_and_percentiles_are_not_read) {
 
 namespace {
 
-// Each a field and what it was damaged to.
+// A field, and its damaged value.
 const std::vector<std::pair<std::string, std::string>> damages = {
   {"count", "4"},
   {"count", "3.5"},
@@ -585,7 +586,7 @@ const std::vector<std::pair<std::string, std::string>> damages = {
   {"buckets", "[[1001,1],[10000,-1],[60028878848,1]]"},
   {"buckets", "[[1001,1],[10000,1.5],[60028878848,1]]"},
   {"buckets", "[[1001,1],[-10000,1],[60028878848,1]]"},
-  // They add up to three again, in 64 bits.
+  // The counts add up to three again in 64 bits, by overflow.
   {"buckets",
    "[[1001,2],[10000,18446744073709551615],[10008,1],[60028878848,1]]"},
 };

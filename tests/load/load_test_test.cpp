@@ -1,4 +1,4 @@
-// Whole load tests, small ones: what they report, and how they end.
+// Small load tests from start to end: their reports and their endings.
 
 #include "troupe/load/report.hpp"
 
@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <stop_token>
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(an_open_test_offers_what_the_rate_says) {
   chosen.rate = 5'000;
   const auto made = perform(chosen);
   BOOST_TEST(made.stored == 500U);
-  // No faster than the rate; how much slower is the machine's.
+  // The rate is an upper bound; the machine may be slower.
   BOOST_TEST(made.elapsed >= 99ms);
   BOOST_TEST(made.found->holds(), to_text(made));
 }
@@ -116,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_test_that_is_stopped_reports_what_ran) {
   BOOST_TEST(made.found->holds());
 }
 
-// However short the test was.
+// The sums agree even for a very short test.
 BOOST_AUTO_TEST_CASE(the_seconds_add_up_to_the_whole) {
   for (int round = 0; round < 20; ++round) {
     const auto made = perform(few(50));
@@ -156,12 +157,12 @@ BOOST_AUTO_TEST_CASE(a_store_that_fails_half_way_ends_in_a_report) {
                            : store_script::step::work;
   });
   auto chosen = few(2'000);
-  chosen.custom_store = place.options().custom_store;
+  chosen.store = place.options().store;
   const auto made = perform(chosen);
   BOOST_TEST(made.sent == 2'000U);
   BOOST_TEST(made.stored > 0U);
   BOOST_TEST(made.failed.at("store_failed") == 2'000U - made.stored);
-  // What was acknowledged before is there, and nothing else counts.
+  // All acknowledged events are stored, and only those are counted.
   BOOST_TEST_REQUIRE(made.found.has_value());
   BOOST_TEST(made.found->holds(), to_text(made));
   BOOST_TEST(made.found->acknowledged == made.stored);
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_cannot_be_read_any_more_ends_in_a_report) {
                            : store_script::step::work;
   });
   auto chosen = few(2'000);
-  chosen.custom_store = place.options().custom_store;
+  chosen.store = place.options().store;
   const auto made = perform(chosen);
   BOOST_TEST(!made.found.has_value());
   BOOST_TEST(made.unchecked.starts_with("store_failed: "), made.unchecked);
@@ -190,10 +191,10 @@ BOOST_AUTO_TEST_CASE(what_was_not_stored_is_judged_by_nobody) {
   auto chosen = few(20);
   const staged_place place;
   place.script->each_commit([commits = 0]() mutable {
-    // The sessions, and nothing else.
+    // Only the commits of the sessions succeed.
     return ++commits > 64 ? store_script::step::fail : store_script::step::work;
   });
-  chosen.custom_store = place.options().custom_store;
+  chosen.store = place.options().store;
   const auto made = perform(chosen);
   if (made.stored == 0) {
     BOOST_TEST(!made.holds());
@@ -206,7 +207,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_stored_is_judged_by_nobody) {
 BOOST_AUTO_TEST_CASE(open_arrival_ends_with_its_duration) {
   settings chosen;
   chosen.arrival = arrival::open;
-  chosen.rate = 5'000'000; // More than one thread can begin.
+  chosen.rate = 5'000'000; // Too fast for one thread.
   chosen.callers = 8;
   chosen.duration = 100ms;
   const auto made = perform(chosen);
@@ -256,6 +257,10 @@ BOOST_AUTO_TEST_CASE(absurd_amounts_are_refused) {
     of.rate = 10;
     of.mix = read_mix("session:cas").value();
   }));
+  BOOST_TEST(refused([](settings& of) { of.mix = {{.session = false}}; }));
+  for (const double weight : {0.0, -1.0, std::nan("")})
+    BOOST_TEST(
+      refused([weight](settings& of) { of.mix = {{.weight = weight}}; }));
   BOOST_TEST(!refused([](settings&) {}));
 }
 
@@ -268,7 +273,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_run_is_refused) {
   BOOST_TEST(code_of(run_load_test(chosen, {}, {})) == "invalid_argument");
 }
 
-// -- reports -----------------------------------------------------------------
+// -- reports ----
 
 BOOST_AUTO_TEST_CASE(the_last_line_of_the_report_is_the_verdict) {
   const auto text = to_text(perform(few(100)));

@@ -1,6 +1,6 @@
-// Reports as pages: what of a report could break out of its page does not.
+// Reports as HTML pages: no text of a report can break out of the page.
 
-#include "troupe/load/page.hpp"
+#include "troupe/load/pages/page.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -19,7 +19,7 @@ std::size_t count_of(const std::string& text, const std::string& what) {
   return count;
 }
 
-// What stands between the tags of the report.
+// Returns the text between the tags of the report.
 std::string report_in(const std::string& page) {
   const std::string open = "id=\"report\">";
   const auto begin = page.find(open) + open.size();
@@ -34,6 +34,14 @@ BOOST_AUTO_TEST_CASE(the_report_is_in_the_page) {
   const json report{{"kind", "load"}, {"text", "</script><b>&\u2028"}};
   const auto page = to_page("t", "s", report);
   BOOST_TEST(parse_json(report_in(page)).value() == report);
+}
+
+BOOST_AUTO_TEST_CASE(a_report_has_hidden_characters_as_escapes) {
+  const json report{{"text", "a\u202e\x7f\u200bb \u00eb"}};
+  BOOST_TEST(to_line(report)
+             == "{\"text\":\"a\\u202e\\u007f\\u200bb \u00eb\"}\n");
+  BOOST_TEST(report_in(to_page("t", "s", report)) == to_line(report));
+  BOOST_TEST(to_line({{"text", "\xff"}}) == "{\"text\":\"\ufffd\"}\n");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_of_a_report_is_taken_for_markup) {

@@ -1,6 +1,6 @@
-// Several runs of a test: their mean, how sure it is, and their verdict.
+// Several runs of one test: their mean, its confidence, and their verdict.
 
-#include "troupe/load/series.hpp"
+#include "troupe/load/pages/series.hpp"
 
 #include <boost/test/unit_test.hpp>
 

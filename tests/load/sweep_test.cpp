@@ -1,6 +1,6 @@
-// Sweeps: what may be varied, in which order, and the table of it.
+// Sweeps: the settings that can vary, their order, and the table.
 
-#include "troupe/load/sweep.hpp"
+#include "troupe/load/pages/sweep.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>

@@ -1,9 +1,9 @@
-// Timelines from the logs of sessions: told and derived steps, waits, and the
-// longest chain of lanes.
+// Timelines from the logs of sessions: recorded and derived steps, waits, and
+// the longest chain of lanes.
 
 #include "troupe/load/timeline.hpp"
 
-#include "troupe/agents/step_times.hpp"
+#include "troupe/agents/turns/step_times.hpp"
 #include "troupe/core/event_log.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr timestamp dawn(1'700'000'000'000'000us);
 
-// A session's log, written event by event; times in milliseconds since the
+// Writes a session's log event by event. Times are in milliseconds since the
 // user's message.
 class log_writer {
 public:
@@ -37,7 +37,7 @@ public:
     return *this;
   }
 
-  /// A model's answer that tells when it worked.
+  /// Adds a model's answer that records when the model worked.
   log_writer& ask(const std::string& author,
                   const std::string& branch,
                   int from,
@@ -94,7 +94,7 @@ private:
   event_log log_;
 };
 
-// "model 0-10, wait 10-30" of a lane, in milliseconds.
+// Shows a lane as "model 0-10, wait 10-30", in milliseconds.
 std::string shown(const timeline_lane& lane) {
   std::string text;
   for (const auto& step : lane.steps) {
@@ -162,14 +162,14 @@ BOOST_AUTO_TEST_CASE(the_longest_chain_takes_the_slowest_lane_of_each_fan_out) {
                       .ask("deep", "two.w.three.v", 41, 60, 60)
                       .ask("w", "two.w", 60, 62, 62)
                       .line();
-  // a, y, then w with deep below it.
+  // The chain is a, y, then w with deep inside it.
   BOOST_TEST((line.longest_lane == 10ms + 30ms + 2ms + 19ms));
   BOOST_TEST(line.longest_lane_model_calls == 4U);
   BOOST_TEST((line.work == 10ms + 10ms + 30ms + 5ms + 19ms + 2ms));
   BOOST_TEST(agents_of(line) == "a x y z deep w");
 }
 
-// Fan-outs behind each other in a lane that does nothing else.
+// Several fan-outs, one after another, in a lane that does nothing else.
 BOOST_AUTO_TEST_CASE(fan_outs_within_a_lane_are_behind_each_other) {
   const auto line = log_writer()
                       .ask("c", "p.s.q1.c", 0, 5, 5)
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(an_error_without_words_is_drawn) {
   BOOST_TEST(log.line().error == "SAFETY");
 }
 
-// Logs may come from anywhere.
+// A log may come from any program.
 BOOST_AUTO_TEST_CASE(absurd_times_and_names_do_no_harm) {
   event said(content("model", {part("x")}));
   step_time far;

@@ -1,4 +1,4 @@
-// The verdict of a load test: what it finds in stores that have done wrong.
+// The verdict of a load test: the violations that it finds in faulty stores.
 
 #include "troupe/load/verdict.hpp"
 
@@ -31,8 +31,8 @@ settings small() {
   return chosen;
 }
 
-/// A test of 3 × 40 appends that a runtime has really stored, and what may be
-/// done to it before it is inspected.
+/// A test of 3 × 40 appends that a runtime has stored. The cases change the
+/// stored data before the inspection.
 class stored_test {
 public:
   stored_test() : plan(small(), "x"), told(plan.chosen().callers) {
@@ -40,7 +40,7 @@ public:
     auto& sessions = on.sessions();
     for (std::size_t index = 0; index < plan.chosen().sessions; ++index) {
       const auto key = plan.session(index);
-      sessions.create({.app = key.app, .user = key.user, .id = key.id}).value();
+      sessions.create(key).value();
     }
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> newest;
     for (std::uint64_t number = 0; number < 40; ++number)
@@ -54,8 +54,10 @@ public:
           known = number + 1;
         }
         told[caller].send(planned.session);
-        const auto stored = sessions.append_event(plan.session(planned.session),
-                                                  plan.make(planned, before));
+        const auto stored = sessions
+                              .append_event(plan.session(planned.session),
+                                            plan.make(planned, before))
+                              .get();
         told[caller].tell(number, stored ? fate::stored : fate::refused);
       }
     for (std::size_t index = 0; index < plan.chosen().sessions; ++index) {
@@ -67,10 +69,10 @@ public:
     }
     for (std::size_t user = 0; user < plan.chosen().users; ++user)
       users.push_back(sessions
-                        .get_user_state(plan.app_name(plan.app_of(user)),
-                                        workload::user_name(user))
+                        .user_state(plan.app_name(plan.app_of(user)),
+                                    workload::user_name(user))
                         .value());
-    app = sessions.get_app_state(plan.app_name(0)).value();
+    app = sessions.app_state(plan.app_name(0)).value();
   }
 
   verdict inspect() const {
@@ -92,8 +94,8 @@ public:
     return looking.finish();
   }
 
-  /// The place of the first event that changes something in the app, and the
-  /// log that it is in.
+  /// Returns the first event that changes the app: its log, and its place
+  /// there.
   std::pair<std::size_t, std::size_t> wide_event() const {
     for (std::size_t index = 0; index < logs.size(); ++index)
       for (std::size_t place = 0; place < logs[index].size(); ++place)
@@ -145,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_doubled_event_is_found) {
 
 BOOST_AUTO_TEST_CASE(an_event_behind_a_later_one_is_found) {
   stored_test test;
-  // Two of one caller, with nothing of it in between.
+  // Swaps two events of one caller that are next to each other.
   auto& log = test.logs[0];
   for (std::size_t place = 0; place + 1 < log.size(); ++place)
     if (workload::identity_of(log[place]->id)->caller
@@ -190,8 +192,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_total_is_found_in_every_scope) {
   }
 }
 
-// A lost update agrees with its own log: only what it should have come to
-// tells it.
+// A lost update agrees with its own log. Only the expected sum shows it.
 BOOST_AUTO_TEST_CASE(a_lost_update_is_found_in_every_scope) {
   for (const auto where : {scope::session, scope::user, scope::app}) {
     stored_test test;
@@ -297,7 +298,7 @@ BOOST_AUTO_TEST_CASE(an_event_that_was_refused_or_never_sent_is_found) {
   }
   {
     stored_test test;
-    // In another session than the one that it was sent to.
+    // The event is in another session than it was sent to.
     test.logs[1].push_back(test.logs[0].front());
     BOOST_TEST(test.inspect().ghosts == 1U);
   }

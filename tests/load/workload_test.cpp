@@ -1,5 +1,5 @@
-// What a load test does: settings that make sense, mixes, and appends that a
-// seed gives again.
+// The workload of a load test: valid settings, mixes, and appends that a seed
+// repeats.
 
 #include "troupe/load/workload.hpp"
 
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(appends_are_spread_over_sessions_as_chosen) {
     BOOST_TEST((count > 800 && count < 1'200));
   chosen.zipf = 1;
   const auto skewed = spread(chosen);
-  // A tenth of the harmonic number 2.93 each, by rank.
+  // The expected shares are 1/rank divided by the harmonic number 2.93.
   BOOST_TEST((skewed.at(0) > 3'100 && skewed.at(0) < 3'700));
   BOOST_TEST((skewed.at(9) > 250 && skewed.at(9) < 450));
   chosen.zipf = 0;

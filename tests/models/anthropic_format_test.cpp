@@ -1,9 +1,9 @@
-// Messages: requests as the reference has them, recorded answers, and what goes
-// wrong.
+// The Messages format: requests as in the reference, recorded answers, and
+// failures.
 
-#include "troupe/core/base64.hpp"
 #include "troupe/core/inline_data.hpp"
-#include "troupe/models/wire_format.hpp"
+#include "troupe/core/support/base64.hpp"
+#include "troupe/models/formats/wire_format.hpp"
 
 #include "../outcome.hpp"
 #include "recordings.hpp"
@@ -44,11 +44,7 @@ BOOST_AUTO_TEST_CASE(a_request_is_that_of_the_reference) {
     format(), {user_text("How warm is it?")}, [](auto& request, auto& with) {
       with.streams = true;
       request.system_instruction = "Be brief.";
-      request.tools.push_back({"get_weather",
-                               "Tells the weather.",
-                               R"({"type":"object","properties":{"city":
-                                  {"type":"string"}},"required":["city"]})"_json});
-      request.tools.push_back({"ping", "", {}});
+      add_tools(request);
     });
   BOOST_TEST_REQUIRE(code_of(made) == "ok");
   BOOST_TEST(made->url == "https://models.example/v1/messages");
@@ -156,7 +152,7 @@ BOOST_AUTO_TEST_CASE(what_a_model_said_goes_back_as_it_came) {
   const recordings recorded("anthropic");
   const auto text = recorded.text("thoughts_and_calls", ".json");
   auto answer = format().read_answer(text, {}).value();
-  BOOST_TEST(to_text(messages({std::move(answer.said)})[0]["content"])
+  BOOST_TEST(to_text(messages({std::move(answer.content)})[0]["content"])
              == to_text(parse_json(text).value()["content"]));
 }
 
@@ -165,13 +161,6 @@ BOOST_AUTO_TEST_CASE(blank_texts_and_empty_turns_are_left_out) {
                               said("", R"([{"text": "Hi"}, {"text": ""}])")});
   BOOST_TEST(to_text(seen) == to_text(R"([
     {"role": "user", "content": [{"type": "text", "text": "Hi"}]}])"_json));
-}
-
-BOOST_AUTO_TEST_CASE(a_conversation_ends_with_words_to_the_model) {
-  BOOST_TEST(to_text(messages({text("Done.")})) == to_text(R"([
-    {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
-    {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
-    ])"_json));
 }
 
 BOOST_AUTO_TEST_CASE(media_go_in_the_form_of_their_kind) {
@@ -336,7 +325,7 @@ BOOST_AUTO_TEST_CASE(what_is_refused_can_be_left_out_once) {
   BOOST_TEST(!format().without_refused(400, "prompt is too long", {}));
 }
 
-// In the turn of a tool there is no thinking without its thoughts.
+// In the turn of a tool, thinking is off when the thoughts are left out.
 BOOST_AUTO_TEST_CASE(thoughts_that_were_refused_are_left_out) {
   const auto kept = to_base64("c2ln", base64_alphabet::url);
   const auto asked = [&kept](bool goes_on) {
@@ -376,36 +365,6 @@ BOOST_AUTO_TEST_CASE(a_budget_that_was_refused_is_the_models_choice) {
              == to_text(R"({"type": "adaptive"})"_json));
 }
 
-BOOST_AUTO_TEST_CASE(a_tool_that_it_cannot_name_is_told) {
-  const auto named = [](const std::string& name) {
-    return body_of(
-      request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
-        request.tools.push_back({name, "", {}});
-      }));
-  };
-  for (const auto& name : {std::string("1_a-B"), std::string(128, 'x')})
-    BOOST_TEST(named(name).contains("tools"), name);
-  for (const auto& name : {std::string(),
-                           std::string("a.b"),
-                           std::string("gr\u00fc\u00dfe"),
-                           std::string(129, 'x')})
-    BOOST_TEST(named(name)["code"] == "invalid_argument", name);
-  BOOST_TEST(named("a b")["reason"].get<std::string>().starts_with(
-    "Anthropic takes no tool of the name 'a b'"));
-}
-
-BOOST_AUTO_TEST_CASE(blanks_alone_are_no_words_to_the_model) {
-  for (const auto* blank : {"", " \n"})
-    BOOST_TEST(
-      to_text(messages({user_text(blank)}))
-      == to_text(
-        R"([{"role": "user", "content": [{"type": "text", "text": "Go on."}]}])"_json));
-}
-
-BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
-  BOOST_TEST(messages({user_text("\xFF")})["code"] == "invalid_argument");
-}
-
 // -- answers ----
 
 struct ending {
@@ -441,23 +400,11 @@ BOOST_DATA_TEST_CASE(an_answer_ends_for_a_reason_of_adk,
                                                 : ""));
 }
 
-struct bad_answer {
-  std::string text;
-  std::string reason;
-};
-
-std::ostream& operator<<(std::ostream& to, const bad_answer& shown) {
-  return to << shown.text;
-}
-
 const std::vector<bad_answer> bad_answers = {
-  {"", "it sent nothing"},
-  {"{", "what it sent is not JSON"},
-  {"[]", "what it sent is no JSON object"},
   {"{}", "the answer has no content"},
   {R"({"content": "text"})", "the answer has no content"},
   {R"({"content": [{"type": "text", "text": 5}]})",
-   "'text' in what it sent is no string"},
+   "'text' in the answer is not of type string"},
   {R"({"content": [{"type": "tool_use", "input": {}}]})",
    "it called a function without a name"},
   {R"({"content": [{"type": "tool_use", "name": "f", "input": [1]}]})",

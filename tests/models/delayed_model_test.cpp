@@ -1,5 +1,5 @@
-// Latencies from distributions: what may be asked for, what is drawn, and when
-// the model behind is asked.
+// Latencies from distributions: valid settings, the drawn values, and the time
+// when the inner model is asked.
 
 #include "troupe/models/delayed_model.hpp"
 
@@ -44,8 +44,8 @@ const std::vector<std::string> refused{
   R"({"lognormal": {"median_ms": 9, "p99_ms": 5}})",
 };
 
-// A delayed model on simulated time; `asked` are the agents that have come to
-// the model behind, in order.
+// A delayed model on simulated time. `asked` lists the agents whose calls have
+// reached the inner model, in order.
 struct delayed {
   explicit delayed(latencies delays, std::uint64_t seed = 1)
     : model(std::make_shared<scripted_model>(script{{"*", {{.text = "hi"}}}}),
@@ -69,7 +69,7 @@ struct delayed {
   delayed_model model;
 };
 
-// When the calls of an agent are answered, one after another.
+// Returns the times of an agent's answers, asked one after another.
 std::vector<std::chrono::milliseconds>
 times_of(const std::string& agent, std::uint64_t seed, bool with_others) {
   delayed on(

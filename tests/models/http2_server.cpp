@@ -25,7 +25,7 @@ int checked(int done, const char* what) {
   return done;
 }
 
-/// HTTP/2 or nothing.
+/// Selects HTTP/2; a client without it is refused.
 int choose_protocol(SSL*,
                     const unsigned char** chosen,
                     unsigned char* size,
@@ -84,7 +84,7 @@ std::string http2_server::url(std::string_view path) const {
   return fmt::format("https://localhost:{}{}", port_, path);
 }
 
-// -- from the test's thread ----
+// -- orders of the test's thread ----
 
 void http2_server::post(std::function<void()> order) {
   {
@@ -106,7 +106,7 @@ void http2_server::let_go() {
 
 void http2_server::go_away(std::size_t streams) {
   post([this, streams] {
-    // A client's streams have the odd numbers.
+    // A client's streams have odd numbers.
     const auto last
       = streams == 0 ? 0 : static_cast<std::int32_t>(2 * streams - 1);
     for (auto& [socket, at] : open_)
@@ -233,7 +233,8 @@ void http2_server::accept_all() {
       = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket < 0)
       return;
-    // Head and body are written one after the other.
+    // Head and body are written separately, so Nagle's algorithm is switched
+    // off.
     const int at_once = 1;
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
     epoll_event event{};
@@ -343,8 +344,8 @@ bool http2_server::send(int socket, connection& at) {
       return SSL_get_error(at.tls.get(), size) == SSL_ERROR_WANT_WRITE;
     at.unsent.erase(0, static_cast<std::size_t>(size));
   }
-  // After GOAWAY, when all is answered. What the client still sends is read, or
-  // the kernel would break off the last answers.
+  // All is answered after GOAWAY. The socket is still read, because closing it
+  // with unread bytes would make the kernel drop the last answers.
   if (nghttp2_session_want_read(at.session.get()) == 0) {
     SSL_shutdown(at.tls.get());
     ::shutdown(socket, SHUT_WR);
@@ -423,7 +424,7 @@ int http2_server::take_frame(nghttp2_session*,
     ++server.streams_;
     server.changed_.notify_all();
   }
-  // Curl resets streams that have ended, too.
+  // Curl also resets streams that have ended.
   if (const auto from = at.streams.find(id);
       frame->hd.type == NGHTTP2_RST_STREAM && from != at.streams.end()) {
     const std::lock_guard guard(server.mutex_);

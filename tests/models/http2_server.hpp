@@ -1,7 +1,7 @@
-// A server of HTTP/2 for `https://localhost` that answers as a test says: in
-// pieces, late or never; and that breaks off streams or connections.
+// A server of HTTP/2 for `https://localhost`, controlled by the test: it
+// answers in pieces, late or never, and breaks off streams or connections.
 //
-// One thread for any number of connections.
+// One thread serves all connections.
 
 #pragma once
 
@@ -40,25 +40,26 @@ enum class farewell : std::uint8_t {
 
 class http2_server {
 public:
-  /// What to answer; called on the server's thread. `say`, `hold` and `reset`
-  /// are of one stream: a piece of its body, and RST_STREAM. A status of 200
-  /// goes before the first piece.
+  /// Returns the answer to a request; called on the server's thread. `say`,
+  /// `hold` and `reset` are steps of one stream: a piece of its body, a wait,
+  /// and RST_STREAM. The status 200 is sent before the first piece.
   using answerer = std::function<server_script(const served_request&)>;
 
   struct options {
-    /// Of one connection at the same time.
+    /// Greatest number of streams of one connection at the same time.
     std::uint32_t streams_max = 100;
-    /// If not, what the first windows allow is all that comes.
+    /// If false, the server accepts only as much of the bodies as the first
+    /// windows allow.
     bool takes_bodies = true;
-    /// Of RST_STREAM.
+    /// The error code of RST_STREAM.
     std::uint32_t reset_code = NGHTTP2_INTERNAL_ERROR;
-    /// Of each answer, behind its status.
+    /// Headers of each answer, sent after its status.
     std::vector<std::pair<std::string, std::string>> headers = {};
   };
 
   explicit http2_server(answerer answer);
   http2_server(answerer answer, options given);
-  /// Always the same.
+  /// Gives the same answer to all requests.
   explicit http2_server(server_script script);
   http2_server(const http2_server&) = delete;
   http2_server& operator=(const http2_server&) = delete;
@@ -66,37 +67,38 @@ public:
 
   std::string url(std::string_view path = "/") const;
 
-  /// The file that has to be trusted.
+  /// The certificate file that a client has to trust.
   std::string certificate() const { return certificate_.file(); }
 
-  // -- to all connections there are ----
+  // -- all connections ----
 
-  /// All streams that hold, and those to come, go on.
+  /// Continues all streams that hold, and those that will.
   void let_go();
 
-  /// GOAWAY: the first `streams` of each connection are answered, others not.
+  /// Sends GOAWAY: the first `streams` streams of each connection are answered,
+  /// the others are not.
   void go_away(std::size_t streams);
 
   void hang_up(farewell how);
 
-  // -- what came ----
+  // -- received requests ----
 
   std::size_t connections() const;
 
-  /// Whole ones, by `POST /path?query HTTP/2`.
+  /// Complete requests; the line is `POST /path?query HTTP/2`.
   std::vector<served_request> requests() const;
-  /// The paths of streams that the client reset while they were open.
+  /// The paths of streams that the client has reset while they were open.
   std::vector<std::string> broken() const;
 
-  /// The most that one connection had at the same time.
+  /// Greatest number of streams of one connection at the same time.
   std::size_t streams_at_once() const;
 
-  // Throw when it takes half a minute.
+  // Throw after half a minute.
   void wait_for_requests(std::size_t count);
-  /// Heads of requests.
+  /// Waits for the heads of so many requests.
   void wait_for_streams(std::size_t count);
   void wait_for_broken(std::size_t count);
-  /// Connections that have ended, whoever did it.
+  /// Waits until so many connections have ended, closed by either side.
   void wait_for_ends(std::size_t count);
 
 private:
@@ -120,11 +122,11 @@ private:
     std::size_t number = 0;
     tls_ptr tls{nullptr, &SSL_free};
     session_ptr session{nullptr, &nghttp2_session_del};
-    /// By number, as they came.
+    /// Indexed by stream number.
     std::map<std::int32_t, stream> streams = {};
     std::string unsent = {};
     bool watches_out = false;
-    /// All is answered, and the client is waited for.
+    /// All streams are answered; the server waits for the client to close.
     bool leaves = false;
   };
 

@@ -1,4 +1,4 @@
-#include "troupe/models/http_client.hpp"
+#include "troupe/models/http/client.hpp"
 
 #include "../outcome.hpp"
 #include "http2_server.hpp"
@@ -61,7 +61,7 @@ std::ostream& operator<<(std::ostream& out, given_up why) {
   return out;
 }
 
-/// A server, a client, and what became of the requests between them.
+/// A server, a client, and the outcomes of the requests between them.
 class conversation {
 public:
   explicit conversation(http2_server::answerer answer,
@@ -74,7 +74,7 @@ public:
       [script = std::move(script)](const served_request&) { return script; },
       given) {}
 
-  /// By `/0`, `/1` and so on.
+  /// Requests have the paths `/0`, `/1` and so on.
   http_call ask(http_request request = {}) {
     request.url = server.url(fmt::format("/{}?key=s3cret", told.size()));
     return client.start(std::move(request), told.emplace_back().handler());
@@ -87,7 +87,8 @@ public:
     return calls;
   }
 
-  /// One whose answer begins with "part", and does not end.
+  /// Starts a request whose answer begins with "part" and does not end, then
+  /// gives it up.
   void give_up(given_up why) {
     http_request request;
     if (why == given_up::late)
@@ -107,7 +108,7 @@ public:
                                               : "deadline_exceeded"));
   }
 
-  /// The codes that they ended with.
+  /// Returns the codes of all ends.
   std::string ends() {
     std::set<std::string> codes;
     for (auto& each : told) {
@@ -124,7 +125,7 @@ public:
   http_client client;
 };
 
-/// Of the requests that `conversation` makes.
+/// Returns the number of a request made by `conversation`.
 std::size_t number_of(const served_request& request) {
   return std::stoul(request.header(":path").substr(1));
 }
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_request_is_posted_as_it_is_given) {
     BOOST_TEST((name != "content-type" && name != "expect"));
 }
 
-// On the way, a letter takes five bits at the least and thirteen at the most.
+// Compressed, a character takes between five and thirteen bits.
 BOOST_DATA_TEST_CASE(headers_that_are_too_large_are_a_lasting_failure,
                      data::make({1, 4, 5, 20}) * data::make({'a', '~'}),
                      parts,
@@ -213,7 +214,8 @@ BOOST_AUTO_TEST_CASE(requests_one_after_another_share_a_connection) {
   BOOST_TEST(with.server.connections() == 1U);
 }
 
-// More than that on one connection are refused, and go elsewhere.
+// The server refuses further streams of a connection; those requests use
+// another one.
 BOOST_AUTO_TEST_CASE(a_server_that_allows_few_streams_gets_all_requests) {
   conversation with({hold(), say("text")}, {.streams_max = 10});
   with.ask_many(20);
@@ -239,8 +241,8 @@ BOOST_AUTO_TEST_CASE(answers_come_piece_by_piece_and_side_by_side) {
   BOOST_TEST(with.server.connections() == 1U);
 }
 
-// The server's windows are of 64 KiB, and together the answers are larger than
-// curl's window of 32 MiB for a connection.
+// The server's windows are 64 KiB. Together the answers are larger than curl's
+// window of 32 MiB for a connection.
 BOOST_AUTO_TEST_CASE(large_bodies_arrive_whole_both_ways) {
   conversation with([](const served_request& request) {
     return server_script{say(request.body)};
@@ -302,7 +304,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(with.server.connections() == 1U);
 }
 
-// The first takes all of the connection's window, so the others have none.
+// The first body takes the whole window of the connection, so the others wait.
 BOOST_AUTO_TEST_CASE(a_body_that_the_server_does_not_take_is_cancelled) {
   conversation with({say("text")}, {.takes_bodies = false});
   http_request request;
@@ -317,7 +319,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_the_server_does_not_take_is_cancelled) {
   BOOST_TEST(with.server.connections() == 1U);
 }
 
-// Nobody is left there whose frames its reset could go out with.
+// No other stream is left whose frames could carry the reset.
 BOOST_DATA_TEST_CASE(
   the_last_stream_takes_its_connection_along,
   data::make({given_up::cancelled, given_up::thrown, given_up::late}),
@@ -405,7 +407,7 @@ BOOST_AUTO_TEST_CASE(streams_that_the_server_lets_end_before_it_goes_end_well) {
   BOOST_TEST(with.server.connections() == 2U);
 }
 
-// Those that it has not looked at go elsewhere.
+// Requests that the server has not processed are sent on another connection.
 BOOST_DATA_TEST_CASE(a_server_that_goes_harms_nobody,
                      data::make({1, 4, 9}),
                      answered) {
@@ -442,7 +444,7 @@ BOOST_DATA_TEST_CASE(a_connection_that_is_lost_within_answers_fails_each_once,
   BOOST_TEST(with.server.connections() == 1U);
 }
 
-// Curl takes some of these for a connection that was idle.
+// Curl takes some of these endings for those of an idle connection.
 BOOST_DATA_TEST_CASE(a_connection_that_is_lost_before_answers_ends_each_once,
                      data::make(farewells) + data::make(farewell::garbage),
                      how) {

@@ -1,4 +1,4 @@
-#include "troupe/models/http_client.hpp"
+#include "troupe/models/http/client.hpp"
 
 #include "../outcome.hpp"
 #include "http_server.hpp"
@@ -135,8 +135,8 @@ BOOST_AUTO_TEST_CASE(a_connection_that_the_server_closed_is_replaced) {
   BOOST_TEST(server.connections() == 5U);
 }
 
-// Of the connections, each is idle until the server gets the next request
-// there.
+// Six connections are idle when the last request is sent. The server resets
+// each one on which that request arrives.
 BOOST_AUTO_TEST_CASE(a_request_is_sent_once_more_but_not_twice) {
   http_server server([](const served_request& request) {
     return request.line.starts_with("POST /last ")
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_request_is_cancelled_while_it_connects) {
   witness first;
   witness second;
   http_client client;
-  // The second is held back until the first has found its way.
+  // The second request waits until the first one has a connection.
   const auto one = client.start(request_to(deaf.url()), first.handler());
   const auto other = client.start(request_to(deaf.url()), second.handler());
   other.cancel();
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_turns_requests_away_but_not_those_of_others) {
     client.start(request_to(full.url()), each.handler());
   const auto ended = text_of(told.back().end());
   BOOST_TEST(ended.starts_with("busy "), ended);
-  BOOST_TEST(has(ended, "3 others wait"), ended);
+  BOOST_TEST(has(ended, "3 other requests wait"), ended);
   witness elsewhere;
   client.start(request_to(other.url()), elsewhere.handler());
   BOOST_TEST(text_of(elsewhere.end()) == "ok ");
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_turns_requests_away_but_not_those_of_others) {
     BOOST_TEST(text_of(told[i].end()) == "ok ");
 }
 
-// Even when the end is known at once.
+// This holds even when the end is known at once.
 BOOST_AUTO_TEST_CASE(the_end_is_never_told_within_start) {
   http_client client({.requests_per_host = 1, .waiting_per_host = 0});
   http_server server({hold()});
@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_closes_waits_for_its_handlers) {
       entered.set_value();
       std::this_thread::yield();
     };
-    // What a handler starts meanwhile ends as well.
+    // A request started by a handler during the shutdown ends as well.
     told.on_ended = [&] {
       client.start(request_to(server.url()), another.handler());
       client.start(request_to(server.url()), waiting.handler());

@@ -1,4 +1,4 @@
-#include "troupe/models/http_client.hpp"
+#include "troupe/models/http/client.hpp"
 
 #include "../outcome.hpp"
 #include "http_server.hpp"
@@ -45,7 +45,7 @@ const std::vector<broken_answer> broken_answers{
   {"FIN in the status line", {say("HTTP/1.1 20"), close()}, ""},
   {"FIN in the head",
    {say("HTTP/1.1 200 OK\r\nContent-Le"), close()},
-   "within the answer's head"},
+   "inside the answer's headers"},
   {"RST in the head",
    {say("HTTP/1.1 200 OK\r\nContent-Le"), hold(), reset()},
    ""},
@@ -231,7 +231,8 @@ BOOST_AUTO_TEST_CASE(an_answer_that_stalls_is_given_up) {
   http_client client;
   auto request = request_to(server.url());
   request.timeouts.between = 50ms;
-  // Looked at only when one of these is due, it would be the total's failure.
+  // If the client checked its time-outs only when one of these is due, it would
+  // report the total time-out instead.
   request.timeouts.connect = 20s;
   request.timeouts.total = 20s;
   client.start(request, told.handler());
@@ -242,8 +243,8 @@ BOOST_AUTO_TEST_CASE(an_answer_that_stalls_is_given_up) {
   server.wait_for_hang_ups(1);
 }
 
-// The answer begins after longer than the pause allowed, which does not count
-// before it begins.
+// The answer begins later than the longest pause allows. That limit counts only
+// after its first byte.
 BOOST_AUTO_TEST_CASE(the_time_to_the_first_byte_is_no_pause) {
   http_server server({wait_for(300ms), say(whole("text"))});
   auto request = request_to(server.url());
@@ -257,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_drip_that_never_pauses_runs_into_the_total) {
   request.timeouts.total = 200ms;
   const auto ended = text_of(end_of(request));
   BOOST_TEST(ended.starts_with("deadline_exceeded "), ended);
-  BOOST_TEST(has(ended, "no end after 200 ms"), ended);
+  BOOST_TEST(has(ended, "not finished after 200 ms"), ended);
 }
 
 BOOST_AUTO_TEST_CASE(a_slow_drip_arrives_whole) {
@@ -284,8 +285,8 @@ BOOST_AUTO_TEST_CASE(a_request_that_waits_too_long_for_a_place_is_given_up) {
   witness first;
   witness second;
   http_client client({.requests_per_host = 1});
-  // Nothing of the first is due before the test gives up, and curl wakes for
-  // the last time after 200 ms.
+  // The first request has nothing due before the test gives up, and curl's last
+  // timer is at 200 ms.
   auto patient = request_to(server.url());
   patient.timeouts.connect = patient.timeouts.between = 120s;
   client.start(patient, first.handler());
@@ -294,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_waits_too_long_for_a_place_is_given_up) {
   client.start(request, second.handler());
   const auto ended = text_of(second.end());
   BOOST_TEST(ended.starts_with("deadline_exceeded "), ended);
-  BOOST_TEST(has(ended, "no place in the queue after 400 ms"), ended);
+  BOOST_TEST(has(ended, "still in the queue after 400 ms"), ended);
   server.let_go();
   BOOST_TEST(text_of(first.end()) == "ok ");
   BOOST_TEST(server.requests().size() == 1U);

@@ -1,7 +1,7 @@
-// Models over HTTP: what is asked again and what is not, what reaches the
-// caller, and that a key reaches nobody but the server.
+// Models over HTTP: retried and final failures, results that reach the caller,
+// and the key, which only the server sees.
 
-#include "troupe/models/http_model.hpp"
+#include "troupe/models/formats/http_model.hpp"
 
 #include "../outcome.hpp"
 #include "http_server.hpp"
@@ -58,7 +58,7 @@ const std::string stream_head
   = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
     "Transfer-Encoding: chunked\r\n\r\n";
 
-// Answers request after request by a list; the last one repeats.
+// Answers each request by the next script of a list; the last one repeats.
 http_server::answerer in_turn(std::vector<server_script> scripts) {
   auto next = std::make_shared<std::size_t>(0);
   return [scripts = std::move(scripts), next](const served_request&) {
@@ -72,7 +72,7 @@ server_script once(std::string bytes) {
   return {say(std::move(bytes))};
 }
 
-// A model that a test asks, and what came of it.
+// A model asked by a test, and its results.
 struct asking {
   explicit asking(http_server::answerer answer, bool streams = false)
     : server(std::move(answer)) {
@@ -94,7 +94,7 @@ struct asking {
     http_model model(options);
     model.generate(request(), [&](result<model_response> answer) {
       if (answer && answer->partial) {
-        pieces += answer->said.text() + "|";
+        pieces += answer->content.text() + "|";
         return;
       }
       if (++ends == 1)
@@ -102,7 +102,7 @@ struct asking {
     });
     auto outcome = ended.get_future().get();
     BOOST_TEST(ends == 1);
-    // Of the key nobody hears but the server.
+    // The key is sent to the server, and shown nowhere else.
     if (!outcome)
       BOOST_TEST(reason_of(outcome).find("s3cret") == std::string::npos,
                  reason_of(outcome));
@@ -116,7 +116,7 @@ struct asking {
 
   std::string text() {
     auto outcome = ask();
-    return outcome ? outcome->said.text() : reason_of(outcome);
+    return outcome ? outcome->content.text() : reason_of(outcome);
   }
 
   model_request request() const {
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(headers_of_ones_own_are_sent_in_place_of_the_formats) {
   }
 }
 
-// A model that is held to a schema, and a server that does not like it.
+// A model with a schema, and a server that refuses the schema.
 struct strictly_asking : asking {
   explicit strictly_asking(bool streams = false)
     : asking(
@@ -204,7 +204,7 @@ struct strictly_asking : asking {
     = R"({"error": {"message": "Invalid schema for response_format 'answer'"}})";
 };
 
-// Not after a wait: nothing else can come of the same request.
+// The retry comes at once, because a wait would not change the server's answer.
 BOOST_AUTO_TEST_CASE(what_is_refused_is_left_out_at_once) {
   for (const bool streams : {false, true}) {
     strictly_asking on(streams);
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_run_has_a_budget_of_retries) {
   BOOST_TEST(on.server.requests().size() == 3U);
 }
 
-// On simulated time: nothing is sent before the server wants it.
+// Simulated time: the retry is not sent before the server allows it.
 BOOST_AUTO_TEST_CASE(retry_after_is_obeyed) {
   for (const auto* header :
        {"Retry-After: 7\r\n", "retry-after-ms: 7000\r\nRetry-After: 99\r\n"}) {
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(retry_after_is_obeyed) {
     while (time->waiting() == 0)
       std::this_thread::yield();
     time->advance(6'999ms);
-    BOOST_TEST(time->waiting() == 1U); // Not sent: the server may be slow.
+    BOOST_TEST(time->waiting() == 1U); // Not sent yet.
     time->advance(1ms);
     ended.get_future().wait();
     BOOST_TEST(on.server.requests().size() == 2U);
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_retry_that_would_take_too_long_is_none) {
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
-// -- streams -----------------------------------------------------------------
+// -- streams ----
 
 BOOST_AUTO_TEST_CASE(pieces_come_before_the_whole) {
   asking on(in_turn({{say(stream_head),
@@ -367,7 +367,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_ends_before_it_says_a_word_is_asked_again) {
   BOOST_TEST(on.server.requests().size() == 2U);
 }
 
-// By what stands in it: the status was that of a success.
+// The failure is in the body; the status was that of a success.
 BOOST_AUTO_TEST_CASE(a_failure_within_a_stream_is_asked_again_if_it_may_pass) {
   for (const auto& [failure, is_asked_again] :
        {std::pair(R"({"error": {"type": "overloaded_error"}})", true),
@@ -402,7 +402,7 @@ BOOST_AUTO_TEST_CASE(a_failure_behind_words_is_told_and_not_asked_again) {
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
-// It need not end by itself.
+// The stream need not end by itself.
 BOOST_AUTO_TEST_CASE(a_stream_of_garbage_is_closed_at_once) {
   asking on(
     in_turn(
@@ -441,7 +441,7 @@ BOOST_DATA_TEST_CASE(an_answer_that_does_not_end_is_given_up,
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
-// Whatever the server does with the connection then.
+// The server may do anything with the connection after that.
 BOOST_AUTO_TEST_CASE(a_stream_that_has_ended_is_an_answer) {
   for (const auto& behind : {testing::reset(), testing::close(), hold()}) {
     asking on(
@@ -495,11 +495,11 @@ BOOST_AUTO_TEST_CASE(nothing_follows_the_last_word_of_a_stop) {
   std::vector<std::string> told;
   std::promise<void> ended;
   http_model model(on.options);
-  // Stopped within the delivery of a piece.
+  // The stop is requested while a piece is delivered.
   model.generate(on.request(), [&](const result<model_response>& answer) {
     if (answer && answer->partial)
       on.stop.request_stop();
-    told.push_back(answer ? answer->said.text() : code_of(answer));
+    told.push_back(answer ? answer->content.text() : code_of(answer));
     if (!answer)
       ended.set_value();
   });
@@ -515,9 +515,10 @@ BOOST_AUTO_TEST_CASE(a_stream_without_its_end_is_no_answer) {
   BOOST_TEST(code_of(on.ask()) == "model_failed");
 }
 
-// -- ends --------------------------------------------------------------------
+// -- ends ----
 
-// The call is then the last that knows of its client, on a thread of it.
+// The call then holds the last reference to its client, on a thread of that
+// client.
 BOOST_AUTO_TEST_CASE(a_model_may_be_gone_when_it_answers) {
   asking on(in_turn({once(whole(answer_of("ho")))}));
   auto model = std::make_unique<http_model>(on.options);
@@ -598,6 +599,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_not_asked_again) {
   asking on(in_turn({{hold()}}));
   on.options.timeouts.first_byte = 20ms;
   BOOST_TEST(code_of(on.ask()) == "deadline_exceeded");
+  // On a slow machine the model may give up before the server has read it.
+  on.server.wait_for_requests(1);
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
@@ -613,7 +616,7 @@ BOOST_AUTO_TEST_CASE(headers_that_are_too_large_are_not_asked_for_again) {
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
-// Attempts are counted in the reason.
+// After a retry the reason would contain the number of attempts.
 BOOST_AUTO_TEST_CASE(a_certificate_that_does_not_fit_is_not_asked_for_again) {
   asking on(in_turn({once(whole(answer_of("hoo")))}));
   const tls_server unknown;
@@ -638,7 +641,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_that_does_not_fit_is_not_asked_for_again) {
 
 BOOST_AUTO_TEST_CASE(a_key_is_not_sent_over_plain_http) {
   asking on(in_turn({once(whole(answer_of("hoo")))}));
-  // Even where a proxy would pass it on.
+  // This holds even if a proxy would forward the request.
   on.options.client = std::make_shared<http_client>(
     http_client_options{.proxy = on.server.url("")});
   on.options.base_url = "http://server.example/v1";
@@ -658,7 +661,7 @@ BOOST_AUTO_TEST_CASE(a_key_for_loopback_goes_past_every_proxy) {
     http_client_options{.threads = 1, .proxy = proxy.url("")});
   BOOST_TEST(on.text() == "hoo");
   BOOST_TEST(proxy.connections() == 0U);
-  // Without a key, the next request on the same handle asks the proxy.
+  // The next request has no key. It uses the same handle, and the proxy.
   auto without = on.options;
   without.key = {};
   std::promise<void> ended;

@@ -1,4 +1,4 @@
-#include "troupe/models/http_client.hpp"
+#include "troupe/models/http/client.hpp"
 
 #include "../outcome.hpp"
 #include "http2_server.hpp"
@@ -28,9 +28,9 @@ using namespace std::chrono_literals;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
-/// What curl looks at. Empty but for what a case sets, whatever it is where the
-/// tests run. A client's threads are who reads it: none is there while it
-/// changes.
+/// The environment variables that curl reads: only those that a case sets,
+/// independent of the machine. Clients read them on their threads, so no client
+/// exists while they change.
 class environment_of_proxies {
 public:
   environment_of_proxies() {
@@ -68,7 +68,8 @@ private:
   std::vector<std::pair<std::string, std::string>> before_;
 };
 
-/// With what may not be in a text, nor in what a proxy is asked for a tunnel.
+/// Makes a request whose secrets must not appear in any text, nor in the
+/// request for a tunnel.
 http_request secret_request(const std::string& url) {
   auto request = request_to(url + "/p?key=s3cret");
   request.headers = {{"Authorization", "Bearer s3cret"}};
@@ -184,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_request_is_cancelled_while_its_tunnel_is_made) {
   witness told;
   http_client client({.proxy = proxy.url()});
   auto request = request_to("https://host.invalid/");
-  // It does not end by itself before the test gives up.
+  // The time-out is longer than the patience of the test.
   request.timeouts.connect = 120s;
   const auto call = client.start(request, told.handler());
   proxy.wait_for_requests(1);
@@ -193,8 +194,8 @@ BOOST_AUTO_TEST_CASE(a_request_is_cancelled_while_its_tunnel_is_made) {
   proxy.wait_for_hang_ups(1);
 }
 
-// The second makes a tunnel, but there is nothing at its end. What it says of
-// that is not the answer, so the silence after it is no pause of the answer.
+// The second proxy makes a tunnel to no server. The proxy's reply is not the
+// answer, so the silence after it is no pause of the answer.
 BOOST_DATA_TEST_CASE(a_proxy_that_leads_nowhere_is_given_up,
                      data::make({"", "HTTP/1.1 200 Connected\r\n\r\n"}),
                      said) {
@@ -259,7 +260,7 @@ BOOST_DATA_TEST_CASE(a_proxy_that_makes_no_tunnel_is_a_failure,
   BOOST_TEST(has(ended, refused.reason), ended);
   BOOST_TEST(!has(ended, "s3cret"), ended);
   BOOST_TEST(!has(ended, "pa55"), ended);
-  // What the proxy says is no answer.
+  // The reply of the proxy is no answer.
   BOOST_TEST(told.heads() == 0);
   BOOST_TEST(told.body().empty());
   BOOST_TEST(told.ends() == 1);
@@ -270,7 +271,7 @@ BOOST_DATA_TEST_CASE(a_proxy_that_makes_no_tunnel_is_a_failure,
   }
 }
 
-// Of a plain request, the proxy is who answers.
+// The proxy itself answers a plain request.
 BOOST_AUTO_TEST_CASE(what_a_proxy_says_to_a_plain_request_is_the_answer) {
   http_server proxy({say(whole("no", 407))});
   witness told;
@@ -308,7 +309,8 @@ struct variable {
   }
 };
 
-// Not `HTTP_PROXY`, which of a CGI program is a header of the request.
+// `HTTP_PROXY` is ignored, because in a CGI program it is a header of the
+// request.
 const std::vector<variable> variables{{"https_proxy", "https"},
                                       {"HTTPS_PROXY", "https"},
                                       {"all_proxy", "https"},

@@ -13,6 +13,7 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <iterator>
 #include <stdexcept>
 #include <system_error>
 
@@ -297,8 +298,15 @@ void http_server::receive(int socket) {
     }
     if (size < 0 && errno == EAGAIN)
       break;
+    // A client that hung up at once has asked nevertheless.
+    std::vector<served_request> unanswered;
+    while (auto request = take_request(found->second.received)) {
+      request->connection = found->second.number;
+      unanswered.push_back(*std::move(request));
+    }
     end(socket);
     const std::lock_guard guard(mutex_);
+    std::ranges::move(unanswered, std::back_inserter(requests_));
     ++hang_ups_;
     changed_.notify_all();
     return;
@@ -377,7 +385,7 @@ void http_server::end(int socket) {
   ::close(socket);
 }
 
-// -- those that do not answer ----
+// -- servers that do not answer ----
 
 deaf_listener::deaf_listener() {
   std::tie(listener_, port_) = listen_on_loopback(0, blocking::no);

@@ -1,11 +1,11 @@
-// A server on loopback that answers as a test says, byte for byte: late, in
-// pieces, broken off, or with something that is no HTTP.
+// A server on loopback that sends the bytes that a test chooses: late, in
+// pieces, broken off, or not HTTP at all.
 //
-// One thread for any number of connections.
+// One thread serves all connections.
 
 #pragma once
 
-#include "troupe/models/due_list.hpp"
+#include "troupe/models/http/due_list.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -26,19 +26,19 @@
 namespace troupe::testing {
 
 struct served_request {
-  /// Of which connection, in the order of their beginnings, from 1.
+  /// Number of its connection, counted from 1 in the order of accepting.
   std::size_t connection = 0;
   /// `POST /path?query HTTP/1.1`.
   std::string line;
-  /// Names in lower case.
+  /// Names are in lower case.
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
 
-  /// Empty if there is none.
+  /// Returns the value of a header; empty if there is none.
   std::string header(std::string_view name) const;
 };
 
-/// Removes the first request from `received`, if it is there as a whole.
+/// Removes the first request from `received`, if it is complete.
 std::optional<served_request> take_request(std::string& received);
 
 /// One step of an answer.
@@ -46,7 +46,7 @@ struct server_step {
   enum class kind : std::uint8_t {
     send,
     pause,
-    /// Until `http_server::let_go`.
+    /// Waits until `http_server::let_go`.
     hold,
     /// FIN.
     close,
@@ -57,7 +57,7 @@ struct server_step {
   kind what = kind::send;
   std::string bytes = {};
   std::chrono::milliseconds time{};
-  /// Makes the bytes when they are sent; null: they are `bytes`.
+  /// Makes the bytes when they are sent; if null, `bytes` is sent.
   std::string (*make)() = nullptr;
 };
 
@@ -72,25 +72,25 @@ server_step hold();
 server_step close();
 server_step reset();
 
-/// Each byte by itself, `every` after the last.
+/// Sends each byte by itself, `every` after the one before.
 server_script drip(std::string_view bytes, std::chrono::milliseconds every);
 
-/// A whole answer with a length.
+/// A complete answer with a length.
 std::string whole(std::string_view body,
                   int status = 200,
                   std::string_view more_headers = {});
 
-/// The head of an answer in chunks, and one chunk.
+/// The head of a chunked answer, and one chunk.
 std::string chunked_head();
 std::string chunk(std::string_view body);
 
 class http_server {
 public:
-  /// What to answer; called on the server's thread.
+  /// Returns the answer to a request; called on the server's thread.
   using answerer = std::function<server_script(const served_request&)>;
 
   explicit http_server(answerer answer);
-  /// Always the same.
+  /// Gives the same answer to all requests.
   explicit http_server(server_script script);
   http_server(const http_server&) = delete;
   http_server& operator=(const http_server&) = delete;
@@ -100,16 +100,16 @@ public:
 
   int port() const noexcept { return port_; }
 
-  /// All that hold, and those to come, go on.
+  /// Continues all answers that hold, and those that will.
   void let_go();
 
-  /// Connections made so far.
+  /// Number of connections made so far.
   std::size_t connections() const;
   std::vector<served_request> requests() const;
 
-  // Throw when it takes half a minute.
+  // Throw after half a minute.
   void wait_for_requests(std::size_t count);
-  /// Connections that the client has closed or reset.
+  /// Waits until the client has closed or reset so many connections.
   void wait_for_hang_ups(std::size_t count);
 
 private:
@@ -153,10 +153,10 @@ private:
 
 enum class blocking : bool { no, yes };
 
-/// A socket that listens on loopback, and its port.
+/// Returns a listening socket on loopback, and its port.
 std::pair<int, int> listen_on_loopback(int backlog, blocking waits);
 
-/// Accepts no connection: its queue is full.
+/// A port that accepts no connection: its queue is full.
 class deaf_listener {
 public:
   deaf_listener();
@@ -172,7 +172,7 @@ private:
   std::vector<int> queued_;
 };
 
-/// Of a port of loopback at which nobody listens.
+/// The URL of a port of loopback without a listener.
 std::string refusing_url();
 
 } // namespace troupe::testing

@@ -1,8 +1,8 @@
-// What a handler of HTTP requests was told, for one thread to wait for.
+// Records the calls of an HTTP request's handler; a test waits for them.
 
 #pragma once
 
-#include "troupe/models/http_client.hpp"
+#include "troupe/models/http/client.hpp"
 
 #include "../outcome.hpp"
 
@@ -18,7 +18,7 @@
 
 namespace troupe::testing {
 
-/// What a handler was told.
+/// Records the calls of a handler.
 class witness {
 public:
   http_handler handler() {
@@ -49,7 +49,7 @@ public:
               }};
   }
 
-  /// How it ended.
+  /// Waits for the end of the request, and returns it.
   result<void> end() {
     wait([this] { return ended_.has_value(); });
     return *ended_;
@@ -92,7 +92,7 @@ public:
     return "absent";
   }
 
-  // On the I/O thread.
+  // Called on the I/O thread.
   std::function<void()> on_piece;
   std::function<void()> on_ended;
 
@@ -121,7 +121,7 @@ inline http_request request_to(std::string url) {
   return made;
 }
 
-/// The end of one request, with a client of its own.
+/// Returns the end of one request, made by a client of its own.
 inline result<void> end_of(http_request request,
                            http_client_options options = {}) {
   witness told;

@@ -1,12 +1,16 @@
-// From names to models: vendors, keys, base URLs.
+// Opening models by name: vendors, keys, base URLs.
 
 #include "troupe/models/open_model.hpp"
 
 #include "../outcome.hpp"
+#include "http_server.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
+#include <cmath>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
@@ -77,6 +81,52 @@ BOOST_AUTO_TEST_CASE(a_server_of_ones_own_needs_no_key) {
                           {},
                           {"MY_KEY"});
   BOOST_TEST(reason_of(named).find("MY_KEY is not set") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(limits_per_minute_are_above_0) {
+  for (const double limit : {0.0, -1.0, std::nan("")}) {
+    const auto requests = open({.name = "openai:x",
+                                .base_url = "http://localhost:1",
+                                .limit = {.requests_per_minute = limit}});
+    BOOST_TEST(code_of(requests) == "invalid_argument");
+    const auto tokens = open({.name = "openai:x",
+                              .base_url = "http://localhost:1",
+                              .limit = {.tokens_per_minute = limit}});
+    BOOST_TEST(code_of(tokens) == "invalid_argument");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_function_gives_the_key_of_each_call) {
+  http_server server({say(whole(
+    R"({"choices": [{"message": {"role": "assistant", "content": "hoo"}}]})"))});
+  open_model_options options;
+  options.variable = [](const std::string&) { return std::nullopt; };
+  options.key = [calls = 0]() mutable { return fmt::format("key{}", ++calls); };
+  const auto model
+    = open_model({.name = "openai:m", .base_url = server.url("/v1")}, options)
+        .value();
+  for (int call = 0; call < 2; ++call) {
+    std::promise<result<model_response>> ended;
+    model_request request;
+    request.contents
+      = {std::make_shared<const content>(user_text("What about owls?"))};
+    request.environment = system_environment();
+    model->generate(std::move(request), [&](result<model_response> answer) {
+      ended.set_value(std::move(answer));
+    });
+    BOOST_TEST(ended.get_future().get().value().content.text() == "hoo");
+  }
+  const auto asked = server.requests();
+  BOOST_REQUIRE(asked.size() == 2U);
+  BOOST_TEST(asked[0].header("authorization") == "Bearer key1");
+  BOOST_TEST(asked[1].header("authorization") == "Bearer key2");
+
+  const auto named
+    = open_model({.name = "openai:m", .key_variable = "HOME"}, options);
+  BOOST_TEST(code_of(named) == "invalid_argument");
+  const auto shown = open_model(
+    {.name = "openai:x", .base_url = "http://far.example"}, options);
+  BOOST_TEST(code_of(shown) == "invalid_argument");
 }
 
 BOOST_AUTO_TEST_CASE(a_source_names_only_variables_that_are_allowed) {

@@ -1,7 +1,7 @@
 // Chat completions: recorded answers of OpenAI and of compatible servers, and
-// what goes wrong.
+// failures.
 
-#include "troupe/models/wire_format.hpp"
+#include "troupe/models/formats/wire_format.hpp"
 
 #include "../outcome.hpp"
 #include "recordings.hpp"
@@ -41,19 +41,19 @@ const std::string tagged = R"({"choices": [{"finish_reason": "stop",
 BOOST_AUTO_TEST_CASE(tags_are_words_at_openai_itself) {
   wire_options with;
   with.base_url = "https://api.openai.com/v1";
-  BOOST_TEST(format().read_answer(tagged, with).value().said.text()
+  BOOST_TEST(format().read_answer(tagged, with).value().content.text()
              == "<think>Hm.</think>Hi");
-  BOOST_TEST(format().read_answer(tagged, {}).value().said.text() == "Hi");
+  BOOST_TEST(format().read_answer(tagged, {}).value().content.text() == "Hi");
 }
 
 BOOST_AUTO_TEST_CASE(tags_are_words_beside_thoughts_of_their_own_field) {
   const auto read = format().read_answer(R"({"choices": [{"message": {
     "content": "<think>Hm.</think>Hi", "reasoning": "Hm."}}]})",
                                          {});
-  BOOST_TEST(read.value().said.text() == "<think>Hm.</think>Hi");
+  BOOST_TEST(read.value().content.text() == "<think>Hm.</think>Hi");
 }
 
-// What was delivered is delivered, but the answer is right.
+// The pieces were delivered already, but the whole answer is right.
 BOOST_AUTO_TEST_CASE(a_tag_that_only_ends_is_understood_at_the_end) {
   const auto seen = play(format(),
                          R"(data: {"choices": [{"delta": {"content": "Hm."}}]})"
@@ -67,26 +67,14 @@ BOOST_AUTO_TEST_CASE(a_tag_that_only_ends_is_understood_at_the_end) {
   BOOST_TEST(joined(seen.pieces, false) == "Hm.\n</think>\n\nHi");
 }
 
-struct bad_answer {
-  std::string text;
-  std::string reason;
-};
-
-std::ostream& operator<<(std::ostream& to, const bad_answer& shown) {
-  return to << shown.text;
-}
-
 const std::vector<bad_answer> bad_answers = {
-  {"", "it sent nothing"},
-  {"{", "what it sent is not JSON"},
-  {"[]", "what it sent is no JSON object"},
   {"{}", "the answer has no choices"},
   {R"({"choices": []})", "the answer has no choices"},
-  {R"({"choices": {}})", "'choices' in what it sent is no list"},
+  {R"({"choices": {}})", "'choices' in the answer is not of type list"},
   {R"({"choices": [{"message": {"content": 5}}]})",
-   "'content' in what it sent is no string"},
+   "'content' in the answer is not of type string"},
   {R"({"choices": [{"message": [], "finish_reason": "stop"}]})",
-   "'message' in what it sent is no object"},
+   "'message' in the answer is not of type object"},
   {R"({"choices": [{"message": {"tool_calls": [{}]}}]})",
    "it called a function without a name"},
   {R"({"choices": [{"message": {"tool_calls": [{"function":
@@ -259,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_long_failure_is_cut_between_characters) {
 
 BOOST_AUTO_TEST_CASE(a_failure_never_tells_the_key) {
   const std::string key = "secret-key-1";
-  // Also where the line is cut off within it.
+  // The key is also hidden where the line is cut off within it.
   const auto body = std::string(490, 'x') + key + " and " + key;
   const auto line = format().failure_of(401, body, key);
   BOOST_TEST(line.find("secret") == std::string::npos);

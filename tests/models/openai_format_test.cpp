@@ -1,8 +1,8 @@
-// Chat completions: requests as the reference has them, and what is left out of
-// them. Answers are in openai_answer_test.cpp.
+// Chat completions: requests as in the reference, and fields left out of them.
+// Answers are tested in openai_answer_test.cpp.
 
 #include "troupe/core/inline_data.hpp"
-#include "troupe/models/wire_format.hpp"
+#include "troupe/models/formats/wire_format.hpp"
 
 #include "../outcome.hpp"
 #include "recordings.hpp"
@@ -69,11 +69,7 @@ BOOST_AUTO_TEST_CASE(a_request_is_that_of_the_reference) {
   const auto made = request_of(
     format(), {user_text("How warm is it?")}, [](auto& request, auto&) {
       request.system_instruction = "Be brief.";
-      request.tools.push_back({"get_weather",
-                               "Tells the weather.",
-                               R"({"type":"object","properties":{"city":
-                                  {"type":"string"}},"required":["city"]})"_json});
-      request.tools.push_back({"ping", "", {}});
+      add_tools(request);
     });
   BOOST_TEST_REQUIRE(code_of(made) == "ok");
   BOOST_TEST(made->url == "https://models.example/chat/completions");
@@ -190,15 +186,15 @@ BOOST_AUTO_TEST_CASE(thoughts_and_empty_contents_are_left_out) {
              == to_text(R"([{"role": "user", "content": "Hi"}])"_json));
 }
 
-// A thought that came in a field of its own.
+// A thought that came in a separate field.
 part thought_in(const std::string& field, std::string words) {
   auto made = thought(std::move(words));
   made.extra = json{{"partMetadata", {{"openai", {{"field", field}}}}}};
   return made;
 }
 
-// The assistant's messages for two turns of a conversation with tools, the
-// second without thoughts.
+// Returns the assistant's messages of two turns of a conversation with tools.
+// The second turn has no thoughts.
 json own_messages(part thinking, const std::string& base_url, bool has_tools) {
   const auto body = body_of(
     request_of(format(),
@@ -225,7 +221,7 @@ BOOST_AUTO_TEST_CASE(thoughts_go_back_in_the_field_in_which_they_came) {
   const auto in_content
     = own_messages(thought_in("reasoning_content", "Hm."), url, true);
   BOOST_TEST(in_content[0]["reasoning_content"] == "Hm.");
-  BOOST_TEST(in_content[1]["reasoning_content"] == ""); // Or it is a 400.
+  BOOST_TEST(in_content[1]["reasoning_content"] == ""); // Must be present.
   BOOST_TEST(!in_content[2].contains("reasoning_content"));
   const auto plain = own_messages(thought_in("reasoning", "Hm."), url, true);
   BOOST_TEST(plain[0]["reasoning"] == "Hm.");
@@ -249,8 +245,8 @@ BOOST_AUTO_TEST_CASE(thoughts_go_to_nobody_who_may_refuse_them) {
 
 BOOST_AUTO_TEST_CASE(what_a_call_came_with_goes_back_with_it) {
   const auto text = recordings("openai").text("gemini_signatures", ".json");
-  auto said = format().read_answer(text, {}).value().said;
-  said = content_from_json(to_json(said)).value(); // As a store keeps it.
+  auto said = format().read_answer(text, {}).value().content;
+  said = content_from_json(to_json(said)).value(); // The stored form.
   const auto calls
     = parse_json(text).value()["choices"][0]["message"]["tool_calls"];
   const auto sent = messages({said})[0]["tool_calls"];
@@ -261,14 +257,6 @@ BOOST_AUTO_TEST_CASE(what_a_call_came_with_goes_back_with_it) {
     with.base_url = "https://api.openai.com/v1";
   }));
   BOOST_TEST(!body["messages"][0]["tool_calls"][0].contains("extra_content"));
-}
-
-BOOST_AUTO_TEST_CASE(a_conversation_ends_with_words_to_the_model) {
-  BOOST_TEST(to_text(messages({}))
-             == to_text(R"([{"role": "user", "content": "Go on."}])"_json));
-  BOOST_TEST(to_text(messages({text("Done.")})) == to_text(R"([
-    {"role": "assistant", "content": "Done."},
-    {"role": "user", "content": "Go on."}])"_json));
 }
 
 BOOST_AUTO_TEST_CASE(media_go_in_the_form_of_their_kind) {
@@ -479,30 +467,6 @@ BOOST_DATA_TEST_CASE(any_other_schema_is_sent_as_it_is,
   const auto seen = with_schema(schema)["json_schema"];
   BOOST_TEST(seen["strict"] == false);
   BOOST_TEST(to_text(seen["schema"]) == to_text(parse_json(schema).value()));
-}
-
-BOOST_AUTO_TEST_CASE(a_tool_that_it_cannot_name_is_told) {
-  const auto named = [](const std::string& name) {
-    return body_of(
-      request_of(format(), {user_text("Hi")}, [&](auto& request, auto&) {
-        request.tools.push_back({name, "", {}});
-      }));
-  };
-  for (const auto& name : {std::string("1_a-B"), std::string(64, 'x')})
-    BOOST_TEST(named(name).contains("tools"), name);
-  for (const auto& name : {std::string(),
-                           std::string("a.b"),
-                           std::string("gr\u00fc\u00dfe"),
-                           std::string(65, 'x')})
-    BOOST_TEST(named(name)["code"] == "invalid_argument", name);
-  BOOST_TEST(named("a b")["reason"].get<std::string>().starts_with(
-    "OpenAI takes no tool of the name 'a b'"));
-}
-
-BOOST_AUTO_TEST_CASE(text_that_is_not_utf8_is_refused) {
-  BOOST_TEST(asked({user_text("\xFF")})["code"] == "invalid_argument");
-  BOOST_TEST(asked({{"model", {call("1", "f", {{"a", "\xFF"}})}}})["code"]
-             == "invalid_argument");
 }
 
 BOOST_AUTO_TEST_CASE(a_key_that_is_no_header_is_refused_and_not_told) {

@@ -20,7 +20,7 @@ namespace troupe::testing {
 
 namespace {
 
-/// Nobody, if nobody listens there.
+/// Returns a socket, or -1 if there is no listener.
 int connect_to(std::string_view host_and_port) {
   const auto port_text
     = host_and_port.substr(host_and_port.find_last_of(':') + 1);
@@ -48,7 +48,7 @@ bool send_all(int socket, std::string_view bytes) {
   return true;
 }
 
-/// `asked` as its server wants it: of `http://host/path`, only the path.
+/// Rewrites `asked` for its server: `http://host/path` becomes the path.
 std::string passed_on(const served_request& asked, std::size_t path_begin) {
   auto text = asked.line;
   const auto url_begin = text.find(' ') + 1;
@@ -127,7 +127,7 @@ void proxy_server::serve(int client) {
   bool goes_on = true;
   std::string received;
   while (goes_on) {
-    // Without a server, only the client is waited for.
+    // Without a server, only the client's socket is polled.
     std::array<pollfd, 2> sides{
       {{.fd = client, .events = POLLIN, .revents = 0},
        {.fd = server, .events = POLLIN, .revents = 0}}};
@@ -191,7 +191,7 @@ std::string proxy_server::receive(int socket) {
 }
 
 void proxy_server::close(int socket) {
-  // Not in `open_` any more when its number may be another's.
+  // Removes the number from `open_` before it can be reused.
   const std::lock_guard guard(mutex_);
   open_.erase(socket);
   ::close(socket);

@@ -1,8 +1,8 @@
-// A proxy on loopback that passes on what it is asked to, and remembers what it
-// saw.
+// A proxy on loopback that forwards requests, and records the bytes that it has
+// seen.
 //
-// It finds every host at loopback. One thread for each connection. Proxies that
-// refuse, or are none, are made of `http_server`.
+// It takes loopback for every host. Each connection has a thread. Proxies that
+// refuse are made of `http_server`.
 
 #pragma once
 
@@ -31,17 +31,17 @@ public:
   /// `user` is `name:password@` or empty.
   std::string url(std::string_view user = {}) const;
 
-  /// What it was asked itself: `CONNECT host:port HTTP/1.1`, or
-  /// `POST http://host/ HTTP/1.1`.
+  /// The requests to the proxy itself: `CONNECT host:port HTTP/1.1`, or `POST
+  /// http://host/ HTTP/1.1`.
   std::vector<served_request> requests() const;
 
-  /// All bytes that it was sent, by clients and by servers.
+  /// All bytes received from clients and servers.
   std::string seen() const;
 
   /// Closes all connections on both sides.
   void drop();
 
-  // Throws when it takes half a minute.
+  // Throws after half a minute.
   void wait_for_requests(std::size_t count);
 
 private:

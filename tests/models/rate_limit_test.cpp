@@ -1,6 +1,6 @@
 // Limits of requests and tokens a minute, on simulated time.
 
-#include "troupe/models/rate_limit.hpp"
+#include "troupe/models/http/rate_limit.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Who was let through, in order, as one text.
+// A rate limit, and the names of the admitted calls in order, as one text.
 struct door {
   explicit door(rate_limit_options limits)
     : limit(std::make_shared<rate_limit>(limits, time)) {}
@@ -66,14 +66,14 @@ BOOST_AUTO_TEST_CASE(nobody_overtakes) {
 BOOST_AUTO_TEST_CASE(what_was_used_counts_and_not_what_was_expected) {
   door on({.tokens_per_minute = 600});
   on.enter("a", 100);
-  on.limit->settle(100, 600);
+  on.limit->correct(100, 600);
   on.enter("b", 10);
   BOOST_TEST(on.through == "a");
   on.time->advance(2s);
   BOOST_TEST(on.through == "ab");
-  on.limit->settle(10, 0);
+  on.limit->correct(10, 0);
   on.time->advance(60s);
-  on.limit->settle(1'000'000, 0); // Never more than a minute's worth.
+  on.limit->correct(1'000'000, 0); // At most the tokens of one minute.
   on.enter("c", 600);
   on.enter("d", 600);
   BOOST_TEST(on.through == "abc");
@@ -104,14 +104,14 @@ BOOST_AUTO_TEST_CASE(what_comes_back_is_for_who_waits) {
   on.enter("a", 600);
   on.enter("b", 300);
   BOOST_TEST(on.through == "a");
-  on.limit->settle(600, 100);
+  on.limit->correct(600, 100);
   BOOST_TEST(on.through == "ab");
 }
 
 BOOST_AUTO_TEST_CASE(an_absurd_use_is_ten_minutes_worth) {
   door on({.tokens_per_minute = 600});
   on.enter("a", 600);
-  on.limit->settle(600, 9e18);
+  on.limit->correct(600, 9e18);
   on.enter("b", 600);
   on.time->advance(9min);
   BOOST_TEST(on.through == "a");

@@ -1,4 +1,4 @@
-// What a recording keeps, and that a script plays it back.
+// The content of a recording, and its playback by a script.
 
 #include "troupe/models/recording_model.hpp"
 
@@ -19,7 +19,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Answers at once with what it is given, in order.
+/// Answers at once with the given answers, in order.
 class given_model : public model {
 public:
   explicit given_model(std::vector<result<model_response>> answers)
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(what_was_recorded_is_played_back_per_agent) {
   const auto file = folder.path() / "answers.jsonl";
   model_response thoughtful(content(
     "model", {part("so"), part(function_call{"1", "look", json::object()})}));
-  thoughtful.said.parts[0].thought = true;
+  thoughtful.content.parts[0].thought = true;
   thoughtful.extra = json{{"finishReason", "STOP"},
                           {"usageMetadata", {{"totalTokenCount", 7}}}};
   {
@@ -77,13 +77,33 @@ BOOST_AUTO_TEST_CASE(what_was_recorded_is_played_back_per_agent) {
   std::ifstream source(file);
   const std::string text{std::istreambuf_iterator<char>(source), {}};
   scripted_model again(read_script(text).value());
-  // Another order among agents than when it was recorded.
-  BOOST_TEST(ask(again, "b").value().said.text() == "hi");
+  // The agents ask in another order than in the recording.
+  BOOST_TEST(ask(again, "b").value().content.text() == "hi");
   const auto first = ask(again, "a").value();
-  BOOST_TEST((first.said.parts == thoughtful.said.parts));
+  BOOST_TEST((first.content.parts == thoughtful.content.parts));
   BOOST_TEST((first.extra == thoughtful.extra));
   BOOST_TEST(reason_of(ask(again, "a")) == "overloaded");
-  BOOST_TEST(ask(again, "b").value().said.text() == "bye");
+  BOOST_TEST(ask(again, "b").value().content.text() == "bye");
+}
+
+BOOST_AUTO_TEST_CASE(hidden_characters_are_recorded_as_escapes) {
+  const temporary_folder folder;
+  const auto file = folder.path() / "answers.jsonl";
+  {
+    recording_model kept(
+      std::make_shared<given_model>(std::vector<result<model_response>>{
+        model_response(text("a\u202eb \u00eb")),
+        error(errc::model_failed, "\x7f\u200b\xff")}),
+      recording::open(file).value());
+    static_cast<void>(ask(kept, "a"));
+    static_cast<void>(ask(kept, "a"));
+  }
+  std::ifstream source(file);
+  const std::string text{std::istreambuf_iterator<char>(source), {}};
+  BOOST_TEST(text.find("\"a\\u202eb \u00eb\"") != std::string::npos, text);
+  BOOST_TEST(text.find("\"\\u007f\\u200b\ufffd\"") != std::string::npos, text);
+  scripted_model again(read_script(text).value());
+  BOOST_TEST(ask(again, "a").value().content.text() == "a\u202eb \u00eb");
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_written_is_told) {

@@ -1,14 +1,16 @@
 // Answers in the exact form of a vendor, from the files in recorded/: NAME.sse
-// is streamed, NAME.json comes at once, NAME.expected.json is what both mean.
+// is a stream, NAME.json a complete answer, NAME.expected.json the meaning of
+// both.
 
 #pragma once
 
-#include "troupe/models/wire_format.hpp"
+#include "troupe/models/formats/wire_format.hpp"
 
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,7 +24,7 @@ public:
   explicit recordings(std::string_view vendor)
     : folder_(std::filesystem::path("models/recorded") / vendor) {}
 
-  /// Names of the files that end so, in order.
+  /// Returns the names of the files with this ending, in order.
   std::set<std::string> names(std::string_view ending) const {
     std::set<std::string> found;
     for (const auto& file : std::filesystem::directory_iterator(folder_)) {
@@ -48,15 +50,26 @@ private:
   std::filesystem::path folder_;
 };
 
-/// In the form of NAME.expected.json.
+/// A text that is no answer, and words of the reason.
+struct bad_answer {
+  std::string text;
+  std::string reason;
+};
+
+inline std::ostream& operator<<(std::ostream& to, const bad_answer& shown) {
+  return to << shown.text;
+}
+
+/// The form of NAME.expected.json.
 inline json shown(const result<model_response>& answer) {
   if (!answer)
     return {{"code", to_string(answer.error().code())},
             {"reason", answer.error().message()}};
-  return {{"content", to_json(answer->said)}, {"extra", answer->extra.data()}};
+  return {{"content", to_json(answer->content)},
+          {"extra", answer->extra.data()}};
 }
 
-/// What came of one stream.
+/// The result of one stream.
 struct played {
   json whole;
   /// The contents of the partial responses.
@@ -65,7 +78,7 @@ struct played {
   friend bool operator==(const played&, const played&) = default;
 };
 
-/// Streams `text` in the pieces that `cuts`, in order, make of it.
+/// Streams `text` in pieces, split at the places `cuts`, which are in order.
 inline played play(const wire_format& format,
                    std::string_view text,
                    std::vector<std::size_t> cuts) {
@@ -83,7 +96,7 @@ inline played play(const wire_format& format,
       if (taken)
         taken = reader->take(event, pieces);
       for (const auto& piece : pieces)
-        seen.pieces.push_back(to_json(piece.said));
+        seen.pieces.push_back(to_json(piece.content));
     }
     if (!taken) {
       seen.whole = shown(taken.error());
@@ -95,7 +108,7 @@ inline played play(const wire_format& format,
   return seen;
 }
 
-/// All the words of pieces, or their thoughts.
+/// Joins the texts of all pieces, or their thoughts.
 inline std::string joined(const std::vector<json>& pieces, bool thoughts) {
   std::string words;
   for (const auto& piece : pieces)

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "troupe/models/wire_format.hpp"
+#include "troupe/models/formats/wire_format.hpp"
 
 #include <memory>
 #include <ostream>
@@ -13,7 +13,7 @@
 
 namespace troupe::testing {
 
-/// A request to `format` for contents and whatever else `change` sets.
+/// Makes a request to `format` for these contents, changed by `change`.
 template <class Change>
 result<http_request> request_of(const wire_format& format,
                                 std::vector<content> said,
@@ -29,7 +29,16 @@ result<http_request> request_of(const wire_format& format,
   return format.make_request(asked, with);
 }
 
-/// Its body, or `{"code", "reason"}`.
+/// Declares one tool with an argument, and one without any.
+inline void add_tools(model_request& request, std::string about_ping = "") {
+  request.tools.push_back({"get_weather",
+                           "Tells the weather.",
+                           R"({"type":"object","properties":{"city":
+                              {"type":"string"}},"required":["city"]})"_json});
+  request.tools.push_back({"ping", std::move(about_ping), {}});
+}
+
+/// Returns its body, or `{"code", "reason"}`.
 inline json body_of(const result<http_request>& made) {
   if (!made)
     return {{"code", to_string(made.error().code())},
@@ -37,7 +46,7 @@ inline json body_of(const result<http_request>& made) {
   return parse_json(made->body).value();
 }
 
-/// The body for one word and a generation config.
+/// Returns the body for one message and a generation config.
 inline json configured(const wire_format& format,
                        std::string_view config,
                        const std::string& base_url = "https://models.example") {
@@ -48,7 +57,7 @@ inline json configured(const wire_format& format,
     }));
 }
 
-/// Of parts in wire form.
+/// Makes a content of parts in wire form.
 inline content said(const std::string& role, const std::string& parts) {
   return content_from_json(
            {{"role", role}, {"parts", parse_json(parts).value()}})
@@ -57,7 +66,7 @@ inline content said(const std::string& role, const std::string& parts) {
 
 struct setting {
   std::string config;
-  std::string expected; // What the body has besides model and messages.
+  std::string expected; // The body, without model and messages.
 };
 
 inline std::ostream& operator<<(std::ostream& to, const setting& shown) {

@@ -1,5 +1,5 @@
 // The model that answers from data: order, placeholders, failures, latency, and
-// what a script may be.
+// valid scripts.
 
 #include "troupe/models/scripted_model.hpp"
 
@@ -26,7 +26,7 @@ script script_of(std::string_view text) {
   return script_from_json(parse_json(text).value()).value();
 }
 
-// A model that is asked and whose answers are kept as text.
+// A model whose answers are kept as text.
 class conversation {
 public:
   explicit conversation(std::string_view replies)
@@ -42,7 +42,8 @@ public:
     environment_ = std::move(where);
   }
 
-  /// What came at once: the answer as text, `CODE: reason`, or `nothing`.
+  /// Returns the immediate result: the answer as text, `CODE: reason`, or
+  /// `nothing`.
   std::string ask(const std::string& agent) {
     model_request request;
     request.agent = agent;
@@ -60,10 +61,10 @@ public:
 
 private:
   static std::string shown(const model_response& answer) {
-    BOOST_TEST(answer.said.role == "model");
+    BOOST_TEST(answer.content.role == "model");
     BOOST_TEST(!answer.partial);
     std::string text;
-    for (const auto& element : answer.said.parts) {
+    for (const auto& element : answer.content.parts) {
       text += text.empty() ? "" : " | ";
       if (const auto* call = element.call())
         text += call->name + to_text(call->args.data())
@@ -201,8 +202,8 @@ BOOST_AUTO_TEST_CASE(latency_passes_in_the_time_of_the_environment) {
   BOOST_TEST(model.answers() == all, boost::test_tools::per_element());
 }
 
-// A reply is chosen when the model is asked, whatever order the answers come
-// in.
+// The reply is chosen when the model is asked, independent of the order of the
+// answers.
 BOOST_AUTO_TEST_CASE(replies_are_chosen_in_order_of_asking) {
   conversation model(R"({"a": [{"text": "one", "latency_ms": 20}, "two"]})");
   const auto time = std::make_shared<simulated_environment>(1);
@@ -228,7 +229,7 @@ BOOST_AUTO_TEST_CASE(many_threads_use_each_reply_once) {
         request.agent = "a";
         model.generate(std::move(request),
                        [&mine](result<model_response> answer) {
-                         mine.push_back(std::stoi(answer->said.text()));
+                         mine.push_back(std::stoi(answer->content.text()));
                        });
       }
     });

@@ -1,7 +1,7 @@
-// Events out of bytes: the standard's lines and fields, pieces of any size, and
-// what is too large.
+// Server-sent events: the standard's lines and fields, pieces of any size, and
+// events that are too large.
 
-#include "troupe/models/sse_reader.hpp"
+#include "troupe/models/http/sse_reader.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -77,7 +77,7 @@ events read(std::string_view text, const std::vector<std::size_t>& cuts) {
 
 const std::string line_end = "\n\n";
 
-// One event whose lines have `size` bytes.
+// One event whose lines have `size` bytes in all.
 std::string event_of(std::size_t size) {
   return "data: " + std::string(size - 6, 'x') + line_end;
 }
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(the_largest_event_is_read) {
   sse_reader reader;
   BOOST_TEST(code_of(reader.take(event_of(sse_reader::event_bytes_max), seen))
              == "ok");
-  // The next one starts to count anew.
+  // The size is counted anew for each event.
   BOOST_TEST(code_of(reader.take(event_of(sse_reader::event_bytes_max), seen))
              == "ok");
   BOOST_TEST(seen.size() == 2U);

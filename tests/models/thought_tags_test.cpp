@@ -1,7 +1,7 @@
-// Thoughts in tags: which tags count, and that it makes no difference how the
-// words come.
+// Thoughts in tags: the tags that count; the pieces of a text make no
+// difference.
 
-#include "troupe/models/thought_tags.hpp"
+#include "troupe/models/formats/thought_tags.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

@@ -19,7 +19,7 @@ namespace {
 
 constexpr long day_seconds = 24 * 60 * 60;
 
-// Puts the end of the certificate into the past, signs it anew, and writes it.
+// Puts the end of the certificate into the past, signs it again, and writes it.
 void expire(SSL_CTX* context, const std::string& file) {
   const std::unique_ptr<X509, void (*)(X509*)> made(
     X509_dup(SSL_CTX_get0_certificate(context)), &X509_free);
@@ -94,7 +94,7 @@ void tls_server::run() {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0)
       continue;
-    // Whoever connects and says nothing does not keep the test from its end.
+    // A silent client must not block the end of the test.
     const timeval patience{.tv_sec = 10, .tv_usec = 0};
     ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     serve(socket);

@@ -1,4 +1,5 @@
-// A server for `https://localhost` with a certificate that nobody vouches for.
+// A server for `https://localhost` with a certificate that no authority has
+// signed.
 
 #pragma once
 
@@ -16,15 +17,15 @@ namespace troupe::testing {
 
 enum class certificate_age : std::uint8_t { fresh, expired };
 
-/// For `localhost`; made by the `openssl` program.
+/// A certificate for `localhost`, made by the `openssl` program.
 class server_certificate {
 public:
   explicit server_certificate(certificate_age age = certificate_age::fresh);
 
-  /// The file that has to be trusted.
+  /// The certificate file that a client has to trust.
   std::string file() const;
 
-  /// Serves with it.
+  /// The context of servers with this certificate.
   SSL_CTX* context() const noexcept { return context_.get(); }
 
 private:
@@ -32,11 +33,11 @@ private:
   std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_;
 };
 
-/// OpenSSL writes to connections that a client has closed; on this thread, that
-/// is no longer a signal.
+/// Blocks SIGPIPE on this thread, because OpenSSL writes to connections that
+/// the client has closed.
 void block_broken_pipes();
 
-/// Answers each request with the same; one connection at a time, and one
+/// Gives each request the same answer. Serves one connection at a time, and one
 /// request on each.
 class tls_server {
 public:
@@ -50,7 +51,7 @@ public:
   /// Scheme, host and port.
   std::string base_url(std::string_view host = "localhost") const;
 
-  /// The file that has to be trusted.
+  /// The certificate file that a client has to trust.
   std::string certificate() const { return certificate_.file(); }
 
 private:

@@ -1,6 +1,6 @@
-// What holds in each vendor's form, on the recorded answers.
+// Rules of every vendor's format, checked on the recorded answers.
 
-#include "troupe/models/wire_format.hpp"
+#include "troupe/models/formats/wire_format.hpp"
 
 #include "../outcome.hpp"
 #include "recordings.hpp"
@@ -40,7 +40,8 @@ const std::array vendors = {vendor{"openai", &openai_format, 1},
 
 BOOST_AUTO_TEST_SUITE(wire_formats)
 
-// Whole, byte by byte, and in two pieces cut anywhere.
+// The stream is read in one piece, byte by byte, and in two pieces split
+// anywhere.
 BOOST_DATA_TEST_CASE(streams_mean_what_is_expected_however_they_are_cut,
                      data::make(vendors),
                      of) {
@@ -74,7 +75,22 @@ BOOST_DATA_TEST_CASE(answers_at_once_mean_the_same_as_streams,
   }
 }
 
-// All that is said in pieces is in the whole, and the other way round.
+const std::vector<bad_answer> bad_answers
+  = {{"", "it sent nothing"},
+     {"{", "the answer is not JSON"},
+     {"[]", "the answer is not a JSON object"}};
+
+BOOST_DATA_TEST_CASE(what_is_no_json_object_is_no_answer,
+                     data::make(vendors) * data::make(bad_answers),
+                     of,
+                     shown) {
+  const auto read = of.make()->read_answer(shown.text, {});
+  BOOST_TEST(code_of(read) == "model_failed");
+  BOOST_TEST(reason_of(read).find(shown.reason) != std::string::npos,
+             reason_of(read));
+}
+
+// The pieces and the whole answer have the same text.
 BOOST_DATA_TEST_CASE(pieces_are_the_words_of_the_whole,
                      data::make(vendors),
                      of) {
@@ -100,7 +116,7 @@ BOOST_DATA_TEST_CASE(a_stream_that_ends_anywhere_is_whole_or_has_failed,
   const auto whole = play(*format, text, {}).whole;
   for (std::size_t size = 0; size < text.size(); ++size) {
     auto seen = play(*format, text.substr(0, size), {}).whole;
-    // What says no words (the counts of tokens) may be missing.
+    // An event without text (the counts of tokens) may be missing.
     if (seen.contains("content"))
       BOOST_TEST(to_text(seen["content"]) == to_text(whole["content"]));
     else
@@ -108,7 +124,7 @@ BOOST_DATA_TEST_CASE(a_stream_that_ends_anywhere_is_whole_or_has_failed,
   }
 }
 
-// And what it reads may enter a session.
+// A result may also enter a session.
 BOOST_DATA_TEST_CASE(no_damage_makes_a_reader_throw, data::make(vendors), of) {
   const auto format = of.make();
   const recordings recorded(of.name);

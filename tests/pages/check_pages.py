@@ -36,7 +36,7 @@ WIDTHS = (400, 1400)
 SCHEMES = ("light", "dark")
 SECONDS_PER_PAGE = 60
 
-# Lets frames pass, so that what is drawn on a resize is drawn.
+# Waits for some frames, so that drawings are complete after a resize.
 SETTLE = """
 new Promise(done => {
   let left = 4;
@@ -45,7 +45,7 @@ new Promise(done => {
 })
 """
 
-# Looks into all that is folded, and moves over, clicks, zooms and types into what is drawn.
+# Opens all folded parts; moves over, clicks, zooms and types into the drawings.
 EXERCISE = """
 (async () => {
   const settled = () => %s;
@@ -83,7 +83,7 @@ EXERCISE = """
 })()
 """ % SETTLE
 
-# What is wrong with the page as it stands, in words.
+# Returns the defects of the page in its current state, as text.
 MEASURE = r"""
 (() => {
   const found = [];
@@ -374,7 +374,7 @@ def as_pages(paths, into):
 
 
 def self_test(program):
-    """Shows that what is broken is found, and what is not is not."""
+    """Shows that defects are found, and that correct pages have no findings."""
     expected = {
         "broken_throws.html": ["script error", "console error", "nothing was drawn"],
         "broken_overflows.html": ["sticks out,", "the page is", "sticks out of its chart",

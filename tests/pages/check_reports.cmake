@@ -1,4 +1,4 @@
-# Makes a page of each kind with the program, and looks at them and at the samples in Chromium.
+# Makes a page of each kind with the program, and checks them and the samples in Chromium.
 #
 # PROGRAM: troupe. PYTHON: an interpreter. SOURCE_DIR: this folder.
 

@@ -2,7 +2,7 @@
 
 #include "troupe/agents/agent_tool.hpp"
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
@@ -19,7 +19,7 @@ scripted_reply asking(const std::string& name, const std::string& request) {
   return calling(name, {{"request", request}});
 }
 
-/// Calls its tools as told, then says "done".
+/// An agent that calls tools in these turns, then says "done".
 agent caller(std::vector<scripted_reply> turns, std::vector<tool> tools) {
   turns.push_back({.text = "done"});
   return asks("boss", scripted({{"boss", std::move(turns)}}), std::move(tools));
@@ -39,7 +39,7 @@ scripted_reply asking_many(const std::string& name, std::size_t count) {
 BOOST_AUTO_TEST_SUITE(agent_tools)
 
 BOOST_AUTO_TEST_CASE(its_last_words_are_the_result) {
-  play on;
+  agent_fixture on;
   const auto helper
     = llm({.name = "helper",
            .description = "Helps.",
@@ -50,13 +50,13 @@ BOOST_AUTO_TEST_CASE(its_last_words_are_the_result) {
   BOOST_TEST(on.perform(caller({asking("helper", "hi")}, {made}))
              == "boss= boss= boss=done | ok");
   BOOST_TEST(responses(on, on.key) == json::parse(R"([{"result": "hi!"}])"));
-  // Its own events are not in the session.
+  // The helper's events are not in the session.
   for (const auto& said : on.events(on.key))
     BOOST_TEST(said.author != "helper");
 }
 
 BOOST_AUTO_TEST_CASE(it_sees_and_changes_the_state_of_its_caller) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.append(on.key, {{"topic", "owls"}, {"user:n", 1}}) == "ok");
   const auto helper
     = custom("helper", [](invocation_context& context) -> agent_run {
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(it_sees_and_changes_the_state_of_its_caller) {
         context.state().add("app:n", 1);
         context.state().set("temp:inside", 1);
         co_await context.emit(text("first"));
-        // What it has emitted is there, as in any run.
+        // A step reads the state of the event it has emitted, as in any run.
         context.state().add("user:n", context.state().get<int>("user:n"));
         co_await context.emit(
           text("{}", context.state().get<int>("temp:inside")));
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(it_sees_and_changes_the_state_of_its_caller) {
 }
 
 BOOST_AUTO_TEST_CASE(operations_of_concurrent_agents_all_count) {
-  play on;
+  agent_fixture on;
   constexpr std::size_t count = 40;
   const auto helper
     = custom("helper", [](invocation_context& context) -> agent_run {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(operations_of_concurrent_agents_all_count) {
 }
 
 BOOST_AUTO_TEST_CASE(it_hears_its_own_conversation_only) {
-  play on;
+  agent_fixture on;
   const auto heard = std::make_shared<std::vector<std::string>>();
   const auto listens = std::make_shared<made_model>(
     [heard](const model_request& request, const model_reply& reply) {
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(it_hears_its_own_conversation_only) {
 }
 
 BOOST_AUTO_TEST_CASE(a_schema_gives_its_arguments_and_its_value) {
-  play on;
+  agent_fixture on;
   const json_schema in(json::parse(
     R"({"type": "object", "properties": {"city": {"type": "string"}},
         "required": ["city"]})"));
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_schema_gives_its_arguments_and_its_value) {
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_agent_is_an_error_result_and_changes_nothing) {
-  play on;
+  agent_fixture on;
   const auto helper
     = custom("helper", [](invocation_context& context) -> agent_run {
         context.state().set("ghost", 1);
@@ -151,8 +151,8 @@ BOOST_AUTO_TEST_CASE(a_failed_agent_is_an_error_result_and_changes_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_runs_above_is_a_circular_call) {
-  play on;
-  // The same name is the same agent as far as anybody can tell.
+  agent_fixture on;
+  // Agents are identified by name, so this one is the same agent.
   const auto inner = says("boss", "never");
   on.perform(caller({asking("boss", "go")}, {agent_tool(inner)}));
   const auto told = responses(on, on.key)[0].value("error", "");
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(an_agent_that_runs_above_is_a_circular_call) {
 }
 
 BOOST_AUTO_TEST_CASE(workflows_and_hand_overs_work_inside) {
-  play on;
+  agent_fixture on;
   const auto model = scripted(
     {{"desk", {calling("transfer_to_agent", {{"agent_name", "expert"}})}},
      {"expert", {{.text = "solved"}}}});
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(workflows_and_hand_overs_work_inside) {
 }
 
 BOOST_AUTO_TEST_CASE(its_result_can_be_the_answer) {
-  play on;
+  agent_fixture on;
   const auto made
     = agent_tool(says("helper", "42"), {.skip_summarization = true});
   BOOST_TEST(on.perform(caller({asking("helper", "go")}, {made}))
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(its_result_can_be_the_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(model_calls_inside_count_for_the_run) {
-  play on;
+  agent_fixture on;
   const auto helper = asks("helper", scripted({{"helper", {{.text = "x"}}}}));
   BOOST_TEST(on.perform(caller({asking("helper", "go")}, {agent_tool(helper)}),
                         {.model_calls_max = 1})
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(model_calls_inside_count_for_the_run) {
 }
 
 BOOST_AUTO_TEST_CASE(cancelling_ends_the_agent_inside) {
-  play on;
+  agent_fixture on;
   const auto started = std::make_shared<tally>();
   const auto ended = std::make_shared<tally>();
   const auto helper
@@ -207,13 +207,13 @@ BOOST_AUTO_TEST_CASE(cancelling_ends_the_agent_inside) {
     caller({asking_many("helper", 5)}, {agent_tool(helper)}), on.key, "go");
   started->await(5);
   run.cancel();
-  BOOST_TEST(play::show(std::move(run)) == "boss= | cancelled");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "boss= | cancelled");
   BOOST_TEST(ended->count() == 5U);
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_takes_too_long_is_told_to_the_model) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto ended = std::make_shared<tally>();
   const auto helper
     = custom("helper", [=](invocation_context& context) -> agent_run {
@@ -230,7 +230,8 @@ BOOST_AUTO_TEST_CASE(an_agent_that_takes_too_long_is_told_to_the_model) {
     "go");
   time->timers.await(2);
   time->advance(50ms);
-  BOOST_TEST(play::show(std::move(run)) == "boss= boss= boss=done | ok");
+  BOOST_TEST(agent_fixture::show(std::move(run))
+             == "boss= boss= boss=done | ok");
   const auto told = responses(on, on.key)[0].value("error", "");
   BOOST_TEST(told.find("50 ms") != std::string::npos, told);
   BOOST_TEST(ended->count() == 1U);

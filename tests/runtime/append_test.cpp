@@ -1,10 +1,10 @@
-// Appending by its public calls: what is filled in, what is refused without a
-// trace, retries, revisions, and overload.
+// The public append calls: fields filled in, refusals without effect, retries,
+// revisions, and overload.
 
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/stores/memory_store.hpp"
 
-#include "stage.hpp"
+#include "runtime_fixture.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -18,14 +18,12 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-// Holds up the one thread of a runtime while it lives, so that nothing under
-// way gets done.
+// Blocks the one thread of a runtime during its life, so that no call under way
+// is completed.
 class standstill {
 public:
-  standstill(stage& on, const session_key& key) {
-    on.sessions().get(
-      key,
-      {},
+  standstill(runtime_fixture& on, const session_key& key) {
+    on.sessions().get(key).then(
       [this, moved = moves_.get_future().share()](const result<session>&) {
         standing_.add();
         moved.wait();
@@ -43,13 +41,15 @@ private:
   std::promise<void> moves_;
 };
 
-// A session whose scopes all hold something; `stays` says that they still do.
-class untouched : public stage {
+// A session with a value in every scope; `stays` checks that they are
+// unchanged.
+class untouched : public runtime_fixture {
 public:
   untouched() { append(key, {{"k", 1}}); }
 
   std::string try_to(event said, append_options options = {}) {
-    return code_of(sessions().append_event(key, std::move(said), options));
+    return code_of(
+      sessions().append_event(key, std::move(said), options).get());
   }
 
   void stays() {
@@ -84,12 +84,11 @@ json compare(const std::string& key, json expected, json desired) {
 
 BOOST_AUTO_TEST_SUITE(append, *boost::unit_test::timeout(120))
 
-// -- what is stored
-// ------------------------------------------------------------
+// -- the stored event ----
 
 BOOST_AUTO_TEST_CASE(missing_fields_are_filled_in_and_the_callers_stay) {
   const auto time = std::make_shared<simulated_environment>(1);
-  stage on(stage::in(time));
+  runtime_fixture on(runtime_fixture::in(time));
   const auto key = on.open();
   const auto bare = on.sessions().append_event(key, change({{"k", 1}})).value();
   BOOST_TEST(bare->id.size() == 36U);
@@ -108,7 +107,7 @@ BOOST_AUTO_TEST_CASE(missing_fields_are_filled_in_and_the_callers_stay) {
 }
 
 BOOST_AUTO_TEST_CASE(a_shared_event_is_stored_as_it_is_or_copied) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   const event_ptr bare
     = std::make_shared<event>(change({{"temp:x", 1}, {"k", 1}}));
@@ -117,11 +116,10 @@ BOOST_AUTO_TEST_CASE(a_shared_event_is_stored_as_it_is_or_copied) {
   BOOST_TEST((*bare == before));
   BOOST_TEST((stored != bare));
   BOOST_TEST(stored->actions.state_delta.to_json() == json({{"k", 1}}));
-  // Nothing is missing in what was stored, so another session takes it as it
-  // is.
+  // The stored event is complete, so another session stores it unchanged.
   const auto other = on.open("other");
   BOOST_TEST((on.sessions().append_event(other, stored).value() == stored));
-  BOOST_TEST(code_of(on.sessions().append_event(key, event_ptr()))
+  BOOST_TEST(code_of(on.sessions().append_event(key, event_ptr()).get())
              == "invalid_argument");
 }
 
@@ -134,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_partial_event_is_passed_back_and_changes_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(temp_keys_are_never_stored) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   const auto stored
     = on.sessions()
@@ -149,7 +147,7 @@ BOOST_AUTO_TEST_CASE(temp_keys_are_never_stored) {
 }
 
 BOOST_AUTO_TEST_CASE(null_erases_in_every_scope) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open("s", {{"k", 1}, {"user:k", 1}, {"app:k", 1}});
   on.append(key, {{"k", nullptr}, {"user:k", nullptr}, {"app:k", nullptr}});
   BOOST_TEST(on.state(key) == json::object());
@@ -158,7 +156,7 @@ BOOST_AUTO_TEST_CASE(null_erases_in_every_scope) {
 
 BOOST_AUTO_TEST_CASE(
   typed_operations_work_in_every_scope_and_are_stored_resolved) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   for (const std::string prefix : {"", "user:", "app:"}) {
     const auto all
@@ -194,7 +192,7 @@ BOOST_AUTO_TEST_CASE(
 
 BOOST_AUTO_TEST_CASE(last_update_time_is_the_latest_event_time) {
   const auto time = std::make_shared<simulated_environment>(3);
-  stage on(stage::in(time));
+  runtime_fixture on(runtime_fixture::in(time));
   const auto key = on.open();
   const auto created = time->now();
   BOOST_TEST((on.fetch(key).last_update_time() == created));
@@ -208,8 +206,7 @@ BOOST_AUTO_TEST_CASE(last_update_time_is_the_latest_event_time) {
   BOOST_TEST((on.fetch(key).last_update_time() == said.timestamp));
 }
 
-// -- what is refused
-// -----------------------------------------------------------
+// -- refusals ----
 
 BOOST_AUTO_TEST_CASE(a_refused_operation_leaves_nothing_in_any_scope) {
   untouched on;
@@ -245,25 +242,24 @@ BOOST_AUTO_TEST_CASE(a_refused_operation_leaves_nothing_in_any_scope) {
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_does_not_touch_its_neighbours) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open("s", {{"app:text", "t"}, {"user:text", "t"}});
   answers<event_ptr> all;
   for (int count = 0; count < 300; ++count) {
     const bool bad = count % 3 == 2;
     const std::string wide = count % 2 == 0 ? "app:text" : "user:text";
-    on.sessions().append_event(
-      key,
-      operate({operation_on("n", "add", 1),
-               operation_on("user:n", "add", 1),
-               operation_on("app:n", "add", 1),
-               operation_on(bad ? wide : "m", "add", 1)}),
-      {},
-      all.next());
+    on.sessions()
+      .append_event(key,
+                    operate({operation_on("n", "add", 1),
+                             operation_on("user:n", "add", 1),
+                             operation_on("app:n", "add", 1),
+                             operation_on(bad ? wide : "m", "add", 1)}))
+      .then(all.next());
   }
   int good = 0;
   for (const auto& each : all.await()) {
     good += each.has_value();
-    // What was computed behind a refusal never counted it.
+    // An event computed after a refused one does not include it.
     if (each)
       BOOST_TEST((*each)->actions.state_delta.to_json()["app:n"] == json(good));
   }
@@ -295,7 +291,7 @@ BOOST_DATA_TEST_CASE(
   prefix) {
   runtime_options small;
   small.limits.value_bytes_max = 1'000;
-  stage on(small);
+  runtime_fixture on(small);
   const auto key = on.open();
   std::string code = "ok";
   int count = 0;
@@ -327,12 +323,11 @@ BOOST_AUTO_TEST_CASE(malformed_events_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_bad_event_for_no_session_is_a_bad_event) {
-  // With and without a store, which would have to look for the session.
+  // Checked with and without a store, since a store would be searched for the
+  // session.
   for (const auto& kept :
-       {std::shared_ptr<store>(), std::shared_ptr(make_memory_store())}) {
-    runtime_options options;
-    options.custom_store = kept;
-    stage on(options);
+       {location<store>("memory:"), location<store>(make_memory_store())}) {
+    runtime_fixture on({.store = kept});
     const session_key nowhere{"press", "ann", "none"};
     auto said = change({{"k", 2}});
     BOOST_TEST(on.append(nowhere, said) == "not_found");
@@ -343,8 +338,7 @@ BOOST_AUTO_TEST_CASE(a_bad_event_for_no_session_is_a_bad_event) {
   }
 }
 
-// -- revisions
-// -----------------------------------------------------------------
+// -- revisions ----
 
 BOOST_AUTO_TEST_CASE(an_expected_revision_that_moved_on_is_a_conflict) {
   untouched on;
@@ -358,16 +352,20 @@ BOOST_AUTO_TEST_CASE(an_expected_revision_that_moved_on_is_a_conflict) {
 }
 
 BOOST_AUTO_TEST_CASE(of_racing_appends_on_one_revision_one_wins) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   for (std::uint64_t round = 0; round < 50; ++round) {
     std::vector<std::string> codes(8);
     on_threads(codes.size(), [&](std::size_t index) {
-      codes[index] = code_of(on.sessions().append_event(
-        key,
-        operate({operation_on("n", "add", 1),
-                 operation_on(index % 2 == 0 ? "app:n" : "user:n", "add", 1)}),
-        {.expected_revision = round}));
+      codes[index] = code_of(
+        on.sessions()
+          .append_event(
+            key,
+            operate(
+              {operation_on("n", "add", 1),
+               operation_on(index % 2 == 0 ? "app:n" : "user:n", "add", 1)}),
+            {.expected_revision = round})
+          .get());
     });
     BOOST_TEST(std::ranges::count(codes, "ok") == 1);
     BOOST_TEST(std::ranges::count(codes, "conflict") == 7);
@@ -378,11 +376,10 @@ BOOST_AUTO_TEST_CASE(of_racing_appends_on_one_revision_one_wins) {
     now.state().get<int>("app:n", 0) + now.state().get<int>("user:n", 0) == 50);
 }
 
-// -- retries
-// -------------------------------------------------------------------
+// -- retries ----
 
 BOOST_AUTO_TEST_CASE(a_retry_takes_effect_once_and_gives_the_same_event) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   auto said = operate({operation_on("n", "add", 1),
                        operation_on("user:n", "add", 1),
@@ -402,19 +399,19 @@ BOOST_AUTO_TEST_CASE(a_retry_takes_effect_once_and_gives_the_same_event) {
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_with_a_revision_gives_the_event_and_no_conflict) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   const auto said = change({{"k", 1}}, "once");
   const auto first
     = on.sessions().append_event(key, said, {.expected_revision = 0}).value();
   const auto again
-    = on.sessions().append_event(key, said, {.expected_revision = 0});
+    = on.sessions().append_event(key, said, {.expected_revision = 0}).get();
   BOOST_TEST(code_of(again) == "ok");
   BOOST_TEST((again.value() == first));
 }
 
 BOOST_AUTO_TEST_CASE(one_id_with_other_content_is_a_conflict) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   auto said = change({{"a", 1}, {"b", 2}}, "once");
   said.content = user_text("hello");
@@ -437,7 +434,7 @@ BOOST_AUTO_TEST_CASE(one_id_with_other_content_is_a_conflict) {
 }
 
 BOOST_AUTO_TEST_CASE(one_id_with_less_in_it_is_a_conflict) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   BOOST_TEST(on.append(key, change({{"a", 1}, {"app:b", 2}}, "once")) == "ok");
   BOOST_TEST(on.append(key, change({{"a", 1}}, "once")) == "conflict");
@@ -445,7 +442,7 @@ BOOST_AUTO_TEST_CASE(one_id_with_less_in_it_is_a_conflict) {
 }
 
 BOOST_AUTO_TEST_CASE(one_id_with_other_actions_is_a_conflict) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   auto said = change({{"a", 1}}, "once");
   BOOST_TEST(on.append(key, said) == "ok");
@@ -457,7 +454,7 @@ BOOST_DATA_TEST_CASE(
   racing_retries_take_effect_once,
   data::make({std::string("n"), std::string("user:n"), std::string("app:n")}),
   counter) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   constexpr int rounds = 100;
   for (int round = 0; round < rounds; ++round) {
@@ -475,17 +472,17 @@ BOOST_DATA_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_under_way_joins_the_original) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open("s", {{"app:text", "t"}});
   answers<event_ptr> all;
   for (int count = 0; count < 200; ++count) {
-    // Every second one is refused by the app, and so is its retry.
+    // Every second event is refused by the app, and so is its retry.
     auto said = operate(
       {operation_on("n", "add", 1),
        operation_on(count % 2 == 0 ? "app:n" : "app:text", "add", 1)});
     said.id = "event " + std::to_string(count);
-    on.sessions().append_event(key, said, {}, all.next());
-    on.sessions().append_event(key, said, {}, all.next());
+    on.sessions().append_event(key, said).then(all.next());
+    on.sessions().append_event(key, said).then(all.next());
   }
   const auto answered = all.await();
   for (std::size_t index = 0; index < answered.size(); index += 2) {
@@ -500,7 +497,7 @@ BOOST_AUTO_TEST_CASE(a_retry_under_way_joins_the_original) {
 }
 
 BOOST_AUTO_TEST_CASE(an_event_behind_a_create_is_remembered_too) {
-  stage on;
+  runtime_fixture on;
   for (int round = 0; round < 400; ++round) {
     const session_key key{"press", "ann", "s" + std::to_string(round)};
     answers<session> created;
@@ -513,9 +510,7 @@ BOOST_AUTO_TEST_CASE(an_event_behind_a_create_is_remembered_too) {
       while (code == "not_found");
       codes = {code, on.append(key, said)};
     });
-    on.sessions().create(
-      {.app = key.app, .user = key.user, .id = key.id, .state = {{"app:k", 1}}},
-      created.next());
+    on.sessions().create(key, {{"app:k", 1}}).then(created.next());
     writer.join();
     BOOST_TEST(code_of(created.await().front()) == "ok");
     BOOST_TEST(codes == std::vector<std::string>(2, "ok"),
@@ -525,20 +520,20 @@ BOOST_AUTO_TEST_CASE(an_event_behind_a_create_is_remembered_too) {
 }
 
 BOOST_AUTO_TEST_CASE(the_first_event_of_a_session_expects_revision_0) {
-  stage on;
+  runtime_fixture on;
   for (int round = 0; round < 400; ++round) {
     const session_key key{"press", "ann", "s" + std::to_string(round)};
     answers<session> created;
     std::string code;
     std::thread writer([&] {
       do
-        code = code_of(on.sessions().append_event(
-          key, change({{"k", 1}}), {.expected_revision = 0}));
+        code = code_of(
+          on.sessions()
+            .append_event(key, change({{"k", 1}}), {.expected_revision = 0})
+            .get());
       while (code == "not_found");
     });
-    on.sessions().create(
-      {.app = key.app, .user = key.user, .id = key.id, .state = {{"app:k", 1}}},
-      created.next());
+    on.sessions().create(key, {{"app:k", 1}}).then(created.next());
     writer.join();
     BOOST_TEST(code_of(created.await().front()) == "ok");
     BOOST_TEST(code == "ok");
@@ -546,7 +541,7 @@ BOOST_AUTO_TEST_CASE(the_first_event_of_a_session_expects_revision_0) {
 }
 
 BOOST_AUTO_TEST_CASE(the_id_of_a_refused_event_is_free_again) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open("s", {{"app:text", "t"}});
   auto refused = operate({operation_on("app:text", "add", 1)});
   refused.id = "id";
@@ -559,7 +554,7 @@ BOOST_AUTO_TEST_CASE(the_id_of_a_refused_event_is_free_again) {
 BOOST_AUTO_TEST_CASE(an_id_takes_effect_once_however_many_came_behind_it) {
   runtime_options few;
   few.remembered_ids = 10;
-  stage on(few);
+  runtime_fixture on(few);
   const auto key = on.open();
   for (int count = 0; count < 30; ++count)
     on.append(key, change({{"k", count}}, "event " + std::to_string(count)));
@@ -570,21 +565,21 @@ BOOST_AUTO_TEST_CASE(an_id_takes_effect_once_however_many_came_behind_it) {
   BOOST_TEST(on.fetch(key).state().all() == json({{"k", 29}}));
 }
 
-// -- overload
-// ------------------------------------------------------------------
+// -- overload ----
 
 BOOST_AUTO_TEST_CASE(overload_is_answered_and_what_was_accepted_counts) {
   runtime_options few;
   few.session_appends_max = 8;
   few.threads = 1;
-  stage on(few);
+  runtime_fixture on(few);
   const auto key = on.open();
   answers<event_ptr> all;
   {
     const standstill held(on, key);
     for (int count = 0; count < 20; ++count)
-      on.sessions().append_event(
-        key, operate({operation_on("app:n", "add", 1)}), {}, all.next());
+      on.sessions()
+        .append_event(key, operate({operation_on("app:n", "add", 1)}))
+        .then(all.next());
   }
   std::size_t stored = 0;
   std::size_t busy = 0;
@@ -594,7 +589,7 @@ BOOST_AUTO_TEST_CASE(overload_is_answered_and_what_was_accepted_counts) {
   BOOST_TEST(busy == 12U);
   BOOST_TEST(on.fetch(key).revision() == stored);
   BOOST_TEST(on.fetch(key).state().get<std::size_t>("app:n") == stored);
-  BOOST_TEST(on.append(key, {{"k", 1}}) == "ok"); // Places are given back.
+  BOOST_TEST(on.append(key, {{"k", 1}}) == "ok"); // The places are free again.
 }
 
 BOOST_AUTO_TEST_CASE(bytes_and_the_whole_runtime_have_limits_too) {
@@ -607,7 +602,7 @@ BOOST_AUTO_TEST_CASE(bytes_and_the_whole_runtime_have_limits_too) {
     if (which == 2)
       few.runtime_appends_max = 8;
     few.threads = 1;
-    stage on(few);
+    runtime_fixture on(few);
     std::vector<session_key> keys;
     for (int count = 0; count < 4; ++count)
       keys.push_back(on.open("s" + std::to_string(count)));
@@ -615,24 +610,24 @@ BOOST_AUTO_TEST_CASE(bytes_and_the_whole_runtime_have_limits_too) {
     {
       const standstill held(on, keys[0]);
       for (std::size_t count = 0; count < 40; ++count)
-        on.sessions().append_event(keys[count % keys.size()],
-                                   change({{"app:k", std::string(1'000, 'x')}}),
-                                   {},
-                                   all.next());
+        on.sessions()
+          .append_event(keys[count % keys.size()],
+                        change({{"app:k", std::string(1'000, 'x')}}))
+          .then(all.next());
     }
     std::size_t stored = 0;
     for (const auto& each : all.await()) {
       stored += each.has_value();
       BOOST_TEST((each || each.error().code() == errc::busy));
     }
-    // Four of 1,000 bytes and what is around them, per session or in all.
+    // Four events of 1,000 bytes fit into the limit, per session or in all.
     BOOST_TEST(stored == (which == 0 ? 16U : which == 1 ? 4U : 8U));
     std::size_t logged = 0;
     for (const auto& key : keys)
       logged += on.events(key).size();
     BOOST_TEST(logged == stored);
-    // One event that is larger than the limit still gets in when nothing is
-    // under way: otherwise it never could.
+    // An event larger than the limit is accepted when nothing else is under
+    // way; otherwise it could never be stored.
     BOOST_TEST(on.append(keys[0], {{"k", std::string(9'000, 'x')}}) == "ok");
   }
 }

@@ -1,4 +1,4 @@
-// Appends that come faster than a store takes them, in simulated time.
+// Appends that come faster than the store commits them, in simulated time.
 
 #include "counting.hpp"
 #include "staged_store.hpp"
@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A runtime whose next two commits take 200 ms each, once a test lets them go
-// on.
+// A runtime whose next two commits take 200 ms each, once the test opens their
+// gates.
 class slow_stage {
 public:
   slow_stage() : on(options()) {
@@ -31,14 +31,14 @@ public:
 
   void append(answers<event_ptr>& told, std::size_t count = 1) {
     for (; count > 0; --count)
-      on.sessions().append_event(here, counting(), {}, told.next());
+      on.sessions().append_event(here, counting()).then(told.next());
   }
 
   std::shared_ptr<simulated_environment> time
     = std::make_shared<simulated_environment>(1);
   staged_place place;
   gate gates[2];
-  stage on;
+  runtime_fixture on;
 
 private:
   runtime_options options() const {
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(an_append_that_would_wait_for_too_long_is_refused) {
   answers<event_ptr> accepted;
   slow.append(accepted);
   slow.gates[0].await_arrival();
-  // None is refused before the rate of the store is known.
+  // No append is refused before the rate of the store is known.
   slow.append(accepted, 99);
   slow.gates[0].open();
   slow.gates[1].await_arrival();

@@ -1,7 +1,7 @@
-// Callbacks around agents, models and tools: who may answer, and which event
-// carries what they write.
+// Callbacks around agents, models and tools: their answers, and the events that
+// carry their changes.
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -31,9 +31,9 @@ agent_callback says_instead(const std::string& said) {
   return [said](callback_context&) { return std::optional(words(said)); };
 }
 
-/// What the events of a session said and did to its state, without the user's
+/// The texts and state deltas of a session's events, without the user's
 /// message: `hello {"a":1}; `.
-std::string deltas(stage& on, const session_key& key) {
+std::string deltas(runtime_fixture& on, const session_key& key) {
   std::string all;
   for (const auto& said : on.events(key))
     if (said.author != "user")
@@ -49,10 +49,10 @@ model_ptr failing() {
 
 BOOST_AUTO_TEST_SUITE(callbacks)
 
-// -- agents ------------------------------------------------------------------
+// -- agents ----
 
 BOOST_AUTO_TEST_CASE(content_from_before_agent_takes_the_place_of_the_agent) {
-  play on;
+  agent_fixture on;
   bool ran = false;
   bool after = false;
   const auto a
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(content_from_before_agent_takes_the_place_of_the_agent) {
               },
               .before_agent = {says_instead("no")},
               .after_agent = {[&after](callback_context&) { after = true; }}});
-  // A sequence goes on with the next agent.
+  // A sequence continues with the next agent.
   BOOST_TEST(on.perform(sequential("both", {a, says("b", "yes")}))
              == "a=no b=yes | ok");
   BOOST_TEST(!ran);
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(content_from_before_agent_takes_the_place_of_the_agent) {
 }
 
 BOOST_AUTO_TEST_CASE(every_kind_of_agent_has_callbacks) {
-  play on;
+  agent_fixture on;
   const std::vector before{says_instead("before")};
   const std::vector after{says_instead("after")};
   BOOST_TEST(on.perform(sequential({.name = "a", .before_agent = before},
@@ -92,19 +92,19 @@ BOOST_AUTO_TEST_CASE(every_kind_of_agent_has_callbacks) {
 }
 
 BOOST_AUTO_TEST_CASE(the_first_answer_of_a_list_counts_and_ends_it) {
-  play on;
+  agent_fixture on;
   const auto a
     = llm({.name = "a",
            .model = echo(),
            .before_agent
            = {writes("first", 1), says_instead("second"), writes("third", 3)}});
   BOOST_TEST(on.perform(a) == "a=second | ok");
-  // One event for all that ran.
+  // One event carries the changes of all callbacks that ran.
   BOOST_TEST(deltas(on, on.key) == R"(second{"first":1}; )");
 }
 
 BOOST_AUTO_TEST_CASE(what_agent_callbacks_write_goes_into_events_of_their_own) {
-  play on;
+  agent_fixture on;
   const auto a = llm({.name = "a",
                       .model = echo(),
                       .instruction = "{before}",
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(what_agent_callbacks_write_goes_into_events_of_their_own) {
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_that_only_acts_is_not_lost) {
-  play on;
+  agent_fixture on;
   const auto stops = custom(
     {.name = "stops",
      .run = [](invocation_context&) -> agent_run { co_return; },
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_callback_that_only_acts_is_not_lost) {
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_that_only_writes_temp_leaves_no_event) {
-  play on;
+  agent_fixture on;
   const auto a = llm({.name = "a",
                       .model = echo(),
                       .instruction = "{temp:step}",
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_callback_that_only_writes_temp_leaves_no_event) {
 }
 
 BOOST_AUTO_TEST_CASE(output_key_takes_what_before_agent_said) {
-  play on;
+  agent_fixture on;
   const auto a = llm({.name = "a",
                       .model = echo(),
                       .output_key = "out",
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(output_key_takes_what_before_agent_said) {
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_may_be_a_coroutine) {
-  play on;
+  agent_fixture on;
   const auto key = on.open("other");
   const auto a = llm(
     {.name = "a",
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_be_a_coroutine) {
      .before_agent = {[&](callback_context&) -> task<std::optional<content>> {
        auto said = change({{"from", "callback"}});
        const auto stored
-         = co_await on.sessions().append_event_async(key, std::move(said));
+         = co_await on.sessions().append_event(key, std::move(said));
        co_return words("stored " + std::to_string(stored ? 1 : 0));
      }}});
   BOOST_TEST(on.perform(a) == "a=stored 1 | ok");
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_be_a_coroutine) {
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_that_throws_ends_the_agent_and_leaves_nothing) {
-  play on;
+  agent_fixture on;
   const auto a = llm({.name = "a",
                       .model = echo(),
                       .before_agent = {[](callback_context& context) {
@@ -171,8 +171,9 @@ BOOST_AUTO_TEST_CASE(a_callback_that_throws_ends_the_agent_and_leaves_nothing) {
                         throw std::runtime_error("broken");
                       }}});
   BOOST_TEST(on.perform(a) == "| callback_failed");
-  BOOST_TEST(play::last_reason().find("before_agent callback of agent 'a'")
-             != std::string::npos);
+  BOOST_TEST(
+    agent_fixture::last_reason().find("before_agent callback of agent 'a'")
+    != std::string::npos);
   BOOST_TEST(on.state_now() == json::object());
   const auto coded
     = llm({.name = "a",
@@ -183,10 +184,10 @@ BOOST_AUTO_TEST_CASE(a_callback_that_throws_ends_the_agent_and_leaves_nothing) {
   BOOST_TEST(on.perform(coded) == "| conflict");
 }
 
-// -- models ------------------------------------------------------------------
+// -- models ----
 
 BOOST_AUTO_TEST_CASE(before_model_may_change_the_request) {
-  play on;
+  agent_fixture on;
   const auto a
     = llm({.name = "a",
            .model = echo(),
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(before_model_may_change_the_request) {
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_of_before_model_is_no_model_call) {
-  play on;
+  agent_fixture on;
   const auto a
     = llm({.name = "a",
            .model = failing(),
@@ -208,19 +209,19 @@ BOOST_AUTO_TEST_CASE(an_answer_of_before_model_is_no_model_call) {
              return std::optional(answer("cached"));
            }}});
   BOOST_TEST(on.perform(a, {.model_calls_max = 0}) == "a=cached | ok");
-  // In the event of the answer.
+  // The change is in the event of the answer.
   BOOST_TEST(deltas(on, on.key) == R"(cached{"asked":true,"out":"cached"}; )");
 }
 
 BOOST_AUTO_TEST_CASE(after_model_may_change_or_replace_the_answer) {
-  play on;
+  agent_fixture on;
   const auto changes = llm(
     {.name = "a",
      .model = echo(),
      .instruction = "x",
      .after_model = {[](callback_context& context, model_response& given) {
-       context.state().set("heard", given.said.text());
-       given.said = words("changed");
+       context.state().set("heard", given.content.text());
+       given.content = words("changed");
      }}});
   BOOST_TEST(on.perform(changes) == "a=changed | ok");
   BOOST_TEST(on.state_now()["heard"] == "x");
@@ -237,7 +238,7 @@ BOOST_AUTO_TEST_CASE(after_model_may_change_or_replace_the_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(on_model_error_may_answer) {
-  play on;
+  agent_fixture on;
   const auto a = llm(
     {.name = "a",
      .model = failing(),
@@ -256,7 +257,7 @@ BOOST_AUTO_TEST_CASE(on_model_error_may_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(a_model_error_without_an_answer_leaves_nothing_behind) {
-  play on;
+  agent_fixture on;
   int seen = 0;
   const auto a
     = llm({.name = "a",
@@ -274,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_model_error_without_an_answer_leaves_nothing_behind) {
 }
 
 BOOST_AUTO_TEST_CASE(the_end_of_a_run_is_no_model_error) {
-  play on;
+  agent_fixture on;
   bool called = false;
   const auto a
     = llm({.name = "a",
@@ -288,10 +289,10 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_run_is_no_model_error) {
   BOOST_TEST(!called);
 }
 
-// -- tools -------------------------------------------------------------------
+// -- tools ----
 
 BOOST_AUTO_TEST_CASE(a_result_of_before_tool_takes_the_place_of_the_tool) {
-  play on;
+  agent_fixture on;
   bool ran = false;
   const auto a
     = llm({.name = "a",
@@ -305,7 +306,7 @@ BOOST_AUTO_TEST_CASE(a_result_of_before_tool_takes_the_place_of_the_tool) {
              context.state().set("skipped", which.name());
              return std::optional<json>(2);
            }},
-           // Also behind an answer of before_tool.
+           // Also called after an answer of before_tool.
            .after_tool
            = {[](const tool&, const json&, tool_context&, const json& result) {
                auto wrapped = json::object();
@@ -315,12 +316,12 @@ BOOST_AUTO_TEST_CASE(a_result_of_before_tool_takes_the_place_of_the_tool) {
   BOOST_TEST(on.perform(a) == "a= a= a=done | ok");
   BOOST_TEST(!ran);
   BOOST_TEST(responses(on, on.key) == json({{{"was", 2}}}));
-  // In the event of the responses.
+  // The change is in the event of the responses.
   BOOST_TEST(deltas(on, on.key) == R"({}; {"skipped":"count"}; done{}; )");
 }
 
 BOOST_AUTO_TEST_CASE(before_tool_may_change_the_arguments) {
-  play on;
+  agent_fixture on;
   const tool doubles(
     {.name = "doubles",
      .parameters = {{"type", "object"},
@@ -339,13 +340,13 @@ BOOST_AUTO_TEST_CASE(before_tool_may_change_the_arguments) {
            }}});
   on.perform(a);
   BOOST_TEST(responses(on, on.key) == json({{{"result", 42}}}));
-  // What was said stays as it was.
+  // The call in the log is unchanged.
   BOOST_TEST(on.events(on.key)[1]->content.parts[0].call()->args.data()
              == json::object());
 }
 
 BOOST_AUTO_TEST_CASE(on_tool_error_may_give_a_result) {
-  play on;
+  agent_fixture on;
   const auto throws
     = tool_of("throws", [](const json&, tool_context& context) -> json {
         context.state().set("ghost", 1);
@@ -367,7 +368,7 @@ BOOST_AUTO_TEST_CASE(on_tool_error_may_give_a_result) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_callback_that_throws_is_an_error_result) {
-  play on;
+  agent_fixture on;
   const auto a
     = llm({.name = "a",
            .model = scripted({{"a", {calling("ok"), {.text = "done"}}}}),

@@ -1,12 +1,12 @@
-// Runs of everything that agents can do, cancelled at random moments, thousands
-// of times: each ends, nothing of it goes on, and its session stays sound.
+// Runs with every feature of agents, cancelled at random moments, thousands of
+// times. Each run ends, no part of it continues, and its session stays valid.
 
 #include "troupe/actors/backend.hpp"
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include "../random.hpp"
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -33,7 +33,7 @@ std::size_t count_in(const char* folder) {
     std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-/// Lets simulated or real time pass in a coroutine that is no agent.
+/// Waits for simulated or real time in a coroutine that is no agent.
 class pause_of {
 public:
   pause_of(std::shared_ptr<environment> time, std::chrono::nanoseconds length)
@@ -53,7 +53,7 @@ private:
   std::chrono::nanoseconds length_;
 };
 
-/// Whether every call in a request has its responses right behind it.
+/// Checks that every call in a request is directly followed by its responses.
 bool is_sound(const model_request& request) {
   for (std::size_t index = 0; index < request.contents.size(); ++index) {
     std::vector<std::string> open;
@@ -74,7 +74,7 @@ bool is_sound(const model_request& request) {
   return true;
 }
 
-/// The keys without a prefix.
+/// Returns the keys without a prefix.
 json of_session(const json& all) {
   auto own = json::object();
   for (const auto& [name, held] : all.items())
@@ -83,13 +83,13 @@ json of_session(const json& all) {
   return own;
 }
 
-/// Everything at once, with a place in each part that counts as a step.
-class storm : public stage {
+/// All features at once; every part counts steps at which it can be cancelled.
+class storm : public runtime_fixture {
 public:
   storm() : course_(make_course()) {}
 
-  /// Takes so many steps, and cancels; from the thread that takes the last one
-  /// or from here. Gives the code of the run.
+  /// Cancels the run after so many steps: on the thread of the last step, or on
+  /// this one. Returns the code of the run.
   std::string perform(int until, bool from_inside) {
     steps_ = 0;
     std::atomic<bool> is_set = false;
@@ -101,7 +101,8 @@ public:
     inside_at_ = from_inside ? until : 0;
     started.emplace(runtime.run(course_, key, "go"));
     const auto has_ended = std::make_shared<std::atomic<bool>>(false);
-    started->wait([has_ended](const result<void>&) { *has_ended = true; });
+    started->wait().then(
+      [has_ended](const result<void>&) { *has_ended = true; });
     is_set = true;
     is_set.notify_all();
     if (!from_inside) {
@@ -109,14 +110,14 @@ public:
         std::this_thread::yield();
       started->cancel();
     }
-    const auto code = code_of(started->wait());
-    // When it has returned nothing of it goes on.
+    const auto code = code_of(started->wait().get());
+    // No part of the run continues after its end.
     inside_at_ = 0;
     const auto after = steps_.load();
     BOOST_TEST(inside_ == 0);
-    // One step of its own.
+    // The next run takes one step.
     auto next = runtime.run(asks("checks", model_), key, "next");
-    BOOST_TEST(code_of(next.wait()) == "ok");
+    BOOST_TEST(code_of(next.wait().get()) == "ok");
     BOOST_TEST(steps_ == after + 1);
     return code;
   }
@@ -127,9 +128,9 @@ public:
     key = open();
   }
 
-  /// Actors that have not ended.
+  /// Number of actors that have not ended.
   std::size_t actors() const {
-    return runtime.backend()->shared().system.registry().running();
+    return detail::backend_of(runtime)->shared().system.registry().running();
   }
 
   std::atomic<bool> is_broken = false;
@@ -166,8 +167,7 @@ private:
                      .calls_max = 2});
     const tool nap(
       {.name = "nap",
-       .coroutine
-       = [this, time](const json&, tool_context& context) -> task<json> {
+       .run = [this, time](const json&, tool_context& context) -> task<json> {
          ++inside_;
          step();
          co_await pause_of(time, std::chrono::microseconds(150));
@@ -182,7 +182,7 @@ private:
     const auto saves
       = [this](callback_context& context) -> task<std::optional<content>> {
       step();
-      co_await context.artifacts().save_async("notes", part("x"));
+      (co_await context.artifacts().save("notes", part("x"))).value();
       step();
       co_return std::nullopt;
     };
@@ -232,7 +232,7 @@ private:
                            worker)})})});
   }
 
-  // Calls tools when it has been asked something, and answers when they have.
+  // Calls tools when it is asked, and answers after their responses.
   model_response answer_to(const model_request& request) const {
     const auto& last = *request.contents.back();
     const bool was_answered
@@ -240,17 +240,17 @@ private:
     model_response answer(text("answer"));
     if (was_answered || request.agent == "clerk" || request.agent == "checks")
       return answer;
-    answer.said.parts = {function_call{"", "work", json::object()},
-                         function_call{"", "nap", json::object()},
-                         function_call{"", "work", json::object()}};
+    answer.content.parts = {function_call{"", "work", json::object()},
+                            function_call{"", "nap", json::object()},
+                            function_call{"", "work", json::object()}};
     if (request.agent == "front")
-      answer.said.parts.emplace_back(
+      answer.content.parts.emplace_back(
         function_call{"", "helper", json{{"request", "help"}}});
     return answer;
   }
 
   std::atomic<int> steps_ = 0;
-  std::atomic<int> inside_ = 0; // Tools that run.
+  std::atomic<int> inside_ = 0; // Number of running tools.
   std::atomic<int> inside_at_ = 0;
   std::function<void()> cancel_;
   model_ptr model_;
@@ -287,15 +287,16 @@ BOOST_DATA_TEST_CASE(nothing_of_a_cancelled_run_goes_on,
   }
   BOOST_TEST(cancelled > rounds / 4);
   BOOST_TEST(!on.is_broken);
-  // The last ones may be on their way out.
+  // The last actors may still be ending.
   const auto until = std::chrono::steady_clock::now() + patience;
   while (on.actors() > actors && std::chrono::steady_clock::now() < until)
     std::this_thread::yield();
   BOOST_TEST(on.actors() <= actors);
-  // The pool of tools may still grow to its 16, but no run leaves a thread.
+  // The pool of tools may still grow to its 16 threads, but no run leaves a
+  // thread.
   BOOST_TEST(count_in("/proc/self/task") <= threads + 16);
   BOOST_TEST(count_in("/proc/self/fd") <= files);
-  // Those of the app and the user are from earlier sessions, too.
+  // The state of app and user also comes from earlier sessions.
   const auto now = on.fetch(on.key);
   BOOST_TEST(of_session(replay(now.events())) == of_session(now.state().all()));
 }

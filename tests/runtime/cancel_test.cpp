@@ -1,10 +1,10 @@
 // Ending runs from outside: cancelling at any moment, deadlines, removed
-// sessions, tools that do not stop.
+// sessions, and tools that do not stop.
 
 #include "troupe/runtime/runtime.hpp"
 
 #include "../random.hpp"
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -40,9 +40,9 @@ tool waits_for_stop(std::shared_ptr<tally> started) {
                  });
 }
 
-// Agents of all kinds that count their steps, so that a test can cancel at any
+// Agents of all kinds that count their steps, so that a test can cancel at each
 // of them.
-class obstacle_course : public play {
+class obstacle_course : public agent_fixture {
 public:
   obstacle_course() {
     const auto step = [this](int work) {
@@ -54,14 +54,14 @@ public:
     const auto model = std::make_shared<made_model>(
       [step](const model_request& request, const model_reply& reply) {
         step(0);
-        // Asks for the tools first, and answers a little later.
+        // The model calls the tools first, and answers a little later.
         const bool tools
           = !request.contents.back()->parts.empty()
             && request.contents.back()->parts[0].response() == nullptr;
         model_response answer(text("answer"));
         if (tools)
-          answer.said.parts = {function_call{"", "work", json::object()},
-                               function_call{"", "work", json::object()}};
+          answer.content.parts = {function_call{"", "work", json::object()},
+                                  function_call{"", "work", json::object()}};
         request.environment->call_after(std::chrono::microseconds(300),
                                         [reply, answer] { reply(answer); });
       });
@@ -93,7 +93,7 @@ public:
                          naps("nap_five")});
   }
 
-  /// Cancels when so many steps have been taken.
+  /// Cancels the run after so many steps.
   std::string run_until(int step_count, run_policy policy) {
     steps = 0;
     auto started = runtime.run(*course, key, "go", {.policy = policy});
@@ -101,10 +101,10 @@ public:
     for (int seen = 0; (seen = steps) < step_count;)
       steps.wait(seen);
     started.cancel();
-    const auto code = code_of(started.wait());
-    // When it has returned nothing of it goes on.
+    const auto code = code_of(started.wait().get());
+    // No part of the run continues after its end.
     const auto after = steps.load();
-    BOOST_TEST(code_of(behind.wait()) == "ok");
+    BOOST_TEST(code_of(behind.wait().get()) == "ok");
     BOOST_TEST(steps == after);
     return code;
   }
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(runs_beside_each_other_are_cancelled_one_by_one) {
     for (auto& each : all) {
       if (random.one_in(2))
         each.cancel();
-      const auto code = code_of(each.wait());
+      const auto code = code_of(each.wait().get());
       BOOST_TEST((code == "cancelled" || code == "ok"));
     }
   }
@@ -158,14 +158,14 @@ BOOST_AUTO_TEST_CASE(runs_beside_each_other_are_cancelled_one_by_one) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_committed_before_stays) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   auto run = on.runtime.run(
     sequential("all", {says("a", "1"), asks("b", model)}), on.key, "go");
   model->asked.await(1);
   run.cancel();
   run.cancel();
-  BOOST_TEST(play::show(std::move(run)) == "a=1 | cancelled");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a=1 | cancelled");
   BOOST_TEST(on.fetch(on.key).revision() == 2U);
   model->answer("too late");
   BOOST_TEST(on.perform(says("c", "2")) == "c=2 | ok");
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(what_was_committed_before_stays) {
 }
 
 BOOST_AUTO_TEST_CASE(after_a_cancellation_every_await_throws) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   std::vector<std::string> codes;
   const auto stubborn
@@ -201,31 +201,31 @@ BOOST_AUTO_TEST_CASE(after_a_cancellation_every_await_throws) {
   auto run = on.runtime.run(stubborn, on.key, "go");
   model->asked.await(1);
   run.cancel();
-  static_cast<void>(run.wait());
+  static_cast<void>(run.wait().get());
   BOOST_TEST(codes == std::vector<std::string>(6, "cancelled"),
              boost::test_tools::per_element());
   BOOST_TEST(on.fetch(on.key).revision() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_waits_for_its_turn_can_be_cancelled) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   auto first = on.runtime.run(asks("first", model), on.key, "go");
   model->asked.await(1);
   auto second = on.runtime.run(says("second", "x"), on.key, "never");
   auto third = on.runtime.run(says("third", "y"), on.key, "next");
   second.cancel();
-  BOOST_TEST(play::show(std::move(second)) == "| cancelled");
+  BOOST_TEST(agent_fixture::show(std::move(second)) == "| cancelled");
   model->answer("done");
-  BOOST_TEST(code_of(first.wait()) == "ok");
-  BOOST_TEST(play::show(std::move(third)) == "third=y | ok");
+  BOOST_TEST(code_of(first.wait().get()) == "ok");
+  BOOST_TEST(agent_fixture::show(std::move(third)) == "third=y | ok");
   BOOST_TEST(on.texts(on.key)
                == std::vector<std::string>({"go", "done", "next", "y"}),
              boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(queued_runs_that_come_and_go_leave_the_session_usable) {
-  play on;
+  agent_fixture on;
   random_source random(3);
   for (int round = 0; round < 100; ++round) {
     std::vector<run> all;
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(queued_runs_that_come_and_go_leave_the_session_usable) {
         all[random.below(all.size())].cancel();
     }
     for (auto& each : all) {
-      const auto code = code_of(each.wait());
+      const auto code = code_of(each.wait().get());
       BOOST_TEST((code == "ok" || code == "cancelled"));
     }
   }
@@ -243,10 +243,10 @@ BOOST_AUTO_TEST_CASE(queued_runs_that_come_and_go_leave_the_session_usable) {
              == "a=1 | ok");
 }
 
-// -- tools -------------------------------------------------------------------
+// -- tools ----
 
 BOOST_AUTO_TEST_CASE(a_tool_is_asked_to_stop_and_awaited) {
-  play on;
+  agent_fixture on;
   const auto started = std::make_shared<tally>();
   auto run = on.runtime.run(
     asks("a", scripted({{"a", {calling("waits")}}}), {waits_for_stop(started)}),
@@ -254,15 +254,16 @@ BOOST_AUTO_TEST_CASE(a_tool_is_asked_to_stop_and_awaited) {
     "go");
   started->await(1);
   run.cancel();
-  BOOST_TEST(play::show(std::move(run)) == "a= | cancelled");
-  BOOST_TEST(play::last_reason().find("abandoned") == std::string::npos);
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a= | cancelled");
+  BOOST_TEST(agent_fixture::last_reason().find("abandoned")
+             == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_that_does_not_stop_is_abandoned_and_named) {
   const auto time = std::make_shared<watched_environment>(1);
   const auto release = std::make_shared<std::latch>(1);
   const auto started = std::make_shared<tally>();
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto deaf
     = tool_of("deaf", [=](const json&, tool_context& context) -> json {
         started->add();
@@ -279,31 +280,31 @@ BOOST_AUTO_TEST_CASE(a_tool_that_does_not_stop_is_abandoned_and_named) {
   run.cancel();
   time->timers.await(1);
   time->advance(100ms);
-  BOOST_TEST(play::show(std::move(run)) == "a= | cancelled");
-  BOOST_TEST(play::last_reason().find("deaf") != std::string::npos);
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a= | cancelled");
+  BOOST_TEST(agent_fixture::last_reason().find("deaf") != std::string::npos);
   BOOST_TEST(on.perform(says("b", "1")) == "b=1 | ok");
   release->count_down();
   on.runtime.shut_down().value();
 }
 
-// -- deadlines ---------------------------------------------------------------
+// -- deadlines ----
 
 BOOST_AUTO_TEST_CASE(a_run_ends_at_its_deadline) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   auto run = on.runtime.run(sleeps("a", 1h), on.key, "go", {.deadline = 500ms});
   time->timers.await(2);
   time->advance(499ms);
   BOOST_TEST(on.append(on.key, {{"k", 1}}) == "ok");
   time->advance(1ms);
-  BOOST_TEST(play::show(std::move(run)) == "| deadline_exceeded");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "| deadline_exceeded");
   BOOST_TEST(on.perform(says("b", "1"), {.deadline = 500ms}) == "b=1 | ok");
   time->advance(2h);
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_ends_lanes_and_queued_runs_too) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   auto first
     = on.runtime.run(parallel("lanes", {sleeps("a", 1h), sleeps("b", 1h)}),
                      on.key,
@@ -313,42 +314,42 @@ BOOST_AUTO_TEST_CASE(a_deadline_ends_lanes_and_queued_runs_too) {
   auto queued
     = on.runtime.run(says("c", "1"), on.key, "go", {.deadline = 100ms});
   time->advance(100ms);
-  BOOST_TEST(play::show(std::move(queued)) == "| deadline_exceeded");
+  BOOST_TEST(agent_fixture::show(std::move(queued)) == "| deadline_exceeded");
   time->advance(400ms);
-  BOOST_TEST(play::show(std::move(first)) == "| deadline_exceeded");
+  BOOST_TEST(agent_fixture::show(std::move(first)) == "| deadline_exceeded");
 }
 
 BOOST_AUTO_TEST_CASE(sleeping_takes_simulated_time) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   auto run = on.runtime.run(sleeps("a", 24h), on.key, "go");
   time->timers.await(1);
   time->advance(24h);
-  BOOST_TEST(play::show(std::move(run)) == "a=woke | ok");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a=woke | ok");
 }
 
-// -- removed sessions --------------------------------------------------------
+// -- removed sessions ----
 
 BOOST_AUTO_TEST_CASE(removing_a_session_ends_its_runs) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   auto first = on.runtime.run(asks("a", model), on.key, "go");
   model->asked.await(1);
   auto queued = on.runtime.run(says("b", "1"), on.key, "go");
   BOOST_TEST(on.sessions().remove(on.key).value());
-  BOOST_TEST(play::show(std::move(first)) == "| cancelled");
-  BOOST_TEST(play::show(std::move(queued)) == "| not_found");
+  BOOST_TEST(agent_fixture::show(std::move(first)) == "| cancelled");
+  BOOST_TEST(agent_fixture::show(std::move(queued)) == "| not_found");
   on.open();
   BOOST_TEST(on.perform(says("c", "2")) == "c=2 | ok");
 }
 
 BOOST_AUTO_TEST_CASE(removing_the_user_ends_runs_too) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   auto run = on.runtime.run(asks("a", model), on.key, "go");
   model->asked.await(1);
   BOOST_TEST(on.sessions().remove_user("press", "ann").value());
-  BOOST_TEST(play::show(std::move(run)) == "| cancelled");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "| cancelled");
 }
 
 BOOST_AUTO_TEST_CASE(sessions_are_removed_and_made_under_running_agents) {
@@ -364,22 +365,22 @@ BOOST_AUTO_TEST_CASE(sessions_are_removed_and_made_under_running_agents) {
     BOOST_TEST(on.sessions().remove(on.key).value());
     on.open();
     auto fresh = on.runtime.run(says("c", "2"), on.key, "go");
-    const auto code = code_of(run.wait());
-    // An emit that finds the session gone may be faster than the cancellation.
+    const auto code = code_of(run.wait().get());
+    // An emit may find the session gone before the cancellation arrives.
     BOOST_TEST((code == "cancelled" || code == "not_found" || code == "ok"),
                code);
-    const auto next = code_of(queued.wait());
+    const auto next = code_of(queued.wait().get());
     BOOST_TEST((next == "cancelled" || next == "not_found" || next == "ok"),
                next);
-    BOOST_TEST(play::show(std::move(fresh)) == "c=2 | ok");
+    BOOST_TEST(agent_fixture::show(std::move(fresh)) == "c=2 | ok");
     BOOST_TEST(on.fetch(on.key).revision() == 2U);
   }
 }
 
-// -- stop callbacks, late answers, threads that are given up -----------------
+// -- stop callbacks, late answers, abandoned threads ----
 
 BOOST_AUTO_TEST_CASE(a_stop_callback_may_answer) {
-  play on;
+  agent_fixture on;
   tally asked;
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
   const auto model = std::make_shared<made_model>(
@@ -395,13 +396,13 @@ BOOST_AUTO_TEST_CASE(a_stop_callback_may_answer) {
   auto run = on.runtime.run(asks("a", model), on.key, "go");
   asked.await(1);
   run.cancel();
-  BOOST_TEST(code_of(run.wait()) == "cancelled");
+  BOOST_TEST(code_of(run.wait().get()) == "cancelled");
 }
 
 BOOST_AUTO_TEST_CASE(a_model_may_answer_when_everything_is_gone) {
   model_reply late;
   {
-    play on;
+    agent_fixture on;
     tally asked;
     const auto model = std::make_shared<made_model>(
       [&](const model_request&, const model_reply& reply) {
@@ -418,13 +419,13 @@ BOOST_AUTO_TEST_CASE(a_model_may_answer_when_everything_is_gone) {
 }
 
 BOOST_AUTO_TEST_CASE(a_timer_may_hold_the_last_of_a_runtime) {
-  // The model's timer is still set when the runtime ends, and is the last to
-  // know of it.
+  // The model's timer is still set when the runtime ends, and holds the last
+  // reference.
   tally gone;
   {
     auto real = system_environment();
     auto* const time = real.get();
-    play on(stage::in(std::shared_ptr<environment>(
+    agent_fixture on(runtime_fixture::in(std::shared_ptr<environment>(
       time, [real = std::move(real), &gone](environment*) mutable {
         real.reset();
         gone.add();
@@ -441,7 +442,7 @@ BOOST_AUTO_TEST_CASE(a_timer_may_hold_the_last_of_a_runtime) {
 BOOST_AUTO_TEST_CASE(tools_that_never_return_do_not_use_up_the_threads) {
   runtime_options one;
   one.tool_threads = 1;
-  play on(one);
+  agent_fixture on(one);
   std::promise<void> freed;
   const auto free = freed.get_future().share();
   tally ended;
@@ -467,16 +468,17 @@ BOOST_AUTO_TEST_CASE(tools_that_never_return_do_not_use_up_the_threads) {
                               {.grace = std::chrono::milliseconds(1)});
     stuck_now.await(count);
     run.cancel();
-    BOOST_TEST(code_of(run.wait()) == "cancelled");
+    BOOST_TEST(code_of(run.wait().get()) == "cancelled");
   }
-  BOOST_TEST(code_of(on.runtime.run(caller("b", quick), on.key, "go").wait())
-             == "ok");
+  BOOST_TEST(
+    code_of(on.runtime.run(caller("b", quick), on.key, "go").wait().get())
+    == "ok");
   freed.set_value();
   ended.await(3);
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_of_nothing_ends_the_run_before_its_turn) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   auto first = on.runtime.run(asks("a", model), on.key, "go");
   model->asked.await(1);
@@ -486,15 +488,16 @@ BOOST_AUTO_TEST_CASE(a_deadline_of_nothing_ends_the_run_before_its_turn) {
                               on.key,
                               "go",
                               {.deadline = std::chrono::milliseconds(0)})
-                         .wait())
+                         .wait()
+                         .get())
                == "deadline_exceeded");
   model->answer("done");
-  BOOST_TEST(code_of(first.wait()) == "ok");
+  BOOST_TEST(code_of(first.wait().get()) == "ok");
   BOOST_TEST(on.events(on.key).size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_fan_out_without_lanes_is_refused) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.perform(parallel("lanes", {says("a", "1")}), {.lanes_max = 0})
              == "| invalid_argument");
 }

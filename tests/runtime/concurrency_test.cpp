@@ -1,10 +1,10 @@
-// Many threads on one app: nothing is lost, doubled or torn, and everybody who
-// looks agrees on the order.
+// Many threads on one app: no event is lost, doubled or torn, and all readers
+// agree on the order.
 
 #include "troupe/runtime/runtime.hpp"
 
 #include "../random.hpp"
-#include "stage.hpp"
+#include "runtime_fixture.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -21,9 +21,9 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-// Random appends of many threads to the sessions of three users, and what they
-// must add up to.
-class crowd : public stage {
+// Random appends of many threads to the sessions of three users, and checks of
+// their sums.
+class crowd : public runtime_fixture {
 public:
   static constexpr std::size_t threads = 8;
   static constexpr std::size_t appends = 250;
@@ -38,9 +38,12 @@ public:
       for (const auto& next : plans[index]) {
         const auto& key = keys[next.session];
         if (next.blocks)
-          under_way[index].next()(sessions().append_event(key, next.said));
+          under_way[index].next()(
+            sessions().append_event(key, next.event).get());
         else
-          sessions().append_event(key, next.said, {}, under_way[index].next());
+          sessions()
+            .append_event(key, next.event)
+            .then(under_way[index].next());
       }
     });
     for (std::size_t index = 0; index < threads; ++index) {
@@ -70,8 +73,8 @@ public:
     BOOST_TEST(app_state().value("n", 0) == app_total);
   }
 
-  /// The log has no gaps, holds what was answered, and a sequential reader of
-  /// it gets the state of the session.
+  /// Checks that a log has no gaps, holds the answered events, and replays to
+  /// the state of the session.
   void logs_replay() {
     for (const auto& key : keys) {
       const auto now = fetch(key);
@@ -94,8 +97,8 @@ public:
     }
   }
 
-  /// Adding one at a time to a counter gives every number once, whichever
-  /// session it was stored in.
+  /// Checks that a counter incremented by one takes every value once, over all
+  /// sessions.
   void app_numbers_come_once() {
     std::vector<int> numbers;
     for (const auto& key : keys)
@@ -118,7 +121,7 @@ private:
     bool app = false;
     bool user = false;
     bool list = false;
-    event said;
+    troupe::event event;
   };
 
   std::vector<planned> plan(std::uint64_t seed) {
@@ -146,7 +149,7 @@ private:
         plain["last"] = random.integer();
       if (random.one_in(6))
         plain["last"] = nullptr;
-      next.said = operate(operations, plain);
+      next.event = operate(operations, plain);
     }
     return all;
   }
@@ -185,17 +188,17 @@ BOOST_DATA_TEST_CASE(nothing_is_lost_doubled_or_torn,
 }
 
 BOOST_AUTO_TEST_CASE(calls_of_one_thread_take_effect_in_call_order) {
-  stage on;
+  runtime_fixture on;
   const auto key = on.open();
   answers<event_ptr> all;
   for (int count = 0; count < 3'000; ++count) {
-    // Narrow and wide ones in turn: none overtakes another.
+    // Events of narrow and wide scopes are mixed; none overtakes another.
     auto plain = json{{"k", count}};
     if (count % 3 == 1)
       plain["user:k"] = count;
     if (count % 7 == 1)
       plain["app:k"] = count;
-    on.sessions().append_event(key, change(plain), {}, all.next());
+    on.sessions().append_event(key, change(plain)).then(all.next());
   }
   const auto answered = all.await();
   const auto events = on.events(key);
@@ -205,7 +208,7 @@ BOOST_AUTO_TEST_CASE(calls_of_one_thread_take_effect_in_call_order) {
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_never_sees_half_of_an_event) {
-  stage on;
+  runtime_fixture on;
   const std::vector<session_key> keys{on.open("a"), on.open("b")};
   std::atomic<bool> done = false;
   std::atomic<int> torn = 0;
@@ -213,15 +216,16 @@ BOOST_AUTO_TEST_CASE(a_reader_never_sees_half_of_an_event) {
   std::atomic<int> reads = 0;
   on_threads(5, [&](std::size_t index) {
     if (index < 2) {
-      // The same number goes to all scopes of the writer's own keys, so that
-      // equal means whole.
+      // A writer sets its own keys of all scopes to the same number. Equal
+      // values mean that an event was read as a whole.
       const auto own = std::to_string(index);
       for (int count = 1; count <= 2'000; ++count)
-        static_cast<void>(
-          on.sessions().append_event(keys[index],
-                                     change({{"k" + own, count},
-                                             {"user:k" + own, count},
-                                             {"app:k" + own, count}})));
+        static_cast<void>(on.sessions()
+                            .append_event(keys[index],
+                                          change({{"k" + own, count},
+                                                  {"user:k" + own, count},
+                                                  {"app:k" + own, count}}))
+                            .get());
       done = done || index == 0;
       return;
     }
@@ -239,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_reader_never_sees_half_of_an_event) {
         newest[which] = in("");
         ++reads;
       }
-      // A list row is whole too.
+      // A row of a list also shows an event as a whole.
       for (const auto& row : on.rows()) {
         const std::string own = row.key().id == "a" ? "0" : "1";
         torn += row.state().get<int>("k" + own, 0)
@@ -254,21 +258,23 @@ BOOST_AUTO_TEST_CASE(a_reader_never_sees_half_of_an_event) {
 
 BOOST_AUTO_TEST_CASE(
   readers_of_other_sessions_see_the_app_before_the_sums_pass_it) {
-  // Each event adds one to the app, to its user, and to its session: at every
-  // moment the session has at most what its user has, and the user at most what
-  // the app has.
-  stage on;
+  // Each event adds one to the app, its user and its session. At every moment
+  // the session has at most the value of its user, and the user at most that of
+  // the app.
+  runtime_fixture on;
   const auto keys = on.open_many({.sessions = 4, .users = 2});
   std::atomic<std::size_t> writing = 4;
   std::atomic<int> wrong = 0;
   on_threads(6, [&](std::size_t index) {
     if (index < 4) {
       for (int count = 0; count < 800; ++count)
-        static_cast<void>(on.sessions().append_event(
-          keys[index],
-          operate({operation_on("n", "add", 1),
-                   operation_on("user:n", "add", 1),
-                   operation_on("app:n", "add", 1)})));
+        static_cast<void>(
+          on.sessions()
+            .append_event(keys[index],
+                          operate({operation_on("n", "add", 1),
+                                   operation_on("user:n", "add", 1),
+                                   operation_on("app:n", "add", 1)}))
+            .get());
       --writing;
       return;
     }
@@ -287,7 +293,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(everybody_reads_what_was_acknowledged_to_anybody) {
-  stage on;
+  runtime_fixture on;
   const auto mine = on.open("mine");
   const auto other = on.open("other");
   std::atomic<int> stale = 0;
@@ -295,7 +301,7 @@ BOOST_AUTO_TEST_CASE(everybody_reads_what_was_acknowledged_to_anybody) {
     const auto counter = "app:k" + std::to_string(index);
     for (int count = 1; count <= 300; ++count) {
       static_cast<void>(
-        on.sessions().append_event(mine, change({{counter, count}})));
+        on.sessions().append_event(mine, change({{counter, count}})).get());
       stale += on.fetch(other).state().get<int>(counter) != count;
       stale += on.fetch(mine).state().get<int>(counter) != count;
       stale += on.app_state()[counter.substr(4)] != json(count);
@@ -305,19 +311,14 @@ BOOST_AUTO_TEST_CASE(everybody_reads_what_was_acknowledged_to_anybody) {
 }
 
 BOOST_AUTO_TEST_CASE(many_sessions_are_made_and_removed_at_once) {
-  stage on;
+  runtime_fixture on;
   on_threads(8, [&](std::size_t index) {
     for (int count = 0; count < 100; ++count) {
       const session_key key{"press",
                             "u" + std::to_string(index % 3),
                             std::to_string(index) + "-"
                               + std::to_string(count)};
-      on.sessions()
-        .create({.app = key.app,
-                 .user = key.user,
-                 .id = key.id,
-                 .state = {{"app:" + key.id, 1}}})
-        .value();
+      on.sessions().create(key, {{"app:" + key.id, 1}}).value();
       on.sessions()
         .append_event(key, operate({operation_on("app:n", "add", 1)}))
         .value();
@@ -327,9 +328,8 @@ BOOST_AUTO_TEST_CASE(many_sessions_are_made_and_removed_at_once) {
   });
   BOOST_TEST(on.app_state()["n"] == json(800));
   BOOST_TEST(on.app_state().size() == 801U);
-  BOOST_TEST(
-    on.sessions().list({.app = "press", .limit = 1'000})->sessions.size()
-    == 400U);
+  BOOST_TEST(on.sessions().list({"press", {}, 1'000}).value().sessions.size()
+             == 400U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,8 +1,9 @@
-// A session that counts: each append adds one in each scope.
+// Events that add one in every scope, and the session that they are appended
+// to.
 
 #pragma once
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 
 #include <string>
 #include <vector>

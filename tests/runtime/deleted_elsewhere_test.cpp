@@ -1,7 +1,7 @@
-// Runs whose session another process deletes.
+// Runs whose session is deleted by another process.
 
+#include "agent_fixture.hpp"
 #include "counting.hpp"
-#include "play.hpp"
 #include "staged_store.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -15,8 +15,7 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-// A run that waits for a test before it goes on, and whose next event then
-// waits in the store.
+// A run that waits for the test, and whose next event then waits in the store.
 class waiting_run {
 public:
   explicit waiting_run(std::function<task<>(invocation_context&)> go_on)
@@ -34,8 +33,8 @@ public:
     begun_.await_arrival();
   }
 
-  // How it ends when another process does that before its event is stored, or
-  // before the run goes on.
+  // Returns the end of the run when another process removes the session, before
+  // the run's event is stored or before the run continues.
   std::string end_after(const std::function<void(session_service&)>& removal,
                         bool before_event) {
     if (before_event)
@@ -48,14 +47,14 @@ public:
       removal(other_.sessions());
     }
     place_.script->release();
-    return code_of(run_->wait());
+    return code_of(run_->wait().get());
   }
 
 private:
   staged_place place_;
   gate begun_;
-  stage one_;
-  stage other_;
+  runtime_fixture one_;
+  runtime_fixture other_;
   std::optional<run> run_;
 };
 

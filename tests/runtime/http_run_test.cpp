@@ -1,10 +1,10 @@
-// A pipeline on models over HTTP, the same in every wire format: a tool call,
-// its answer, and what is left in state.
+// A pipeline with models over HTTP, the same in every wire format: a tool call,
+// its answer, and the final state.
 
-#include "troupe/models/http_model.hpp"
+#include "troupe/models/formats/http_model.hpp"
 
 #include "../models/http_server.hpp"
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -24,8 +24,8 @@ namespace {
 struct vendor {
   std::string name;
   wire_format_ptr (*format)();
-  std::string call; ///< Answers with a call of `look`.
-  std::string text; ///< Answers with "hoo".
+  std::string call; ///< An answer that calls `look`.
+  std::string text; ///< An answer with the text "hoo".
 };
 
 std::ostream& operator<<(std::ostream& out, const vendor& shown) {
@@ -66,7 +66,7 @@ BOOST_DATA_TEST_CASE(a_pipeline_runs_in_every_format,
                      data::make(vendors),
                      which) {
   const http_server server([&which](const served_request& asked) {
-    // Whoever brings what the tool has said gets words.
+    // A request with the tool's result is answered with text.
     const bool has_looked = asked.body.find("42 owls") != std::string::npos;
     return server_script{say(whole(has_looked ? which.text : which.call))};
   });
@@ -85,7 +85,7 @@ BOOST_DATA_TEST_CASE(a_pipeline_runs_in_every_format,
         context.state().add("looks", 1);
         return json("42 owls");
       });
-  play on;
+  agent_fixture on;
   const auto told
     = on.perform(sequential("both",
                             {llm({.name = "writer",

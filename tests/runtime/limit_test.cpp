@@ -1,9 +1,8 @@
-// The limits of a run: how many tools run at the same time, and how long models
-// and tools may take.
+// The limits of a run: concurrent tools, and the time of models and tools.
 
 #include "troupe/agents/agent_tool.hpp"
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -29,7 +28,7 @@ scripted_reply many_calls(const std::string& name, std::size_t count) {
   return reply;
 }
 
-/// Counts how many are inside at the same time.
+/// Counts the greatest number of tools running at the same time.
 struct crowd {
   std::atomic<int> inside{0};
   std::atomic<int> most{0};
@@ -47,7 +46,7 @@ struct crowd {
 BOOST_AUTO_TEST_SUITE(limits_of_runs)
 
 BOOST_AUTO_TEST_CASE(tools_of_all_lanes_share_the_places_of_their_run) {
-  play on;
+  agent_fixture on;
   const auto seen = std::make_shared<crowd>();
   const auto work = tool_of("work", [seen](const json&, tool_context&) -> json {
     seen->enter();
@@ -71,7 +70,7 @@ BOOST_AUTO_TEST_CASE(tools_of_all_lanes_share_the_places_of_their_run) {
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_is_a_tool_takes_no_place_from_its_tools) {
-  play on;
+  agent_fixture on;
   const auto work
     = tool_of("work", [](const json&, tool_context&) -> json { return 1; });
   const auto inner
@@ -87,7 +86,7 @@ BOOST_AUTO_TEST_CASE(an_agent_that_is_a_tool_takes_no_place_from_its_tools) {
 }
 
 BOOST_AUTO_TEST_CASE(limits_with_which_nothing_could_run_are_refused) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.perform(says("a", "x"), {.tool_calls_max = 0})
              == "| invalid_argument");
   BOOST_TEST(on.perform(says("a", "x"), {.model_timeout = 0ms})
@@ -96,11 +95,11 @@ BOOST_AUTO_TEST_CASE(limits_with_which_nothing_could_run_are_refused) {
              == "| invalid_argument");
 }
 
-// -- models ------------------------------------------------------------------
+// -- models ----
 
 BOOST_AUTO_TEST_CASE(a_model_that_stalls_is_given_up_and_asked_to_stop) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto model = std::make_shared<held_model>();
   auto started
     = on.runtime.run(asks("a", model), on.key, "go", {.model_timeout = 30ms});
@@ -108,32 +107,32 @@ BOOST_AUTO_TEST_CASE(a_model_that_stalls_is_given_up_and_asked_to_stop) {
   const auto asked = model->requests();
   BOOST_TEST(!asked[0].stop.stop_requested());
   time->advance(30ms);
-  BOOST_TEST(play::follow(started) == "| deadline_exceeded");
-  BOOST_TEST(play::last_reason().find("model 'held' of agent 'a'")
+  BOOST_TEST(agent_fixture::follow(started) == "| deadline_exceeded");
+  BOOST_TEST(agent_fixture::last_reason().find("model 'held' of agent 'a'")
                != std::string::npos,
-             play::last_reason());
+             agent_fixture::last_reason());
   BOOST_TEST(asked[0].stop.stop_requested());
-  // What it says now is too late, and harms nobody.
+  // A late answer has no effect.
   model->answer("late");
   BOOST_TEST(on.events(on.key).size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_model_in_time_is_not_disturbed) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto model = std::make_shared<held_model>();
   auto started
     = on.runtime.run(asks("a", model), on.key, "go", {.model_timeout = 30ms});
   model->asked.await(1);
   time->advance(29ms);
   model->answer("in time");
-  BOOST_TEST(play::follow(started) == "a=in time | ok");
+  BOOST_TEST(agent_fixture::follow(started) == "a=in time | ok");
   time->advance(1h);
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_may_stand_in_for_a_model_that_stalls) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto model = std::make_shared<held_model>();
   const auto root = llm(
     {.name = "a",
@@ -146,12 +145,12 @@ BOOST_AUTO_TEST_CASE(a_callback_may_stand_in_for_a_model_that_stalls) {
   auto started = on.runtime.run(root, on.key, "go", {.model_timeout = 30ms});
   model->asked.await(1);
   time->advance(30ms);
-  BOOST_TEST(play::follow(started) == "a=deadline_exceeded | ok");
+  BOOST_TEST(agent_fixture::follow(started) == "a=deadline_exceeded | ok");
 }
 
 BOOST_AUTO_TEST_CASE(no_callback_stands_in_for_a_run_whose_time_is_up) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto model = std::make_shared<held_model>();
   std::atomic<int> called = 0;
   const auto root = llm(
@@ -166,15 +165,15 @@ BOOST_AUTO_TEST_CASE(no_callback_stands_in_for_a_run_whose_time_is_up) {
   auto started = on.runtime.run(root, on.key, "go", {.deadline = 30ms});
   model->asked.await(1);
   time->advance(30ms);
-  BOOST_TEST(play::follow(started) == "| deadline_exceeded");
+  BOOST_TEST(agent_fixture::follow(started) == "| deadline_exceeded");
   BOOST_TEST(called == 0);
 }
 
-// -- tools -------------------------------------------------------------------
+// -- tools ----
 
 BOOST_AUTO_TEST_CASE(a_tool_without_a_time_of_its_own_has_that_of_its_run) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto release = std::make_shared<std::latch>(1);
   const auto started = std::make_shared<tally>();
   const auto stopped = std::make_shared<tally>();
@@ -198,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_tool_without_a_time_of_its_own_has_that_of_its_run) {
   time->advance(50ms);
   stopped->await(1);
   release->count_down();
-  BOOST_TEST(play::follow(run) == "a= a= a=done | ok");
+  BOOST_TEST(agent_fixture::follow(run) == "a= a= a=done | ok");
   const auto told = responses(on, on.key);
   BOOST_TEST(told[0].value("error", "").find("50 ms") != std::string::npos,
              told.dump());
@@ -208,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_tool_without_a_time_of_its_own_has_that_of_its_run) {
 
 BOOST_AUTO_TEST_CASE(a_tool_that_was_given_up_gives_its_place_back) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto release = std::make_shared<std::latch>(1);
   const auto started = std::make_shared<tally>();
   const auto hangs = tool_of("hangs", [=](const json&, tool_context&) -> json {
@@ -228,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_tool_that_was_given_up_gives_its_place_back) {
     {.tool_calls_max = 1, .tool_timeout = 50ms});
   started->await(1);
   time->advance(50ms);
-  BOOST_TEST(play::follow(run) == "a= a= a= a= a=done | ok");
+  BOOST_TEST(agent_fixture::follow(run) == "a= a= a= a= a=done | ok");
   BOOST_TEST(responses(on, on.key)[1] == json({{"result", "seen"}}));
   release->count_down();
   on.runtime.shut_down().value();
@@ -236,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_tool_that_was_given_up_gives_its_place_back) {
 
 BOOST_AUTO_TEST_CASE(
   places_of_runs_and_of_tools_are_not_waited_for_in_circles) {
-  play on;
+  agent_fixture on;
   const auto inner_key = on.open("inner");
   const tool narrow(
     {.name = "narrow",
@@ -250,7 +249,7 @@ BOOST_AUTO_TEST_CASE(
   const auto nested
     = tool_of("nested", [=](const json&, tool_context&) -> json {
         auto started = runtime->run(inner, inner_key, "go");
-        return code_of(started.wait());
+        return code_of(started.wait().get());
       });
   scripted_reply both;
   both.function_calls
@@ -264,7 +263,7 @@ BOOST_AUTO_TEST_CASE(
 
 BOOST_AUTO_TEST_CASE(a_model_that_answers_when_it_is_told_to_stop_is_too_late) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   using stopper = std::stop_callback<std::function<void()>>;
   const auto stops = std::make_shared<std::vector<std::unique_ptr<stopper>>>();
   const auto asked = std::make_shared<tally>();
@@ -279,13 +278,13 @@ BOOST_AUTO_TEST_CASE(a_model_that_answers_when_it_is_told_to_stop_is_too_late) {
     = on.runtime.run(asks("a", polite), on.key, "go", {.model_timeout = 30ms});
   asked->await(1);
   time->advance(30ms);
-  BOOST_TEST(play::follow(run) == "| deadline_exceeded");
+  BOOST_TEST(agent_fixture::follow(run) == "| deadline_exceeded");
   on.runtime.shut_down().value();
 }
 
 BOOST_AUTO_TEST_CASE(what_a_given_up_tool_does_is_seen_by_nobody) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto release = std::make_shared<std::latch>(1);
   const auto started = std::make_shared<tally>();
   const auto ended = std::make_shared<tally>();
@@ -295,8 +294,8 @@ BOOST_AUTO_TEST_CASE(what_a_given_up_tool_does_is_seen_by_nobody) {
         started->add();
         release->wait();
         auto files = context.artifacts();
-        if (code_of(files.save("ghost", part("x"))) == "cancelled"
-            && code_of(files.remove("ghost")) == "cancelled")
+        if (code_of(files.save("ghost", part("x")).get()) == "cancelled"
+            && code_of(files.remove("ghost").get()) == "cancelled")
           ended->add();
         return 1;
       });
@@ -307,7 +306,7 @@ BOOST_AUTO_TEST_CASE(what_a_given_up_tool_does_is_seen_by_nobody) {
     {.tool_timeout = 50ms});
   started->await(1);
   time->advance(50ms);
-  BOOST_TEST(play::follow(run) == "a= a= a=done | ok");
+  BOOST_TEST(agent_fixture::follow(run) == "a= a= a=done | ok");
   release->count_down();
   ended->await(1);
   BOOST_TEST(on.runtime.artifacts()->list(on.key).value().empty());
@@ -317,9 +316,17 @@ BOOST_AUTO_TEST_CASE(what_a_given_up_tool_does_is_seen_by_nobody) {
 
 BOOST_AUTO_TEST_CASE(
   a_cancelled_run_does_not_wait_for_tools_that_have_not_begun) {
-  // Time stands still: the grace period would never end.
+  // Time stands still, so the grace period never ends.
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  const auto held = std::make_shared<tally>();
+  auto options = runtime_fixture::in(time);
+  options.plugins.push_back(
+    {.name = "observer",
+     .on_agent = [held](std::string_view name, bool started) {
+       if (name == "b" && started)
+         held->add();
+     }});
+  agent_fixture on(std::move(options));
   const auto release = std::make_shared<std::latch>(1);
   const auto started = std::make_shared<tally>();
   const tool narrow({.name = "narrow",
@@ -336,17 +343,35 @@ BOOST_AUTO_TEST_CASE(
   };
   auto holds = on.runtime.run(agent_of("a"), on.key, "go");
   started->await(1);
-  const auto held = std::make_shared<tally>();
-  auto waits = on.runtime.run(
-    agent_of("b"), on.open("other"), "go", {.on_agent = [held](auto, bool) {
-      held->add();
-    }});
+  auto waits = on.runtime.run(agent_of("b"), on.open("other"), "go");
   held->await(1);
   waits.next().value();
   waits.cancel();
-  BOOST_TEST(code_of(waits.wait()) == "cancelled");
+  BOOST_TEST(code_of(waits.wait().get()) == "cancelled");
   release->count_down();
-  BOOST_TEST(code_of(holds.wait()) == "ok");
+  BOOST_TEST(code_of(holds.wait().get()) == "ok");
+}
+
+// -- limits that allow nothing ----
+
+BOOST_AUTO_TEST_CASE(limits_of_nothing_and_null_stores_are_refused) {
+  const auto refused = [](const std::function<void(runtime_options&)>& change) {
+    runtime_options options;
+    change(options);
+    return code_of(runtime::open(std::move(options))) == "invalid_argument";
+  };
+  BOOST_TEST(refused([](runtime_options& of) { of.append_wait_max = 0ns; }));
+  BOOST_TEST(refused([](runtime_options& of) { of.session_idle_max = -1ns; }));
+  BOOST_TEST(refused([](runtime_options& of) { of.store_log_bytes_max = 0; }));
+  BOOST_TEST(
+    refused([](runtime_options& of) { of.store = std::shared_ptr<store>(); }));
+  BOOST_TEST(refused([](runtime_options& of) {
+    of.artifacts = std::shared_ptr<artifact_store>();
+  }));
+  BOOST_TEST(!refused([](runtime_options& of) {
+    of.append_wait_max = std::nullopt;
+    of.session_idle_max = std::nullopt;
+  }));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,6 @@
-// What a page of a list costs, in allocations: as much as it shows, however
-// many sessions there are. On its own: it counts what the whole program
-// allocates.
+// The allocations of a page of a list depend on its rows, not on the number of
+// sessions. This program is separate because it counts all allocations of its
+// process.
 
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/stores/memory_store.hpp"
@@ -40,7 +40,7 @@ namespace {
 
 using namespace troupe;
 
-// Each row allocates: its names are too long for a string's own room.
+// Names are too long for the strings' own buffers, so each row allocates.
 constexpr std::size_t many = 3'000;
 constexpr std::size_t shown = 10;
 constexpr std::size_t cost_max = many / 4;
@@ -67,15 +67,13 @@ BOOST_AUTO_TEST_CASE(does_not_grow_with_the_sessions_in_memory) {
   const auto create = [&sessions](std::size_t number) {
     auto key = key_of(number);
     sessions
-      .create({.app = std::move(key.app),
-               .user = std::move(key.user),
-               .id = std::move(key.id)})
+      .create({std::move(key.app), std::move(key.user), std::move(key.id)})
       .value();
   };
   for (std::size_t number = 0; number < many; ++number)
     create(number);
-  list_request wanted{.app = key_of(0).app, .limit = shown};
-  // Sorts in what has changed before.
+  list_request wanted{key_of(0).app, {}, shown};
+  // The first call sorts the sessions that have changed.
   wanted.cursor = sessions.list(wanted).value().next_cursor;
   const auto list = [&sessions, &wanted] {
     BOOST_TEST(sessions.list(wanted).value().sessions.size() == shown);
@@ -96,7 +94,7 @@ BOOST_AUTO_TEST_CASE(does_not_grow_with_the_sessions_of_a_store_in_memory) {
     store_change change;
     change.kind = change_kind::create;
     change.owner = {key.app, key.user, key.id};
-    change.said = std::make_shared<const event>(std::move(said));
+    change.event = std::make_shared<const event>(std::move(said));
     change.session_revision = 0;
     BOOST_REQUIRE(kept->commit({&change, 1}).value().moved.empty());
   }

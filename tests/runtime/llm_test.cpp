@@ -1,6 +1,6 @@
-// What an LLM agent tells its model, and what it makes of the answer.
+// The requests of an LLM agent to its model, and the use of the answers.
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <latch>
@@ -50,10 +50,10 @@ struct listening {
 
 BOOST_AUTO_TEST_SUITE(llm_agents)
 
-// -- instructions ------------------------------------------------------------
+// -- instructions ----
 
 BOOST_AUTO_TEST_CASE(the_global_instruction_of_the_root_comes_first) {
-  play on;
+  agent_fixture on;
   const listening ear;
   const auto below = llm({.name = "below",
                           .model = ear.model(),
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_global_instruction_of_the_root_comes_first) {
 
 BOOST_AUTO_TEST_CASE(
   with_a_static_instruction_the_other_goes_into_the_conversation) {
-  play on;
+  agent_fixture on;
   const listening ear;
   const auto a = llm({.name = "a",
                       .model = ear.model(),
@@ -85,13 +85,13 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(ear.said() == std::vector<std::string>({"own ", "go"}),
              boost::test_tools::per_element());
   on.perform(a);
-  // Before what the user said last.
+  // It comes before the newest message of the user.
   BOOST_TEST(ear.said() == std::vector<std::string>({"go", "ok", "own ", "go"}),
              boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(generation_config_and_schema_reach_the_model) {
-  play on;
+  agent_fixture on;
   const listening ear;
   const auto config = json::parse(R"({"temperature": 0.5})");
   on.perform(
@@ -114,10 +114,10 @@ BOOST_AUTO_TEST_CASE(what_has_a_field_of_its_own_is_refused_as_generation) {
   }
 }
 
-// -- answers -----------------------------------------------------------------
+// -- answers ----
 
 BOOST_AUTO_TEST_CASE(an_answer_that_fits_its_schema_is_stored_as_its_value) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.perform(llm({.name = "a",
                              .model = answering(R"({"x": 5})"),
                              .output_key = "user:point",
@@ -127,14 +127,15 @@ BOOST_AUTO_TEST_CASE(an_answer_that_fits_its_schema_is_stored_as_its_value) {
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_that_does_not_fit_fails_and_is_not_stored) {
-  play on;
+  agent_fixture on;
   for (const auto* said : {"five", R"({"x": "5"})", "[]"}) {
     BOOST_TEST(on.perform(llm({.name = "a",
                                .model = answering(said),
                                .output_key = "point",
                                .output_schema = point}))
                == "| model_failed");
-    BOOST_TEST(play::last_reason().find("output_schema") != std::string::npos);
+    BOOST_TEST(agent_fixture::last_reason().find("output_schema")
+               != std::string::npos);
   }
   BOOST_TEST(on.state_now() == json::object());
   for (const auto& said : on.events(on.key))
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_does_not_fit_fails_and_is_not_stored) {
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_answer_passes_its_schema_and_stores_nothing) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.perform(llm({.name = "a",
                              .model = answering(" \n"),
                              .output_key = "point",
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(an_empty_answer_passes_its_schema_and_stores_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_call_does_not_poison_the_session) {
-  play on;
+  agent_fixture on;
   const auto started = std::make_shared<tally>();
   const auto waits
     = tool_of("waits", [started](const json&, tool_context& context) -> json {
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_call_does_not_poison_the_session) {
     asks("a", scripted({{"a", {calling("waits")}}}), {waits}), on.key, "go");
   started->await(1);
   run.cancel();
-  BOOST_TEST(play::show(std::move(run)) == "a= | cancelled");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a= | cancelled");
   const listening ear;
   BOOST_TEST(on.perform(asks("a", ear.model())) == "a=ok | ok");
   const auto& closing = ear.last().contents.at(2)->parts.at(0);
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_call_does_not_poison_the_session) {
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_starts_behind_hand_overs) {
-  play on;
+  agent_fixture on;
   const listening ear;
   const auto below = llm({.name = "below",
                           .model = ear.model(),

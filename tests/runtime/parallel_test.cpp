@@ -1,7 +1,7 @@
-// Lanes that fail, take too long or have temp: of their own; one agent over a
-// list.
+// Parallel lanes that fail, time out or have a `temp:` scope of their own; one
+// agent over a list.
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,7 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-/// Waits until the run tells it to end.
+/// An agent that waits until its run is ended.
 agent waits(const std::string& name, const std::shared_ptr<tally>& ended) {
   return custom(name, [ended](invocation_context& context) -> agent_run {
     try {
@@ -38,8 +38,8 @@ agent sleeps_for(const std::string& name, std::chrono::milliseconds time) {
   });
 }
 
-/// The failures that a session tells of: `name: code; `.
-std::string failures(stage& on, const session_key& key) {
+/// The failures in a session's events: `name: code; `.
+std::string failures(runtime_fixture& on, const session_key& key) {
   std::string all;
   for (const auto& said : on.events(key))
     if (const auto code = said.field("errorCode"); !code.empty())
@@ -47,7 +47,7 @@ std::string failures(stage& on, const session_key& key) {
   return all;
 }
 
-/// Says its item, or fails if that is null.
+/// An agent that says its item, or fails if the item is null.
 agent works_on_items() {
   return custom("worker", [](invocation_context& context) -> agent_run {
     const auto item = context.state().find("temp:item")->data();
@@ -61,10 +61,10 @@ agent works_on_items() {
 
 BOOST_AUTO_TEST_SUITE(lanes)
 
-// -- failures ----------------------------------------------------------------
+// -- failures ----
 
 BOOST_AUTO_TEST_CASE(collect_lets_the_other_lanes_finish) {
-  play on;
+  agent_fixture on;
   const auto root = parallel(
     {.name = "p", .lanes_max = 1, .on_failure = lane_failures::collect},
     {fails("bad"), says("good", "1"), fails("worse")});
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(collect_lets_the_other_lanes_finish) {
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_ends_the_rest_as_soon_as_it_is_reached) {
-  play on;
+  agent_fixture on;
   const auto ended = std::make_shared<tally>();
   const auto root = parallel(
     {.name = "p", .on_failure = lane_failures::quorum, .quorum = 2},
@@ -85,20 +85,23 @@ BOOST_AUTO_TEST_CASE(a_quorum_ends_the_rest_as_soon_as_it_is_reached) {
   BOOST_TEST(line.find("a=1") != std::string::npos);
   BOOST_TEST(line.find("b=2") != std::string::npos);
   BOOST_TEST(ended->count() == 1U);
-  // A lane that was told to end has not failed.
+  // A cancelled lane has not failed.
   BOOST_TEST(failures(on, on.key) == "bad: callback_failed; ");
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_that_cannot_be_reached_ends_at_once) {
-  play on;
+  agent_fixture on;
   const auto ended = std::make_shared<tally>();
   const auto root
     = parallel({.name = "p", .on_failure = lane_failures::quorum, .quorum = 2},
                {waits("w", ended), fails("one"), fails("two")});
   BOOST_TEST(on.perform(root) == "| callback_failed");
-  BOOST_TEST(play::last_reason().find("lane 'one'") != std::string::npos);
-  BOOST_TEST(play::last_reason().find("lane 'two'") != std::string::npos);
-  BOOST_TEST(play::last_reason().find("lane 'w'") == std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("lane 'one'")
+             != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("lane 'two'")
+             != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("lane 'w'")
+             == std::string::npos);
   BOOST_TEST(ended->count() == 1U);
 }
 
@@ -119,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_without_its_policy_is_refused) {
 
 BOOST_AUTO_TEST_CASE(a_cancelled_run_ends_whatever_the_policy) {
   for (const auto policy : {lane_failures::fail_fast, lane_failures::collect}) {
-    play on;
+    agent_fixture on;
     const auto ended = std::make_shared<tally>();
     const auto root
       = parallel({.name = "p", .on_failure = policy},
@@ -127,16 +130,16 @@ BOOST_AUTO_TEST_CASE(a_cancelled_run_ends_whatever_the_policy) {
     auto run = on.runtime.run(root, on.key, "go");
     BOOST_TEST((*run.next().value()).text() == "1");
     run.cancel();
-    BOOST_TEST(play::show(std::move(run)) == "| cancelled");
+    BOOST_TEST(agent_fixture::show(std::move(run)) == "| cancelled");
     BOOST_TEST(ended->count() == 2U);
   }
 }
 
-// -- time --------------------------------------------------------------------
+// -- time ----
 
 BOOST_AUTO_TEST_CASE(a_lane_that_takes_too_long_has_failed) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto root = parallel(
     {.name = "p", .on_failure = lane_failures::collect, .lane_timeout = 100ms},
     {sleeps_for("slow", 1h), sleeps_for("quick", 50ms)});
@@ -145,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_lane_that_takes_too_long_has_failed) {
   time->advance(50ms);
   BOOST_TEST((*run.next().value()).author == "quick");
   time->advance(50ms);
-  BOOST_TEST(play::show(std::move(run)) == "slow= | ok");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "slow= | ok");
   BOOST_TEST(failures(on, on.key) == "slow: deadline_exceeded; ");
   BOOST_TEST(on.events(on.key).back().field("errorMessage").find("100 ms")
              != std::string::npos);
@@ -153,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_lane_that_takes_too_long_has_failed) {
 
 BOOST_AUTO_TEST_CASE(a_timer_of_a_fan_out_that_is_over_disturbs_nobody) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto root = sequential(
     "s",
     {parallel({.name = "p", .lane_timeout = 100ms}, {says("a", "1")}),
@@ -162,13 +165,13 @@ BOOST_AUTO_TEST_CASE(a_timer_of_a_fan_out_that_is_over_disturbs_nobody) {
   time->timers.await(2);
   time->advance(100ms);
   time->advance(1h);
-  BOOST_TEST(play::show(std::move(run)) == "a=1 b=awake | ok");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a=1 b=awake | ok");
 }
 
-// -- temp --------------------------------------------------------------------
+// -- temp ----
 
 BOOST_AUTO_TEST_CASE(isolated_lanes_have_temp_of_their_own) {
-  play on;
+  agent_fixture on;
   const auto root = sequential(
     "s",
     {adds("start", "temp:n"),
@@ -180,7 +183,7 @@ BOOST_AUTO_TEST_CASE(isolated_lanes_have_temp_of_their_own) {
 }
 
 BOOST_AUTO_TEST_CASE(lanes_share_temp_unless_isolated) {
-  play on;
+  agent_fixture on;
   const auto root
     = sequential("s",
                  {parallel({.name = "p", .lanes_max = 1},
@@ -190,7 +193,7 @@ BOOST_AUTO_TEST_CASE(lanes_share_temp_unless_isolated) {
 }
 
 BOOST_AUTO_TEST_CASE(operations_of_isolated_lanes_on_other_scopes_all_count) {
-  play on;
+  agent_fixture on;
   std::vector<agent> adders;
   for (int index = 0; index < 50; ++index)
     adders.push_back(custom("a" + std::to_string(index),
@@ -203,10 +206,10 @@ BOOST_AUTO_TEST_CASE(operations_of_isolated_lanes_on_other_scopes_all_count) {
   BOOST_TEST(on.state_now() == json({{"n", 50}}));
 }
 
-// -- one agent over a list ---------------------------------------------------
+// -- one agent over a list ----
 
 BOOST_AUTO_TEST_CASE(results_of_a_map_are_in_the_order_of_the_elements) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.append(on.key, {{"list", {3, "two", {{"k", 1}}}}}) == "ok");
   on.perform(map({.name = "m", .items_key = "list", .output_key = "done"},
                  works_on_items()));
@@ -215,7 +218,7 @@ BOOST_AUTO_TEST_CASE(results_of_a_map_are_in_the_order_of_the_elements) {
 }
 
 BOOST_AUTO_TEST_CASE(a_result_may_be_any_value) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.append(on.key, {{"list", {1, 2, 3}}}) == "ok");
   const auto squares
     = custom("square", [](invocation_context& context) -> agent_run {
@@ -233,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_result_may_be_any_value) {
 }
 
 BOOST_AUTO_TEST_CASE(failed_elements_are_null_when_collected) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.append(on.key, {{"list", {1, nullptr, 3}}}) == "ok");
   const map_options collecting{.name = "m",
                                .items_key = "list",
@@ -248,7 +251,7 @@ BOOST_AUTO_TEST_CASE(failed_elements_are_null_when_collected) {
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_list_gives_an_empty_result) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(
     on.perform(map({.name = "m", .items_key = "none", .output_key = "done"},
                    works_on_items()))
@@ -257,7 +260,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_gives_an_empty_result) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_list_is_a_type_error) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.append(on.key, {{"list", 5}}) == "ok");
   BOOST_TEST(
     on.perform(map({.name = "m", .items_key = "list"}, works_on_items()))
@@ -265,7 +268,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_list_is_a_type_error) {
 }
 
 BOOST_AUTO_TEST_CASE(a_map_keeps_to_its_lanes) {
-  play on;
+  agent_fixture on;
   std::vector<int> numbers(200);
   BOOST_TEST(on.append(on.key, {{"list", numbers}}) == "ok");
   const auto inside = std::make_shared<std::atomic<int>>(0);

@@ -1,7 +1,7 @@
-// Runs that end because an answer has to come from outside, and the runs that
-// bring it.
+// Runs that pause until an answer comes from outside, and the runs that
+// continue them.
 
-#include "desk.hpp"
+#include "pause_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
@@ -13,12 +13,12 @@ using namespace troupe::testing;
 
 BOOST_AUTO_TEST_SUITE(pauses)
 
-// -- long-running tools ------------------------------------------------------
+// -- long-running tools ----
 
 BOOST_AUTO_TEST_CASE(a_long_running_tool_without_a_result_ends_the_run) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", order());
-  // The call, what the tool wrote, and where the run paused.
+  // The events are the call, the tool's changes, and the pause.
   BOOST_TEST(on.go(root) == "a= a= a= | ok");
   const auto events = on.events(on.key);
   const auto& call = *events[1]->content.parts[0].call();
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(a_long_running_tool_without_a_result_ends_the_run) {
 }
 
 BOOST_AUTO_TEST_CASE(its_response_lets_the_agent_go_on) {
-  desk on;
+  pause_fixture on;
   const auto model
     = scripted({{"a", {calling("order"), {.text = "it is ${input}"}}}});
   const auto root = uses("a", model, {order()});
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(its_response_lets_the_agent_go_on) {
 }
 
 BOOST_AUTO_TEST_CASE(a_long_running_tool_with_a_result_is_like_any_other) {
-  desk on;
+  pause_fixture on;
   const tool quick({.name = "order",
                     .run = [](const json&, tool_context&) -> json {
                       return {{"status", "pending"}};
@@ -48,14 +48,14 @@ BOOST_AUTO_TEST_CASE(a_long_running_tool_with_a_result_is_like_any_other) {
   const auto root = one_call("a", quick);
   BOOST_TEST(on.go(root) == "a= a= a=done | ok");
   BOOST_TEST(on.waits.empty());
-  // What comes later takes the place of what came at first.
+  // A later response replaces the first one.
   const auto id = on.events(on.key)[1]->long_running_tool_ids.at(0);
   BOOST_TEST(on.go(root, on.replies({{id, {{"status", "sent"}}}}))
              == "a=done | ok");
 }
 
 BOOST_AUTO_TEST_CASE(the_model_sees_each_call_with_its_newest_response) {
-  desk on;
+  pause_fixture on;
   const auto seen = std::make_shared<std::vector<model_request>>();
   const auto asked = std::make_shared<made_model>(
     [seen](model_request request, const model_reply& reply) {
@@ -70,13 +70,14 @@ BOOST_AUTO_TEST_CASE(the_model_sees_each_call_with_its_newest_response) {
   const auto root = uses("a", asked, {order()});
   on.go(root);
   const auto id = on.waits.at(0);
-  // Another question comes first: the call is there, and waits.
+  // Another message comes first; the call is shown with the placeholder of an
+  // open call.
   on.go(root, user_text("are you there?"));
   BOOST_TEST(seen->at(1).contents.size() == 4U);
   BOOST_TEST(
     seen->at(1).contents[2]->parts[0].response()->response->contains("status"));
   on.go(root, on.replies({{id, {{"ticket", 7}}}}));
-  // The call and its answer stand at the end: that is where the model goes on.
+  // The call and its answer come last, because the model continues there.
   const auto& last = seen->at(2).contents;
   BOOST_TEST(last.size() == 5U);
   BOOST_TEST(last[3]->parts[0].call()->id == id);
@@ -85,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_model_sees_each_call_with_its_newest_response) {
 }
 
 BOOST_AUTO_TEST_CASE(the_other_calls_of_the_turn_are_answered_at_once) {
-  desk on;
+  pause_fixture on;
   scripted_reply both;
   both.function_calls
     = {{"", "order", json::object()}, {"", "look", json::object()}};
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(the_other_calls_of_the_turn_are_answered_at_once) {
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_goes_on_when_all_its_calls_are_answered) {
-  desk on;
+  pause_fixture on;
   scripted_reply both;
   both.function_calls
     = {{"", "order", json::object()}, {"", "order", json::object()}};
@@ -114,11 +115,11 @@ BOOST_AUTO_TEST_CASE(an_agent_goes_on_when_all_its_calls_are_answered) {
   BOOST_TEST(on.go(root, on.replies({{open[0], {{"n", 1}}}})) == "a=done | ok");
 }
 
-// -- confirmation ------------------------------------------------------------
+// -- confirmation ----
 
 BOOST_AUTO_TEST_CASE(
   a_tool_that_needs_it_is_not_called_before_the_user_allows) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", pay());
   BOOST_TEST(on.go(root) == "a= a= a= | ok");
   BOOST_TEST(on.state_now() == json::object());
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_the_user_rejects_never_reaches_the_tool) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", pay());
   on.go(root);
   BOOST_TEST(on.answer(root, no) == "a= a=done | ok");
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_the_user_rejects_never_reaches_the_tool) {
 }
 
 BOOST_AUTO_TEST_CASE(a_rule_says_which_calls_need_it) {
-  desk on;
+  pause_fixture on;
   const auto careful
     = pay([](const json& args) { return args.value("sum", 0) > 100; });
   scripted_reply both;
@@ -161,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_rule_says_which_calls_need_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_asks_by_itself_and_gets_the_answer) {
-  desk on;
+  pause_fixture on;
   const tool leave(
     {.name = "leave", .run = [](const json&, tool_context& context) -> json {
        if (!context.confirmation()) {
@@ -181,13 +182,13 @@ BOOST_AUTO_TEST_CASE(a_tool_asks_by_itself_and_gets_the_answer) {
     == "How many days?");
   BOOST_TEST(on.state_now() == json::object());
   on.answer(root, {{"confirmed", false}, {"payload", {{"days", 3}}}});
-  // It was not the rule of the tool's options: the tool decides.
+  // The tool itself asked, so it also decides about a refusal.
   BOOST_TEST(responses(on, on.key).back()
              == json({{"confirmed", false}, {"days", 3}}));
 }
 
 BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_not_asked_about) {
-  desk on;
+  pause_fixture on;
   const tool strict(
     {.name = "strict",
      .parameters = {{"type", "object"}, {"required", {"sum"}}},
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_not_asked_about) {
 }
 
 BOOST_AUTO_TEST_CASE(a_question_that_was_written_by_others_does_not_count) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", pay());
   on.go(root);
   const auto id = on.waits.at(0);
@@ -216,18 +217,18 @@ BOOST_AUTO_TEST_CASE(a_question_that_was_written_by_others_does_not_count) {
   BOOST_TEST(on.state_now() == json({{"paid", 1}}));
 }
 
-// -- what a message may answer -----------------------------------------------
+// -- valid answers ----
 
 BOOST_AUTO_TEST_CASE(a_message_that_answers_nothing_is_refused) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", pay());
   on.go(root);
   const auto before = on.events(on.key).size();
   const auto refused = [&](const content& message, const std::string& why) {
-    BOOST_TEST(on.play::show(on.runtime.run(root, on.key, message))
+    BOOST_TEST(on.agent_fixture::show(on.runtime.run(root, on.key, message))
                == "| invalid_argument");
-    BOOST_TEST(play::last_reason().find(why) != std::string::npos,
-               play::last_reason());
+    BOOST_TEST(agent_fixture::last_reason().find(why) != std::string::npos,
+               agent_fixture::last_reason());
     BOOST_TEST(on.events(on.key).size() == before);
   };
   const auto id = on.waits.at(0);
@@ -240,12 +241,12 @@ BOOST_AUTO_TEST_CASE(a_message_that_answers_nothing_is_refused) {
   refused(mixed, "nothing else");
   content renamed("user", {part(function_response{id, "pay", yes})});
   refused(renamed, "names 'pay'");
-  // Nothing was lost by it.
+  // The refused message has not lost the pause.
   BOOST_TEST(on.go(root, on.replies({{id, yes}})) == "a= a=done | ok");
 }
 
 BOOST_AUTO_TEST_CASE(answers_for_two_runs_come_in_two_messages) {
-  desk on;
+  pause_fixture on;
   const auto a = one_call("a", order());
   const auto b = one_call("b", order());
   on.go(a);
@@ -254,13 +255,13 @@ BOOST_AUTO_TEST_CASE(answers_for_two_runs_come_in_two_messages) {
   const auto second = on.waits.at(0);
   BOOST_TEST(on.go(a, on.replies({{first, {{"n", 1}}}, {second, {{"n", 2}}}}))
              == "| invalid_argument");
-  // Each goes on for itself, in any order.
+  // Each run continues by itself, in any order.
   BOOST_TEST(on.go(b, on.replies({{second, {{"n", 2}}}})) == "b=done | ok");
   BOOST_TEST(on.go(a, on.replies({{first, {{"n", 1}}}})) == "a=done | ok");
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_that_comes_again_runs_nothing_again) {
-  desk on;
+  pause_fixture on;
   const auto root = sequential(
     "s", {adds("n", "n"), one_call("a", order()), says("b", "end")});
   on.go(root);
@@ -271,7 +272,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_comes_again_runs_nothing_again) {
 }
 
 BOOST_AUTO_TEST_CASE(news_that_no_agent_could_hear_are_refused) {
-  desk on;
+  pause_fixture on;
   const tool quick({.name = "order",
                     .run = [](const json&, tool_context&) -> json {
                       return {{"status", "pending"}};

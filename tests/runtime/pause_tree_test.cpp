@@ -1,9 +1,9 @@
-// Pauses below sequences, loops, lanes and other agents: what has ended is not
-// run again, and what waits goes on where it was.
+// Pauses inside sequences, loops, lanes and other agents. Finished parts do not
+// run again, and waiting parts continue at their place.
 
 #include "troupe/agents/agent_tool.hpp"
 
-#include "desk.hpp"
+#include "pause_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -15,10 +15,10 @@ using namespace troupe::testing;
 
 BOOST_AUTO_TEST_SUITE(pauses_below_agents)
 
-// -- below other agents ------------------------------------------------------
+// -- below other agents ----
 
 BOOST_AUTO_TEST_CASE(a_sequence_goes_on_behind_what_it_has_done) {
-  desk on;
+  pause_fixture on;
   const auto root = sequential(
     "s", {adds("first", "n"), one_call("a", order()), says("b", "end")});
   BOOST_TEST(on.go(root) == "first=1 a= a= s= | ok");
@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_goes_on_behind_what_it_has_done) {
 }
 
 BOOST_AUTO_TEST_CASE(a_loop_goes_on_in_the_round_where_it_was) {
-  desk on;
+  pause_fixture on;
   const auto model = scripted(
     {{"a",
       {calling("order"), {.text = "one"}, calling("order"), {.text = "two"}}}});
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_loop_goes_on_in_the_round_where_it_was) {
 }
 
 BOOST_AUTO_TEST_CASE(an_escalation_before_the_pause_still_ends_the_loop) {
-  desk on;
+  pause_fixture on;
   const auto root
     = loop({.name = "l", .max_iterations = 3},
            {sequential("s", {escalates("up"), one_call("a", order())}),
@@ -49,21 +49,21 @@ BOOST_AUTO_TEST_CASE(an_escalation_before_the_pause_still_ends_the_loop) {
 }
 
 BOOST_AUTO_TEST_CASE(finished_lanes_are_not_run_again) {
-  desk on;
+  pause_fixture on;
   const auto root = sequential(
     "s",
     {parallel(
        "p", {adds("quick", "n"), one_call("x", order()), one_call("y", pay())}),
      tells("end", "n")});
   const auto line = on.go(root);
-  // Those that wait do not stop those beside them.
+  // Waiting lanes do not stop the other lanes.
   BOOST_TEST(line.find("quick=1 ") != std::string::npos, line);
   BOOST_TEST(on.waits.size() == 2U);
   const auto open = on.waits;
   const auto is_order = on.name_of(open[0]) == "order";
   const auto ordered = open[is_order ? 0 : 1];
   const auto question = open[is_order ? 1 : 0];
-  // One answer at a time: the other lane stays where it is.
+  // Only one call is answered; the other lane stays paused.
   BOOST_TEST(on.go(root, on.replies({{ordered, {{"n", 1}}}}))
              == "x=done s= | ok");
   BOOST_TEST(on.waits == std::vector{question});
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(finished_lanes_are_not_run_again) {
 }
 
 BOOST_AUTO_TEST_CASE(all_answers_in_one_message_resume_all_lanes) {
-  desk on;
+  pause_fixture on;
   const auto root
     = parallel({.name = "p"}, {one_call("x", order()), one_call("y", order())});
   on.go(root);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(all_answers_in_one_message_resume_all_lanes) {
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_lane_is_told_once_when_all_have_ended) {
-  desk on;
+  pause_fixture on;
   const auto root
     = parallel({.name = "p", .on_failure = lane_failures::collect},
                {fails("bad"), one_call("x", order())});
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_failed_lane_is_told_once_when_all_have_ended) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lane_that_fails_fast_ends_the_run_and_the_waiting) {
-  desk on;
+  pause_fixture on;
   const auto root = parallel("p", {fails("bad"), one_call("x", order())});
   const auto line = on.go(root);
   BOOST_TEST(line.ends_with("| callback_failed"), line);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_lane_that_fails_fast_ends_the_run_and_the_waiting) {
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_does_not_wait_for_lanes_that_it_does_not_need) {
-  desk on;
+  pause_fixture on;
   const auto root = parallel({.name = "p",
                               .lanes_max = 1,
                               .on_failure = lane_failures::quorum,
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_does_not_wait_for_lanes_that_it_does_not_need) {
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_that_can_only_be_reached_by_waiting_waits) {
-  desk on;
+  pause_fixture on;
   const auto root = parallel({.name = "p",
                               .lanes_max = 1,
                               .on_failure = lane_failures::quorum,
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_that_can_only_be_reached_by_waiting_waits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_map_keeps_its_results_and_the_elements_that_wait) {
-  desk on;
+  pause_fixture on;
   on.append(on.key, json{{"items", {"fast", "slow", "fast"}}});
   const auto asks = one_call("asks", order());
   const auto worker = custom(
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_map_keeps_its_results_and_the_elements_that_wait) {
     {map({.name = "m", .items_key = "items", .output_key = "results"}, worker),
      tells("end", "results")});
   BOOST_TEST(on.go(root).find("| ok") != std::string::npos);
-  // The list may change meanwhile.
+  // The list may have changed since.
   on.append(on.key, json{{"items", json::array()}});
   const auto line = on.answer(root, {{"n", 1}});
   BOOST_TEST(line
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_map_keeps_its_results_and_the_elements_that_wait) {
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_was_handed_over_to_goes_on) {
-  desk on;
+  pause_fixture on;
   const auto model
     = scripted({{"root", {calling("transfer_to_agent", {{"agent_name", "a"}})}},
                 {"a", {calling("order"), {.text = "done"}}}});
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(an_agent_that_was_handed_over_to_goes_on) {
 }
 
 BOOST_AUTO_TEST_CASE(a_hand_over_beside_a_call_that_waits_comes_after_it) {
-  desk on;
+  pause_fixture on;
   scripted_reply both;
   both.function_calls = {{"", "order", json::object()},
                          {"", "transfer_to_agent", json{{"agent_name", "a"}}}};
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_hand_over_beside_a_call_that_waits_comes_after_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_body_of_ones_own_begins_anew_and_skips_what_has_ended) {
-  desk on;
+  pause_fixture on;
   const auto first = adds("first", "n");
   const auto asks = one_call("a", order());
   const auto root
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_body_of_ones_own_begins_anew_and_skips_what_has_ended) {
 }
 
 BOOST_AUTO_TEST_CASE(a_body_that_catches_everything_waits_all_the_same) {
-  desk on;
+  pause_fixture on;
   const auto asks = one_call("a", order());
   const auto root
     = custom("c", [asks](invocation_context& context) -> agent_run {
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_catches_everything_waits_all_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(callbacks_around_an_agent_run_once) {
-  desk on;
+  pause_fixture on;
   std::atomic<int> before = 0;
   std::atomic<int> after = 0;
   const auto root
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(callbacks_around_an_agent_run_once) {
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_is_a_tool_cannot_wait) {
-  desk on;
+  pause_fixture on;
   const auto inner = one_call("inner", order());
   const auto root = uses(
     "a",
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(an_agent_that_is_a_tool_cannot_wait) {
     {agent_tool(inner)});
   BOOST_TEST(on.go(root) == "a= a= a=done | ok");
   const auto told = responses(on, on.key).back().value("error", "");
-  BOOST_TEST(told.find("waits for an answer") != std::string::npos, told);
+  BOOST_TEST(told.find("cannot wait for an answer") != std::string::npos, told);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

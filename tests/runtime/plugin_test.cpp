@@ -1,9 +1,9 @@
-// Plugins: what runs around every run of a runtime, in which order, and what
-// becomes of their answers and failures.
+// Plugins: the callbacks around every run of a runtime, their order, and the
+// effect of their answers and failures.
 
 #include "troupe/agents/agent_tool.hpp"
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
@@ -17,7 +17,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What was called, in order: `"before_agent(a) before_model(a) "`.
+/// The calls in order: `"before_agent(a) before_model(a) "`.
 class calls_seen {
 public:
   void add(const std::string& what) {
@@ -35,7 +35,7 @@ private:
   std::string all_;
 };
 
-/// A plugin that tells what is called, and answers nothing.
+/// A plugin that records every call and answers nothing.
 plugin telling(const std::string& name,
                const std::shared_ptr<calls_seen>& seen) {
   const auto tell
@@ -120,11 +120,11 @@ agent breaks() {
 
 BOOST_AUTO_TEST_SUITE(plugins)
 
-// -- order -------------------------------------------------------------------
+// -- order ----
 
 BOOST_AUTO_TEST_CASE(each_place_of_a_run_is_told_in_order) {
   const auto seen = std::make_shared<calls_seen>();
-  play on(with({telling("p", seen)}));
+  agent_fixture on(with({telling("p", seen)}));
   on.perform(asks(
     "a", scripted({{"a", {calling("works"), {.text = "done"}}}}), {works()}));
   on.runtime.shut_down().value();
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(plugins_come_in_their_order_and_before_the_agents_own) {
   plugin second{.name = "second", .before_agent = [seen](callback_context&) {
                   seen->add("second");
                 }};
-  play on(with({first, second}));
+  agent_fixture on(with({first, second}));
   const auto root = custom(
     {.name = "a",
      .run = [](invocation_context&) -> agent_run { co_return; },
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(the_first_answer_stops_later_plugins_and_the_agents_own) {
                    context.state().set("seen", true);
                    return model_response(text("cached"));
                  }};
-  play on(with({answers, telling("late", seen)}));
+  agent_fixture on(with({answers, telling("late", seen)}));
   const auto root
     = llm({.name = "a",
            .model = echo(),
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(the_first_answer_stops_later_plugins_and_the_agents_own) {
              [seen](callback_context&, model_request&) { seen->add("own"); }}});
   BOOST_TEST(on.perform(root) == "a=cached | ok");
   BOOST_TEST(seen->take().find("before_model") == std::string::npos);
-  // What it wrote is in the event of the answer.
+  // The plugin's change is in the event of the answer.
   BOOST_TEST(on.state_now() == json({{"seen", true}}));
   BOOST_TEST(on.events(on.key).size() == 2U);
 }
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(tools_are_answered_for_and_their_failures_replaced) {
       -> std::optional<json> {
       return json{{"saved", true}};
     }};
-  play on(with({guard}));
+  agent_fixture on(with({guard}));
   const auto broken = tool_of("broken", [](const json&, tool_context&) -> json {
     throw std::runtime_error("broken");
   });
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(tools_are_answered_for_and_their_failures_replaced) {
 
 BOOST_AUTO_TEST_CASE(agents_that_are_tools_have_the_same_plugins) {
   const auto seen = std::make_shared<calls_seen>();
-  play on(with({telling("p", seen)}));
+  agent_fixture on(with({telling("p", seen)}));
   const auto inner = says("inner", "inside");
   on.perform(asks(
     "a",
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(agents_that_are_tools_have_the_same_plugins) {
              all);
 }
 
-// -- messages and events -----------------------------------------------------
+// -- messages and events ----
 
 BOOST_AUTO_TEST_CASE(a_message_is_replaced_before_it_is_stored) {
   plugin polite{
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_message_is_replaced_before_it_is_stored) {
     = [](const session_key&, const content& said) -> std::optional<content> {
       return user_text(said.text() + ", please");
     }};
-  play on(with({polite}));
+  agent_fixture on(with({polite}));
   on.perform(asks("a", scripted({{"a", {{.text = "${input}"}}}})));
   BOOST_TEST(on.texts(on.key)
              == (std::vector<std::string>{"go, please", "go, please"}));
@@ -235,9 +235,10 @@ BOOST_AUTO_TEST_CASE(a_message_that_a_plugin_fails_on_is_not_stored) {
   plugin bad{.name = "bad",
              .on_user_message = [](const session_key&, const content&)
                -> std::optional<content> { throw std::runtime_error("no"); }};
-  play on(with({bad}));
+  agent_fixture on(with({bad}));
   BOOST_TEST(on.perform(says("a", "x")) == "| callback_failed");
-  BOOST_TEST(play::last_reason().find("plugin 'bad'") != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("plugin 'bad'")
+             != std::string::npos);
   BOOST_TEST(on.events(on.key).empty());
 }
 
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(an_event_is_replaced_before_it_is_stored) {
                  changed.extra = json{{"customMetadata", {{"by", "stamp"}}}};
                  return changed;
                }};
-  play on(with({stamp}));
+  agent_fixture on(with({stamp}));
   BOOST_TEST(on.perform(adds("a", "n")) == "a=1 in s | ok");
   const auto stored = on.events(on.key).back();
   BOOST_TEST(stored.text() == "1 in s");
@@ -267,19 +268,20 @@ BOOST_AUTO_TEST_CASE(an_event_that_a_plugin_fails_on_fails_its_agent) {
              = [](const session_key&, const event&) -> std::optional<event> {
                throw std::runtime_error("no");
              }};
-  play on(with({bad}));
+  agent_fixture on(with({bad}));
   BOOST_TEST(on.perform(adds("a", "n")) == "| callback_failed");
   BOOST_TEST(on.state_now() == json::object());
 }
 
 BOOST_AUTO_TEST_CASE(events_that_wait_for_temp_are_shown_once) {
   const auto seen = std::make_shared<calls_seen>();
-  play on(with({{.name = "p",
-                 .on_event = [seen](const session_key&,
-                                    const event& said) -> std::optional<event> {
-                   seen->add(said.author);
-                   return std::nullopt;
-                 }}}));
+  agent_fixture on(
+    with({{.name = "p",
+           .on_event = [seen](const session_key&,
+                              const event& said) -> std::optional<event> {
+             seen->add(said.author);
+             return std::nullopt;
+           }}}));
   std::vector<agent> lanes;
   for (int count = 0; count < 8; ++count)
     lanes.push_back(adds("a" + std::to_string(count), "temp:n"));
@@ -288,7 +290,7 @@ BOOST_AUTO_TEST_CASE(events_that_wait_for_temp_are_shown_once) {
   BOOST_TEST(std::ranges::count(all, ' ') == 8, all);
 }
 
-// -- the run -----------------------------------------------------------------
+// -- the run ----
 
 BOOST_AUTO_TEST_CASE(content_before_the_run_takes_the_place_of_the_agents) {
   const auto seen = std::make_shared<calls_seen>();
@@ -299,7 +301,7 @@ BOOST_AUTO_TEST_CASE(content_before_the_run_takes_the_place_of_the_agents) {
                   return text("we are closed");
                 },
                 .after_run = [seen](callback_context&) { seen->add("after"); }};
-  play on(with({closed}));
+  agent_fixture on(with({closed}));
   BOOST_TEST(on.perform(says("a", "x")) == "model=we are closed | ok");
   BOOST_TEST(on.state_now() == json({{"refused", true}}));
   BOOST_TEST(seen->take() == "after ");
@@ -312,7 +314,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_around_a_run_gets_an_event_of_its_own) {
     = [](callback_context& context) { context.state().add("begun", 1); },
     .after_run
     = [](callback_context& context) { context.state().add("user:runs", 1); }};
-  play on(with({counts}));
+  agent_fixture on(with({counts}));
   BOOST_TEST(on.perform(says("a", "x")) == "model= a=x model= | ok");
   BOOST_TEST(on.state_now() == json({{"begun", 1}, {"user:runs", 1}}));
 }
@@ -324,7 +326,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_before_the_run_is_awaited) {
                 context.state().set("slow", 1);
                 co_return std::nullopt;
               }};
-  play on(with({slow}));
+  agent_fixture on(with({slow}));
   BOOST_TEST(on.perform(says("a", "x")) == "model= a=x | ok");
 }
 
@@ -336,18 +338,19 @@ BOOST_AUTO_TEST_CASE(every_plugin_hears_the_end_of_a_run) {
              }};
   plugin good{.name = "good",
               .after_run = [seen](callback_context&) { seen->add("good"); }};
-  play on(with({bad, good}));
+  agent_fixture on(with({bad, good}));
   BOOST_TEST(on.perform(says("a", "x")) == "a=x | callback_failed");
-  BOOST_TEST(play::last_reason().find("after_run callback of plugin 'bad'")
-             != std::string::npos);
+  BOOST_TEST(
+    agent_fixture::last_reason().find("after_run callback of plugin 'bad'")
+    != std::string::npos);
   BOOST_TEST(seen->take() == "bad good ");
 }
 
-// -- failures ----------------------------------------------------------------
+// -- failures ----
 
 BOOST_AUTO_TEST_CASE(failures_are_told_from_the_agent_up_to_the_run) {
   const auto seen = std::make_shared<calls_seen>();
-  play on(with({telling("p", seen)}));
+  agent_fixture on(with({telling("p", seen)}));
   BOOST_TEST(on.perform(sequential("s", {breaks()})) == "| callback_failed");
   const auto all = seen->take();
   BOOST_TEST(all.ends_with("p.on_agent_error(bad) p.on_agent_error(s) "
@@ -362,9 +365,9 @@ BOOST_AUTO_TEST_CASE(what_throws_while_it_is_told_is_added_to_the_reason) {
              .on_run_error = [](const readonly_context&, const error&) {
                throw std::runtime_error("worse");
              }};
-  play on(with({bad, telling("p", seen)}));
+  agent_fixture on(with({bad, telling("p", seen)}));
   BOOST_TEST(on.perform(breaks()) == "| callback_failed");
-  const auto reason = play::last_reason();
+  const auto reason = agent_fixture::last_reason();
   BOOST_TEST(reason.find("broken") != std::string::npos, reason);
   BOOST_TEST(reason.find("plugin 'worse'") != std::string::npos, reason);
   BOOST_TEST(seen->take().ends_with("p.on_run_error "));
@@ -372,12 +375,12 @@ BOOST_AUTO_TEST_CASE(what_throws_while_it_is_told_is_added_to_the_reason) {
 
 BOOST_AUTO_TEST_CASE(a_cancelled_run_has_not_failed) {
   const auto seen = std::make_shared<calls_seen>();
-  play on(with({telling("p", seen)}));
+  agent_fixture on(with({telling("p", seen)}));
   const auto model = std::make_shared<held_model>();
   auto started = on.runtime.run(asks("a", model), on.key, "go");
   model->asked.await(1);
   started.cancel();
-  BOOST_TEST(play::follow(started) == "| cancelled");
+  BOOST_TEST(agent_fixture::follow(started) == "| cancelled");
   const auto all = seen->take();
   BOOST_TEST(all.find("error") == std::string::npos, all);
   BOOST_TEST(all.find("after_run") == std::string::npos, all);
@@ -386,7 +389,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_run_has_not_failed) {
 BOOST_AUTO_TEST_CASE(
   a_model_that_fails_is_told_before_the_agents_own_callback) {
   const auto seen = std::make_shared<calls_seen>();
-  play on(with({telling("p", seen)}));
+  agent_fixture on(with({telling("p", seen)}));
   const auto root = llm(
     {.name = "a",
      .model = scripted({{"a", {{.failure = "down"}}}}),
@@ -400,7 +403,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(seen->take().find("p.on_model_error own ") != std::string::npos);
 }
 
-// -- the runtime -------------------------------------------------------------
+// -- the runtime ----
 
 BOOST_AUTO_TEST_CASE(names_of_plugins_are_unique_and_not_empty) {
   BOOST_TEST(code_of(runtime::open(with({{.name = "p"}, {.name = "p"}})))

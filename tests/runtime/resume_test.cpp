@@ -1,7 +1,7 @@
-// What comes between a pause and its answer: other messages, failures, other
-// programs, several answers; and where a run goes on then.
+// Events between a pause and its answer: other messages, failures, other
+// programs, several answers; and the place where the run continues.
 
-#include "desk.hpp"
+#include "pause_fixture.hpp"
 #include "staged_store.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -15,10 +15,10 @@ using namespace troupe::testing;
 
 BOOST_AUTO_TEST_SUITE(resumed_runs)
 
-// -- between the runs --------------------------------------------------------
+// -- events between the runs ----
 
 BOOST_AUTO_TEST_CASE(another_message_meanwhile_does_not_end_the_pause) {
-  desk on;
+  pause_fixture on;
   const auto model = scripted(
     {{"a", {calling("order"), {.text = "I wait"}, {.text = "done"}}}});
   const auto root
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(another_message_meanwhile_does_not_end_the_pause) {
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_failed_after_the_answer_can_be_repeated) {
-  desk on;
+  pause_fixture on;
   const auto tries = std::make_shared<std::atomic<int>>(0);
   const auto root = sequential(
     "s",
@@ -50,43 +50,43 @@ BOOST_AUTO_TEST_CASE(a_run_that_failed_after_the_answer_can_be_repeated) {
 }
 
 BOOST_AUTO_TEST_CASE(a_question_that_no_run_waits_for_cannot_be_answered) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", pay());
   on.go(root);
   const auto id = on.waits.at(0);
   const auto other = on.cut_off();
   const auto line
-    = play::show(on.runtime.run(root, other, on.replies({{id, yes}})));
+    = agent_fixture::show(on.runtime.run(root, other, on.replies({{id, yes}})));
   BOOST_TEST(line == "| invalid_argument");
-  BOOST_TEST(play::last_reason().find("not open") != std::string::npos,
-             play::last_reason());
+  BOOST_TEST(agent_fixture::last_reason().find("not open") != std::string::npos,
+             agent_fixture::last_reason());
   BOOST_TEST(on.state(other) == json::object());
 }
 
 BOOST_AUTO_TEST_CASE(news_about_a_call_that_nobody_waits_for_reach_its_agent) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", order());
   on.go(root);
   const auto id = on.waits.at(0);
   const auto other = on.cut_off();
-  const auto line = play::show(
+  const auto line = agent_fixture::show(
     on.runtime.run(root, other, on.replies({{id, {{"ticket", 7}}}})));
   BOOST_TEST(line == "a=done | ok");
 }
 
 BOOST_AUTO_TEST_CASE(another_program_on_the_store_brings_the_answer) {
   const staged_place place;
-  desk first(place.options());
+  pause_fixture first(place.options());
   const auto root = sequential(
     "s", {adds("n", "n"), one_call("a", order()), says("b", "end")});
-  stage second(place.options());
-  // It has the session in memory, as it was.
+  runtime_fixture second(place.options());
+  // Loads the session, so that it is in memory as it was before the pause.
   BOOST_TEST(second.events(first.key).empty());
   first.go(root);
   const auto id = first.waits.at(0);
   auto resumed
     = second.runtime.run(root, first.key, first.replies({{id, {{"n", 1}}}}));
-  BOOST_TEST(play::follow(resumed) == "a=done b=end | ok");
+  BOOST_TEST(agent_fixture::follow(resumed) == "a=done b=end | ok");
   BOOST_TEST(first.state_now()["n"] == 1);
 }
 
@@ -95,20 +95,20 @@ BOOST_AUTO_TEST_CASE(a_pause_outlives_the_program) {
   const auto root = sequential("s", {one_call("a", pay()), says("b", "end")});
   std::string id;
   {
-    desk first(place.options());
+    pause_fixture first(place.options());
     first.go(root);
     id = first.waits.at(0);
   }
-  stage second(place.options());
+  runtime_fixture second(place.options());
   content message(
     "user",
     {part(function_response{id, "adk_request_confirmation", json(yes)})});
   auto resumed = second.runtime.run(root, {"press", "ann", "s"}, message);
-  BOOST_TEST(play::follow(resumed) == "a= a=done b=end | ok");
+  BOOST_TEST(agent_fixture::follow(resumed) == "a= a=done b=end | ok");
 }
 
 BOOST_AUTO_TEST_CASE(what_others_keep_as_agent_state_is_left_alone) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", order());
   on.go(root);
   const auto id = on.waits.at(0);
@@ -126,10 +126,10 @@ BOOST_AUTO_TEST_CASE(what_others_keep_as_agent_state_is_left_alone) {
   BOOST_TEST(on.go(root, on.replies({{id, {{"n", 1}}}})) == "a=done | ok");
 }
 
-// -- several answers ---------------------------------------------------------
+// -- several answers ----
 
 BOOST_AUTO_TEST_CASE(a_question_is_answered_once) {
-  desk on;
+  pause_fixture on;
   const auto root = one_call("a", pay());
   on.go(root);
   const auto id = on.waits.at(0);
@@ -141,14 +141,15 @@ BOOST_AUTO_TEST_CASE(a_question_is_answered_once) {
 
 BOOST_AUTO_TEST_CASE(of_two_answers_at_the_same_time_one_starts_a_run) {
   for (int round = 0; round < 20; ++round) {
-    desk on;
+    pause_fixture on;
     const auto root = one_call("a", pay());
     on.go(root);
     const auto message = on.replies({{on.waits.at(0), yes}});
     run_options how{.policy = run_policy::interleave};
     auto first = on.runtime.run(root, on.key, message, how);
     auto second = on.runtime.run(root, on.key, message, how);
-    const auto codes = code_of(first.wait()) + " " + code_of(second.wait());
+    const auto codes
+      = code_of(first.wait().get()) + " " + code_of(second.wait().get());
     BOOST_TEST((codes == "ok conflict" || codes == "conflict ok"), codes);
     BOOST_TEST(on.state_now() == json({{"paid", 1}}));
   }
@@ -156,25 +157,26 @@ BOOST_AUTO_TEST_CASE(of_two_answers_at_the_same_time_one_starts_a_run) {
 
 BOOST_AUTO_TEST_CASE(of_answers_to_two_programs_one_starts_a_run) {
   const staged_place place;
-  desk first(place.options());
+  pause_fixture first(place.options());
   const auto root = one_call("a", pay());
   first.go(root);
   const auto message = first.replies({{first.waits.at(0), yes}});
-  stage second(place.options());
+  runtime_fixture second(place.options());
   second.fetch(first.key);
   auto one = first.runtime.run(root, first.key, message);
   auto other = second.runtime.run(root, first.key, message);
-  const auto codes = code_of(one.wait()) + " " + code_of(other.wait());
+  const auto codes
+    = code_of(one.wait().get()) + " " + code_of(other.wait().get());
   BOOST_TEST((codes == "ok conflict" || codes == "conflict ok"), codes);
   BOOST_TEST(first.state_now() == json({{"paid", 1}}));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_whose_program_ended_can_be_taken_over) {
-  desk on;
+  pause_fixture on;
   const auto root = sequential("s", {one_call("a", pay()), says("b", "end")});
   on.go(root);
   const auto message = on.replies({{on.waits.at(0), yes}});
-  // Only the message of that run is left.
+  // The session ends with the message of the resuming run, as after a crash.
   const auto other = on.open("other");
   on.go(root, message);
   for (const auto& said : on.events(on.key)) {
@@ -182,15 +184,17 @@ BOOST_AUTO_TEST_CASE(a_run_whose_program_ended_can_be_taken_over) {
     if (said.actions.extra.data().is_object() && said.author == "user")
       break;
   }
-  BOOST_TEST(play::show(on.runtime.run(root, other, message)) == "| conflict");
-  BOOST_TEST(play::last_reason().find("take_over") != std::string::npos);
-  BOOST_TEST(
-    play::show(on.runtime.run(root, other, message, {.take_over = true}))
-    == "a= a=done b=end | ok");
+  BOOST_TEST(agent_fixture::show(on.runtime.run(root, other, message))
+             == "| conflict");
+  BOOST_TEST(agent_fixture::last_reason().find("take_over")
+             != std::string::npos);
+  BOOST_TEST(agent_fixture::show(
+               on.runtime.run(root, other, message, {.take_over = true}))
+             == "a= a=done b=end | ok");
 }
 
 BOOST_AUTO_TEST_CASE(two_open_questions_of_an_agent_are_answered_one_by_one) {
-  desk on;
+  pause_fixture on;
   const auto model = scripted({{"a",
                                 {calling("pay", {{"sum", 1}}),
                                  calling("pay", {{"sum", 2}}),
@@ -209,7 +213,7 @@ BOOST_AUTO_TEST_CASE(two_open_questions_of_an_agent_are_answered_one_by_one) {
 }
 
 BOOST_AUTO_TEST_CASE(calls_between_question_and_answer_do_not_lose_it) {
-  desk on;
+  pause_fixture on;
   const auto look
     = tool_of("look", [](const json&, tool_context&) -> json { return 1; });
   const auto model = scripted({{"a",
@@ -226,7 +230,7 @@ BOOST_AUTO_TEST_CASE(calls_between_question_and_answer_do_not_lose_it) {
 }
 
 BOOST_AUTO_TEST_CASE(calls_that_a_model_gives_the_same_id_stay_apart) {
-  desk on;
+  pause_fixture on;
   const auto calls = [](std::size_t count) {
     scripted_reply reply;
     for (std::size_t index = 0; index < count; ++index)
@@ -250,7 +254,7 @@ BOOST_AUTO_TEST_CASE(calls_that_a_model_gives_the_same_id_stay_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(only_calls_that_wait_take_answers_from_outside) {
-  desk on;
+  pause_fixture on;
   const auto balance
     = tool_of("balance", [](const json&, tool_context&) -> json { return 10; });
   const auto root = one_call("a", balance);
@@ -260,7 +264,7 @@ BOOST_AUTO_TEST_CASE(only_calls_that_wait_take_answers_from_outside) {
              == "| invalid_argument");
 }
 
-// -- where it goes on --------------------------------------------------------
+// -- the place of continuation ----
 
 BOOST_AUTO_TEST_CASE(what_plugins_write_before_a_run_hides_no_answer) {
   runtime_options options;
@@ -268,7 +272,7 @@ BOOST_AUTO_TEST_CASE(what_plugins_write_before_a_run_hides_no_answer) {
     = {{.name = "counts", .before_run = [](callback_context& context) {
           context.state().add("runs", 1);
         }}};
-  desk on(std::move(options));
+  pause_fixture on(std::move(options));
   const auto root
     = sequential("s", {adds("n", "n"), one_call("a", pay()), says("b", "end")});
   on.go(root);
@@ -282,7 +286,7 @@ BOOST_AUTO_TEST_CASE(plugins_that_rebuild_events_let_runs_pause) {
     = {{.name = "redacts",
         .on_event = [](const session_key&, const event& said)
           -> std::optional<event> { return event(said.content); }}};
-  desk on(std::move(options));
+  pause_fixture on(std::move(options));
   const auto root = one_call("a", pay());
   on.go(root);
   BOOST_TEST(on.waits.size() == 1U);
@@ -290,7 +294,7 @@ BOOST_AUTO_TEST_CASE(plugins_that_rebuild_events_let_runs_pause) {
 }
 
 BOOST_AUTO_TEST_CASE(an_escalation_before_the_pause_skips_no_agent) {
-  desk on;
+  pause_fixture on;
   const auto root
     = loop({.name = "l", .max_iterations = 3},
            {says("w", "x"),
@@ -301,7 +305,7 @@ BOOST_AUTO_TEST_CASE(an_escalation_before_the_pause_skips_no_agent) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lane_that_escalates_and_waits_still_ends_the_loop) {
-  desk on;
+  pause_fixture on;
   scripted_reply both;
   both.function_calls
     = {{"", "stop", json::object()}, {"", "order", json::object()}};
@@ -321,7 +325,7 @@ BOOST_AUTO_TEST_CASE(a_lane_that_escalates_and_waits_still_ends_the_loop) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_body_wrote_before_it_had_to_wait_is_kept) {
-  desk on;
+  pause_fixture on;
   const auto asks = one_call("a", order());
   const auto root
     = custom("c", [asks](invocation_context& context) -> agent_run {
@@ -334,7 +338,7 @@ BOOST_AUTO_TEST_CASE(what_a_body_wrote_before_it_had_to_wait_is_kept) {
 }
 
 BOOST_AUTO_TEST_CASE(agents_that_have_changed_are_told_of_and_nothing_is_lost) {
-  desk on;
+  pause_fixture on;
   const auto waits = one_call("a", order());
   const auto root = sequential("s", {says("n", "x"), waits, says("b", "end")});
   on.go(root);
@@ -342,15 +346,15 @@ BOOST_AUTO_TEST_CASE(agents_that_have_changed_are_told_of_and_nothing_is_lost) {
   const auto longer = sequential(
     "s", {says("new", "x"), says("n", "x"), waits, says("b", "end")});
   BOOST_TEST(on.go(longer, message) == "s= | conflict");
-  BOOST_TEST(play::last_reason().find("'a'") != std::string::npos,
-             play::last_reason());
+  BOOST_TEST(agent_fixture::last_reason().find("'a'") != std::string::npos,
+             agent_fixture::last_reason());
   const auto gone = sequential("other", {says("x", "x")});
   BOOST_TEST(on.go(gone, message) == "other= | conflict");
   BOOST_TEST(on.go(root, message) == "a=done b=end | ok");
 }
 
 BOOST_AUTO_TEST_CASE(a_lane_that_is_gone_is_told_of_and_nothing_hangs) {
-  desk on;
+  pause_fixture on;
   const auto waits = one_call("y", order());
   on.go(parallel("p", {says("x", "x"), waits}));
   const auto message = on.replies({{on.waits.at(0), {{"n", 1}}}});
@@ -361,7 +365,7 @@ BOOST_AUTO_TEST_CASE(a_lane_that_is_gone_is_told_of_and_nothing_hangs) {
 }
 
 BOOST_AUTO_TEST_CASE(a_question_of_a_run_that_failed_is_not_open) {
-  desk on;
+  pause_fixture on;
   const auto root = parallel({.name = "p", .lanes_max = 1},
                              {one_call("y", pay()), fails("bad")});
   on.go(root);
@@ -374,7 +378,7 @@ BOOST_AUTO_TEST_CASE(a_question_of_a_run_that_failed_is_not_open) {
 }
 
 BOOST_AUTO_TEST_CASE(a_rejection_holds_whatever_callbacks_make_of_the_call) {
-  desk on;
+  pause_fixture on;
   const auto careful
     = pay([](const json& args) { return args.value("sum", 0) > 100; });
   const auto lowers = std::make_shared<std::atomic<bool>>(false);
@@ -396,7 +400,7 @@ BOOST_AUTO_TEST_CASE(a_rejection_holds_whatever_callbacks_make_of_the_call) {
 }
 
 BOOST_AUTO_TEST_CASE(questions_of_one_turn_may_be_answered_one_by_one) {
-  desk on;
+  pause_fixture on;
   scripted_reply three;
   three.function_calls = {{"", "pay", json{{"sum", 1}}},
                           {"", "order", json::object()},
@@ -416,7 +420,7 @@ BOOST_AUTO_TEST_CASE(questions_of_one_turn_may_be_answered_one_by_one) {
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_was_taken_over_gives_back_its_own_claim_alone) {
-  desk on;
+  pause_fixture on;
   const auto model = std::make_shared<held_model>();
   const auto root = sequential("s", {one_call("a", pay()), asks("b", model)});
   on.go(root);
@@ -428,12 +432,12 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_taken_over_gives_back_its_own_claim_alone) {
   auto second = on.runtime.run(root, on.key, message, beside);
   model->asked.await(2);
   first.cancel();
-  BOOST_TEST(code_of(first.wait()) == "cancelled");
-  BOOST_TEST(play::show(on.runtime.run(
+  BOOST_TEST(code_of(first.wait().get()) == "cancelled");
+  BOOST_TEST(agent_fixture::show(on.runtime.run(
                root, on.key, message, {.policy = run_policy::interleave}))
              == "| conflict");
   model->answer("end");
-  BOOST_TEST(code_of(second.wait()) == "ok");
+  BOOST_TEST(code_of(second.wait().get()) == "ok");
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -445,7 +449,7 @@ BOOST_AUTO_TEST_CASE(
         .before_run = [closed](callback_context&) -> std::optional<content> {
           return *closed ? std::optional(text("later")) : std::nullopt;
         }}};
-  desk on(std::move(options));
+  pause_fixture on(std::move(options));
   const auto root = one_call("a", pay());
   on.go(root);
   const auto message = on.replies({{on.waits.at(0), yes}});
@@ -463,7 +467,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_fails_at_its_very_end_has_not_paused) {
           if (*fails_now)
             throw std::runtime_error("no");
         }}};
-  desk on(std::move(options));
+  pause_fixture on(std::move(options));
   const auto root = one_call("a", pay());
   BOOST_TEST(on.go(root) == "a= a= | callback_failed");
   std::string id;
@@ -475,7 +479,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_fails_at_its_very_end_has_not_paused) {
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_of_its_own_turn_sees_what_its_call_came_to) {
-  desk on;
+  pause_fixture on;
   const auto seen = std::make_shared<std::vector<std::size_t>>();
   const auto model = std::make_shared<made_model>(
     [seen](const model_request& request, const model_reply& reply) {
@@ -503,7 +507,7 @@ BOOST_AUTO_TEST_CASE(an_agent_of_its_own_turn_sees_what_its_call_came_to) {
 }
 
 BOOST_AUTO_TEST_CASE(a_malformed_question_in_the_history_harms_nobody) {
-  desk on;
+  pause_fixture on;
   for (const auto& args : {json{{"originalFunctionCall", {{"id", nullptr}}}},
                            json{{"originalFunctionCall", 5}},
                            json::object()}) {
@@ -518,7 +522,7 @@ BOOST_AUTO_TEST_CASE(a_malformed_question_in_the_history_harms_nobody) {
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_of_another_kind_is_told_of) {
-  desk on;
+  pause_fixture on;
   const auto waits = one_call("y", order());
   on.go(parallel("p", {waits}));
   const auto message = on.replies({{on.waits.at(0), {{"n", 1}}}});

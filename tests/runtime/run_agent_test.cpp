@@ -2,7 +2,7 @@
 
 #include "troupe/runtime/runtime.hpp"
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -21,17 +21,17 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(runs, *boost::unit_test::timeout(120))
 
-// -- loops -------------------------------------------------------------------
+// -- loops ----
 
 BOOST_AUTO_TEST_CASE(a_loop_ends_at_its_limit) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.perform(loop({.name = "again", .max_iterations = 3},
                              {says("a", "1"), says("b", "2")}))
              == "a=1 b=2 a=1 b=2 a=1 b=2 | ok");
 }
 
 BOOST_AUTO_TEST_CASE(escalating_ends_all_enclosing_loops_but_no_sequence) {
-  play on;
+  agent_fixture on;
   const auto inner = loop({.name = "inner"},
                           {says("a", "1"), escalates("up"), says("b", "2")});
   const auto within = sequential("within", {inner, says("c", "3")});
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(escalating_ends_all_enclosing_loops_but_no_sequence) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lane_that_escalates_ends_the_loop_around_its_fan_out) {
-  play on;
+  agent_fixture on;
   const auto line = on.perform(loop(
     {.name = "again", .max_iterations = 5},
     {parallel("lanes", {escalates("up"), says("a", "1")}), says("b", "2")}));
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_lane_that_escalates_ends_the_loop_around_its_fan_out) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_escalates_for_its_agent) {
-  play on;
+  agent_fixture on;
   const auto model = scripted({{"asker", {calling("stop"), {.text = "done"}}}});
   const auto stop = tool_of("stop", [](const json&, tool_context& context) {
     context.actions().escalate = true;
@@ -62,31 +62,32 @@ BOOST_AUTO_TEST_CASE(a_tool_escalates_for_its_agent) {
 }
 
 BOOST_AUTO_TEST_CASE(an_endless_loop_that_never_waits_can_be_cancelled) {
-  play on;
+  agent_fixture on;
   const auto nothing
     = custom("nothing", [](invocation_context&) -> agent_run { co_return; });
   auto run = on.runtime.run(loop({.name = "again"}, {nothing}), on.key, "go");
   run.cancel();
-  BOOST_TEST(code_of(run.wait()) == "cancelled");
+  BOOST_TEST(code_of(run.wait().get()) == "cancelled");
 }
 
-// -- fan-outs ----------------------------------------------------------------
+// -- fan-outs ----
 
 BOOST_AUTO_TEST_CASE(a_failed_lane_cancels_the_others_and_the_error_names_it) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>(); // Never answers.
   const auto line = on.perform(parallel(
     "lanes",
     {asks("waits", model), fails("broken_lane"), asks("waits_too", model)}));
   BOOST_TEST(line == "| callback_failed");
-  BOOST_TEST(play::last_reason().find("broken_lane") != std::string::npos);
-  BOOST_TEST(play::last_reason().find("waits") == std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("broken_lane")
+             != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("waits") == std::string::npos);
   BOOST_TEST(on.perform(says("a", "1")) == "a=1 | ok");
 }
 
 BOOST_AUTO_TEST_CASE(one_error_names_every_failed_lane) {
-  play on;
-  // Fails in a way of its own when it is told to end.
+  agent_fixture on;
+  // The agent fails with an error of its own when it is cancelled.
   const auto also
     = custom("also", [](invocation_context& context) -> agent_run {
         try {
@@ -102,12 +103,12 @@ BOOST_AUTO_TEST_CASE(one_error_names_every_failed_lane) {
   BOOST_TEST(on.perform(parallel("lanes", {waits, also, fails("first")}))
              == "| callback_failed");
   for (const std::string part : {"'also'", "no way out", "'first'", "broken"})
-    BOOST_TEST(play::last_reason().find(part) != std::string::npos);
-  BOOST_TEST(play::last_reason().find("'waits'") == std::string::npos);
+    BOOST_TEST(agent_fixture::last_reason().find(part) != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("'waits'") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(nested_fan_outs_have_nested_branches_and_fail_as_one) {
-  play on;
+  agent_fixture on;
   const auto deep = parallel(
     "outer",
     {parallel("inner", {says("a", "1"), says("b", "2")}), says("c", "3")});
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(nested_fan_outs_have_nested_branches_and_fail_as_one) {
 }
 
 BOOST_AUTO_TEST_CASE(lanes_beyond_the_limit_wait_for_a_place) {
-  play on;
+  agent_fixture on;
   std::atomic<int> here = 0;
   std::atomic<int> most = 0;
   std::vector<agent> lanes;
@@ -147,10 +148,10 @@ BOOST_AUTO_TEST_CASE(lanes_beyond_the_limit_wait_for_a_place) {
   BOOST_TEST(on.fetch(on.key).revision() == 21U);
 }
 
-// -- models ------------------------------------------------------------------
+// -- models ----
 
 BOOST_AUTO_TEST_CASE(output_key_goes_with_the_answer_to_any_scope) {
-  play on;
+  agent_fixture on;
   const auto writer = llm({.name = "writer",
                            .model = echo(),
                            .instruction = "about {topic}",
@@ -164,19 +165,19 @@ BOOST_AUTO_TEST_CASE(output_key_goes_with_the_answer_to_any_scope) {
 
 BOOST_AUTO_TEST_CASE(
   a_missing_template_key_ends_the_run_before_any_model_call) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   BOOST_TEST(on.perform(asks("writer", model, "about {topic}"))
              == "| template_error");
-  BOOST_TEST(play::last_reason().find("topic") != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("topic") != std::string::npos);
   BOOST_TEST(model->asked.count() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_model_that_fails_throws_or_forgets_ends_the_run) {
-  play on;
+  agent_fixture on;
   BOOST_TEST(on.perform(asks("a", scripted({{"a", {{.failure = "no idea"}}}})))
              == "| model_failed");
-  BOOST_TEST(play::last_reason().find("no idea") != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("no idea") != std::string::npos);
   BOOST_TEST(
     on.perform(
       asks("b", std::make_shared<made_model>([](model_request, model_reply) {
@@ -195,12 +196,12 @@ BOOST_AUTO_TEST_CASE(a_model_that_fails_throws_or_forgets_ends_the_run) {
   auto run = on.runtime.run(asks("e", held), on.key, "go");
   held->asked.await(1);
   held->forget();
-  BOOST_TEST(play::show(std::move(run)) == "| model_failed");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "| model_failed");
 }
 
 BOOST_AUTO_TEST_CASE(
   a_model_that_answers_nothing_leaves_an_event_that_says_so) {
-  play on;
+  agent_fixture on;
   const auto silent
     = std::make_shared<made_model>([](model_request, model_reply reply) {
         reply(model_response(content("model", {})));
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(a_model_that_answers_garbage_fails_its_agent) {
-  play on;
+  agent_fixture on;
   const auto answers = [](content said) {
     return std::make_shared<made_model>(
       [said](model_request, model_reply reply) {
@@ -223,8 +224,9 @@ BOOST_AUTO_TEST_CASE(a_model_that_answers_garbage_fails_its_agent) {
     return on.perform(asks("a", answers(std::move(said))));
   };
   BOOST_TEST(code(content("model", {"\xff\xfe"})) == "| model_failed");
-  BOOST_TEST(play::last_reason().find("agent 'a'") != std::string::npos,
-             play::last_reason());
+  BOOST_TEST(agent_fixture::last_reason().find("agent 'a'")
+               != std::string::npos,
+             agent_fixture::last_reason());
   BOOST_TEST(code(content("model", {function_call{"", "f", json{1, 2}}}))
              == "| model_failed");
   BOOST_TEST(code(content("model", {std::string(2 << 20, 'x')}))
@@ -233,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_answers_garbage_fails_its_agent) {
 }
 
 BOOST_AUTO_TEST_CASE(a_model_that_calls_a_tool_that_is_not_there_hears_of_it) {
-  play on;
+  agent_fixture on;
   const auto known
     = tool_of("known", [](const json&, tool_context&) -> json { return 1; });
   on.perform(asks(
@@ -243,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_calls_a_tool_that_is_not_there_hears_of_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_that_returns_garbage_is_an_error_result) {
-  play on;
+  agent_fixture on;
   for (const auto& garbage :
        {json(std::numeric_limits<double>::infinity()), json("\xff")}) {
     const auto bad = tool_of(
@@ -258,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_tool_that_returns_garbage_is_an_error_result) {
 }
 
 BOOST_AUTO_TEST_CASE(a_model_that_answers_twice_is_heard_once) {
-  play on;
+  agent_fixture on;
   const auto twice
     = std::make_shared<made_model>([](model_request, model_reply reply) {
         reply(model_response(text("first")));
@@ -270,7 +272,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_answers_twice_is_heard_once) {
 }
 
 BOOST_AUTO_TEST_CASE(partial_answers_are_streamed_and_not_stored) {
-  play on;
+  agent_fixture on;
   const auto streams
     = std::make_shared<made_model>([](model_request, model_reply reply) {
         for (const char* piece : {"a", "b"}) {
@@ -285,7 +287,7 @@ BOOST_AUTO_TEST_CASE(partial_answers_are_streamed_and_not_stored) {
 }
 
 BOOST_AUTO_TEST_CASE(a_partial_event_takes_nothing_of_what_was_recorded) {
-  play on;
+  agent_fixture on;
   const auto streams
     = custom("streams", [](invocation_context& context) -> agent_run {
         context.state().set("k", 1);
@@ -301,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_partial_event_takes_nothing_of_what_was_recorded) {
       });
   auto run = on.runtime.run(streams, on.key, "go");
   std::vector<std::string> shown;
-  for (auto said = run.next(); said.value(); said = run.next())
+  for (auto said = run.next().get(); said.value(); said = run.next().get())
     shown.push_back(to_json(**said).dump());
   BOOST_TEST(shown.size() == 3U);
   for (const auto& each : shown)
@@ -312,7 +314,7 @@ BOOST_AUTO_TEST_CASE(a_partial_event_takes_nothing_of_what_was_recorded) {
 }
 
 BOOST_AUTO_TEST_CASE(partial_answers_that_nobody_takes_are_dropped) {
-  play on;
+  agent_fixture on;
   const auto streams
     = std::make_shared<made_model>([](model_request, model_reply reply) {
         for (int count = 0; count < 5'000; ++count) {
@@ -324,7 +326,7 @@ BOOST_AUTO_TEST_CASE(partial_answers_that_nobody_takes_are_dropped) {
       });
   auto run = on.runtime.run(asks("w", streams), on.key, "go");
   answers<void> ended;
-  run.wait(ended.next());
+  run.wait().then(ended.next());
   BOOST_TEST(code_of(ended.await().front()) == "ok");
   std::vector<std::string> texts;
   while (auto next = run.next().value())
@@ -335,7 +337,7 @@ BOOST_AUTO_TEST_CASE(partial_answers_that_nobody_takes_are_dropped) {
 }
 
 BOOST_AUTO_TEST_CASE(model_calls_are_limited_over_all_lanes) {
-  play on;
+  agent_fixture on;
   std::vector<agent> lanes;
   for (int count = 0; count < 8; ++count)
     lanes.push_back(asks("lane" + std::to_string(count), echo()));
@@ -348,16 +350,16 @@ BOOST_AUTO_TEST_CASE(model_calls_are_limited_over_all_lanes) {
                .ends_with("| limit_exceeded"));
 }
 
-// -- tools -------------------------------------------------------------------
+// -- tools ----
 
 BOOST_AUTO_TEST_CASE(
   calls_of_one_turn_are_answered_in_one_event_in_call_order) {
-  play on;
+  agent_fixture on;
   scripted_reply both;
   for (const auto& [name, n] :
        {std::pair("slow", 1), std::pair("fast", 2), std::pair("slow", 3)})
     both.function_calls.push_back({"", name, json{{"n", n}}});
-  // Ran one after the other, the slow ones would never meet.
+  // One after the other, the slow tools would never meet at the latch.
   const auto meeting = std::make_shared<std::latch>(2);
   const auto slow
     = tool_of("slow", [=](const json& args, tool_context& context) {
@@ -381,7 +383,7 @@ BOOST_AUTO_TEST_CASE(
 
 BOOST_AUTO_TEST_CASE(
   a_tool_that_fails_is_an_error_result_and_its_delta_is_lost) {
-  play on;
+  agent_fixture on;
   scripted_reply all;
   for (const std::string name : {"throws", "odd", "missing", "bad", "good"})
     all.function_calls.push_back({"", name, json::object()});
@@ -413,7 +415,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_sees_what_an_earlier_one_of_its_turn_wrote) {
-  play on;
+  agent_fixture on;
   scripted_reply both;
   both.function_calls
     = {{"", "writes", json::object()}, {"", "reads", json::object()}};
@@ -422,7 +424,7 @@ BOOST_AUTO_TEST_CASE(a_tool_sees_what_an_earlier_one_of_its_turn_wrote) {
     context.state().set("temp:k", "temp");
     return json("done");
   });
-  // Reads until it is there: what the other staged when it ended.
+  // Waits for the keys that the other tool has staged at its end.
   const auto reads = tool_of(
     "reads", [](const json&, tool_context& context) -> json {
       while (!context.state().contains("k") && !context.stop().stop_requested())
@@ -436,10 +438,10 @@ BOOST_AUTO_TEST_CASE(a_tool_sees_what_an_earlier_one_of_its_turn_wrote) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_may_block_on_the_session_service) {
-  // One thread for tools, and each of them blocks on the runtime.
+  // There is one thread for tools, and each tool blocks on the runtime.
   runtime_options one;
   one.tool_threads = 1;
-  play on(one);
+  agent_fixture on(one);
   scripted_reply many;
   for (int count = 0; count < 6; ++count)
     many.function_calls.push_back({"", "blocks", json::object()});
@@ -449,7 +451,7 @@ BOOST_AUTO_TEST_CASE(a_tool_may_block_on_the_session_service) {
         on.sessions()
           .append_event(other, operate({operation_on("n", "add", 1)}))
           .value();
-        return on.runtime.run(says("inner", "x"), other, "go").wait()
+        return on.runtime.run(says("inner", "x"), other, "go").wait().get()
                  ? "ok"
                  : "failed";
       });

@@ -1,9 +1,10 @@
-// What the agents of a run read and write, and who else sees it.
+// The state that the agents of a run read and write, and its visibility for
+// others.
 
 #include "troupe/runtime/runtime.hpp"
 
+#include "agent_fixture.hpp"
 #include "counting.hpp"
-#include "play.hpp"
 #include "staged_store.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -23,10 +24,10 @@ namespace data = boost::unit_test::data;
 
 BOOST_AUTO_TEST_SUITE(runs, *boost::unit_test::timeout(120))
 
-// -- temp --------------------------------------------------------------------
+// -- temp ----
 
 BOOST_AUTO_TEST_CASE(temp_is_carried_through_everything_and_gone_afterwards) {
-  play on;
+  agent_fixture on;
   const auto model
     = scripted({{"writer", {calling("look"), {.text = "${instruction}"}}}});
   const auto look = tool_of("look", [](const json&, tool_context& context) {
@@ -58,7 +59,7 @@ BOOST_AUTO_TEST_CASE(temp_is_carried_through_everything_and_gone_afterwards) {
 }
 
 BOOST_AUTO_TEST_CASE(streamed_events_carry_no_temp) {
-  play on;
+  agent_fixture on;
   const auto sets
     = custom("sets", [](invocation_context& context) -> agent_run {
         context.state().set("temp:x", 1);
@@ -71,7 +72,7 @@ BOOST_AUTO_TEST_CASE(streamed_events_carry_no_temp) {
 }
 
 BOOST_AUTO_TEST_CASE(an_invocation_beside_does_not_see_temp) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   const auto sets
     = custom("sets", [](invocation_context& context) -> agent_run {
@@ -88,12 +89,12 @@ BOOST_AUTO_TEST_CASE(an_invocation_beside_does_not_see_temp) {
     on.perform(tells("other", "temp:x"), {.policy = run_policy::interleave})
     == "other=absent | ok");
   model->answer("go on");
-  BOOST_TEST(play::show(std::move(first))
+  BOOST_TEST(agent_fixture::show(std::move(first))
              == "sets=set waits=go on after=1 | ok");
 }
 
 BOOST_AUTO_TEST_CASE(lanes_add_to_temp_without_losing_anything) {
-  play on;
+  agent_fixture on;
   std::vector<agent> lanes;
   for (int count = 0; count < 10; ++count)
     lanes.push_back(custom("lane" + std::to_string(count),
@@ -105,8 +106,8 @@ BOOST_AUTO_TEST_CASE(lanes_add_to_temp_without_losing_anything) {
                                  context.state().add("app:n", 1);
                                co_await context.emit(text("x"));
                              }
-                             context.state().add(
-                               "temp:n", 1); // A leftover of temp: alone.
+                             // Leaves a `temp:` change uncommitted.
+                             context.state().add("temp:n", 1);
                            }));
   const auto line = on.perform(sequential(
     "all",
@@ -114,10 +115,10 @@ BOOST_AUTO_TEST_CASE(lanes_add_to_temp_without_losing_anything) {
   BOOST_TEST(line.substr(line.rfind("total")) == "total=310 own=300 | ok");
 }
 
-// -- what running code reads and writes --------------------------------------
+// -- state of running code ----
 
 BOOST_AUTO_TEST_CASE(a_body_reads_what_it_recorded_before_it_is_committed) {
-  play on;
+  agent_fixture on;
   const auto writer
     = custom("writer", [&](invocation_context& context) -> agent_run {
         context.state().set("k", 1);
@@ -132,9 +133,9 @@ BOOST_AUTO_TEST_CASE(a_body_reads_what_it_recorded_before_it_is_committed) {
 }
 
 BOOST_AUTO_TEST_CASE(nobody_reads_what_a_lane_has_not_committed) {
-  play on;
-  // A hands-on order: the second looks after the first has recorded, and
-  // again after it has committed.
+  agent_fixture on;
+  // The second agent reads after the first has recorded a change, and again
+  // after its commit.
   const auto recorded = std::make_shared<held_model>();
   const auto looked = std::make_shared<held_model>();
   const auto wait_for = [](model_ptr model) {
@@ -165,11 +166,11 @@ BOOST_AUTO_TEST_CASE(nobody_reads_what_a_lane_has_not_committed) {
   looked->asked.await(2);
   looked->answer("");
   BOOST_TEST(run.next().value()->text() == "1");
-  BOOST_TEST(code_of(run.wait()) == "ok");
+  BOOST_TEST(code_of(run.wait().get()) == "ok");
 }
 
 BOOST_AUTO_TEST_CASE(leftovers_of_a_body_get_an_event_of_their_own) {
-  play on;
+  agent_fixture on;
   const auto leaves
     = custom("leaves", [](invocation_context& context) -> agent_run {
         context.state().set("k", 1);
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(leftovers_of_a_body_get_an_event_of_their_own) {
 }
 
 BOOST_AUTO_TEST_CASE(leftovers_of_temp_alone_get_none) {
-  play on;
+  agent_fixture on;
   const auto leaves
     = custom("leaves", [](invocation_context& context) -> agent_run {
         context.state().set("temp:k", 2);
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(leftovers_of_temp_alone_get_none) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_failed_body_recorded_is_discarded) {
-  play on;
+  agent_fixture on;
   const auto breaks
     = custom("breaks", [](invocation_context& context) -> agent_run {
         context.state().set("kept", 1);
@@ -204,13 +205,13 @@ BOOST_AUTO_TEST_CASE(what_a_failed_body_recorded_is_discarded) {
         throw std::runtime_error("broken");
       });
   BOOST_TEST(on.perform(breaks) == "breaks=said | callback_failed");
-  BOOST_TEST(play::last_reason().find("broken") != std::string::npos);
-  BOOST_TEST(play::last_reason().find("breaks") != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("broken") != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("breaks") != std::string::npos);
   BOOST_TEST(on.state_now() == json({{"kept", 1}}));
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_emit_throws_and_leaves_nothing_behind) {
-  play on;
+  agent_fixture on;
   on.append(on.key, {{"app:text", "t"}});
   const auto tries
     = custom("tries", [](invocation_context& context) -> agent_run {
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_refused_emit_throws_and_leaves_nothing_behind) {
 }
 
 BOOST_AUTO_TEST_CASE(eight_runs_that_add_one_each_end_at_eight) {
-  play on;
+  agent_fixture on;
   const auto model = std::make_shared<held_model>();
   const auto counts
     = custom("counts", [=](invocation_context& context) -> agent_run {
@@ -254,12 +255,12 @@ BOOST_AUTO_TEST_CASE(eight_runs_that_add_one_each_end_at_eight) {
   model->asked.await(8);
   model->answer("");
   for (auto& each : all)
-    BOOST_TEST(code_of(each.wait()) == "ok");
+    BOOST_TEST(code_of(each.wait().get()) == "ok");
   BOOST_TEST(on.state_now() == json({{"n", 8}}));
 }
 
 BOOST_AUTO_TEST_CASE(refresh_shows_what_other_sessions_did) {
-  play on;
+  agent_fixture on;
   const auto other = on.open("other");
   const auto model = std::make_shared<held_model>();
   const auto looks = custom(
@@ -272,17 +273,18 @@ BOOST_AUTO_TEST_CASE(refresh_shows_what_other_sessions_did) {
   model->asked.await(1);
   on.append(other, {{"app:k", 1}});
   model->answer("");
-  BOOST_TEST(play::show(std::move(run)) == "looks=1 | ok");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "looks=1 | ok");
 }
 
-// Counters that others only ever raise, in memory, over a store, and written by
-// another runtime on it.
+// Others only increment these counters: in memory, over a store, and through
+// another runtime on the store.
 BOOST_DATA_TEST_CASE(what_a_lane_has_seen_it_does_not_lose,
                      data::xrange(3),
                      place_of_writers) {
   const staged_place place;
-  stage on(place_of_writers == 0 ? runtime_options() : place.options());
-  std::optional<stage> beside;
+  runtime_fixture on(place_of_writers == 0 ? runtime_options()
+                                           : place.options());
+  std::optional<runtime_fixture> beside;
   if (place_of_writers == 2)
     beside.emplace(place.beside());
   auto& writing = beside ? *beside : on;
@@ -328,16 +330,16 @@ BOOST_DATA_TEST_CASE(what_a_lane_has_seen_it_does_not_lose,
                 + static_cast<int>(writing.append(other, counting()) != "ok");
   });
   done = true;
-  BOOST_TEST(code_of(run.wait()) == "ok");
+  BOOST_TEST(code_of(run.wait().get()) == "ok");
   BOOST_TEST(failed == 0);
   BOOST_TEST(lost == 0);
   BOOST_TEST(missing == 0);
 }
 
-// -- retries -----------------------------------------------------------------
+// -- retries ----
 
 BOOST_AUTO_TEST_CASE(an_event_that_is_emitted_again_takes_effect_once) {
-  play on;
+  agent_fixture on;
   const auto again = custom(
     "again", [](invocation_context& context) -> agent_run {
       for (int count = 0; count < 3; ++count) {

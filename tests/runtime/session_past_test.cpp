@@ -1,4 +1,4 @@
-// Sessions that are created with their past, whole or not at all.
+// Sessions that are created together with their past, completely or not at all.
 
 #include "counting.hpp"
 #include "staged_store.hpp"
@@ -23,7 +23,7 @@ namespace {
 create_request with_past(std::vector<event> events,
                          json state = json::object(),
                          const std::string& id = "s") {
-  create_request wanted{.app = "press", .user = "ann", .id = id};
+  create_request wanted{"press", "ann", id};
   wanted.state = std::move(state);
   wanted.events = std::move(events);
   return wanted;
@@ -49,7 +49,7 @@ BOOST_DATA_TEST_CASE(a_session_is_created_with_its_past,
                      data::make({false, true}),
                      over_a_store) {
   const staged_place place;
-  stage on(over_a_store ? place.options() : runtime_options());
+  runtime_fixture on(over_a_store ? place.options() : runtime_options());
   on.open("t");
   BOOST_TEST(on.append({"press", "ann", "t"}, counting()) == "ok");
   const auto created
@@ -74,12 +74,13 @@ BOOST_DATA_TEST_CASE(a_session_is_created_with_its_past,
              == json({{"k", 1}}));
   BOOST_TEST(on.append(here, counting()) == "ok");
   BOOST_TEST(on.app_state()["n"] == 4);
-  BOOST_TEST(code_of(on.sessions().create(with_past({}))) == "already_exists");
+  BOOST_TEST(code_of(on.sessions().create(with_past({})).get())
+             == "already_exists");
   BOOST_TEST(place.damage().empty());
 }
 
 BOOST_AUTO_TEST_CASE(its_update_time_can_be_told) {
-  stage on;
+  runtime_fixture on;
   auto wanted = with_past({at(change({{"a", 1}}), 3s)});
   wanted.last_update_time = timestamp(8s);
   BOOST_TEST(
@@ -92,7 +93,7 @@ BOOST_DATA_TEST_CASE(one_refused_event_refuses_the_session,
                      prefix,
                      over_a_store) {
   const staged_place place;
-  stage on(over_a_store ? place.options() : runtime_options());
+  runtime_fixture on(over_a_store ? place.options() : runtime_options());
   on.open("t", {{"user:word", "x"}, {"app:word", "x"}});
   BOOST_TEST(on.append({"press", "ann", "t"}, counting()) == "ok");
   auto events = counts(3);
@@ -100,13 +101,13 @@ BOOST_DATA_TEST_CASE(one_refused_event_refuses_the_session,
     operate({operation_on(std::string(prefix) + "word", "add", 1)}));
   events.push_back(counting());
   const json initial = {{"word", "x"}, {"user:made", 1}, {"app:made", 1}};
-  BOOST_TEST(code_of(on.sessions().create(with_past(events, initial)))
+  BOOST_TEST(code_of(on.sessions().create(with_past(events, initial)).get())
              == "type_error");
-  BOOST_TEST(code_of(on.sessions().get(here)) == "not_found");
+  BOOST_TEST(code_of(on.sessions().get(here).get()) == "not_found");
   BOOST_TEST(on.user_state() == json({{"word", "x"}, {"n", 1}}));
   BOOST_TEST(on.app_state() == json({{"word", "x"}, {"n", 1}}));
-  // The same owners go on.
-  BOOST_TEST(code_of(on.sessions().create(with_past(counts(3)))) == "ok");
+  // The owners work normally after the refusal.
+  BOOST_TEST(code_of(on.sessions().create(with_past(counts(3))).get()) == "ok");
   BOOST_TEST(on.state(here)
              == json({{"n", 3},
                       {"user:n", 4},
@@ -120,11 +121,12 @@ BOOST_AUTO_TEST_CASE(it_is_one_commit_however_long) {
   const staged_place place;
   constexpr int count = 20'000;
   {
-    stage on(place.options());
-    BOOST_TEST(code_of(on.sessions().create(with_past(counts(count)))) == "ok");
+    runtime_fixture on(place.options());
+    BOOST_TEST(code_of(on.sessions().create(with_past(counts(count))).get())
+               == "ok");
     BOOST_TEST(place.script->arrived.count() == 1U);
   }
-  stage again(place.options());
+  runtime_fixture again(place.options());
   BOOST_TEST(again.fetch(here).events().size() == 1U * count);
   BOOST_TEST(again.state(here) == counted(count));
   BOOST_TEST(place.damage().empty());
@@ -132,31 +134,34 @@ BOOST_AUTO_TEST_CASE(it_is_one_commit_however_long) {
 
 BOOST_AUTO_TEST_CASE(a_failed_creation_leaves_all_or_nothing_of_the_past) {
   const staged_place place;
-  stage on(place.options());
+  runtime_fixture on(place.options());
   place.script->next_commits({step::fail});
-  BOOST_TEST(code_of(on.sessions().create(with_past(counts(9))))
+  BOOST_TEST(code_of(on.sessions().create(with_past(counts(9))).get())
              == "store_failed");
-  BOOST_TEST(code_of(on.sessions().get(here)) == "not_found");
+  BOOST_TEST(code_of(on.sessions().get(here).get()) == "not_found");
   BOOST_TEST(on.app_state() == json::object());
   place.script->next_commits({step::fail_anyway});
-  BOOST_TEST(code_of(on.sessions().create(with_past(counts(9))))
+  BOOST_TEST(code_of(on.sessions().create(with_past(counts(9))).get())
              == "store_failed");
   BOOST_TEST(on.state(here) == counted(9));
   BOOST_TEST(on.fetch(here).revision() == 9U);
 }
 
-// Its app is stale when it is decided, and it is decided again.
+// The app is stale at the first decision, so the creation is decided again.
 BOOST_AUTO_TEST_CASE(it_is_decided_again_on_what_others_have_written) {
   const staged_place place;
-  stage on(place.options());
+  runtime_fixture on(place.options());
   on.open("t");
   BOOST_TEST(on.append({"press", "ann", "t"}, counting()) == "ok");
-  stage beside(place.beside());
+  runtime_fixture beside(place.beside());
   for (int number = 0; number < 10; ++number) {
     BOOST_TEST(beside.append({"press", "ann", "t"}, counting()) == "ok");
-    BOOST_TEST(code_of(on.sessions().create(with_past(
-                 counts(5), json::object(), "s" + std::to_string(number))))
-               == "ok");
+    BOOST_TEST(
+      code_of(on.sessions()
+                .create(with_past(
+                  counts(5), json::object(), "s" + std::to_string(number)))
+                .get())
+      == "ok");
   }
   BOOST_TEST(on.user_state()["n"] == 61);
   BOOST_TEST(on.app_state()["n"] == 61);
@@ -171,10 +176,11 @@ BOOST_DATA_TEST_CASE(events_of_the_past_take_effect_once,
   auto options = place.options();
   options.remembered_ids = static_cast<std::size_t>(remembered);
   options.events_kept = 4;
-  auto on = std::make_unique<stage>(options);
-  BOOST_TEST(code_of(on->sessions().create(with_past(counts(60)))) == "ok");
+  auto on = std::make_unique<runtime_fixture>(options);
+  BOOST_TEST(code_of(on->sessions().create(with_past(counts(60))).get())
+             == "ok");
   if (in_the_next_runtime)
-    on = std::make_unique<stage>(place.options());
+    on = std::make_unique<runtime_fixture>(place.options());
   for (int number = 0; number < 60; ++number)
     BOOST_TEST(on->append(here, counting("e" + std::to_string(number)))
                == "ok");
@@ -184,7 +190,7 @@ BOOST_DATA_TEST_CASE(events_of_the_past_take_effect_once,
 }
 
 BOOST_AUTO_TEST_CASE(what_breaks_a_rule_is_refused_by_its_number) {
-  stage on;
+  runtime_fixture on;
   auto partial = change({{"a", 1}});
   partial.partial = true;
   auto large = change({{"a", std::string(300'000, 'x')}});
@@ -193,7 +199,9 @@ BOOST_AUTO_TEST_CASE(what_breaks_a_rule_is_refused_by_its_number) {
          {large, "too_large"},
          {counting("twice"), "invalid_argument"}}) {
     const auto refused
-      = on.sessions().create(with_past({counting("twice"), std::move(bad)}));
+      = on.sessions()
+          .create(with_past({counting("twice"), std::move(bad)}))
+          .get();
     BOOST_TEST(code_of(refused) == code);
     BOOST_TEST(refused.error().message().starts_with("event 2: "));
   }

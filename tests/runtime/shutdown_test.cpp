@@ -1,10 +1,10 @@
-// Shutting down while everything is under way: it ends, everybody is answered
-// once, and what was acknowledged did happen.
+// Shutting down while calls and runs are under way: it ends, every call is
+// answered once, and every acknowledged event took effect.
 
 #include "troupe/runtime/runtime.hpp"
 
 #include "../random.hpp"
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -22,20 +22,20 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-// What every call says after the end.
-std::vector<std::string> codes_after(play& on) {
+// Returns the codes of all calls after the end.
+std::vector<std::string> codes_after(agent_fixture& on) {
   auto& sessions = on.sessions();
-  return {code_of(sessions.create({.app = "press", .user = "ann"})),
-          code_of(sessions.create({.app = "new", .user = "ann"})),
-          code_of(sessions.get(on.key)),
-          code_of(sessions.list({.app = "press"})),
-          code_of(sessions.append_event(on.key, change({{"k", 1}}))),
-          code_of(sessions.remove(on.key)),
-          code_of(sessions.remove_user("press", "ann")),
-          code_of(sessions.get_user_state("press", "ann")),
-          code_of(sessions.get_app_state("press")),
-          code_of(sessions.state(on.key).set("k", 1)),
-          code_of(sessions.state(on.key).snapshot())};
+  return {code_of(sessions.create({"press", "ann"}).get()),
+          code_of(sessions.create({"new", "ann"}).get()),
+          code_of(sessions.get(on.key).get()),
+          code_of(sessions.list({"press"}).get()),
+          code_of(sessions.append_event(on.key, change({{"k", 1}})).get()),
+          code_of(sessions.remove(on.key).get()),
+          code_of(sessions.remove_user("press", "ann").get()),
+          code_of(sessions.user_state("press", "ann").get()),
+          code_of(sessions.app_state("press").get()),
+          code_of(sessions.state(on.key).set("k", 1).get()),
+          code_of(sessions.state(on.key).snapshot().get())};
 }
 
 } // namespace
@@ -43,7 +43,7 @@ std::vector<std::string> codes_after(play& on) {
 BOOST_AUTO_TEST_SUITE(shutdown, *boost::unit_test::timeout(150))
 
 BOOST_AUTO_TEST_CASE(after_the_end_every_call_is_cancelled) {
-  play on;
+  agent_fixture on;
   on.append(on.key, {{"k", 1}});
   on.runtime.shut_down().value();
   on.runtime.shut_down().value();
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_every_call_is_cancelled) {
 }
 
 BOOST_AUTO_TEST_CASE(the_end_does_not_wait_for_threads_that_have_called) {
-  std::optional<play> on(std::in_place);
+  std::optional<agent_fixture> on(std::in_place);
   std::promise<void> called;
   std::promise<void> ended;
   std::thread caller([&] {
@@ -73,38 +73,38 @@ BOOST_AUTO_TEST_CASE(a_run_that_outlives_its_runtime_can_still_be_read) {
   std::optional<run> kept;
   std::optional<run> cut;
   {
-    play on;
+    agent_fixture on;
     kept = on.runtime.run(
       sequential("all", {says("a", "1"), says("b", "2")}), on.key, "go");
     answers<void> ended;
-    kept->wait(ended.next());
+    kept->wait().then(ended.next());
     ended.await();
     const auto model = std::make_shared<held_model>();
     cut = on.runtime.run(llm({.name = "c", .model = model}), on.key, "go");
     model->asked.await(1);
   }
   answers<event_ptr> first;
-  kept->next(first.next());
+  kept->next().then(first.next());
   BOOST_TEST(first.await().front().value()->text() == "1");
-  BOOST_TEST(play::show(std::move(*kept)) == "b=2 | ok");
+  BOOST_TEST(agent_fixture::show(std::move(*kept)) == "b=2 | ok");
   answers<void> end;
-  cut->wait(end.next());
+  cut->wait().then(end.next());
   BOOST_TEST(code_of(end.await().front()) == "cancelled");
   cut->cancel();
-  BOOST_TEST(play::show(std::move(*cut)) == "| cancelled");
+  BOOST_TEST(agent_fixture::show(std::move(*cut)) == "| cancelled");
 }
 
 BOOST_AUTO_TEST_CASE(a_completion_may_ask_for_the_next_event_at_any_time) {
   for (const bool late : {false, true}) {
-    auto on = std::make_unique<play>();
+    auto on = std::make_unique<agent_fixture>();
     const auto root
       = loop({.name = "many", .max_iterations = 2'000}, {says("a", "1")});
     auto run = on->runtime.run(root, on->key, "go");
-    BOOST_TEST(code_of(run.wait()) == "ok");
+    BOOST_TEST(code_of(run.wait().get()) == "ok");
     std::atomic<int> seen = 0;
     tally end;
     std::function<void()> pump = [&] {
-      run.next([&](const result<event_ptr>& said) {
+      run.next().then([&](const result<event_ptr>& said) {
         if (!said.value())
           return end.add();
         ++seen;
@@ -121,11 +121,11 @@ BOOST_AUTO_TEST_CASE(a_completion_may_ask_for_the_next_event_at_any_time) {
 }
 
 BOOST_AUTO_TEST_CASE(a_run_started_after_the_end_tells_its_completions) {
-  play on;
+  agent_fixture on;
   on.runtime.shut_down().value();
   auto late = on.runtime.run(says("a", "1"), on.key, "go");
   answers<void> end;
-  late.wait(end.next());
+  late.wait().then(end.next());
   BOOST_TEST(code_of(end.await().front()) == "cancelled");
 }
 
@@ -142,7 +142,7 @@ BOOST_DATA_TEST_CASE(calls_under_way_are_answered_once,
   std::atomic<std::size_t> calls = 0;
   std::atomic<bool> enough = false;
   {
-    stage on;
+    runtime_fixture on;
     const auto keys = on.open_many({.sessions = 4, .users = 2});
     const auto until = random.below(3'000);
     std::vector<std::thread> threads;
@@ -151,28 +151,29 @@ BOOST_DATA_TEST_CASE(calls_under_way_are_answered_once,
         for (int count = 0; !enough || count < 50; ++count) {
           const auto& key
             = keys[(index + static_cast<std::size_t>(count)) % keys.size()];
-          on.sessions().append_event(key,
-                                     operate({operation_on("n", "add", 1),
-                                              operation_on("app:n", "add", 1)}),
-                                     {},
-                                     appended[index].next());
+          on.sessions()
+            .append_event(key,
+                          operate({operation_on("n", "add", 1),
+                                   operation_on("app:n", "add", 1)}))
+            .then(appended[index].next());
           const auto extra
             = std::to_string(index) + "-" + std::to_string(count);
           if (count % 5 == 0)
-            on.sessions().get(key, {}, read[index].next());
+            on.sessions().get(key).then(read[index].next());
           if (count % 11 == 0)
-            on.sessions().create({.app = "press",
-                                  .user = "extra",
-                                  .id = extra,
-                                  .state = {{"app:x", 1}}},
-                                 created[index].next());
+            on.sessions()
+              .create({"press", "extra", extra}, {{"app:x", 1}})
+              .then(created[index].next());
           if (count % 13 == 0)
-            on.sessions().remove({"press", "extra", extra},
-                                 removed[index].next());
+            on.sessions()
+              .remove({"press", "extra", extra})
+              .then(removed[index].next());
           if (count % 29 == 0)
-            on.sessions().remove_user("press", "extra", removed[index].next());
+            on.sessions()
+              .remove_user("press", "extra")
+              .then(removed[index].next());
           if (count % 17 == 0)
-            on.sessions().list({.app = "press"}, listed[index].next());
+            on.sessions().list({"press"}).then(listed[index].next());
           ++calls;
         }
       });
@@ -183,7 +184,7 @@ BOOST_DATA_TEST_CASE(calls_under_way_are_answered_once,
     for (auto& each : threads)
       each.join();
   }
-  // Everybody was answered by the time the runtime had gone.
+  // Every call was answered before the runtime was destroyed.
   std::vector<int> numbers;
   for (std::size_t index = 0; index < writers; ++index) {
     for (const auto& each : appended[index].taken()) {
@@ -201,8 +202,8 @@ BOOST_DATA_TEST_CASE(calls_under_way_are_answered_once,
     for (const auto& each : listed[index].taken())
       BOOST_TEST((each || each.error().code() == errc::cancelled));
   }
-  // Every number from one on was acknowledged to exactly one caller: nothing
-  // took effect without an answer, and nothing was answered without effect.
+  // Every number from one on was acknowledged to exactly one caller. So no
+  // event took effect without an answer, and no answered event is missing.
   std::ranges::sort(numbers);
   for (std::size_t index = 0; index < numbers.size(); ++index)
     BOOST_TEST(numbers[index] == static_cast<int>(index) + 1);
@@ -217,7 +218,7 @@ BOOST_DATA_TEST_CASE(runs_under_way_are_cancelled_and_awaited,
   std::vector<run> runs;
   answers<void> ended;
   {
-    play on;
+    agent_fixture on;
     const auto busy = [&](const std::string& name) {
       return custom(name, [&](invocation_context& context) -> agent_run {
         for (;;) {
@@ -245,20 +246,20 @@ BOOST_DATA_TEST_CASE(runs_under_way_are_cancelled_and_awaited,
       on.key, on.open("a"), on.open("b"), on.open("c")};
     const auto until = random.below(400);
     for (std::size_t count = 0; count < 6;
-         ++count) { // Two wait for their turn.
+         ++count) { // Two runs wait for their turn.
       runs.push_back(on.runtime.run(root, keys[count % keys.size()], "go"));
-      runs.back().wait(ended.next());
+      runs.back().wait().then(ended.next());
     }
     while (steps < until)
       std::this_thread::yield();
     on.runtime.shut_down().value();
   }
-  // Nothing of a run goes on behind its end.
+  // No part of a run continues after its end.
   const auto after = steps.load();
   for (const auto& each : ended.taken())
     BOOST_TEST(code_of(each) == "cancelled");
   for (auto& each : runs)
-    BOOST_TEST(play::show(std::move(each)).ends_with("| cancelled"));
+    BOOST_TEST(agent_fixture::show(std::move(each)).ends_with("| cancelled"));
   BOOST_TEST(inside == 0);
   BOOST_TEST(steps == after);
 }

@@ -1,11 +1,12 @@
-// A store to play with: on a place in memory, it holds commits back and fails
-// when told.
+// A store controlled by the test. It keeps its data on a place in memory, holds
+// commits back, and fails on request.
 
 #pragma once
 
 #include "troupe/stores/memory_store.hpp"
 
-#include "stage.hpp"
+#include "../forwarding_store.hpp"
+#include "runtime_fixture.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -18,7 +19,7 @@
 
 namespace troupe::testing {
 
-/// Closed to the first who comes, until a test opens it.
+/// A gate that blocks its first visitor until the test opens it.
 class gate {
 public:
   void pass() {
@@ -38,23 +39,23 @@ private:
   tally opened_;
 };
 
-/// How the stores on one place are to behave; shared with the test.
+/// Controls all stores on one place; shared with the test.
 class store_script {
 public:
   enum class step {
     work,
     fail,        ///< Nothing is written.
-    fail_anyway, ///< It is written, but reported as failed.
-    vanish,      ///< It fails, and so do all loads from here on.
+    fail_anyway, ///< Written, but reported as failed.
+    vanish,      ///< Fails, and so do all later loads.
   };
 
-  /// What the next commits do; those after them work.
+  /// Sets the results of the next commits; later ones work.
   void next_commits(std::deque<step> steps) {
     const std::lock_guard guard(mutex_);
     commits_ = std::move(steps);
   }
 
-  /// What every commit does, unless null.
+  /// Decides the result of every commit, unless null.
   void each_commit(std::function<step()> decide) {
     const std::lock_guard guard(mutex_);
     decide_ = std::move(decide);
@@ -65,13 +66,13 @@ public:
     loads_fail_ = failing;
   }
 
-  /// Whether the store cannot say what others have written.
+  /// Makes the store fail to report changes of others.
   void fail_looks(bool failing) {
     const std::lock_guard guard(mutex_);
     looks_fail_ = failing;
   }
 
-  /// Commits wait from here on.
+  /// Makes commits wait from now on.
   void hold() {
     const std::lock_guard guard(mutex_);
     held_ = true;
@@ -107,19 +108,37 @@ public:
     return looks_fail_;
   }
 
-  /// Called before events or a session are loaded, and before and once the
-  /// store has said what others have written, unless null. Set before that
-  /// happens.
+  /// Called before events or a session are loaded, before a look for changes of
+  /// others, and after it. Set them before the store is used.
   std::function<void()> on_event_load;
   std::function<void()> on_session_load;
   std::function<void()> on_look;
   std::function<void()> on_looked;
 
-  tally arrived; ///< Commits that have come as far as the store.
+  /// Makes the answer of `take_lost_history` while `has_lost` is true. Set it
+  /// before `has_lost`.
+  std::function<lost_history()> on_loss;
+  std::atomic<bool> has_lost = false;
+
+  tally arrived; ///< Commits that have reached the store.
   tally scope_loads;
   tally session_loads;
   tally event_loads;
   tally id_looks;
+
+  /// The events found by their ids: copies of the stored events.
+  std::vector<std::weak_ptr<const event>> found() const {
+    const std::lock_guard guard(mutex_);
+    return found_;
+  }
+
+  event_ptr keep_found(const event& stored) {
+    auto copy = std::make_shared<const event>(stored);
+    const std::lock_guard guard(mutex_);
+    found_.emplace_back(copy);
+    return copy;
+  }
+
   std::atomic<std::size_t> events_read = 0;
 
 private:
@@ -130,13 +149,14 @@ private:
   bool loads_fail_ = false;
   bool looks_fail_ = false;
   bool held_ = false;
+  std::vector<std::weak_ptr<const event>> found_;
 };
 
-class staged_store final : public store {
+class staged_store final : public forwarding_store {
 public:
   staged_store(std::unique_ptr<store> within,
                std::shared_ptr<store_script> script)
-    : within_(std::move(within)),
+    : forwarding_store(std::move(within)),
       script_(std::move(script)) {}
 
   result<commit_outcome>
@@ -148,13 +168,13 @@ public:
     case store_script::step::fail:
       return broken();
     case store_script::step::fail_anyway: {
-      auto outcome = within_->commit(changes);
+      auto outcome = forwarding_store::commit(changes);
       return outcome && !outcome->moved.empty() ? outcome : broken();
     }
     case store_script::step::work:
       break;
     }
-    return within_->commit(changes);
+    return forwarding_store::commit(changes);
   }
 
   result<std::vector<moved_owner>> changed_elsewhere() override {
@@ -162,7 +182,7 @@ public:
       return broken();
     if (script_->on_look)
       script_->on_look();
-    auto moved = within_->changed_elsewhere();
+    auto moved = forwarding_store::changed_elsewhere();
     if (script_->on_looked)
       script_->on_looked();
     return moved;
@@ -173,7 +193,7 @@ public:
     script_->scope_loads.add();
     if (script_->loads_fail())
       return broken();
-    return within_->load_scope(owner);
+    return forwarding_store::load_scope(owner);
   }
 
   result<std::optional<stored_session>>
@@ -183,7 +203,7 @@ public:
       script_->on_session_load();
     if (script_->loads_fail())
       return broken();
-    auto loaded = within_->load_session(key, options);
+    auto loaded = forwarding_store::load_session(key, options);
     if (loaded && *loaded)
       script_->events_read += (*loaded)->events.size();
     return loaded;
@@ -197,7 +217,7 @@ public:
       script_->on_event_load();
     if (script_->loads_fail())
       return broken();
-    auto loaded = within_->load_events(key, first, last);
+    auto loaded = forwarding_store::load_events(key, first, last);
     if (loaded)
       script_->events_read += loaded->size();
     return loaded;
@@ -209,54 +229,49 @@ public:
     script_->id_looks.add();
     if (script_->loads_fail())
       return broken();
-    return within_->find_events(key, ids);
+    auto found = forwarding_store::find_events(key, ids);
+    if (found)
+      for (auto& each : *found)
+        if (each)
+          each = script_->keep_found(*each);
+    return found;
   }
 
   std::optional<lost_history> take_lost_history() override {
-    return within_->take_lost_history();
+    if (script_->has_lost.exchange(false))
+      return script_->on_loss();
+    return forwarding_store::take_lost_history();
   }
-
-  result<std::vector<session_row>> list(const row_query& query) override {
-    return within_->list(query);
-  }
-
-  result<std::vector<std::string>>
-  check(const std::function<void(double)>& on_progress) override {
-    return within_->check(on_progress);
-  }
-
-  result<void> close() override { return within_->close(); }
 
 private:
   static error broken() { return {errc::store_failed, "told to fail"}; }
 
-  const std::unique_ptr<store> within_;
   const std::shared_ptr<store_script> script_;
 };
 
 /// A place that outlives the runtimes on it.
 struct staged_place {
-  /// Options for one more runtime on it.
+  /// Options for one more runtime on the place.
   runtime_options options() const {
     runtime_options chosen;
-    chosen.custom_store
+    chosen.store
       = std::make_shared<staged_store>(make_memory_store(place), script);
     return chosen;
   }
 
-  /// The same for one that the script says nothing to.
+  /// Options for a runtime that the script does not control.
   runtime_options beside() const {
     runtime_options chosen;
-    chosen.custom_store = make_memory_store(place);
+    chosen.store = make_memory_store(place);
     return chosen;
   }
 
-  /// What is wrong with what is stored.
+  /// Returns the damage found in the stored data.
   std::vector<std::string> damage() const {
     return make_memory_store(place)->check({}).value();
   }
 
-  std::shared_ptr<memory_place> place = make_memory_place();
+  std::shared_ptr<memory_data> place = make_memory_data();
   std::shared_ptr<store_script> script = std::make_shared<store_script>();
 };
 

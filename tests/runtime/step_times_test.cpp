@@ -1,9 +1,9 @@
-// Runs that tell when their models and tools worked, and commits that tell how
-// large they are.
+// The times of models' and tools' work in events, and the reported size of
+// commits.
 
-#include "troupe/agents/step_times.hpp"
+#include "troupe/agents/turns/step_times.hpp"
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include "staged_store.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Every step of a session, as "KIND NAME".
-std::vector<std::string> steps_in(play& on) {
+// Returns every step of a session as "KIND NAME".
+std::vector<std::string> steps_in(agent_fixture& on) {
   std::vector<std::string> told;
   for (const auto& said : on.events(on.key))
     for (const auto& step : steps_of(said)) {
@@ -50,7 +50,7 @@ agent caller_of_two_tools() {
 BOOST_AUTO_TEST_SUITE(timings)
 
 BOOST_AUTO_TEST_CASE(events_tell_the_steps_of_a_run_that_asks_for_it) {
-  play on;
+  agent_fixture on;
   on.perform(caller_of_two_tools(), {.step_times = true});
   BOOST_TEST(steps_in(on)
              == (std::vector<std::string>{
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(events_tell_the_steps_of_a_run_that_asks_for_it) {
 }
 
 BOOST_AUTO_TEST_CASE(other_runs_tell_nothing) {
-  play on;
+  agent_fixture on;
   on.perform(caller_of_two_tools());
   BOOST_TEST(steps_in(on).empty());
 }
@@ -70,10 +70,7 @@ BOOST_AUTO_TEST_CASE(commits_in_memory_and_over_a_store_tell_their_events) {
     auto options = stored ? place.options() : runtime_options();
     options.on_commit = [&events](std::size_t count) { events += count; };
     auto owners = runtime::open(std::move(options)).value();
-    const auto key = owners.sessions()
-                       .create({.app = "a", .user = "u", .id = "s"})
-                       .value()
-                       .key();
+    const auto key = owners.sessions().create({"a", "u", "s"}).value().key();
     for (int number = 0; number < 5; ++number)
       owners.sessions().append_event(key, event(text("hi"))).value();
     owners.shut_down().value();

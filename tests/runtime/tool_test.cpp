@@ -1,11 +1,12 @@
-// Tools in runs: what reaches them, what becomes of those that fail, hang or
-// wait, and how many run at a time.
+// Tools in runs: their arguments, failures, time-outs and waits, and the number
+// of tools at a time.
 
 #include "troupe/agents/function_tool.hpp"
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <latch>
 #include <memory>
@@ -35,7 +36,7 @@ tool sum() {
                        });
 }
 
-/// Calls tools by name with these arguments, once each turn, then says "done".
+/// An agent that calls tools in these turns, then says "done".
 agent calls(std::vector<scripted_reply> turns, std::vector<tool> tools) {
   turns.push_back({.text = "done"});
   return asks("a", scripted({{"a", std::move(turns)}}), std::move(tools));
@@ -53,7 +54,7 @@ scripted_reply calling_many(const std::string& name, std::size_t count) {
 BOOST_AUTO_TEST_SUITE(tool_runs)
 
 BOOST_AUTO_TEST_CASE(a_function_is_a_tool_with_the_schema_of_its_struct) {
-  play on;
+  agent_fixture on;
   const auto made = sum();
   BOOST_TEST(
     made.parameters()
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_function_is_a_tool_with_the_schema_of_its_struct) {
 }
 
 BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_never_reach_the_tool) {
-  play on;
+  agent_fixture on;
   on.perform(calls({calling("sum", {{"right", "x"}}),
                     calling("sum", {{"left", 3'000'000'000}})},
                    {sum()}));
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_never_reach_the_tool) {
 }
 
 BOOST_AUTO_TEST_CASE(a_failure_ends_the_run_when_told_to) {
-  play on;
+  agent_fixture on;
   const tool strict({.name = "strict",
                      .run = [](const json&, tool_context& context) -> json {
                        context.state().set("ghost", 1);
@@ -93,19 +94,19 @@ BOOST_AUTO_TEST_CASE(a_failure_ends_the_run_when_told_to) {
                      .on_failure = tool_failure::end_run});
   BOOST_TEST(on.perform(calls({calling("strict")}, {strict}))
              == "a= | tool_failed");
-  BOOST_TEST(play::last_reason().find("broken") != std::string::npos);
+  BOOST_TEST(agent_fixture::last_reason().find("broken") != std::string::npos);
   BOOST_TEST(on.state_now() == json::object());
 }
 
-// -- coroutines --------------------------------------------------------------
+// -- coroutines ----
 
 BOOST_AUTO_TEST_CASE(a_coroutine_tool_waits_without_a_thread) {
   runtime_options one;
   one.tool_threads = 1;
-  play on(std::move(one));
+  agent_fixture on(std::move(one));
   constexpr std::size_t count = 50;
 
-  // Each waits until all of them have come so far.
+  // Each call waits until all of them have arrived.
   struct meeting {
     std::mutex mutex;
     std::vector<std::coroutine_handle<>> waiting;
@@ -137,14 +138,15 @@ BOOST_AUTO_TEST_CASE(a_coroutine_tool_waits_without_a_thread) {
 
   const tool meets(
     {.name = "meets",
-     .coroutine = [met](const json& args, tool_context& context) -> task<json> {
+     .run = [met](const json& args, tool_context& context) -> task<json> {
        co_await arrival(met);
        context.state().append("order", args.at("index"));
        co_return args.at("index");
      }});
   BOOST_TEST(on.perform(calls({calling_many("meets", count)}, {meets}))
              == "a= a= a=done | ok");
-  // One event, in the order of the calls; nothing of concurrent ones is lost.
+  // The responses are in one event, in the order of the calls; no concurrent
+  // one is lost.
   const auto told = responses(on, on.key);
   const auto order = on.state_now()["order"];
   BOOST_TEST(told.size() == count);
@@ -156,23 +158,23 @@ BOOST_AUTO_TEST_CASE(a_coroutine_tool_waits_without_a_thread) {
 }
 
 BOOST_AUTO_TEST_CASE(a_coroutine_tool_that_throws_is_an_error_result) {
-  play on;
-  const tool throws({.name = "throws",
-                     .coroutine = [](const json&, tool_context&) -> task<json> {
-                       throw std::runtime_error("broken");
-                       co_return json();
-                     }});
+  agent_fixture on;
+  const tool throws(
+    {.name = "throws", .run = [](const json&, tool_context&) -> task<json> {
+       throw std::runtime_error("broken");
+       co_return json();
+     }});
   BOOST_TEST(on.perform(calls({calling("throws")}, {throws}))
              == "a= a= a=done | ok");
   const auto told = responses(on, on.key)[0].value("error", "");
   BOOST_TEST(told.find("broken") != std::string::npos, told);
 }
 
-// -- limits ------------------------------------------------------------------
+// -- limits ----
 
 BOOST_AUTO_TEST_CASE(a_tool_that_takes_too_long_is_told_to_the_model) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const auto release = std::make_shared<std::latch>(1);
   const auto started = std::make_shared<tally>();
   const auto stopped = std::make_shared<tally>();
@@ -189,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_tool_that_takes_too_long_is_told_to_the_model) {
   auto run = on.runtime.run(calls({calling("slow")}, {slow}), on.key, "go");
   started->await(1);
   time->advance(50ms);
-  BOOST_TEST(play::show(std::move(run)) == "a= a= a=done | ok");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a= a= a=done | ok");
   const auto told = responses(on, on.key)[0].value("error", "");
   BOOST_TEST(told.find("50 ms") != std::string::npos, told);
   stopped->await(1);
@@ -197,9 +199,65 @@ BOOST_AUTO_TEST_CASE(a_tool_that_takes_too_long_is_told_to_the_model) {
   on.runtime.shut_down().value();
 }
 
+// A suspended coroutine holds no thread, so giving it up frees none.
+BOOST_AUTO_TEST_CASE(a_coroutine_that_is_given_up_allows_no_further_thread) {
+  const auto time = std::make_shared<watched_environment>(1);
+  auto options = runtime_fixture::in(time);
+  options.tool_threads = 1;
+  agent_fixture on(std::move(options));
+
+  struct hold {
+    std::coroutine_handle<>* held;
+    tally* suspended;
+
+    bool await_ready() const { return false; }
+
+    void await_suspend(std::coroutine_handle<> self) const {
+      *held = self;
+      suspended->add();
+    }
+
+    void await_resume() const {}
+  };
+
+  std::coroutine_handle<> held;
+  tally suspended;
+  tally ended;
+  const tool waits({.name = "waits",
+                    .run = [&](const json&, tool_context&) -> task<json> {
+                      const hold here{&held, &suspended};
+                      co_await here;
+                      ended.add();
+                      co_return 1;
+                    },
+                    .timeout = 50ms});
+  auto run = on.runtime.run(calls({calling("waits")}, {waits}), on.key, "go");
+  suspended.await(1);
+  time->advance(50ms);
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a= a= a=done | ok");
+
+  tally working;
+  std::atomic<int> inside = 0;
+  std::atomic<bool> both = false;
+  const tool blocks(
+    {.name = "blocks", .run = [&](const json&, tool_context&) -> json {
+       if (++inside > 1)
+         both = true;
+       working.add();
+       working.reaches(2, 200ms);
+       --inside;
+       return 1;
+     }});
+  const auto two = calls({calling_many("blocks", 2)}, {blocks});
+  BOOST_TEST(on.perform(two) == "a= a= a=done | ok");
+  BOOST_TEST(!both);
+  held.resume();
+  ended.await(1);
+}
+
 BOOST_AUTO_TEST_CASE(a_tool_in_time_is_not_disturbed_by_its_timeout) {
   const auto time = std::make_shared<watched_environment>(1);
-  play on(stage::in(time));
+  agent_fixture on(runtime_fixture::in(time));
   const tool quick({.name = "quick",
                     .run = [](const json&, tool_context&) -> json { return 1; },
                     .timeout = 50ms});
@@ -212,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_tool_in_time_is_not_disturbed_by_its_timeout) {
 BOOST_AUTO_TEST_CASE(calls_beyond_the_limit_of_a_tool_wait_in_order) {
   runtime_options many;
   many.tool_threads = 8;
-  play on(std::move(many));
+  agent_fixture on(std::move(many));
 
   struct seen {
     std::mutex mutex;
@@ -256,12 +314,12 @@ BOOST_AUTO_TEST_CASE(a_cancelled_run_gives_its_places_at_a_tool_back) {
        return 0;
      },
      .calls_max = 1});
-  play on;
+  agent_fixture on;
   auto run = on.runtime.run(
     calls({calling_many("narrow", 5)}, {narrow}), on.key, "go");
   started->await(1);
   run.cancel();
-  BOOST_TEST(play::show(std::move(run)) == "a= | cancelled");
+  BOOST_TEST(agent_fixture::show(std::move(run)) == "a= | cancelled");
   BOOST_TEST(on.append(on.key, {{"quick", true}}) == "ok");
   BOOST_TEST(on.perform(calls({calling("narrow")}, {narrow}))
              == "a= a= a=done | ok");

@@ -1,6 +1,7 @@
-// Agents that hand over to each other in one run, and whose turn comes next.
+// Agents that transfer to each other in one run, and the agent that gets the
+// next message.
 
-#include "play.hpp"
+#include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <string>
@@ -25,19 +26,19 @@ agent talker(const std::string& name,
 BOOST_AUTO_TEST_SUITE(transfers)
 
 BOOST_AUTO_TEST_CASE(a_model_hands_over_to_a_sub_agent) {
-  play on;
+  agent_fixture on;
   const auto model
     = scripted({{"root", {over_to("a")}}, {"a", {{.text = "mine"}}}});
   const auto root = talker("root", model, {talker("a", model)});
   BOOST_TEST(on.perform(root) == "root= root= a=mine | ok");
   const auto events = on.events(on.key);
   BOOST_TEST(events[2]->actions.transfer_to_agent == "a");
-  // The next message goes where the conversation is.
+  // The next message goes to the agent that has the conversation.
   BOOST_TEST(on.perform(root) == "a=mine | ok");
 }
 
 BOOST_AUTO_TEST_CASE(agents_hand_over_to_peers_and_back_to_their_parent) {
-  play on;
+  agent_fixture on;
   const auto model = scripted({{"root", {over_to("a"), {.text = "end"}}},
                                {"a", {over_to("b")}},
                                {"b", {over_to("root")}}});
@@ -47,7 +48,7 @@ BOOST_AUTO_TEST_CASE(agents_hand_over_to_peers_and_back_to_their_parent) {
 }
 
 BOOST_AUTO_TEST_CASE(hand_overs_do_not_deepen_the_stack) {
-  play on;
+  agent_fixture on;
   std::vector<scripted_reply> to_a(100, over_to("a"));
   to_a.push_back({.text = "end"});
   const auto model = scripted({{"root", to_a}, {"a", {over_to("root")}}});
@@ -57,7 +58,7 @@ BOOST_AUTO_TEST_CASE(hand_overs_do_not_deepen_the_stack) {
 }
 
 BOOST_AUTO_TEST_CASE(a_hand_over_to_a_stranger_is_told_to_the_model) {
-  play on;
+  agent_fixture on;
   const auto model
     = scripted({{"root", {over_to("nobody"), {.text = "sorry"}}}});
   const auto root = talker("root", model, {talker("a", model)});
@@ -67,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_hand_over_to_a_stranger_is_told_to_the_model) {
 }
 
 BOOST_AUTO_TEST_CASE(an_own_tool_cannot_hand_over_to_a_forbidden_agent) {
-  play on;
+  agent_fixture on;
   const auto model
     = scripted({{"root", {over_to("a")}}, {"a", {calling("jump")}}});
   const auto jump = tool_of("jump", [](const json&, tool_context& context) {
@@ -80,22 +81,22 @@ BOOST_AUTO_TEST_CASE(an_own_tool_cannot_hand_over_to_a_forbidden_agent) {
                       .disallow_transfer_to_peers = true});
   const auto root = talker("root", model, {a, talker("b", model)});
   BOOST_TEST(on.perform(root) == "root= root= a= a= | invalid_argument");
-  BOOST_TEST(play::last_reason().find("'a' cannot hand over to 'b'")
+  BOOST_TEST(agent_fixture::last_reason().find("'a' cannot hand over to 'b'")
              != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_workflow_below_takes_over) {
-  play on;
+  agent_fixture on;
   const auto model = scripted({{"root", {over_to("steps")}}});
   const auto root = talker(
     "root", model, {sequential("steps", {says("one", "1"), says("two", "2")})});
   BOOST_TEST(on.perform(root) == "root= root= one=1 two=2 | ok");
-  // It cannot hand over, so the root goes on.
+  // The workflow cannot transfer, so the root gets the next message.
   BOOST_TEST(on.perform(root) == "root= root= one=1 two=2 | ok");
 }
 
 BOOST_AUTO_TEST_CASE(who_takes_over_takes_the_place_in_a_sequence) {
-  play on;
+  agent_fixture on;
   const auto model
     = scripted({{"head", {over_to("a")}}, {"a", {{.text = "mine"}}}});
   const auto root = sequential(
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(who_takes_over_takes_the_place_in_a_sequence) {
 }
 
 BOOST_AUTO_TEST_CASE(callbacks_of_who_hands_over_come_before_the_next_agent) {
-  play on;
+  agent_fixture on;
   const auto model
     = scripted({{"root", {over_to("a")}}, {"a", {{.text = "mine"}}}});
   const auto root = llm(

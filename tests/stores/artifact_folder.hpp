@@ -2,20 +2,15 @@
 
 #pragma once
 
-#include "troupe/stores/artifact_path.hpp"
-#include "troupe/stores/file_artifacts.hpp"
+#include "troupe/stores/artifacts/in_files.hpp"
+#include "troupe/stores/artifacts/path.hpp"
 
 #include "../outcome.hpp"
+#include "child_process.hpp"
 #include "temporary_folder.hpp"
-#include <boost/test/unit_test.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -26,28 +21,6 @@ namespace troupe::testing {
 
 inline const session_key ann_1{"press", "ann", "s1"};
 
-/// Runs `body` in a process of its own; it has failed if it throws.
-inline pid_t start(const std::function<void()>& body) {
-  const auto child = ::fork();
-  BOOST_REQUIRE(child >= 0);
-  if (child != 0)
-    return child;
-  int status = 1;
-  try {
-    body();
-    status = 0;
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "child: %s\n", failure.what());
-  }
-  ::_exit(status);
-}
-
-inline int await(pid_t child) {
-  int status = 0;
-  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
-  return status;
-}
-
 inline std::string content_of(const std::filesystem::path& file) {
   std::ifstream opened(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(opened), {}};
@@ -57,7 +30,7 @@ inline void write(const std::filesystem::path& file, std::string_view text) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
-/// A store in a folder, and what lies there.
+/// A store in a folder, with access to its files.
 struct in_folder {
   std::unique_ptr<artifact_store> open() const {
     return open_file_artifacts(root).value();
@@ -85,7 +58,7 @@ struct in_folder {
     return place_of({{"press", "ann", "s1"}, name});
   }
 
-  /// All that lies in the folder and is not what makes up the tree.
+  /// Returns all files of the folder except those that form the tree.
   std::set<std::string> files() const {
     std::set<std::string> found;
     for (const auto& entry :

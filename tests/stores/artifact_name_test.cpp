@@ -1,4 +1,4 @@
-// Which names an artifact may have.
+// The names that an artifact may have.
 
 #include "troupe/stores/artifact_store.hpp"
 

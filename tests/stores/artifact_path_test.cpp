@@ -1,6 +1,7 @@
-// Where names lead: each to a path of its own, plain enough for any disk.
+// The paths of artifacts: each name has a path of its own, which is valid on
+// any disk.
 
-#include "troupe/stores/artifact_path.hpp"
+#include "troupe/stores/artifacts/path.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -79,7 +80,7 @@ BOOST_DATA_TEST_CASE(a_name_can_be_read_from_its_path,
   BOOST_TEST((decoded_name(whole) == name));
 }
 
-// Neither on the same path, nor one inside the other.
+// No two names have the same path, and no path is inside another one.
 BOOST_AUTO_TEST_CASE(no_two_names_meet) {
   std::set<std::pair<owner_name, std::string>> all;
   for (const auto& first : names)
@@ -94,7 +95,7 @@ BOOST_AUTO_TEST_CASE(no_two_names_meet) {
   for (const auto& [owner, name] : all)
     paths.insert(path_of(artifact_key{owner, name}));
   BOOST_TEST(paths.size() == all.size());
-  // In this order, whatever lies in a folder comes right behind it.
+  // In this order, the content of a folder follows the folder directly.
   const auto lies_in = [](const folder_path& inner, const folder_path& outer) {
     return inner.size() > outer.size()
            && std::equal(outer.begin(), outer.end(), inner.begin());

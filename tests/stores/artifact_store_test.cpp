@@ -1,10 +1,10 @@
-// What every artifact store keeps, checked on each of them.
+// The promises of every artifact store, checked on each implementation.
 
 #include "troupe/stores/artifact_store.hpp"
 
 #include "troupe/core/inline_data.hpp"
-#include "troupe/stores/file_artifacts.hpp"
-#include "troupe/stores/memory_artifacts.hpp"
+#include "troupe/stores/artifacts/in_files.hpp"
+#include "troupe/stores/artifacts/in_memory.hpp"
 
 #include "../outcome.hpp"
 #include "../random.hpp"
@@ -58,7 +58,7 @@ std::string joined(const result<std::vector<T>>& elements) {
   return elements ? to_text(json(*elements)) : code_of(elements);
 }
 
-// A store and the verbs of its users.
+// A store with the calls of its users.
 class place {
 public:
   std::string
@@ -268,7 +268,7 @@ const std::vector<json> data_spellings
      {{"inlineData", {{"data", "+/8="}, {"mime_type", "a/b"}}}},
      {{"inlineData", {{"data", "-_8"}}}},
      {{"inlineData", {{"data", "-/8="}}}},
-     {{"inlineData", {{"data", "-_9="}}}}, // With bits that count for nothing.
+     {{"inlineData", {{"data", "-_9="}}}}, // Unused bits are not 0.
      {{"inlineData", {{"mimeType", "a/b"}}}},
      {{"inlineData", {{"data", nullptr}}}},
      {{"inline_data", {{"data", "aGkh"}}}},
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(ids_are_trimmed, Place, places) {
   BOOST_TEST(at.load(ann_1, "a") == "nothing");
 }
 
-// What any sequence of calls comes to, by a map.
+// Compares any sequence of calls with a map.
 BOOST_AUTO_TEST_CASE_TEMPLATE(any_sequence_of_calls_agrees_with_a_map,
                               Place,
                               places) {
@@ -429,7 +429,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(saves_from_8_threads_leave_no_gap,
   BOOST_TEST(texts.size() == std::size_t{threads * saves});
 }
 
-// Nobody sees an artifact without a version, or a part that is not whole.
+// No reader sees an artifact without a version, or an incomplete part.
 BOOST_AUTO_TEST_CASE_TEMPLATE(removals_among_saves_and_loads_are_whole,
                               Place,
                               places) {

@@ -1,8 +1,9 @@
-// The checks of stores/conformance.hpp as cases of Boost.Test, one per check.
+// The checks of stores/conformance/suite.hpp as Boost.Test cases, one per
+// check.
 
 #pragma once
 
-#include "troupe/stores/conformance.hpp"
+#include "troupe/stores/conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
 

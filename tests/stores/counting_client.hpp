@@ -1,4 +1,5 @@
-// A client of a store that counts in all three scopes, as a runtime would.
+// A client of a store that increments a counter in all three scopes, as a
+// runtime would.
 
 #pragma once
 
@@ -29,7 +30,7 @@ inline event_ptr event_with(std::string id, const json& state) {
 inline store_change create_session(const owner_name& owner) {
   return {.kind = change_kind::create,
           .owner = owner,
-          .said = event_with("", json::object()),
+          .event = event_with("", json::object()),
           .session_revision = 0,
           .user_revision = {},
           .app_revision = {}};
@@ -40,13 +41,13 @@ inline std::int64_t count_in(const state_map& keys) {
   return found ? (*found)->get<std::int64_t>() : 0;
 }
 
-// One event that counts in all three scopes, tried until it is written. Owners
-// are kept as a runtime would: loaded again when they have moved.
+// Commits one counting event at a time until it is written. Like a runtime, it
+// loads owners again when they have moved.
 class counting_client {
 public:
   explicit counting_client(store& target) : target_(target) { (void)load(); }
 
-  /// Returns how it went; `moved` is tried again.
+  /// Returns the outcome; retries `moved` itself.
   result<void> count(const std::string& id) {
     for (;;) {
       const auto change = next(id);
@@ -82,17 +83,17 @@ public:
 
   std::array<std::int64_t, 3> counts() const { return counts_; }
 
-  /// The session's revision, as far as this client knows.
+  /// The session's revision that this client knows.
   std::uint64_t revision() const { return revisions_[0]; }
 
-  /// The next event, on the revisions that this client knows.
+  /// Makes the next event, on the revisions that this client knows.
   store_change next(const std::string& id) const {
     return {.kind = change_kind::append,
             .owner = session,
-            .said = event_with(id,
-                               {{"count", counts_[0] + 1},
-                                {"user:count", counts_[1] + 1},
-                                {"app:count", counts_[2] + 1}}),
+            .event = event_with(id,
+                                {{"count", counts_[0] + 1},
+                                 {"user:count", counts_[1] + 1},
+                                 {"app:count", counts_[2] + 1}}),
             .session_revision = revisions_[0] + 1,
             .user_revision = revisions_[1] + 1,
             .app_revision = revisions_[2] + 1};

@@ -1,5 +1,5 @@
-// Artifacts on a disk where something is wrong: what a crash left, what
-// somebody else put there, what is damaged, and what the disk refuses.
+// Artifacts on a damaged disk: leftovers of a crash, foreign files, changed
+// bytes, and failing calls.
 
 #include "artifact_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -48,7 +48,7 @@ BOOST_FIXTURE_TEST_CASE(work_under_way_is_left_alone, in_folder) {
   BOOST_TEST(!fs::exists(work));
 }
 
-// What lies where a folder of ours belongs.
+// A symbolic link takes the place of a folder of the store.
 BOOST_FIXTURE_TEST_CASE(a_link_is_not_followed, in_folder) {
   save("a", "one");
   const auto elsewhere = folder.path() / "elsewhere";
@@ -65,7 +65,7 @@ BOOST_FIXTURE_TEST_CASE(a_link_is_not_followed, in_folder) {
       fs::create_directory_symlink(target, link);
       BOOST_TEST(load("a") == "corrupt");
       const auto saved = open()->save(ann_1, "a", "two");
-      // Beside version 0, a link in its place hurts nobody.
+      // A link in place of version 0 does not prevent a save of version 1.
       BOOST_TEST(code_of(saved) == (link.filename() == "0" ? "ok" : "corrupt"));
       fs::remove(link);
       fs::rename(folder.path() / "aside", link);
@@ -180,7 +180,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_without_permission_says_so, in_folder) {
       fs::permissions(entry, granted);
   };
   permit(fs::perms(0555));
-  // In a process of its own, which gives up the rights that root has.
+  // Runs in a child process, which gives up the rights of root.
   const auto reader = start([this] {
     if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0))
       throw error(errc::internal, "cannot become nobody");
@@ -205,7 +205,7 @@ BOOST_FIXTURE_TEST_CASE(a_folder_without_permission_says_so, in_folder) {
   BOOST_TEST(load("a") == "one");
 }
 
-// A file may grow no further, which is how a full disk looks.
+// A limit on the file size looks like a full disk.
 BOOST_FIXTURE_TEST_CASE(a_full_disk_leaves_nothing_behind, in_folder) {
   save("a", "one");
   const auto writer = start([this] {

@@ -1,9 +1,8 @@
-// Artifacts on a disk: where they lie, how they appear there, and who else
-// works on them.
-
-#include "troupe/stores/file_artifacts.hpp"
+// Artifacts on a disk: their paths, how they appear there, and other processes
+// that work on them.
 
 #include "troupe/core/inline_data.hpp"
+#include "troupe/stores/artifacts/in_files.hpp"
 
 #include "artifact_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -31,7 +30,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What came into a folder while `act` ran: "moved to NAME" or "made NAME".
+// Reports the entries that appear in a folder while `act` runs: "moved to NAME"
+// or "made NAME".
 std::string appeared_in(const fs::path& folder,
                         const std::function<void()>& act) {
   const auto watch = ::inotify_init1(IN_NONBLOCK);
@@ -199,7 +199,7 @@ BOOST_FIXTURE_TEST_CASE(saves_of_4_processes_leave_no_gap, in_folder) {
   BOOST_TEST(scratch_is_empty());
 }
 
-// Neither is ever made in its place, where it could be seen half.
+// Neither is created in its final place, where a reader could see half of it.
 BOOST_FIXTURE_TEST_CASE(an_artifact_and_a_version_appear_by_a_move, in_folder) {
   save("first", "one");
   const auto session = place_of("first").parent_path();
@@ -209,7 +209,7 @@ BOOST_FIXTURE_TEST_CASE(an_artifact_and_a_version_appear_by_a_move, in_folder) {
              == "moved to 1");
 }
 
-// What it put into the folder would go with it.
+// The removal would delete the saved version with the folder.
 BOOST_FIXTURE_TEST_CASE(a_save_waits_for_a_removal_under_way, in_folder) {
   save("a", "one");
   const auto kept = root / "kept";
@@ -240,8 +240,8 @@ BOOST_FIXTURE_TEST_CASE(removals_of_another_process_are_seen, in_folder) {
   BOOST_TEST(kept->save(ann_1, "a", "two").value() == 0);
 }
 
-// Wherever it is killed, what it acknowledged is there, whole, and nothing
-// else comes to stay.
+// Kills the writer at random moments: all acknowledged artifacts are there and
+// whole, and no other file remains.
 BOOST_FIXTURE_TEST_CASE(a_killed_writer_leaves_only_what_is_whole, in_folder) {
   for (int round = 0; round < 12; ++round) {
     std::array<int, 2> pipe{};

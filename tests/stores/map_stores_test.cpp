@@ -1,10 +1,11 @@
-// Maps that a store offers, and a store made of maps.
+// The maps that a store offers, and a store made of maps.
 
 #include "troupe/stores/map_stores.hpp"
 
 #include "troupe/stores/composed_store.hpp"
 #include "troupe/stores/memory_store.hpp"
 
+#include "../forwarding_store.hpp"
 #include "../outcome.hpp"
 #include "conformance.hpp"
 #include <boost/test/unit_test.hpp>
@@ -22,8 +23,8 @@ namespace {
 
 const session_key key{"press", "ann", "s1"};
 
-// The three stores of somebody's own: JSON text by name, and a switch that
-// makes them fail.
+// The three stores of a user: JSON text by name, and a switch that makes them
+// fail.
 struct own_maps final : app_state_store, user_state_store, session_store {
   using name = std::tuple<std::string, std::string, std::string>;
 
@@ -72,7 +73,7 @@ struct own_maps final : app_state_store, user_state_store, session_store {
   }
 
   std::map<name, std::string> texts;
-  /// Saves that are left before they fail; unset: no end.
+  /// Number of saves before they fail; unset: they never fail.
   std::optional<int> saves_left;
 
 private:
@@ -96,52 +97,16 @@ private:
   }
 };
 
+struct held_maps {
+  std::shared_ptr<own_maps> maps;
+};
+
 // A store on maps that live as long as it may be opened.
-class store_on_maps : public store {
+class store_on_maps : held_maps, public forwarding_store {
 public:
-  explicit store_on_maps(std::shared_ptr<own_maps> maps)
-    : maps_(std::move(maps)),
-      kept_(maps_->compose()) {}
-
-  result<commit_outcome>
-  commit(std::span<const store_change> changes) override {
-    return kept_->commit(changes);
-  }
-
-  result<std::vector<moved_owner>> changed_elsewhere() override {
-    return kept_->changed_elsewhere();
-  }
-
-  result<std::optional<stored_scope>>
-  load_scope(const owner_name& owner) override {
-    return kept_->load_scope(owner);
-  }
-
-  result<std::optional<stored_session>>
-  load_session(const session_key& of, const load_options& options) override {
-    return kept_->load_session(of, options);
-  }
-
-  result<std::vector<event_ptr>> load_events(const session_key& of,
-                                             std::uint64_t first,
-                                             std::uint64_t last) override {
-    return kept_->load_events(of, first, last);
-  }
-
-  result<std::vector<session_row>> list(const row_query& query) override {
-    return kept_->list(query);
-  }
-
-  result<std::vector<std::string>>
-  check(const std::function<void(double)>& on_progress) override {
-    return kept_->check(on_progress);
-  }
-
-  result<void> close() override { return kept_->close(); }
-
-private:
-  std::shared_ptr<own_maps> maps_;
-  std::unique_ptr<store> kept_;
+  explicit store_on_maps(std::shared_ptr<own_maps> on)
+    : held_maps{std::move(on)},
+      forwarding_store(maps->compose()) {}
 };
 
 store_opener make_place() {
@@ -157,7 +122,7 @@ const conformance_suite suite("composed_store",
                               1'500);
 
 struct offered {
-  std::shared_ptr<memory_place> place = make_memory_place();
+  std::shared_ptr<memory_data> place = make_memory_data();
   std::unique_ptr<store> kept = make_memory_store(place);
   simulated_environment clock{1};
   map_stores maps = make_map_stores(*kept, clock);
@@ -177,7 +142,7 @@ store_change creation() {
   store_change made;
   made.kind = change_kind::create;
   made.owner = {key.app, key.user, key.id};
-  made.said = std::make_shared<const event>(said);
+  made.event = std::make_shared<const event>(said);
   made.session_revision = 0;
   made.user_revision = 1;
   made.app_revision = 1;
@@ -190,7 +155,7 @@ store_change append(std::uint64_t revision, const json& state) {
   said.actions.state_delta = delta::from_json(state).value();
   store_change made;
   made.owner = {key.app, key.user, key.id};
-  made.said = std::make_shared<const event>(said);
+  made.event = std::make_shared<const event>(said);
   made.session_revision = revision;
   if (!said.actions.state_delta.share(scope::app).empty())
     made.app_revision = revision + 1;
@@ -281,7 +246,7 @@ BOOST_FIXTURE_TEST_CASE(names_and_values_follow_the_rules, offered) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_save_that_others_overtake_is_tried_again, offered) {
-  // Each writer has a store of its own, as a process has.
+  // Each writer has a store of its own, like a process.
   std::vector<std::jthread> writers;
   for (int writer = 0; writer < 2; ++writer)
     writers.emplace_back([this, writer] {
@@ -347,8 +312,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_map_is_corrupt) {
   }
 }
 
-// Not atomic, as documented: but nothing shows an event whose share is missing,
-// and what failed can be tried again.
+// The commit is not atomic, as documented. Still, no event shows without its
+// share, and the failed commit can be retried.
 BOOST_AUTO_TEST_CASE(a_save_that_fails_leaves_the_wider_maps_ahead) {
   own_maps maps;
   const auto kept = maps.compose();

@@ -1,5 +1,5 @@
-// The memory store keeps every promise of a store, alone and with others on one
-// place.
+// The memory store keeps every promise of a store, alone and with other stores
+// on one place.
 
 #include "troupe/stores/memory_store.hpp"
 
@@ -10,7 +10,7 @@ using namespace troupe;
 namespace {
 
 store_opener make_place() {
-  return [place = make_memory_place()] { return make_memory_store(place); };
+  return [place = make_memory_data()] { return make_memory_store(place); };
 }
 
 const testing::conformance_suite suite("memory_store",

@@ -1,4 +1,4 @@
-// From an address to an artifact store.
+// Opening an artifact store by its address.
 
 #include "troupe/stores/open_artifact_store.hpp"
 

@@ -1,7 +1,7 @@
 #include "troupe/stores/open_store.hpp"
 
-#include "troupe/stores/postgres_address.hpp"
-#include "troupe/stores/postgres_store.hpp"
+#include "troupe/stores/postgres/address.hpp"
+#include "troupe/stores/postgres/open.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -24,11 +24,11 @@ BOOST_AUTO_TEST_CASE(is_a_scheme_and_a_place) {
   BOOST_TEST((memory.kind == store_kind::memory));
   const auto sqlite = read_store_address("sqlite:a b/c.db").value();
   BOOST_TEST((sqlite.kind == store_kind::sqlite));
-  BOOST_TEST(sqlite.place == "a b/c.db");
+  BOOST_TEST(sqlite.location == "a b/c.db");
   const auto postgres
     = read_store_address("postgres://ann@host/db?sslmode=require").value();
   BOOST_TEST((postgres.kind == store_kind::postgres));
-  BOOST_TEST(postgres.place == "postgres://ann@host/db?sslmode=require");
+  BOOST_TEST(postgres.location == "postgres://ann@host/db?sslmode=require");
 }
 
 const std::vector<std::string> good_paths

@@ -1,7 +1,7 @@
-// A server that has lost commits which it had confirmed, under stores that stay
-// open: each way in which that happens.
+// Servers that lose confirmed commits while stores stay open, in every way in
+// which that happens.
 
-#include "troupe/stores/postgres_store.hpp"
+#include "troupe/stores/postgres/open.hpp"
 
 #include "../outcome.hpp"
 #include "counting_client.hpp"
@@ -39,7 +39,7 @@ store_ptr open_with(const std::string& url,
   return open_postgres_store(url, {.durability = promised}).value();
 }
 
-// The session, and `count` events of it, on the disk.
+// Stores the session and `count` events of it on the disk.
 void prepare(const std::string& url, int count) {
   const auto target = open_with(url);
   const auto change = create_session(session);
@@ -57,7 +57,7 @@ std::vector<std::string> stored_ids(store& target) {
   return ids;
 }
 
-// State and log agree, everywhere.
+// Checks that state and log agree in every scope.
 void check_counts(store& target, std::int64_t expected) {
   for (const auto count : counting_client(target).counts())
     BOOST_TEST(count == expected);
@@ -67,7 +67,8 @@ void check_counts(store& target, std::int64_t expected) {
   BOOST_TEST(findings.empty(), (findings.empty() ? "" : findings.front()));
 }
 
-// Has two stores commit what is then lost, and looks at how each goes on.
+// Lets two stores commit events that are then lost, and checks how each
+// continues.
 template <class Begin, class Lose>
 void lose_commits(const std::string& url,
                   durability promised,
@@ -88,7 +89,8 @@ void lose_commits(const std::string& url,
   BOOST_TEST(of_one.counts()[0] == 7);
   lose();
 
-  // Another process brings the scopes to the very revisions that `one` knows.
+  // Another process writes until the scopes have the revisions that `one`
+  // knows.
   static_cast<void>(other->changed_elsewhere().value());
   const auto lost_of_other = other->take_lost_history();
   BOOST_REQUIRE(lost_of_other.has_value());
@@ -155,7 +157,8 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_is_noticed) {
 BOOST_AUTO_TEST_CASE(a_replica_that_lagged_when_it_took_over_is_noticed) {
   postgres_server primary;
   std::optional<postgres_server> standby;
-  // The standby needs a place before it is there: the URL names both.
+  // The URL names both servers, so the standby's address is needed before the
+  // standby exists.
   prepare(primary.url("history"), 0);
   standby.emplace(postgres_server::standby_of{primary});
   lose_commits(
@@ -190,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_load_of_another_history_is_followed_by_a_warning) {
   client.count("lost").value();
   shared_server().kill();
   shared_server().start();
-  // What is stored, though the store does not know yet why.
+  // The load shows the stored state; the store does not know of the loss yet.
   BOOST_TEST(target->load_session(key, {}).value()->scope.revision == 2U);
   BOOST_TEST(!target->take_lost_history().has_value());
   BOOST_TEST(target->changed_elsewhere().value().empty());
@@ -221,7 +224,8 @@ BOOST_AUTO_TEST_CASE(a_commit_that_failed_is_not_counted_as_lost) {
   const auto target = open_with(url, durability::os);
   counting_client client(*target);
   const auto schema = url.substr(url.rfind("%3D") + 3);
-  // Refused where the server commits, so that the outcome is unknown here.
+  // The trigger fails at the commit on the server, so the store does not know
+  // the outcome.
   shared_server().ask(fmt::format(
     "CREATE FUNCTION {0}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
     " RAISE EXCEPTION 'not now'; END $$;"

@@ -1,6 +1,6 @@
-// Tables of an older version, and programs of it that stay connected.
+// Tables of an older version, and connected programs of that version.
 
-#include "troupe/stores/postgres_store.hpp"
+#include "troupe/stores/postgres/open.hpp"
 
 #include "../outcome.hpp"
 #include "counting_client.hpp"
@@ -29,7 +29,7 @@ postgres_server& shared_server() {
   return server;
 }
 
-// As released with version 1.
+// The tables as released with version 1.
 constexpr auto tables_of_version_1 = R"(
 CREATE TABLE version (number integer NOT NULL);
 INSERT INTO version VALUES (1);
@@ -78,7 +78,7 @@ INSERT INTO scopes VALUES (4, 'press', '', '', 0, 0),
   (5, 'press', 'ann', '', 0, 0), (6, 'press', 'ann', 's1', -1, 0);
 )";
 
-// What counting clients write; the ids of the scopes are those above.
+// The rows that counting clients write; the ids of the scopes are those above.
 std::string rows_of_version_1(int first, int last) {
   auto rows = std::string("INSERT INTO log VALUES ");
   for (int row = first; row <= last; ++row)
@@ -102,7 +102,7 @@ std::string rows_of_version_1(int first, int last) {
   return rows;
 }
 
-// A connection with statements of its own; each returns what went wrong.
+// A plain connection; each statement returns its error, or nothing.
 class raw_connection {
 public:
   explicit raw_connection(const std::string& url)
@@ -134,7 +134,7 @@ public:
       connection_.get(), name.c_str(), 0, nullptr, nullptr, nullptr, 0));
   }
 
-  // The first value; what went wrong is an error of the test.
+  // Returns the first value; an error of the statement fails the test.
   std::string value(const std::string& statement) {
     const std::unique_ptr<PGresult, decltype(&PQclear)> answer(
       PQexec(connection_.get(), statement.c_str()), PQclear);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(tables_of_version_1_are_brought_forward) {
   BOOST_TEST(target->check({}).value().empty());
 }
 
-// The statements are those of that program, in its order.
+// Runs the statements of the older program, in its order.
 BOOST_AUTO_TEST_CASE(
   a_connected_program_of_version_1_fails_and_writes_nothing) {
   const auto url = old_place(5);
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(a_killed_migration_leaves_the_older_version) {
   const auto url = old_place(5);
   raw_connection reader(url);
-  // It keeps the tables from being renamed.
+  // The open transaction blocks the renaming of the tables.
   BOOST_TEST(reader.run("BEGIN; SELECT FROM log") == "");
   const auto child = fork();
   if (child == 0)
@@ -254,8 +254,8 @@ BOOST_AUTO_TEST_CASE(a_killed_migration_leaves_the_older_version) {
   int status = 0;
   waitpid(child, &status, 0);
   BOOST_TEST(WIFSIGNALED(status));
-  // The server notices the end of the client when the lock is free, and may
-  // have done all by then.
+  // The server notices the killed client only when the lock is free. It may
+  // have completed the migration by then.
   BOOST_TEST(reader.run("ROLLBACK") == "");
   const auto target = open_postgres_store(url).value();
   BOOST_TEST(version_of(url) == "2");
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_migration_whose_server_is_killed_is_all_or_nothing) {
   auto reader = std::make_unique<raw_connection>(url);
   BOOST_TEST(reader->run("BEGIN; LOCK TABLE scopes IN ROW EXCLUSIVE MODE")
              == "");
-  // Renames the log, and waits for the reader where it needs the scopes.
+  // The migration renames the log, then waits for the reader of the scopes.
   std::string outcome;
   std::thread migration([&] { outcome = code_of(open_postgres_store(url)); });
   const auto deadline
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_connected_program_notices_a_newer_version) {
   const auto target = open_postgres_store(url).value();
   counting_client client(*target);
   raw_connection newer(url);
-  // As a migration does: with a mark, so that nobody commits without a look.
+  // A migration also writes a mark, so that every commit looks at the version.
   BOOST_TEST(
     newer.run("UPDATE version SET number = 3;"
               "INSERT INTO marks SELECT number + 1, 7, stamp FROM marks"

@@ -1,7 +1,7 @@
-// Reads of a PostgreSQL store: damage is not shown, and a read costs what it
-// returns.
+// Reads of a PostgreSQL store: damage is reported, and a read costs as much as
+// it returns.
 
-#include "troupe/stores/postgres_store.hpp"
+#include "troupe/stores/postgres/open.hpp"
 
 #include "../outcome.hpp"
 #include "counting_client.hpp"
@@ -39,7 +39,7 @@ struct place {
     return open_postgres_store(url, {.read_only = read_only}).value();
   }
 
-  // With a session of so many events.
+  // Stores a session with so many events.
   void fill(int events) const {
     const auto target = open();
     std::vector<store_change> changes{create_session(session)};
@@ -54,7 +54,7 @@ struct place {
     return {
       .kind = change_kind::append,
       .owner = session,
-      .said = event_with(
+      .event = event_with(
         id, {{"count", number}, {"user:count", number}, {"app:count", number}}),
       .session_revision = revision,
       .user_revision = revision,
@@ -66,7 +66,7 @@ struct place {
       fmt::format("SET search_path = {}; {}", schema, statements));
   }
 
-  // Rows of a table that were read by connections which have ended.
+  // Counts the rows of a table read by connections that have ended.
   std::int64_t rows_read(const std::string& table) const {
     const auto deadline
       = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -84,7 +84,7 @@ struct place {
   }
 };
 
-// As if nothing had been folded.
+// Makes the store look as if no row had been folded.
 constexpr auto unfold
   = "UPDATE folded SET id = 0; DELETE FROM state; UPDATE scopes SET revision ="
     " CASE WHEN session = '' THEN 0 ELSE -1 END;";
@@ -109,7 +109,8 @@ BOOST_AUTO_TEST_CASE(a_gap_or_a_repetition_in_a_session_is_corrupt) {
         "UPDATE change_log SET session_revision = 9 WHERE session_revision = "
         "4"})
     for (const bool is_folded : {true, false}) {
-      // What is not folded has no other trace of its end.
+      // The last unfolded event is recorded nowhere else, so its loss is not
+      // visible.
       if (!is_folded && std::string_view(damage).ends_with("4"))
         continue;
       const place kept;
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_retry_reads_one_row) {
     BOOST_TEST(!target->find_events({"press", "ann", "s2"}, ids).value()[0]);
     BOOST_TEST(target->find_events(key, {}).value().empty());
   }
-  // One at the opening, which looks where the log ends.
+  // One row is read at the opening, to find the end of the log.
   BOOST_TEST(kept.rows_read("change_log") - before <= 3);
 }
 
@@ -213,7 +214,7 @@ BOOST_AUTO_TEST_CASE(of_events_with_one_hash_the_id_decides) {
   const auto target = kept.open();
   const std::vector<std::string> ids{"event-2", "event-3"};
   BOOST_TEST(target->find_events(key, ids).value()[0]->id == "event-2");
-  // An id that is also a text in quotes, and one with a NUL.
+  // An id that is a JSON text in quotes, and one with a NUL.
   const std::vector<std::string> odd{"\"event\"", std::string("a\0b", 3)};
   std::vector<store_change> changes;
   for (std::size_t i = 0; i < odd.size(); ++i)
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(of_events_with_one_hash_the_id_decides) {
     BOOST_TEST(found[i]->id == odd[i]);
 }
 
-// Half of the sessions have one time, as if imported.
+// Half of the sessions have the same time, as after an import.
 BOOST_AUTO_TEST_CASE(a_page_of_a_list_reads_what_it_holds) {
   constexpr int sessions = 20'000;
   constexpr std::size_t pages = 10;
@@ -238,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_page_of_a_list_reads_what_it_holds) {
         std::chrono::seconds(1'700'000'000 + std::max(0, i - sessions / 2)));
       changes.push_back({.kind = change_kind::create,
                          .owner = {"press", "ann", fmt::format("s{:05}", i)},
-                         .said = std::move(said),
+                         .event = std::move(said),
                          .session_revision = 0,
                          .user_revision = {},
                          .app_revision = {}});
@@ -269,7 +270,8 @@ BOOST_AUTO_TEST_CASE(a_page_of_a_list_reads_what_it_holds) {
       }
       BOOST_TEST(listed.size() == pages * query.limit);
       BOOST_TEST(*listed.begin() == (at_one_time ? "s05001" : "s19000"));
-      // Each session with its user and app, and room for the ends of ranges.
+      // Each session is read with its user and app; the bound leaves room for
+      // the ends of ranges.
       const auto read = kept.rows_read("scopes") - before;
       BOOST_TEST(read <= static_cast<std::int64_t>(pages * query.limit * 4),
                  read << " rows; of a user: " << of_user
@@ -288,14 +290,14 @@ BOOST_AUTO_TEST_CASE(an_import_is_one_commit_in_constant_memory) {
   for (int i = 1; i <= events; ++i)
     changes.push_back({.kind = change_kind::append,
                        .owner = session,
-                       .said = said,
+                       .event = said,
                        .session_revision = static_cast<std::uint64_t>(i),
                        .user_revision = {},
                        .app_revision = {}});
   const auto before = kilobytes_at_most();
   BOOST_TEST(target->commit(changes).value().moved.empty());
   BOOST_TEST(kilobytes_at_most() - before < 64 * 1024);
-  // Its keys for user and app take no effect.
+  // The keys of the damaged row for user and app have no effect.
   const auto check_scopes = [&] {
     for (const auto& owner : {user, app}) {
       const auto scope = target->load_scope(owner).value();

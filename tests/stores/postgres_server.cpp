@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// Where Debian puts the programs, newest version first; then the PATH.
+// Searches Debian's folders, newest version first, then the PATH.
 fs::path find_programs() {
   std::optional<std::pair<int, fs::path>> newest;
   std::error_code ignored;
@@ -52,7 +52,7 @@ fs::path find_programs() {
   throw std::runtime_error("no PostgreSQL server is installed");
 }
 
-// Whom the server runs as, if this is root.
+// The user that the server runs as when the test runs as root.
 const passwd* find_user() {
   if (geteuid() != 0)
     return nullptr;
@@ -81,9 +81,9 @@ pid_t spawn(const std::vector<std::string>& command, const fs::path& output) {
       && (setgroups(0, nullptr) != 0 || setgid(user->pw_gid) != 0
           || setuid(user->pw_uid) != 0))
     _exit(126);
-  // A test that is killed takes its server along.
+  // The server is killed with the test.
   prctl(PR_SET_PDEATHSIG, SIGQUIT);
-  // The folder that the test runs in may be closed to the user.
+  // The server's user may have no access to the current folder.
   if (chdir("/") != 0)
     _exit(126);
   execv(arguments[0], arguments.data());
@@ -208,13 +208,13 @@ void postgres_server::start() {
 }
 
 void postgres_server::wait_until_ready() {
-  // Attempts to connect, as `pg_ctl --wait` does.
+  // Tries to connect until it works, as `pg_ctl --wait` does.
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   const auto target = url();
   while (PQping(target.c_str()) != PQPING_OK) {
     if (waitpid(running_, nullptr, WNOHANG) == running_) {
       running_ = 0;
-      // What a killed server has left behind may take a moment to go.
+      // Shared memory of a killed server may take a moment to disappear.
       if (std::chrono::steady_clock::now() < deadline
           && content_of(folder_ / "server.log").find("still in use")
                != std::string::npos) {
@@ -226,7 +226,7 @@ void postgres_server::wait_until_ready() {
     }
     if (std::chrono::steady_clock::now() > deadline)
       throw std::runtime_error("the PostgreSQL server is not ready in time");
-    // Nothing tells when a server is ready: libpq's own tools ask again, too.
+    // A server does not announce that it is ready; libpq's own tools poll, too.
     std::this_thread::sleep_for(5ms);
   }
 }
@@ -242,7 +242,7 @@ void postgres_server::kill() {
 }
 
 void postgres_server::wait_for_end() {
-  // It would outlive the server.
+  // The stopped log writer would outlive the server.
   if (held_ > 0)
     ::kill(std::exchange(held_, 0), SIGKILL);
   waitpid(running_, nullptr, 0);

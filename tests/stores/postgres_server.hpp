@@ -11,14 +11,14 @@
 
 namespace troupe::testing {
 
-/// Starts when it is made; gone, files and all, when it ends. As root, the
-/// server runs as `postgres` or `nobody`, because it refuses to run as root.
-/// Calls throw `std::runtime_error` with the server's own words. Ends with the
-/// thread that started it.
+/// The constructor starts the server; the destructor stops it and deletes its
+/// files. As root, the server runs as `postgres` or `nobody`, because it
+/// refuses to run as root. Calls throw `std::runtime_error` with the message of
+/// the server. The server ends with the thread that started it.
 class postgres_server {
 public:
-  /// Whether commits wait for the disk; only tests of what a power failure
-  /// would leave need it.
+  /// Selects whether commits wait for the disk. Only tests of power failures
+  /// need it.
   enum class syncing : bool { off, on };
 
   /// `settings` as in `max_connections=20`.
@@ -36,10 +36,10 @@ public:
   postgres_server& operator=(const postgres_server&) = delete;
   ~postgres_server();
 
-  /// Of the database; with a name, of a schema of its own in it.
+  /// The URL of the database; with a name, of a schema of its own in it.
   std::string url(std::string_view schema = {}) const;
 
-  /// A URL that leads to whichever of both can be written to.
+  /// A URL that leads to the server of the two that accepts writes.
   static std::string url_of_either(const postgres_server& one,
                                    const postgres_server& other,
                                    std::string_view schema);
@@ -57,21 +57,20 @@ public:
   /// Kills it with SIGKILL.
   void kill();
 
-  /// Stops the process that writes the log in the background. A commit that
-  /// does not wait for the disk is then lost when the server ends as in a
-  /// crash.
+  /// Stops the background process that writes the log. A commit that does not
+  /// wait for the disk is then lost when the server crashes.
   void hold_log();
 
-  /// A standby receives nothing more.
+  /// Stops the replication to this standby.
   void cut_off();
 
-  /// A standby that was cut off becomes a primary.
+  /// Makes a standby that was cut off a primary.
   void promote();
 
-  /// Takes a backup while it runs.
+  /// Takes a backup of the running server.
   void back_up();
 
-  /// Puts the backup in the place of the data. Must not run.
+  /// Replaces the data by the backup. The server must be stopped.
   void restore();
 
 private:

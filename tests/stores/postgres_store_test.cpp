@@ -1,11 +1,14 @@
-#include "troupe/stores/postgres_store.hpp"
+#include "troupe/stores/postgres/open.hpp"
 
 #include "../outcome.hpp"
 #include "conformance.hpp"
 #include "counting_client.hpp"
 #include "postgres_server.hpp"
+#include "temporary_folder.hpp"
 #include <fmt/format.h>
 #include <libpq-fe.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +17,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -45,7 +52,7 @@ store_opener make_place() {
 const conformance_suite
   suite("postgres_store", {.make_place = make_place}, 4, 1'000);
 
-// A process that counts; each byte that comes from it is an acknowledgement.
+// A child process that counts; it writes one byte per acknowledgement.
 struct counting_process {
   pid_t id = 0;
   int acknowledgements = -1;
@@ -88,7 +95,7 @@ int exit_code(const counting_process& ended) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-// Opens the place first, so that the tables and the session are there.
+// Opens the place once, which creates the tables and the session.
 std::string place_with_session(const postgres_server& server) {
   auto url = server.url(fresh_schema());
   auto target = open_postgres_store(url).value();
@@ -145,7 +152,8 @@ BOOST_AUTO_TEST_CASE(a_killed_process_holds_up_nobody) {
   const auto target = open_postgres_store(url).value();
   for (const auto count : counting_client(*target).counts()) {
     BOOST_TEST(count >= acknowledged);
-    // The one that it was killed in.
+    // One commit may have been stored without an acknowledgement before the
+    // kill.
     BOOST_TEST(count <= acknowledged + 1);
   }
   BOOST_TEST(target->check({}).value().empty());
@@ -282,6 +290,37 @@ BOOST_AUTO_TEST_CASE(no_reason_shows_the_password) {
   }
 }
 
+// The first host accepts connections and never answers; the second is the
+// server.
+BOOST_AUTO_TEST_CASE(each_host_of_a_service_file_has_a_limit_of_its_own) {
+  const temporary_folder folder;
+  const auto mute = folder.path() / "mute";
+  std::filesystem::create_directory(mute);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const auto path = (mute / ".s.PGSQL.5432").string();
+  BOOST_REQUIRE(path.size() < sizeof address.sun_path);
+  path.copy(std::begin(address.sun_path), path.size());
+  const int listening = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  BOOST_REQUIRE(::bind(listening,
+                       reinterpret_cast<const sockaddr*>(&address),
+                       sizeof address)
+                == 0);
+  BOOST_REQUIRE(::listen(listening, 8) == 0);
+  auto url = shared_server().url(fresh_schema());
+  const auto first = url.find("host=") + 5;
+  const auto last = url.find('&', first);
+  std::ofstream(folder.path() / "services")
+    << "[both]\nhost=" << mute.string() << ','
+    << url.substr(first, last - first) << '\n';
+  url.replace(first - 5, last - first + 5, "service=both&connect_timeout=2");
+  ::setenv("PGSERVICEFILE", (folder.path() / "services").c_str(), 1);
+  const auto opened = open_postgres_store(url);
+  BOOST_TEST(code_of(opened) == "ok", reason_of(opened));
+  ::unsetenv("PGSERVICEFILE");
+  ::close(listening);
+}
+
 BOOST_AUTO_TEST_CASE(tables_of_a_newer_version_are_refused) {
   const auto url = place_with_session(shared_server());
   execute(url, "UPDATE version SET number = 99");
@@ -298,7 +337,7 @@ BOOST_AUTO_TEST_CASE(ids_and_keys_are_no_sql) {
     create_session(owner),
     store_change{.kind = change_kind::append,
                  .owner = owner,
-                 .said = event_with(nasty, {{nasty, nasty}}),
+                 .event = event_with(nasty, {{nasty, nasty}}),
                  .session_revision = 1,
                  .user_revision = {},
                  .app_revision = {}}};

@@ -1,11 +1,10 @@
-// A SQLite store's file for tests: written by a counter, looked into and
-// changed by hand.
+// The file of a SQLite store, for tests that write, inspect and change it.
 
 #pragma once
 
-#include "troupe/stores/sqlite_settings.hpp"
-#include "troupe/stores/sqlite_store.hpp"
-#include "troupe/stores/sqlite_sums.hpp"
+#include "troupe/stores/sqlite/open.hpp"
+#include "troupe/stores/sqlite/settings.hpp"
+#include "troupe/stores/sqlite/sums.hpp"
 
 #include "../outcome.hpp"
 #include "temporary_folder.hpp"
@@ -33,22 +32,22 @@ inline store_change creation(const session_key& key) {
   store_change made;
   made.kind = change_kind::create;
   made.owner = {key.app, key.user, key.id};
-  made.said = make_event("", json::object());
+  made.event = make_event("", json::object());
   made.session_revision = 0;
   return made;
 }
 
 inline const session_key ann{"press", "ann", "s1"};
 
-// One process that counts: in its session, in a user and in the app, on top of
-// what it loads.
+// One process that counts in its session, a user and the app, on top of the
+// state that it loads.
 class counter {
 public:
   counter(store& on, session_key key) : store_(on), key_(std::move(key)) {}
 
   void create() { store_.commit(std::array{creation(key_)}).value(); }
 
-  // Adds 1 everywhere; again, as often as somebody else was faster.
+  // Adds 1 in all scopes; retries when another process was faster.
   void add(const std::string& id) {
     for (;;) {
       const auto session = store_.load_session(key_, {}).value().value();
@@ -56,10 +55,10 @@ public:
       const auto app = store_.load_scope({key_.app}).value();
       store_change change;
       change.owner = {key_.app, key_.user, key_.id};
-      change.said = make_event(id,
-                               {{"n", count(session.scope.keys) + 1},
-                                {"user:n", count(user->keys) + 1},
-                                {"app:n", count(app->keys) + 1}});
+      change.event = make_event(id,
+                                {{"n", count(session.scope.keys) + 1},
+                                 {"user:n", count(user->keys) + 1},
+                                 {"app:n", count(app->keys) + 1}});
       change.session_revision = session.scope.revision + 1;
       change.user_revision = user->revision + 1;
       change.app_revision = app->revision + 1;
@@ -74,7 +73,7 @@ public:
   }
 
 private:
-  store& store_; // The caller's.
+  store& store_; // Owned by the caller.
   session_key key_;
 };
 
@@ -125,7 +124,7 @@ struct sqlite_file {
     return found;
   }
 
-  // A session with `count` events, closed.
+  // Stores a session with `count` events, and closes the store.
   void fill(int count) const {
     const auto made
       = open_sqlite_store(file, {.durability = durability::none}).value();
@@ -136,7 +135,7 @@ struct sqlite_file {
     made->close().value();
   }
 
-  // As a program left it that knew no later layout.
+  // Puts the file into the layout of an older version.
   void set_back_to(int version) const {
     execute("DROP INDEX settled_ids; DROP INDEX sessions_of_app;"
             "DROP INDEX sessions_of_user;"

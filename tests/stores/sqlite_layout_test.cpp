@@ -1,5 +1,4 @@
-// Files of older layouts, which are brought forward, and of newer ones, which
-// are refused.
+// Files of older layouts are migrated; files of newer layouts are refused.
 
 #include "sqlite_file.hpp"
 #include <boost/test/data/test_case.hpp>
@@ -19,7 +18,7 @@ BOOST_AUTO_TEST_CASE(a_newer_layout_is_refused) {
   BOOST_TEST(refusal() == "corrupt");
 }
 
-// 1: without fresh entries; 2: without sums; 3: without marks.
+// Layout 1 has no fresh entries, 2 no sums, 3 no marks.
 BOOST_DATA_TEST_CASE(an_older_layout_is_brought_forward,
                      data::xrange(1, 4),
                      version) {
@@ -35,7 +34,8 @@ BOOST_DATA_TEST_CASE(an_older_layout_is_brought_forward,
   BOOST_TEST(number("SELECT count(*) FROM log WHERE mark IS NOT NULL") == 1);
 }
 
-// It reads this table before each write that follows another program's.
+// The older program reads this table before each write that follows another
+// program's.
 BOOST_AUTO_TEST_CASE(a_connected_program_of_layout_3_writes_no_more) {
   fill(10);
   set_back_to(3);

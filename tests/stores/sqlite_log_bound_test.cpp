@@ -1,6 +1,6 @@
-// A connection that goes on reading an old state of a SQLite store.
+// A connection that keeps reading an old state of a SQLite store.
 
-#include "troupe/stores/sqlite_settings.hpp"
+#include "troupe/stores/sqlite/checkpointer.hpp"
 
 #include "../outcome.hpp"
 #include "temporary_folder.hpp"
@@ -11,8 +11,10 @@
 #include <array>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,7 @@ const owner_name session{"press", "ann", "s"};
 
 constexpr std::uint64_t mebibyte = 1U << 20U;
 
-// A reader as of another program: it sees what was stored when it began.
+// A reader of another program; it sees the state of the moment when it began.
 class stopped_reader {
 public:
   explicit stopped_reader(const std::filesystem::path& file) {
@@ -47,17 +49,22 @@ private:
   sqlite3* connection_ = nullptr;
 };
 
-// A store whose session takes events of 100 KB each.
+// A store with one session that gets events of 100 KB each.
 class filling_store {
 public:
-  explicit filling_store(std::uint64_t log_bytes_max)
+  explicit filling_store(
+    std::optional<std::uint64_t> log_bytes_max,
+    std::function<void()> on_warning = [] {})
     : store_(detail::open_sqlite_store(
                {.file = file(),
                 .options = {.durability = durability::none,
                             .on_warning =
-                              [this](const auto& warning) {
-                                const std::lock_guard guard(mutex_);
-                                warnings_.push_back(warning);
+                              [this, on_warning](const auto& warning) {
+                                {
+                                  const std::lock_guard guard(mutex_);
+                                  warnings_.push_back(warning);
+                                }
+                                on_warning();
                               },
                             .log_bytes_max = log_bytes_max},
                 .log_bytes_warned = mebibyte})
@@ -65,7 +72,7 @@ public:
     store_change made;
     made.kind = change_kind::create;
     made.owner = session;
-    made.said = make_event(0);
+    made.event = make_event(0);
     made.session_revision = 0;
     store_->commit(std::array{made}).value();
   }
@@ -75,7 +82,7 @@ public:
   result<commit_outcome> append() {
     store_change change;
     change.owner = session;
-    change.said = make_event(count_ + 1);
+    change.event = make_event(count_ + 1);
     change.session_revision = count_ + 1;
     auto outcome = store_->commit(std::array{change});
     count_ += outcome.has_value();
@@ -124,10 +131,10 @@ private:
 BOOST_AUTO_TEST_SUITE(sqlite_log_bound, *boost::unit_test::timeout(120))
 
 BOOST_AUTO_TEST_CASE(a_log_that_a_reader_holds_back_is_warned_of_once) {
-  filling_store on(0);
+  filling_store on({});
   {
     const stopped_reader reader(on.file());
-    // Beside the commits another thread looks at the log.
+    // Another thread checks the log beside the commits.
     while (on.warnings().empty() && on.count() < 1'000)
       on.append().value();
     for (int count = 0; count < 100; ++count)
@@ -139,8 +146,32 @@ BOOST_AUTO_TEST_CASE(a_log_that_a_reader_holds_back_is_warned_of_once) {
   BOOST_TEST(on.stored() == on.count());
 }
 
+BOOST_AUTO_TEST_CASE(no_memory_for_a_checkpoint_is_no_end) {
+  filling_store on({}, [] { throw std::bad_alloc(); });
+  {
+    const stopped_reader reader(on.file());
+    while (on.warnings().empty() && on.count() < 1'000)
+      on.append().value();
+  }
+  for (int count = 0; count < 100; ++count)
+    on.append().value();
+  BOOST_TEST(on.stored() == on.count());
+}
+
+// A checkpoint still running could be mistaken for a reader of another program.
+BOOST_AUTO_TEST_CASE(a_checkpoint_of_the_store_itself_is_waited_for) {
+  filling_store on({});
+  sqlite_known_file file;
+  sqlite_checkpointer checkpointer({.file = on.file()}, file);
+  constexpr int many_frames = 1'000'000;
+  BOOST_TEST(!checkpointer.note(many_frames));
+  checkpointer.wait();
+  // The checkpoint is done, so few frames are left to move.
+  BOOST_TEST(checkpointer.note(1));
+}
+
 BOOST_AUTO_TEST_CASE(a_log_that_nobody_holds_back_is_not_warned_of) {
-  filling_store on(0);
+  filling_store on({});
   for (int count = 0; count < 300; ++count)
     on.append().value();
   BOOST_TEST(on.warnings().empty());
@@ -155,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_bounded_log_refuses_commits_until_the_reader_has_gone) {
     while (failure.empty() && on.count() < 1'000)
       if (const auto appended = on.append(); !appended)
         failure = appended.error().message();
-    BOOST_TEST(failure.find("s.db-wal has reached its bound of 4 MiB")
+    BOOST_TEST(failure.find("s.db-wal has reached its limit of 4 MiB")
                != std::string::npos);
     BOOST_TEST(code_of(on.append()) == "store_failed");
     BOOST_TEST(on.log_bytes() < bound + mebibyte);

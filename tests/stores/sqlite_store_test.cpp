@@ -1,11 +1,11 @@
-#include "troupe/stores/sqlite_store.hpp"
-
-#include "troupe/stores/conformance.hpp"
-#include "troupe/stores/sqlite_settings.hpp"
-#include "troupe/stores/sqlite_sums.hpp"
+#include "troupe/stores/conformance/suite.hpp"
+#include "troupe/stores/sqlite/open.hpp"
+#include "troupe/stores/sqlite/settings.hpp"
+#include "troupe/stores/sqlite/sums.hpp"
 
 #include "../outcome.hpp"
 #include "../random.hpp"
+#include "child_process.hpp"
 #include "sqlite_file.hpp"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -20,7 +20,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <thread>
 
@@ -53,28 +52,6 @@ row_query of_press() {
   return query;
 }
 
-// Runs `body` in a process of its own, which is not allowed to fail.
-pid_t in_process(const std::function<void()>& body) {
-  const auto child = ::fork();
-  BOOST_REQUIRE(child >= 0);
-  if (child != 0)
-    return child;
-  int status = 1;
-  try {
-    body();
-    status = 0;
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "child: %s\n", failure.what());
-  }
-  ::_exit(status);
-}
-
-int wait_for(pid_t child) {
-  int status = 0;
-  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
-  return status;
-}
-
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(sqlite_store, sqlite_file)
@@ -87,8 +64,8 @@ BOOST_AUTO_TEST_CASE(conforms_when_all_is_folded_in_slices) {
   check_conformance(files_that_fold(5));
 }
 
-// Lists of the seeds from 24 on were out of order: another process had folded
-// rows that the reading one had not seen.
+// Lists of the seeds from 24 on were once out of order: another process had
+// folded rows that the reader had not seen.
 BOOST_DATA_TEST_CASE(agrees_with_the_model,
                      data::make({0, 1, 2, 3, 4, 5, 24, 38, 39, 103}),
                      seed) {
@@ -98,8 +75,7 @@ BOOST_DATA_TEST_CASE(agrees_with_the_model,
     BOOST_ERROR(failure);
 }
 
-// -- several processes
-// ---------------------------------------------------------
+// -- several processes ----
 
 BOOST_AUTO_TEST_CASE(four_processes_lose_no_update) {
   constexpr int processes = 4;
@@ -107,9 +83,9 @@ BOOST_AUTO_TEST_CASE(four_processes_lose_no_update) {
   open()->close().value();
   std::array<pid_t, processes> children{};
   for (int process = 0; process < processes; ++process)
-    children[static_cast<std::size_t>(process)] = in_process([&, process] {
+    children[static_cast<std::size_t>(process)] = start([&, process] {
       const auto mine = open(5);
-      // Two share a session, all share the user and the app.
+      // Two processes share a session; all share the user and the app.
       const session_key key{"press", "ann", "s" + std::to_string(process / 2)};
       counter counting(*mine, key);
       counting.create();
@@ -118,7 +94,7 @@ BOOST_AUTO_TEST_CASE(four_processes_lose_no_update) {
       mine->close().value();
     });
   for (const auto child : children)
-    BOOST_TEST(wait_for(child) == 0);
+    BOOST_TEST(await(child) == 0);
   const auto read = open();
   const auto user = read->load_scope({"press", "ann"}).value().value();
   BOOST_TEST(counter::count(user.keys) == processes * rounds);
@@ -147,7 +123,7 @@ BOOST_AUTO_TEST_CASE(entries_that_have_moved_are_found_with_the_fresh_ones) {
       expected += "e" + std::to_string(number) + " ";
     }
     made->close().value();
-    // Too few to be moved as well.
+    // Too few rows for another settling.
     const auto again = open(5);
     for (int number = 151; number <= 155; ++number) {
       for (const auto& key : {ann, bob})
@@ -164,7 +140,7 @@ BOOST_AUTO_TEST_CASE(entries_that_have_moved_are_found_with_the_fresh_ones) {
     ids_of(read->load_session(bob, {.events_max = 155}).value().value().events)
     == expected);
   BOOST_TEST(read->check({}).value().empty());
-  // Its rows are found, wherever they are listed.
+  // A removal finds the rows of the session in both tables.
   store_change gone;
   gone.kind = change_kind::remove;
   gone.owner = {ann.app, ann.user, ann.id};
@@ -178,7 +154,7 @@ BOOST_AUTO_TEST_CASE(entries_that_have_moved_are_found_with_the_fresh_ones) {
     == 155);
 }
 
-// The child tells each acknowledged event through a pipe, whose bytes survive
+// The child reports each acknowledged event through a pipe, whose bytes survive
 // it.
 BOOST_DATA_TEST_CASE(a_killed_process_loses_nothing_acknowledged,
                      data::xrange(30),
@@ -188,7 +164,7 @@ BOOST_DATA_TEST_CASE(a_killed_process_loses_nothing_acknowledged,
   fill(0);
   std::array<int, 2> pipe{};
   BOOST_REQUIRE(::pipe(pipe.data()) == 0);
-  const auto child = in_process([&] {
+  const auto child = start([&] {
     const auto mine = open(40);
     counter counting(*mine, ann);
     for (int number = 1;; ++number) {
@@ -203,7 +179,7 @@ BOOST_DATA_TEST_CASE(a_killed_process_loses_nothing_acknowledged,
   while (acknowledged < acknowledged_at_death && ::read(pipe[0], &byte, 1) == 1)
     ++acknowledged;
   ::kill(child, SIGKILL);
-  BOOST_TEST(WIFSIGNALED(wait_for(child)));
+  BOOST_TEST(WIFSIGNALED(await(child)));
   while (::read(pipe[0], &byte, 1) == 1)
     ++acknowledged;
   ::close(pipe[0]);
@@ -233,9 +209,10 @@ BOOST_AUTO_TEST_CASE(a_locked_file_is_a_clear_error) {
   BOOST_REQUIRE(
     sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr)
     == SQLITE_OK);
-  const auto mine = detail::open_sqlite_store(
-                      {.file = file, .patience = std::chrono::milliseconds(20)})
-                      .value();
+  const auto mine
+    = detail::open_sqlite_store(
+        {.file = file, .lock_timeout = std::chrono::milliseconds(20)})
+        .value();
   const auto refused = mine->commit(std::array{creation({"press", "b", "1"})});
   BOOST_TEST(code_of(refused) == "store_failed");
   BOOST_TEST(reason_of(refused).find("locked by another process")
@@ -247,8 +224,7 @@ BOOST_AUTO_TEST_CASE(a_locked_file_is_a_clear_error) {
                .moved.empty());
 }
 
-// -- loads beside commits
-// ------------------------------------------------------
+// -- loads beside commits ----
 
 BOOST_AUTO_TEST_CASE(readers_see_whole_changes_while_slices_are_folded) {
   const auto shared = open(20);
@@ -288,8 +264,7 @@ BOOST_AUTO_TEST_CASE(readers_see_whole_changes_while_slices_are_folded) {
   BOOST_TEST(torn == 0);
 }
 
-// -- removals
-// ------------------------------------------------------------------
+// -- removals ----
 
 BOOST_AUTO_TEST_CASE(a_removed_session_leaves_no_byte_of_its_events) {
   {
@@ -297,8 +272,8 @@ BOOST_AUTO_TEST_CASE(a_removed_session_leaves_no_byte_of_its_events) {
     made->commit(std::array{creation(ann)}).value();
     store_change said;
     said.owner = {"press", "ann", "s1"};
-    said.said = make_event("canary-id",
-                           {{"canary-key", "canary-value"}, {"user:kept", 1}});
+    said.event = make_event("canary-id",
+                            {{"canary-key", "canary-value"}, {"user:kept", 1}});
     said.session_revision = 1;
     said.user_revision = 1;
     store_change removed;
@@ -353,8 +328,7 @@ BOOST_AUTO_TEST_CASE(long_sessions_are_cleared_away_in_slices) {
   BOOST_TEST(left == 0);
 }
 
-// -- files
-// ---------------------------------------------------------------------
+// -- files ----
 
 BOOST_AUTO_TEST_CASE(a_missing_file_reads_as_empty_and_is_not_made) {
   const auto read = open();
@@ -366,8 +340,8 @@ BOOST_AUTO_TEST_CASE(a_missing_file_reads_as_empty_and_is_not_made) {
   BOOST_TEST(!fs::exists(file));
 }
 
-// The one who makes it must not be seen between its steps. Many times, since a
-// single reader rarely looks at that moment.
+// A reader must not see the file between two steps of its creation. A single
+// reader rarely hits that moment, so there are many rounds.
 BOOST_AUTO_TEST_CASE(a_file_that_is_being_made_is_empty_or_whole) {
   std::atomic<int> refused = 0;
   for (int round = 0; round < 100; ++round) {
@@ -436,7 +410,7 @@ BOOST_AUTO_TEST_CASE(another_programs_database_is_refused_and_left_alone) {
   BOOST_TEST(!fs::exists(file.string() + "-wal"));
 }
 
-// SQLite would compare keys in it too, and find none.
+// SQLite would also compare keys in that encoding, and find none.
 BOOST_AUTO_TEST_CASE(an_empty_database_in_another_encoding_is_refused) {
   execute("PRAGMA encoding='UTF-16be'; CREATE TABLE t(a); DROP TABLE t");
   BOOST_TEST(refusal() == "corrupt");
@@ -455,7 +429,8 @@ BOOST_AUTO_TEST_CASE(an_empty_file_is_an_empty_store) {
   BOOST_TEST(open()->load_session(ann, {}).value()->events.size() == 2U);
 }
 
-// Whatever is damaged, what is read is right or refused, and `check` tells.
+// For any damage, a read returns the right data or an error, and `check`
+// reports it.
 BOOST_DATA_TEST_CASE(damaged_pages_are_never_guessed_at,
                      data::xrange(40),
                      seed) {
@@ -466,7 +441,7 @@ BOOST_DATA_TEST_CASE(damaged_pages_are_never_guessed_at,
   const auto size = fs::file_size(file);
   {
     std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
-    // Pages behind the first, whose unused bytes mean nothing.
+    // Leaves out the first page, whose unused bytes have no meaning.
     bytes.seekp(static_cast<std::streamoff>(
       4'096 + random.below(static_cast<std::size_t>(size) - 4'096 - 64)));
     bytes << std::string(64, static_cast<char>(random.below(256)));
@@ -511,7 +486,7 @@ const std::array unwritten_rows = {
   "DELETE FROM fresh_entries WHERE number=0",
 };
 
-// As bytes that change on the disk would, without their checksum.
+// Changes rows without their checksums, as a damaged disk would.
 BOOST_DATA_TEST_CASE(rows_that_nobody_wrote_are_refused,
                      data::make(unwritten_rows),
                      damage) {
@@ -540,7 +515,7 @@ BOOST_AUTO_TEST_CASE(a_gap_in_what_is_not_folded_is_corrupt) {
   execute("VACUUM INTO '" + copy.string() + "'");
   made->close().value();
   file = copy;
-  // Rows of the log keep their numbers without a gap.
+  // The numbers of the log's rows still have no gap.
   execute("DELETE FROM log WHERE session_revision=5;"
           "UPDATE log SET id=id-1 WHERE session_revision>5;"
           "UPDATE log SET head_sum=row_sum(id,kind,session,user,app,"
@@ -563,7 +538,7 @@ BOOST_AUTO_TEST_CASE(check_names_what_does_not_follow_from_the_log) {
   const auto findings = open()->check({}).value();
   BOOST_TEST(findings.size() == 1U);
   BOOST_TEST(findings.front()
-             == "press/ann/s1: the key 'n' is not what its log replays to");
+             == "press/ann/s1: the key 'n' differs from the replay of its log");
 }
 
 BOOST_AUTO_TEST_CASE(check_misses_no_event) {

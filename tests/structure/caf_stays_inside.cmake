@@ -1,4 +1,5 @@
-# No public header pulls in CAF, not even through another one; but for the actors' own and runtime/actors.hpp.
+# No public header includes CAF, directly or through another header. Exceptions are the headers of
+# actors/ and runtime/actors.hpp.
 
 cmake_minimum_required(VERSION 3.25)
 

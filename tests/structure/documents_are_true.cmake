@@ -1,4 +1,4 @@
-# The README's program is the example of that name, and the tests that docs/consistency.md names are there.
+# The program in README.md is examples/readme.cpp, and the tests named in docs/consistency.md exist.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -19,14 +19,14 @@ if(count LESS 50)
   message(SEND_ERROR "Only ${count} tests are named in docs/consistency.md: has their form changed?")
 endif()
 foreach(each IN LISTS named)
-  if(each STREQUAL "`program: case`") # Says what such a name looks like.
+  if(each STREQUAL "`program: case`") # Explains the form of such names.
     continue()
   endif()
   string(REGEX MATCH "`([a-z]+): ([a-z0-9_]+)`" unused "${each}")
   set(folder "${CMAKE_MATCH_1}")
   set(case "${CMAKE_MATCH_2}")
   if(NOT DEFINED tests_of_${folder})
-    file(GLOB sources "${SOURCE_DIR}/tests/${folder}/*.cpp")
+    file(GLOB sources "${SOURCE_DIR}/tests/${folder}/*.cpp" "${SOURCE_DIR}/tests/laws/${folder}/*.cpp")
     set(tests_of_${folder} "")
     foreach(source IN LISTS sources)
       file(READ "${source}" text)
@@ -49,16 +49,16 @@ foreach(each IN LISTS named)
   endif()
 endforeach()
 
-# Its table of mutations has the rows of tests/mutations, and one for each mechanism.
-file(READ "${SOURCE_DIR}/tests/mutations/CMakeLists.txt" mutations)
-file(READ "${SOURCE_DIR}/core/mechanism.hpp" mechanisms)
-string(REGEX MATCHALL "\n  [a-z_]+, +///<" mechanisms "${mechanisms}")
-list(LENGTH mechanisms count)
+# The table of mutations in docs/consistency.md has the rows of tests/laws/mutations, one for each
+# patch.
+file(READ "${SOURCE_DIR}/tests/laws/mutations/CMakeLists.txt" mutations)
+file(GLOB patches "${SOURCE_DIR}/tests/laws/mutations/*.patch")
+list(LENGTH patches count)
 if(count LESS 20)
-  message(SEND_ERROR "Only ${count} mechanisms were found in core/mechanism.hpp: has their form changed?")
+  message(SEND_ERROR "Only ${count} patches were found in tests/laws/mutations: has their place changed?")
 endif()
-foreach(each IN LISTS mechanisms)
-  string(REGEX MATCH "[a-z_]+" mechanism "${each}")
+foreach(each IN LISTS patches)
+  cmake_path(GET each STEM mechanism)
   if(NOT mutations MATCHES "troupe_mutation\\(${mechanism} test_[a-z]+ [^ ]*/([a-z_0-9]+) ")
     message(SEND_ERROR "No mutation breaks ${mechanism}.")
   endif()
@@ -68,7 +68,7 @@ foreach(each IN LISTS mechanisms)
   endif()
 endforeach()
 
-# And so has its table of promises.
+# The table of promises in docs/consistency.md names guards of tests/laws/mutations.
 string(REGEX MATCHALL "\\| `[a-z]+: [a-z_0-9]+` \\| `[a-z_]+` \\|" rows "${lines}")
 list(LENGTH rows count)
 if(NOT count EQUAL 11)
@@ -79,11 +79,11 @@ foreach(row IN LISTS rows)
   set(called "troupe_mutation(${CMAKE_MATCH_3} test_${CMAKE_MATCH_1} */${CMAKE_MATCH_2} ")
   string(FIND "${mutations}" "${called}" position)
   if(position EQUAL -1)
-    message(SEND_ERROR "docs/consistency.md says that ${row}, and tests/mutations does not.")
+    message(SEND_ERROR "docs/consistency.md says that ${row}, and tests/laws/mutations does not.")
   endif()
 endforeach()
 
-# What docs/agents.md shows is in the example, but for white space.
+# The snippets of docs/agents.md are in the example, apart from white space.
 function(without_space variable text)
   string(REGEX REPLACE "[ \n]+" "" text "${text}")
   set(${variable}
@@ -118,12 +118,12 @@ if(shown LESS 8)
 endif()
 
 # docs/agent_files.md lists every field that an agent file may have.
-file(READ "${SOURCE_DIR}/agents/agent_class.cpp" classes)
+file(READ "${SOURCE_DIR}/agents/files/classes.cpp" classes)
 file(READ "${SOURCE_DIR}/docs/agent_files.md" page)
 string(REGEX MATCHALL "field_rule{\"[a-z_]+\"" rules "${classes}")
 list(LENGTH rules count)
 if(count LESS 20)
-  message(SEND_ERROR "Only ${count} fields were found in agents/agent_class.cpp: has their form changed?")
+  message(SEND_ERROR "Only ${count} fields were found in agents/files/classes.cpp: has their form changed?")
 endif()
 foreach(rule IN LISTS rules)
   string(REGEX MATCH "\"([a-z_]+)\"" unused "${rule}")

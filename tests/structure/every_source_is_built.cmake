@@ -1,4 +1,5 @@
-# A source file that no CMakeLists.txt names is neither compiled nor, if it is a test, run: nobody would notice.
+# Every source file is named in a CMakeLists.txt. One that is missing would not be compiled, and its
+# tests would not run, without any message.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -8,7 +9,7 @@ foreach(folder core models stores contexts agents actors runtime load cli exampl
   file(GLOB_RECURSE sources "${SOURCE_DIR}/${folder}/*.cpp")
   foreach(source IN LISTS sources)
     string(FIND "${commands}" "\"file\": \"${source}\"" position)
-    # The consumer is a project of its own, built by tests/install.
+    # The consumer is a separate project, built by tests/install.
     if(position EQUAL -1 AND NOT source MATCHES "/tests/install/")
       list(APPEND forgotten "${source}")
     endif()

@@ -1,6 +1,6 @@
 # Usage: cmake -D SOURCE_DIR=FOLDER -D FORMATTER=PROGRAM -P formatted.cmake
 #
-# Every source is as clang-format leaves it (.clang-format).
+# Every source is formatted by clang-format (.clang-format).
 
 set(sources)
 foreach(

@@ -1,4 +1,5 @@
-// The opt-in door of the installed package compiles and links, CAF included.
+// The opt-in header for CAF users compiles and links from the installed
+// package.
 
 #include "troupe/runtime/actors.hpp"
 

@@ -1,4 +1,4 @@
-// A program that only knows the installed package runs a load test.
+// A program that knows only the installed package runs a load test.
 
 #include "troupe/load/report.hpp"
 

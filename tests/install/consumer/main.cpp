@@ -10,9 +10,7 @@ int main() {
     auto runtime = troupe::runtime::open().value();
     auto& sessions = runtime.sessions();
     const auto created
-      = sessions
-          .create({.app = "press", .user = "ann", .state = {{"topic", "owls"}}})
-          .value();
+      = sessions.create({"press", "ann"}, {{"topic", "owls"}}).value();
 
     troupe::event said(troupe::user_text("Go!"));
     said.author = "user";

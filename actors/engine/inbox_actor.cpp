@@ -1,0 +1,159 @@
+// Invariant: while letters wait in the inbox, the actor is scheduled or
+// running, exactly once. The sender that finds it asleep schedules it; `resume`
+// lets it sleep only while the inbox is empty.
+
+#include "troupe/actors/engine/inbox_actor.hpp"
+
+#include "troupe/actors/engine/caf_error.hpp"
+#include "troupe/actors/engine/scheduler.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/system_messages.hpp>
+
+#include <optional>
+
+namespace troupe::actors {
+
+namespace {
+
+// A CAF message on its way through the inbox.
+struct wrapped : letter {
+  explicit wrapped(caf::mailbox_element_ptr sent)
+    : letter(wrapped_letter),
+      element(std::move(sent)) {}
+
+  // The same answer as CAF's own closed mailbox gives, with our reason.
+  void fail(const error& why) override {
+    if (element->sender && element->mid.is_request())
+      element->sender->enqueue(nullptr,
+                               element->mid.response_id(),
+                               caf::make_message(to_caf(why)),
+                               nullptr);
+  }
+
+  caf::mailbox_element_ptr element;
+};
+
+// CAF messages that would end the actor. They are ignored: our actors end only
+// when their parents tell them, since letters would be left unanswered
+// otherwise.
+bool ends_actors(caf::mailbox_element& sent) {
+  const auto& content = sent.content();
+  return content.match_elements<caf::exit_msg>()
+         || content.match_elements<caf::down_msg>()
+         || (content.match_elements<caf::error>() && !sent.mid.is_response());
+}
+
+// Number of batches that are handled before other actors run.
+constexpr int rounds_max = 4;
+
+} // namespace
+
+inbox_actor::inbox_actor(caf::actor_config& config,
+                         std::shared_ptr<execution> on)
+  : caf::event_based_actor(config),
+    on_(std::move(on)) {
+  on_->actors.enter(0);
+}
+
+void inbox_actor::wake() {
+  // The scheduler releases this reference after the job.
+  intrusive_ptr_add_ref(ctrl());
+  schedule(*on_, this);
+}
+
+void inbox_actor::tell(letter_ptr sent) {
+  switch (inbox_.push(sent)) {
+  case inbox::pushed::wake:
+    wake();
+    break;
+  case inbox::pushed::closed:
+    turn_away(std::move(sent));
+    break;
+  case inbox::pushed::quiet:
+    break;
+  }
+}
+
+void inbox_actor::enqueue(caf::mailbox_element_ptr sent, caf::execution_unit*) {
+  letter_ptr carried = std::make_unique<wrapped>(std::move(sent));
+  switch (inbox_.push(carried)) {
+  case inbox::pushed::wake:
+    wake();
+    break;
+  case inbox::pushed::closed:
+    turn_away(std::move(carried));
+    break;
+  case inbox::pushed::quiet:
+    break;
+  }
+}
+
+void inbox_actor::launch(caf::execution_unit*, bool, bool hide) {
+  // The actor is scheduled by its first letter, so spawning it costs no job.
+  if (!hide)
+    register_at_system();
+}
+
+void inbox_actor::handle(letter_ptr received) {
+  if (received->kind == wrapped_letter) {
+    auto& element = *static_cast<wrapped&>(*received).element;
+    if (!ends_actors(element))
+      reactivate(element);
+  } else {
+    deliver(std::move(received));
+  }
+}
+
+// An exception here means that memory is short, or a defect. The destructor of
+// the dropped letter answers it, and the actor continues.
+void inbox_actor::handle_safely(letter_ptr received) noexcept {
+  try {
+    handle(std::move(received));
+  } catch (...) {
+    return;
+  }
+}
+
+caf::resumable::resume_result inbox_actor::resume(caf::execution_unit* unit,
+                                                  std::size_t) {
+  if (!activate(unit))
+    return done;
+  std::optional<brief_job> brief;
+  if (is_brief())
+    brief.emplace();
+  for (int round = 0; round < rounds_max; ++round) {
+    auto letters = inbox_.take();
+    while (!letters.empty() && !getf(is_shutting_down_flag))
+      handle_safely(letters.pop_front());
+    while (!letters.empty())
+      leave_behind(letters.pop_front());
+    if (!getf(is_shutting_down_flag))
+      rest();
+    const no_timeouts none;
+    if (finalize())
+      return done;
+    // Last access to the actor: after this a sender may schedule it on another
+    // thread.
+    if (inbox_.try_sleep())
+      return awaiting_message;
+  }
+  return resume_later;
+}
+
+void inbox_actor::on_exit() {
+  // Order matters: `let_go` may still send letters to this actor, `close` makes
+  // later senders call `turn_away`, and `part` tells the parent when nothing is
+  // left to answer.
+  let_go();
+  for (auto left = inbox_.close(); !left.empty();)
+    leave_behind(left.pop_front());
+  part();
+  on_->actors.leave(0);
+}
+
+inbox_actor& as_inbox(const caf::strong_actor_ptr& actor) noexcept {
+  return static_cast<inbox_actor&>(*actor->get());
+}
+
+} // namespace troupe::actors

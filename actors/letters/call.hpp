@@ -1,0 +1,49 @@
+// Letters whose answer a caller outside of the actors waits for.
+
+#pragma once
+
+#include "troupe/actors/letters/kind.hpp"
+#include "troupe/core/error.hpp"
+#include "troupe/core/session_request.hpp"
+
+#include <utility>
+
+namespace troupe::actors {
+
+class load_gate;
+struct execution;
+
+/// A letter that a caller outside of the actors waits for.
+struct call : letter {
+  using letter::letter;
+
+  /// Hands the answer to the caller; runs off the owners, once.
+  virtual void complete() = 0;
+
+  /// Makes an error the answer.
+  virtual void refuse(error why) = 0;
+
+  /// The gate that counts the call until it is complete; null if none does.
+  load_gate* gate = nullptr;
+};
+
+template <class T>
+struct call_for : call {
+  using call::call;
+
+  /// Answers `errc::internal` if the letter was not answered.
+  ~call_for() override;
+
+  void complete() override;
+  void fail(const error& why) override;
+
+  void refuse(error why) override { outcome = std::move(why); }
+
+  result<T> outcome = error(errc::internal, "a call was dropped");
+  completion<T> done;
+};
+
+/// Completes calls in order, on a thread of the actor system.
+void complete_later(execution& on, letter_list answered);
+
+} // namespace troupe::actors

@@ -1,0 +1,46 @@
+// The kinds of letters, each with its way.
+
+#pragma once
+
+#include "troupe/actors/engine/inbox.hpp"
+
+#include <cstdint>
+
+namespace troupe::actors {
+
+enum class letter_kind : std::uint8_t {
+  // 0 is the engine's: a CAF message.
+  finished = 1, // a run is over; to those that wait for it
+  shut_down,    // parent → child: end; no work is under way
+  retire,       // child → parent → child → parent: leave memory
+  load,         // owner → store and back
+  reload,       // store → owner: the owner is stale
+  leave,        // owner → store: the owner leaves memory
+  read_events,  // session → store and back
+  find_events,  // session → store and back
+  commit,       // session or user → store and back
+  view_refresh, // session → app → user → session → store and back
+  confirm,      // owner → store: answer once it is durable
+  forward,      // anyone → app → user → session
+  append,       // anyone → session, and back to an invocation
+  create,       // anyone → app → user → session
+  climb,        // session → user and back
+  user_climb,   // user → app and back
+  get,          // anyone → app → user → session
+  list,         // anyone → app → users → sessions
+  read_state,   // anyone → app, or → app → user
+  remove,       // anyone → app → user → session → user
+  remove_user,  // anyone → app → user → app
+  start_run,    // invocation → app → user → session, and back
+  end_run,      // the same way, so that it cannot overtake
+  begin,        // runtime → invocation; parent lane → lane
+  cancel,       // anyone → invocation; parent lane → lane
+  resume,       // continues a coroutine on its lane
+  emit,         // lane → invocation
+  answer,       // model, tool or timer → lane
+  lane_ended,   // lane → parent lane
+  more_lanes,   // a lane with a large fan-out → itself
+  lane_timer,   // timer → lane, for its fan-out
+};
+
+} // namespace troupe::actors

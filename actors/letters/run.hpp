@@ -1,0 +1,134 @@
+// Letters of runs: between invocations, lanes and the owners.
+
+#pragma once
+
+#include "troupe/actors/letters/state.hpp"
+#include "troupe/contexts/history_extent.hpp"
+#include "troupe/contexts/run_options.hpp"
+
+#include <caf/actor_control_block.hpp>
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace troupe::detail {
+class run_control;
+}
+
+namespace troupe::actors {
+
+struct start_run : letter {
+  start_run() : letter(letter_kind::start_run) {}
+
+  void fail(const error& why) override;
+
+  session_key key;
+  scope_version app;
+  scope_version user;
+  /// The session that the caller meant; a later session of the same key refuses
+  /// the run with `not_found`. Null: any session of the key.
+  const session_actor* session = nullptr;
+  caf::strong_actor_ptr invocation;
+  std::shared_ptr<const detail::run_control> control;
+  run_policy policy = run_policy::queue;
+  /// Extent of the history that the run's agents read, and its first events.
+  history_extent reads = history_extent::all();
+  history_start history;
+  /// The session's `cuts` when `history` was found; unset before.
+  std::optional<std::uint64_t> searched;
+  /// The user's message; appended when the run starts.
+  std::unique_ptr<append> message;
+  std::shared_ptr<session_view> view;
+  /// Set when the run starts: the session that takes its events.
+  caf::strong_actor_ptr granted_by;
+};
+
+struct end_run : letter {
+  end_run() : letter(letter_kind::end_run) {}
+
+  void fail(const error&) override {
+  } // The session has ended, and its runs with it.
+
+  session_key key;
+  scope_version app;
+  scope_version user;
+  /// Actor id of the run. A later run may get the same address, but not this
+  /// id.
+  caf::actor_id invocation = 0;
+};
+
+/// A letter without content.
+struct signal : letter {
+  using letter::letter;
+
+  void fail(const error&) override {}
+};
+
+struct cancel : letter {
+  explicit cancel(error why)
+    : letter(letter_kind::cancel),
+      reason(std::move(why)) {}
+
+  void fail(const error&) override {} // The run has ended.
+
+  error reason;
+};
+
+struct resume : letter {
+  explicit resume(std::coroutine_handle<> waiting)
+    : letter(letter_kind::resume),
+      suspended(waiting) {}
+
+  void fail(const error&) override {} // Lanes outlive their coroutines.
+
+  std::coroutine_handle<> suspended;
+};
+
+struct emit : letter {
+  emit() : letter(letter_kind::emit) {}
+
+  void fail(const error&) override {} // Invocations outlive their lanes.
+
+  lane_actor* from = nullptr;
+  emit_request* request = nullptr;
+};
+
+/// Ends one wait of a lane. `wait` is the number of the wait: the lane ignores
+/// answers to earlier ones.
+struct answer : letter {
+  answer() : letter(letter_kind::answer) {}
+
+  // The lane has ended and waits for nothing.
+  void fail(const error&) override {}
+
+  std::uint64_t wait = 0;
+  /// Puts the answer into the lane's request; called on the lane.
+  std::function<void()> deliver;
+};
+
+struct lane_ended : letter {
+  lane_ended() : letter(letter_kind::lane_ended) {}
+
+  void fail(const error&) override {}
+
+  std::size_t index = 0;
+  result<agent_end> outcome = agent_end();
+  /// The last event of the lane with visible text; null if there is none.
+  event_ptr last_said;
+};
+
+struct lane_timer : letter {
+  lane_timer() : letter(letter_kind::lane_timer) {}
+
+  void fail(const error&) override {}
+
+  /// Number of the lane's fan-out that set the timer.
+  std::uint64_t fan_out = 0;
+  std::function<void()> due;
+};
+
+} // namespace troupe::actors

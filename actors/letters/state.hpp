@@ -1,0 +1,301 @@
+// Letters that read or change state: from callers and runs, and between owners.
+
+#pragma once
+
+#include "troupe/actors/letters/store.hpp"
+#include "troupe/actors/parts/write_order.hpp"
+#include "troupe/agents/resumption.hpp"
+#include "troupe/core/key.hpp"
+#include "troupe/core/session_request.hpp"
+
+#include <caf/actor_control_block.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+class user_actor;
+class session_actor;
+class session_directory;
+class lane_actor;
+
+/// One event on its way to the session's log. Only the holder of the letter may
+/// touch it, so it needs no lock.
+struct append : call_for<event_ptr> {
+  explicit append(letter_kind which = letter_kind::append) : call_for(which) {}
+
+  ~append() override { release(); }
+
+  void complete() override;
+  void fail(const error& why) override;
+
+  const delta& changes() const noexcept { return event->actions.state_delta; }
+
+  bool touches(scope where) const noexcept {
+    return !changes().share(where).empty();
+  }
+
+  /// Whether a wider owner may refuse the event: only typed operations can be
+  /// refused.
+  bool has_typed(scope where) const noexcept {
+    return std::ranges::any_of(changes().share(where), is_typed);
+  }
+
+  /// Takes back all judgements, so that the letter can be judged again.
+  void reset() {
+    resolved.clear();
+    joined = false;
+    place.take_back();
+  }
+
+  /// Also marks the places of its retries in their writers' orders as refused.
+  void refuse(error why) override;
+
+  /// Gives back the capacity that the letter was counted in.
+  void release();
+
+  /// The event as it was appended.
+  event_ptr event;
+  /// The same event if only this letter holds it, so that it can be changed in
+  /// place; else null.
+  std::shared_ptr<troupe::event> own;
+  std::optional<std::uint64_t> expected_revision;
+  /// Outcomes of the typed operations, filled in by the owners that judge them.
+  std::vector<resolution> resolved;
+  /// Revisions of user and app that the event makes there, if it touches them.
+  std::uint64_t user_revision = 0;
+  std::uint64_t app_revision = 0;
+  std::size_t bytes = 0;
+  /// The session that counts the letter; null before.
+  caf::strong_actor_ptr admitted_by;
+  /// The runtime's gate, while only the runtime counts the letter: on the way
+  /// to a session that has to be loaded.
+  load_gate* admitted_to = nullptr;
+  /// The invocation that waits for the answer; null if a caller waits.
+  caf::strong_actor_ptr reply_to;
+  /// The event is the message of a run, which has `rights`.
+  bool starts_run = false;
+  answer_rights rights;
+  /// The invocation's request that this letter answers; null for its message,
+  /// its refusal and its release.
+  void* request = nullptr;
+  lane_actor* lane = nullptr;
+  /// Retries of the same event; they get the same answer.
+  letter_list followers;
+  /// The runtime made the event's id, so no earlier event has it.
+  bool makes_id = false;
+  /// The letter is a retry: another letter appends or appended the event.
+  bool joined = false;
+  /// The place in the order of the writer that sent the letter, if one has.
+  write_place place;
+  /// Number of the event in its session; set when it is decided.
+  std::uint64_t number = 0;
+  /// For the message of a run: first event of the runs whose calls it answers,
+  /// see `history_start::answered`.
+  std::uint64_t answered_from = UINT64_MAX;
+};
+
+/// Creates a session. The delta of `event` is the initial state; `event` itself
+/// is not stored.
+struct create : append {
+  create() : append(letter_kind::create) {}
+
+  ~create() override;
+
+  void complete() override;
+  void fail(const error& why) override;
+
+  void refuse(error why) override { created = std::move(why); }
+
+  session_key key;
+  /// Events that the session is created with. All of them take effect, or none.
+  std::vector<std::unique_ptr<append>> past;
+  scope_version app;
+  scope_version user;
+  result<session> created = error(errc::internal, "a call was dropped");
+  completion<session> created_done;
+};
+
+/// Events of one session that touch its user or app, in their order.
+struct climb : letter {
+  climb() : letter(letter_kind::climb) {}
+
+  void fail(const error&) override {
+  } // Owners with a climb under way do not end.
+
+  session_actor* from = nullptr; // The session; it waits for this letter.
+  std::vector<append*> events;   // The session owns the letters.
+  /// Over a store: the commit of the batch. The widest owner pushes it where it
+  /// decides; the session fills it when the climb is back.
+  std::unique_ptr<commit> decided;
+  bool touches_app = false;
+  /// The batch creates a session with its past: one refused event refuses all.
+  bool all_or_nothing = false;
+  /// An owner above could not be loaded; no event of the batch was judged.
+  std::optional<error> failed;
+  std::optional<error> last_refused;
+  /// The app refused the last event, after the user had judged its share.
+  bool refused_by_app = false;
+  /// Set on the way down.
+  scope_version user;
+  scope_version app;
+};
+
+/// Climbs of one user that reach its app, in their order.
+struct user_climb : letter {
+  user_climb() : letter(letter_kind::user_climb) {}
+
+  void fail(const error&) override {}
+
+  user_actor* from = nullptr;
+  std::vector<std::unique_ptr<climb>> climbs;
+  /// As in `climb`.
+  std::optional<error> failed;
+  scope_version app;
+};
+
+/// Carries a letter down to a session that may have to be loaded. Later letters
+/// to the session take the same way until this one has arrived, so that they do
+/// not overtake it.
+struct forward : letter {
+  explicit forward(session_directory& counted)
+    : letter(letter_kind::forward),
+      directory(counted) {}
+
+  ~forward() override;
+
+  void fail(const error& why) override { held->fail(why); }
+
+  session_directory& directory; // Outlives all letters.
+  session_key key;
+  scope_version app;
+  scope_version user;
+  letter_ptr held;
+};
+
+struct get : call_for<session> {
+  get() : call_for(letter_kind::get) {}
+
+  void complete() override;
+
+  session_key key;
+  get_options options;
+  scope_version app;
+  scope_version user;
+  /// Also renews the view of the session's runs.
+  bool refresh = false;
+  pending_view renewed;
+};
+
+/// Collects the parts of one `list`.
+class list_gather;
+
+struct list : letter {
+  explicit list(std::shared_ptr<list_gather> into);
+  ~list() override;
+
+  void fail(const error& why) override;
+
+  std::shared_ptr<list_gather> gather;
+  std::optional<std::string> only_user;
+  scope_version app;
+  scope_version user;
+};
+
+struct read_state : call_for<json> {
+  read_state() : call_for(letter_kind::read_state) {}
+
+  void complete() override;
+
+  void refuse(error why) override { refusal = std::move(why); }
+
+  state_map keys;
+  std::optional<std::string> user;
+  /// The answer, if it is an error; `keys` are ignored then.
+  std::optional<error> refusal;
+};
+
+struct remove : call_for<bool> {
+  remove() : call_for(letter_kind::remove) {}
+
+  std::string user;
+  std::string id;
+  bool done_by_session = false;
+
+  void fail(const error& why) override {
+    while (!left.empty())
+      left.pop_front()->fail(why);
+    call_for::fail(why);
+  }
+
+  /// Letters that were queued after the removal of a session over a store.
+  /// Another process may have created the session again, so a new actor handles
+  /// them.
+  letter_list left;
+  /// The owner record of a session that does not exist. The answer `false` is
+  /// confirmed against it.
+  std::shared_ptr<live_owner> live;
+  std::uint64_t generation = 0;
+  /// The session's actor has ended.
+  bool gone = false;
+  /// The session is removed as a part of its user's removal.
+  bool for_user_removal = false;
+};
+
+struct remove_user : call_for<bool> {
+  remove_user() : call_for(letter_kind::remove_user) {}
+
+  std::string user;
+  bool done_by_user = false;
+  /// The user's actor has ended.
+  bool gone = false;
+};
+
+/// Steps by which an owner leaves memory. Only the parent may grant it, and
+/// holds back letters from above meanwhile.
+struct retire : letter {
+  enum class step : std::uint8_t {
+    // To the child: it has been idle for long, or memory is short.
+    suggested,
+    // To the parent: the child is idle and wants to leave.
+    asked,
+    // To the child: the parent sends no more letters.
+    granted,
+    // To the child: stay, a letter is on its way.
+    kept,
+    gone,   // to the parent: the child has left
+    stayed, // to the parent: the child stays, it has work
+  };
+
+  retire(step now, std::string whose)
+    : letter(letter_kind::retire),
+      at(now),
+      child(std::move(whose)) {}
+
+  void fail(const error& why) override {
+    while (!left.empty())
+      left.pop_front()->fail(why);
+  }
+
+  const step at;
+  const std::string child;
+  /// Suggested because too many owners are in memory, not because of age.
+  bool at_once = false;
+  /// With `gone`: letters that the child did not handle. Its successor handles
+  /// them.
+  letter_list left;
+};
+
+struct shut_down : letter {
+  shut_down() : letter(letter_kind::shut_down) {}
+
+  void fail(const error&) override {}
+};
+
+} // namespace troupe::actors

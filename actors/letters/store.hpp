@@ -1,0 +1,179 @@
+// Letters between the owners and the queue to the store.
+
+#pragma once
+
+#include "troupe/actors/letters/call.hpp"
+#include "troupe/actors/letters/view.hpp"
+#include "troupe/actors/parts/id_filter.hpp"
+#include "troupe/agents/turns/history_search.hpp"
+#include "troupe/core/session.hpp"
+#include "troupe/stores/store.hpp"
+
+#include <caf/actor_control_block.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::detail {
+class run_control;
+}
+
+namespace troupe::actors {
+
+/// An owner in memory, as the store's queue knows it. `name` never changes. The
+/// owner sets `actor` before its first load, and the queue clears it after
+/// `leave`. Only the queue's writer uses the other members.
+struct live_owner {
+  owner_name name;
+  caf::strong_actor_ptr actor;
+  /// The owner's memory differs from the store. No change or answer that is
+  /// based on it leaves the queue until the owner has loaded again.
+  bool stale = false;
+  /// Number of times that the owner became stale.
+  std::uint64_t generation = 0;
+};
+
+/// The owners that one change touches: session, user, app. Null means that the
+/// change does not touch that owner.
+using live_owners = std::array<std::shared_ptr<live_owner>, 3>;
+
+/// Loads the state of `owner`. The same letter goes back to it as the answer.
+struct load : letter {
+  load() : letter(letter_kind::load) {}
+
+  void fail(const error&) override {} // The queue answers every load.
+
+  std::shared_ptr<live_owner> owner;
+  load_options options;
+  /// Sessions only: number of the oldest event to load, in addition to the
+  /// newest ones that `options` asks for. UINT64_MAX: no others.
+  std::uint64_t events_from = UINT64_MAX;
+  std::uint64_t generation = 0;
+  /// For an app or a user; unset if the store has no such owner.
+  result<std::optional<stored_scope>> scope = std::nullopt;
+  result<std::optional<stored_session>> session = std::nullopt;
+};
+
+/// Tells the queue that an owner has left memory.
+struct leave : letter {
+  leave() : letter(letter_kind::leave) {}
+
+  void fail(const error&) override {}
+
+  std::shared_ptr<live_owner> owner;
+};
+
+/// Reads events of a session that are not in memory.
+struct read_events : letter {
+  read_events() : letter(letter_kind::read_events) {}
+
+  void fail(const error&) override {}
+
+  std::shared_ptr<live_owner> owner;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  result<std::vector<event_ptr>> events = std::vector<event_ptr>();
+  /// This is the second attempt. The first one found too few events, possibly
+  /// because another process had removed the session.
+  bool is_second = false;
+  /// If set, the letter returns no events. The store is searched from event
+  /// `last` back, page by page, for the event where a run starts to read. The
+  /// search stops when the run of `control` has left.
+  std::optional<history_search> search;
+  std::shared_ptr<const detail::run_control> control;
+  /// The session's `cuts` when it asked. The session ignores an answer from
+  /// before a cut.
+  std::uint64_t cuts = 0;
+};
+
+/// Finds events that are not in memory by their ids.
+struct find_events : letter {
+  find_events() : letter(letter_kind::find_events) {}
+
+  void fail(const error&) override {}
+
+  std::shared_ptr<live_owner> owner;
+  /// The session's count of loads when it asked. The session ignores the answer
+  /// after a later load.
+  std::uint64_t load = 0;
+  /// The session's revision when it asked; the answer covers all events up to
+  /// it.
+  std::uint64_t revision = 0;
+  std::vector<std::string> ids;
+  /// One for each of `ids`; null if no event has the id.
+  result<std::vector<event_ptr>> events = std::vector<event_ptr>();
+  /// Also asks for a filter of all ids of the session.
+  bool wants_filter = false;
+  /// Null if the store did not answer.
+  std::unique_ptr<id_filter> filter;
+};
+
+/// The answer to a `get` that the session sent itself, to see the newest state
+/// of user and app.
+struct view_refresh : letter {
+  view_refresh() : letter(letter_kind::view_refresh) {}
+
+  void fail(const error&) override {}
+
+  std::uint64_t number = 0;
+  result<session> seen = error(errc::internal, "the view was not refreshed");
+};
+
+/// Changes that an owner has decided, in its order, with the letters to answer
+/// once they are durable.
+struct commit : letter {
+  commit() : letter(letter_kind::commit) {}
+
+  void fail(const error& why) override;
+
+  enum class verdict : std::uint8_t {
+    durable,
+    // Nothing was written, because the commit was based on stale owners.
+    again,
+    failed, // the outcome is unknown
+  };
+
+  /// The session or user that waits for the answer.
+  std::shared_ptr<live_owner> from;
+  live_owners owners;
+  std::vector<store_change> changes;
+  letter_list letters;
+  /// At least one letter is refused. The refusal may be due to stale owners, so
+  /// the queue confirms it.
+  bool refuses = false;
+  /// The commit may be written. Set under the queue's lock, as the last step.
+  bool filled = false;
+  /// The view for the session's runs, and the wider owners whose versions the
+  /// view or a created session shows.
+  pending_view view;
+  std::shared_ptr<live_owner> seen_user;
+  std::shared_ptr<live_owner> seen_app;
+  verdict outcome = verdict::durable;
+  /// The refusals may be due to stale owners: decide them again.
+  bool refuses_again = false;
+  /// The view shows stale state: the runs need a newer one.
+  bool view_is_stale = false;
+  error why{errc::internal, ""};
+};
+
+/// Holds an answer until the commits that it is based on are durable. If its
+/// owners have become stale by then, `held` goes to `app` again and is computed
+/// anew.
+struct confirm : letter {
+  confirm() : letter(letter_kind::confirm) {}
+
+  void fail(const error& why) override { held->fail(why); }
+
+  live_owners owners;
+  /// Generations of the versions that the answer shows.
+  std::array<std::uint64_t, 3> generations{};
+  /// Receives `held` if the answer is stale.
+  caf::strong_actor_ptr app;
+  std::unique_ptr<call> held;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,339 @@
+// Invariant: climbs are decided in order of arrival, and their answers go down
+// before any later look-up (`finish_letters` in `handle`). Letters between two
+// owners keep their order, so a look-up shows all or nothing of each climb.
+
+#include "troupe/actors/owners/app.hpp"
+
+#include "troupe/actors/caf_interface.hpp"
+#include "troupe/actors/engine/spawn.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/list_gather.hpp"
+#include "troupe/actors/owners/retirement.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <optional>
+
+namespace troupe::actors {
+
+app_actor::app_actor(caf::actor_config& config,
+                     std::shared_ptr<setup> shared,
+                     std::string name)
+  : owner_actor(config, std::move(shared), owner_name{name}),
+    name_(std::move(name)),
+    listed_(live() ? nullptr : std::make_shared<list_index>()) {}
+
+caf::behavior app_actor::make_behavior() {
+  return app_interface(*this, share(), name_);
+}
+
+error app_actor::closed_reason() const {
+  return closed();
+}
+
+bool app_actor::is_for_now(const letter& received) const noexcept {
+  switch (received.kind) {
+  case letter_kind::retire:
+  case letter_kind::shut_down:
+    return true;
+  case letter_kind::remove_user:
+    return static_cast<const remove_user&>(received).done_by_user;
+  default:
+    return false;
+  }
+}
+
+void app_actor::handle(letter_ptr received) {
+  // Any other letter at hand cancels the departure.
+  leaving_ = false;
+  if (received->kind != letter_kind::retire)
+    idle_checks_ = 0;
+  if (received->kind == letter_kind::user_climb)
+    return judge(
+      *judged_.emplace_back(take_as<user_climb>(std::move(received))));
+  // A look-up that overtook the answers of earlier climbs would show the new
+  // `app:` keys beside old keys of user and session.
+  finish_letters();
+  switch (received->kind) {
+  case letter_kind::create:
+    return receive(take_as<create>(std::move(received)));
+  case letter_kind::get:
+    return pass_down(take_as<get>(std::move(received)));
+  case letter_kind::forward:
+    return pass_down(take_as<forward>(std::move(received)));
+  case letter_kind::start_run:
+    return pass_down(take_as<start_run>(std::move(received)));
+  case letter_kind::end_run:
+    return pass_down(take_as<end_run>(std::move(received)));
+  case letter_kind::list:
+    return receive(take_as<list>(std::move(received)));
+  case letter_kind::read_state:
+    return receive(take_as<read_state>(std::move(received)));
+  case letter_kind::remove:
+    return receive(take_as<remove>(std::move(received)));
+  case letter_kind::remove_user:
+    return receive(take_as<remove_user>(std::move(received)));
+  case letter_kind::retire:
+    return receive(static_cast<const retire&>(*received));
+  case letter_kind::shut_down:
+    for (const auto& [name, known] : users_)
+      as_inbox(known.user).tell(std::make_unique<shut_down>());
+    return quit();
+  default:
+    assert(false && "a letter that no app receives");
+  }
+}
+
+// -- loading ------------------------------------------------------------------
+
+void app_actor::install(load& loaded) {
+  auto& found = *loaded.scope;
+  state_ = found ? scope_state(std::move(found->keys), found->revision)
+                 : scope_state();
+}
+
+void app_actor::refuse(letter_ptr received, const error& why) {
+  switch (received->kind) {
+  case letter_kind::user_climb: {
+    auto undone = take_as<user_climb>(std::move(received));
+    undone->failed = why;
+    auto& user = *undone->from;
+    return user.tell(std::move(undone));
+  }
+  case letter_kind::end_run:
+    // The end of a run must arrive, and needs no state.
+    return handle(std::move(received));
+  default:
+    return received->fail(why);
+  }
+}
+
+// -- appending ----------------------------------------------------------------
+
+void app_actor::judge(user_climb& next) {
+  for (auto& passing : next.climbs) {
+    // Over a store, a climb shows the keys as of its own place in the queue.
+    // Later climbs are not durable when it is answered.
+    if (last_judged_ != nullptr && live())
+      last_judged_->app = {state_.judged_keys(), generation()};
+    last_judged_ = passing.get();
+    std::optional<scope_state> before;
+    if (passing->all_or_nothing)
+      before = state_;
+    for (auto* const each : passing->events) {
+      const auto owned = each->changes().share(scope::app);
+      if (owned.empty())
+        continue;
+      auto judged
+        = state_.judge(owned, each->resolved, false, shared().options.limits);
+      if (judged) {
+        each->app_revision = state_.judged_revision();
+        continue;
+      }
+      // Only typed operations are refused. Their event is the last one that the
+      // user sent, or belongs to a session with its past, which is the last
+      // climb.
+      assert(passing == next.climbs.back()
+             && (passing->all_or_nothing || each == passing->events.back()));
+      passing->last_refused = judged.error();
+      passing->refused_by_app = true;
+      if (passing->all_or_nothing)
+        state_ = *std::move(before);
+      break;
+    }
+  }
+}
+
+void app_actor::finish_letters() {
+  if (std::exchange(leaving_, false) && is_idle()
+      && shared().apps->remove_unused(*this))
+    return quit();
+  if (judged_.empty())
+    return;
+  state_.install();
+  std::exchange(last_judged_, nullptr)->app = version_of(state_);
+  // The commits enter the store's queue before the answers go down: an owner
+  // that has an answer may push commits that build on it.
+  if (live()) {
+    letter_list decided;
+    for (auto& each : judged_)
+      for (auto& passing : each->climbs)
+        decided.push_back(std::move(passing->decided));
+    shared().store->push(std::move(decided));
+  }
+  for (auto& answered : judged_) {
+    answered->app = version_of(state_);
+    auto& user = *answered->from;
+    user.tell(std::move(answered));
+  }
+  judged_.clear();
+}
+
+// -- look-ups -----------------------------------------------------------------
+
+app_actor::child* app_actor::find_child(const std::string& user) {
+  if (live())
+    return &open_child(user);
+  const auto found = users_.find(user);
+  return found == users_.end() ? nullptr : &found->second;
+}
+
+app_actor::child& app_actor::open_child(const std::string& user) {
+  auto& known = users_[user];
+  if (!known.user)
+    known.user = spawn_actor<user_actor>(
+      shared().system,
+      share(),
+      *this,
+      std::make_shared<const user_names>(user_names{name_, user, listed_}));
+  return known;
+}
+
+void app_actor::receive(std::unique_ptr<create> wanted) {
+  auto& known = open_child(wanted->key.user);
+  if (known.parked)
+    return known.parked->push_back(std::move(wanted));
+  wanted->app = version_of(state_);
+  as_inbox(known.user).tell(std::move(wanted));
+}
+
+template <class Letter>
+void app_actor::pass_down(std::unique_ptr<Letter> wanted) {
+  auto* const known = find_child(wanted->key.user);
+  if (known == nullptr)
+    return refuse_unknown(std::move(wanted));
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  wanted->app = version_of(state_);
+  as_inbox(known->user).tell(std::move(wanted));
+}
+
+void app_actor::receive(std::unique_ptr<list> wanted) {
+  auto& gather = *wanted->gather;
+  gather.choose(listed_->page(wanted->only_user,
+                              gather.from(),
+                              gather.places_max(),
+                              [this](const std::string& user) {
+                                const auto found = users_.find(user);
+                                return found != users_.end()
+                                       && !found->second.parked;
+                              }));
+  for (const auto& [user, ids] : gather.chosen()) {
+    auto part = std::make_unique<list>(wanted->gather);
+    part->app = version_of(state_);
+    as_inbox(users_.at(user).user).tell(std::move(part));
+  }
+}
+
+void app_actor::receive(std::unique_ptr<read_state> wanted) {
+  if (!wanted->user) {
+    wanted->keys = state_.keys();
+    return confirm(std::move(wanted),
+                   {nullptr, nullptr, live()},
+                   {0, 0, generation()},
+                   *this);
+  }
+  auto* const known = find_child(*wanted->user);
+  if (known == nullptr)
+    return answer(std::move(wanted));
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  as_inbox(known->user).tell(std::move(wanted));
+}
+
+// -- removing -----------------------------------------------------------------
+
+void app_actor::receive(std::unique_ptr<remove> wanted) {
+  auto* const known = find_child(wanted->user);
+  if (known == nullptr) {
+    wanted->outcome = false;
+    return answer(std::move(wanted));
+  }
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  as_inbox(known->user).tell(std::move(wanted));
+}
+
+void app_actor::receive(std::unique_ptr<remove_user> wanted) {
+  if (wanted->done_by_user)
+    return receive_removed(std::move(wanted));
+  auto* const known = find_child(wanted->user);
+  if (known == nullptr) {
+    wanted->outcome = false;
+    return answer(std::move(wanted));
+  }
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  known->parked = std::make_unique<letter_list>();
+  wanted->done_by_user = true;
+  as_inbox(known->user).tell(std::move(wanted));
+}
+
+void app_actor::receive_removed(std::unique_ptr<remove_user> removed) {
+  const auto found = users_.find(removed->user);
+  auto parked = std::move(found->second.parked);
+  if (removed->gone)
+    users_.erase(found);
+  answer(std::move(removed));
+  unpark(std::move(parked));
+}
+
+void app_actor::unpark(std::unique_ptr<letter_list> parked) {
+  while (parked && !parked->empty())
+    owner_actor::deliver(parked->pop_front());
+}
+
+// -- leaving memory -----------------------------------------------------------
+
+bool app_actor::is_idle() const noexcept {
+  return live() && users_.empty() && judged_.empty() && !is_loading()
+         && !is_stale();
+}
+
+// An app has no parent that could park letters while it leaves. So it leaves
+// only if no reference exists outside: no other code can send it a letter then.
+bool app_actor::is_unknown_elsewhere() const noexcept {
+  // Held by the directory, by the scheduler during this job, and by the store's
+  // queue if the app was loaded.
+  const std::size_t own = live()->actor ? 3 : 2;
+  return ctrl()->strong_refs == own && !has_letters();
+}
+
+void app_actor::receive(const retire& wished) {
+  switch (wished.at) {
+  case retire::step::suggested:
+    ++idle_checks_;
+    leaving_ = wished.at_once || idle_checks_ > retirement::idle_checks_per_age;
+    return;
+  case retire::step::asked: {
+    const auto found = users_.find(wished.child);
+    if (found == users_.end())
+      return; // The user was removed meanwhile.
+    auto& known = found->second;
+    const bool busy = known.parked != nullptr;
+    if (!busy)
+      known.parked = std::make_unique<letter_list>();
+    as_inbox(known.user)
+      .tell(std::make_unique<retire>(
+        busy ? retire::step::kept : retire::step::granted, wished.child));
+    return;
+  }
+  case retire::step::gone: {
+    const auto found = users_.find(wished.child);
+    auto parked = std::move(found->second.parked);
+    users_.erase(found);
+    return unpark(std::move(parked));
+  }
+  case retire::step::stayed:
+    return unpark(std::move(users_.at(wished.child).parked));
+  default:
+    assert(false && "a step that is not an app's");
+  }
+}
+
+void app_actor::release() {
+  users_.clear();
+}
+
+} // namespace troupe::actors

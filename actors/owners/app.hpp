@@ -1,0 +1,91 @@
+// One application: the only writer of its `app:` keys, and the parent of
+// its users.
+//
+// The app is the widest owner, so it decides every climb that reaches it
+// and waits for no other owner. Look-ups enter here and are sent down after
+// the answers to earlier climbs. So a look-up sees one consistent cut of
+// all scopes.
+
+#pragma once
+
+#include "troupe/actors/owners/list_index.hpp"
+#include "troupe/actors/owners/owner.hpp"
+#include "troupe/actors/owners/user.hpp"
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe::actors {
+
+class app_actor final : public owner_actor {
+public:
+  app_actor(caf::actor_config& config,
+            std::shared_ptr<setup> shared,
+            std::string name);
+
+  caf::behavior make_behavior() override;
+
+  const std::string& app_name() const noexcept { return name_; }
+
+  /// Whether only the directory and the runtime itself hold references to the
+  /// app, and its inbox is empty. Call on the app's thread and under the
+  /// directory's lock, so that no reference is handed out meanwhile.
+  bool is_unknown_elsewhere() const noexcept;
+
+protected:
+  void handle(letter_ptr received) override;
+  bool is_for_now(const letter& received) const noexcept override;
+  void refuse(letter_ptr received, const error& why) override;
+  void finish_letters() override;
+  void release() override;
+  error closed_reason() const override;
+
+  bool can_load() const noexcept override { return judged_.empty(); }
+
+  void install(load& loaded) override;
+
+private:
+  struct child {
+    caf::strong_actor_ptr user;
+    // Letters for the user that arrive while it is being removed or leaves
+    // memory; null otherwise.
+    std::unique_ptr<letter_list> parked;
+  };
+
+  /// The entry of a user. Over a store the user's actor is made if it is
+  /// missing, since only the store knows whether the user exists. Without a
+  /// store: null if there is no such user.
+  child* find_child(const std::string& user);
+  child& open_child(const std::string& user);
+
+  void receive(std::unique_ptr<create> wanted);
+  /// Adds the app's version and sends the letter on to its user.
+  template <class Letter>
+  void pass_down(std::unique_ptr<Letter> wanted);
+  void receive(std::unique_ptr<list> wanted);
+  void receive(std::unique_ptr<read_state> wanted);
+  void receive(std::unique_ptr<remove> wanted);
+  void receive(std::unique_ptr<remove_user> wanted);
+  void receive_removed(std::unique_ptr<remove_user> removed);
+  void receive(const retire& wished);
+  void unpark(std::unique_ptr<letter_list> parked);
+  bool is_idle() const noexcept;
+
+  void judge(user_climb& next);
+
+  const std::string name_;
+  const std::shared_ptr<list_index> listed_; // Null over a store.
+  scope_state state_;
+  std::unordered_map<std::string, child> users_;
+  // Climbs that were judged since the last answers went down, and the last of
+  // their parts.
+  std::vector<std::unique_ptr<user_climb>> judged_;
+  climb* last_judged_ = nullptr;
+  // Number of suggestions to leave since the last other letter.
+  std::size_t idle_checks_ = 0;
+  bool leaving_ = false;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,119 @@
+#include "troupe/actors/owners/append_letter.hpp"
+
+#include "troupe/actors/failure.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace troupe::actors {
+
+namespace {
+
+result<std::size_t> check(const event& said, const setup& shared) {
+  if (!said.id.empty())
+    if (auto id = check_id(said.id, "event id"); !id)
+      return id.error();
+  return check_event(said, shared.options.limits);
+}
+
+bool has_temp(const event& said) {
+  return !said.actions.state_delta.share(scope::temp).empty();
+}
+
+bool is_complete(const event& said) {
+  return !said.id.empty() && !said.invocation_id.empty()
+         && said.timestamp != timestamp() && !has_temp(said);
+}
+
+void complete(event& said, environment& environment) {
+  if (said.id.empty())
+    said.id = environment.new_id();
+  if (said.invocation_id.empty())
+    said.invocation_id = "e-" + environment.new_id();
+  if (said.timestamp == timestamp())
+    said.timestamp = environment.now();
+  if (has_temp(said))
+    said.actions.state_delta.drop(scope::temp);
+}
+
+result<void> check_wait(const setup& shared) {
+  if (!shared.store || shared.waits.admits(shared.appends.held()))
+    return {};
+  return error(
+    errc::busy,
+    fmt::format("the append would probably wait for the store for more than {} "
+                "ms; try again later, or send less at a time",
+                std::chrono::duration_cast<std::chrono::milliseconds>(
+                  shared.options.append_wait_max)
+                  .count()));
+}
+
+} // namespace
+
+result<std::unique_ptr<append>>
+make_append(event said, const append_options& options, setup& shared) {
+  auto bytes = check(said, shared);
+  if (!bytes)
+    return bytes.error();
+  auto letter = std::make_unique<append>();
+  letter->bytes = *bytes;
+  letter->expected_revision = options.expected_revision;
+  letter->makes_id = said.id.empty();
+  complete(said, *shared.environment);
+  letter->own = std::make_shared<event>(std::move(said));
+  letter->event = letter->own;
+  return letter;
+}
+
+result<std::unique_ptr<append>>
+make_append(event_ptr said, const append_options& options, setup& shared) {
+  if (!said)
+    return error(errc::invalid_argument, "there is no event to append");
+  if (!is_complete(*said))
+    return make_append(event(*said), options, shared);
+  auto bytes = check(*said, shared);
+  if (!bytes)
+    return bytes.error();
+  auto letter = std::make_unique<append>();
+  letter->bytes = *bytes;
+  letter->expected_revision = options.expected_revision;
+  letter->event = std::move(said);
+  return letter;
+}
+
+result<void>
+admit(append& letter, session_actor& session, const setup& shared) {
+  if (auto soon = check_wait(shared); !soon)
+    return soon;
+  if (!session.enter(letter.bytes))
+    return error(errc::busy,
+                 fmt::format("too much is under way on session {} or in the "
+                             "runtime; try again when some of it is done",
+                             to_string(session.key())));
+  letter.admitted_by = caf::actor_cast<caf::strong_actor_ptr>(&session);
+  // Read after the letter was counted: shutting down sets `closing` first, and
+  // then waits for all that is counted.
+  if (shared.closing) {
+    letter.release();
+    return closed();
+  }
+  return {};
+}
+
+result<void> admit(append& letter, setup& shared) {
+  if (auto soon = check_wait(shared); !soon)
+    return soon;
+  if (!shared.appends.enter(letter.bytes))
+    return error(errc::busy,
+                 "too much is under way in the runtime; try again when some "
+                 "of it is done");
+  letter.admitted_to = &shared.appends;
+  if (shared.closing) {
+    letter.release();
+    return closed();
+  }
+  return {};
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,31 @@
+// Makes the letter of an append. Every event passes this boundary: it is
+// checked, completed and counted.
+
+#pragma once
+
+#include "troupe/actors/messages.hpp"
+#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/setup.hpp"
+
+#include <memory>
+
+namespace troupe::actors {
+
+/// Makes a letter of `said`: checks it, fills in missing fields and drops
+/// `temp:` keys. A shared event is copied before it is changed. Fails with
+/// `errc::invalid_argument` or `errc::too_large`.
+result<std::unique_ptr<append>>
+make_append(event said, const append_options& options, setup& shared);
+result<std::unique_ptr<append>>
+make_append(event_ptr said, const append_options& options, setup& shared);
+
+/// Counts the letter as under way in `session` until it is complete. Fails
+/// with `errc::busy` at a limit, and with `errc::cancelled` once the runtime
+/// is closing.
+result<void> admit(append& letter, session_actor& session, const setup& shared);
+
+/// The same for a session that has to be loaded first. Until the session has
+/// the letter, only the runtime counts it.
+result<void> admit(append& letter, setup& shared);
+
+} // namespace troupe::actors

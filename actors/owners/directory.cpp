@@ -1,0 +1,152 @@
+#include "troupe/actors/owners/directory.hpp"
+
+#include "troupe/actors/engine/spawn.hpp"
+#include "troupe/actors/owners/app.hpp"
+#include "troupe/actors/owners/retirement.hpp"
+#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/setup.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+template <class Sessions>
+auto position(Sessions& sessions, std::size_t hash, const session_key& key) {
+  auto [next, last] = sessions.equal_range(hash);
+  while (next != last && !as_session(next->second).has_key(key))
+    ++next;
+  return next == last ? sessions.end() : next;
+}
+
+} // namespace
+
+// -- apps ---------------------------------------------------------------------
+
+caf::strong_actor_ptr app_directory::find(const std::string& app) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = apps_.find(app);
+  return found == apps_.end() ? nullptr : found->second;
+}
+
+caf::strong_actor_ptr app_directory::open(const std::shared_ptr<setup>& shared,
+                                          const std::string& app) {
+  const std::lock_guard guard(mutex_);
+  if (closed_ || shared->closing)
+    return nullptr;
+  auto& known = apps_[app];
+  if (!known) {
+    known = spawn_actor<app_actor>(shared->system, shared, app);
+    if (shared->store)
+      shared->retirement->note_apps(apps_.size());
+  }
+  return known;
+}
+
+bool app_directory::remove_unused(const app_actor& app) {
+  const std::lock_guard guard(mutex_);
+  if (!app.is_unknown_elsewhere())
+    return false;
+  apps_.erase(app.app_name());
+  return true;
+}
+
+// Sent under the lock: a copied reference would keep the apps in memory,
+// see `remove_unused`.
+void app_directory::suggest_leaving(bool at_once) const {
+  const std::lock_guard guard(mutex_);
+  for (const auto& [name, app] : apps_) {
+    auto suggested
+      = std::make_unique<retire>(retire::step::suggested, std::string());
+    suggested->at_once = at_once;
+    as_inbox(app).tell(std::move(suggested));
+  }
+}
+
+std::vector<caf::strong_actor_ptr> app_directory::close() {
+  const std::lock_guard guard(mutex_);
+  closed_ = true;
+  std::vector<caf::strong_actor_ptr> all;
+  for (auto& [name, app] : apps_)
+    all.push_back(std::move(app));
+  apps_.clear();
+  return all;
+}
+
+caf::strong_actor_ptr app_of(setup& shared, const std::string& app) {
+  if (auto found = shared.apps->find(app))
+    return found;
+  return shared.store ? shared.apps->open(shared.share(), app) : nullptr;
+}
+
+// -- sessions -----------------------------------------------------------------
+
+void session_directory::add(session_actor& session) {
+  const auto hash = std::hash<session_key>{}(session.key());
+  tick();
+  auto& held = shard_of(hash);
+  const std::lock_guard guard(held.mutex);
+  held.sessions.emplace(hash, caf::actor_cast<caf::strong_actor_ptr>(&session));
+  size_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void session_directory::remove(session_actor& session) {
+  const auto hash = std::hash<session_key>{}(session.key());
+  auto& held = shard_of(hash);
+  caf::strong_actor_ptr removed; // Destroyed after the lock is released.
+  const std::lock_guard guard(held.mutex);
+  auto [next, last] = held.sessions.equal_range(hash);
+  while (next != last && &as_session(next->second) != &session)
+    ++next;
+  if (next == last)
+    return;
+  removed = std::move(next->second);
+  held.sessions.erase(next);
+  size_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+caf::strong_actor_ptr session_directory::find(const session_key& key) const {
+  const auto hash = std::hash<session_key>{}(key);
+  const auto& held = shard_of(hash);
+  const std::lock_guard guard(held.mutex);
+  const auto found = position(held.sessions, hash, key);
+  return found != held.sessions.end() ? found->second : nullptr;
+}
+
+caf::strong_actor_ptr
+session_directory::find_free(const session_key& key) const {
+  const auto hash = std::hash<session_key>{}(key);
+  const auto& held = shard_of(hash);
+  const std::lock_guard guard(held.mutex);
+  const auto found = position(held.sessions, hash, key);
+  return found == held.sessions.end()
+             || (!held.forwards.empty() && held.forwards.contains(key))
+           ? nullptr
+           : found->second;
+}
+
+void session_directory::start_forward(const session_key& key) {
+  auto& held = shard_of(std::hash<session_key>{}(key));
+  const std::lock_guard guard(held.mutex);
+  ++held.forwards[key];
+}
+
+void session_directory::arrive(const session_key& key) {
+  auto& held = shard_of(std::hash<session_key>{}(key));
+  const std::lock_guard guard(held.mutex);
+  if (const auto found = held.forwards.find(key);
+      found != held.forwards.end() && --found->second == 0)
+    held.forwards.erase(found);
+}
+
+std::vector<caf::strong_actor_ptr> session_directory::all() const {
+  std::vector<caf::strong_actor_ptr> found;
+  found.reserve(size());
+  for (const auto& held : shards_) {
+    const std::lock_guard guard(held.mutex);
+    for (const auto& [hash, session] : held.sessions)
+      found.push_back(session);
+  }
+  return found;
+}
+
+} // namespace troupe::actors

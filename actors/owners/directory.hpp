@@ -1,0 +1,123 @@
+// Directories of the apps and sessions in memory. A session is found by its
+// full key, without a message to app and user.
+//
+// A session enters the directory before its creation is answered, so the caller
+// finds it. It leaves the directory before it ends.
+
+#pragma once
+
+#include "troupe/core/key.hpp"
+
+#include <caf/actor_control_block.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe::actors {
+
+class app_actor;
+class session_actor;
+struct setup;
+
+/// Thread-safe.
+class app_directory {
+public:
+  /// The actor of an app, or null. Without a store, null means that no session
+  /// was ever created in the app.
+  caf::strong_actor_ptr find(const std::string& app) const;
+
+  /// Finds or makes the actor of an app; null once closed.
+  caf::strong_actor_ptr open(const std::shared_ptr<setup>& shared,
+                             const std::string& app);
+
+  /// Removes an app that wants to leave memory. Returns false, and keeps it, if
+  /// another reference to it exists: its holder could still send a letter. Only
+  /// this directory hands out references.
+  bool remove_unused(const app_actor& app);
+
+  /// Suggests to all apps that they leave memory: to idle ones at once, or only
+  /// to those that have been idle for long.
+  void suggest_leaving(bool at_once) const;
+
+  /// Returns all apps and closes the directory: no app is made from then on.
+  std::vector<caf::strong_actor_ptr> close();
+
+private:
+  mutable std::mutex mutex_;
+  bool closed_ = false;
+  std::unordered_map<std::string, caf::strong_actor_ptr> apps_;
+};
+
+/// The actor that takes letters for sessions of an app. Over a store it is made
+/// if missing; without one it may be null.
+caf::strong_actor_ptr app_of(setup& shared, const std::string& app);
+
+/// Thread-safe.
+class session_directory {
+public:
+  void add(session_actor& session);
+  /// Removes this actor only; a later actor of the same key stays. No effect if
+  /// it is not in the directory.
+  void remove(session_actor& session);
+
+  /// The session's actor, or null. The result keeps the actor alive.
+  caf::strong_actor_ptr find(const session_key& key) const;
+
+  /// The session's actor for a letter that is sent right away. Null while
+  /// letters for the session are forwarded by its app, since this letter must
+  /// not overtake them.
+  caf::strong_actor_ptr find_free(const session_key& key) const;
+
+  /// Counts a forwarded letter until `arrive` is called for it.
+  void start_forward(const session_key& key);
+  void arrive(const session_key& key);
+
+  /// Logical time of last use. Advances with each session that enters, and
+  /// with `tick`.
+  std::uint64_t clock() const noexcept {
+    return clock_.load(std::memory_order_relaxed);
+  }
+
+  std::uint64_t tick() noexcept {
+    return clock_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  std::size_t size() const noexcept {
+    return size_.load(std::memory_order_relaxed);
+  }
+
+  std::vector<caf::strong_actor_ptr> all() const;
+
+private:
+  static constexpr std::size_t shard_count = 64;
+
+  // Keys are not stored here: the actor has its own to compare with.
+  struct alignas(64) shard {
+    mutable std::mutex mutex;
+    std::unordered_multimap<std::size_t, caf::strong_actor_ptr> sessions;
+    // Number of forwarded letters on their way, by session.
+    std::unordered_map<session_key, std::size_t> forwards;
+  };
+
+  shard& shard_of(std::size_t hash) noexcept {
+    return shards_[(hash >> 7U) % shard_count];
+  }
+
+  const shard& shard_of(std::size_t hash) const noexcept {
+    return shards_[(hash >> 7U) % shard_count];
+  }
+
+  std::array<shard, shard_count> shards_;
+  std::atomic<std::size_t> size_{0};
+  std::atomic<std::uint64_t> clock_{0};
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,667 @@
+// Invariants of a session:
+//
+// - At most one batch is under way: `batch_` holds its letters, and `accepted_`
+//   those that will become events `revision() + 1` and following, in order.
+// - The log grows only in `commit`, after all wider owners have judged the
+//   batch. So a refused event leaves nothing in any scope.
+// - Appends, creations and removals are decided in the order of `queue_`.
+// - An answer is sent after the log, the directory, the list index and the
+//   view show the change. So a caller that has the answer sees its effect.
+
+#include "troupe/actors/owners/session.hpp"
+
+#include "troupe/actors/caf_interface.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/list_gather.hpp"
+#include "troupe/actors/owners/retirement.hpp"
+#include "troupe/actors/owners/session_past.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/owners/user.hpp"
+#include "troupe/actors/parts/retry.hpp"
+#include "troupe/actors/run_control.hpp"
+#include "troupe/agents/resumption.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+owner_name
+name_of(const setup& shared, const user_names& above, const std::string& id) {
+  return shared.store ? owner_name{above.app, above.user, id} : owner_name{""};
+}
+
+} // namespace
+
+session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept {
+  return static_cast<session_actor&>(*actor->get());
+}
+
+user_actor& session_actor::parent() const noexcept {
+  return static_cast<user_actor&>(*kept_user_->get());
+}
+
+session_actor::session_actor(caf::actor_config& config,
+                             std::shared_ptr<setup> shared,
+                             user_actor& user,
+                             std::shared_ptr<const user_names> names,
+                             std::string id)
+  : owner_actor(config, shared, name_of(*shared, *names, id)),
+    kept_user_(caf::actor_cast<caf::strong_actor_ptr>(&user)),
+    names_(std::move(names)),
+    id_(std::move(id)),
+    stored_(shared->store ? std::make_unique<store_side>() : nullptr) {}
+
+bool session_actor::has_key(const session_key& key) const noexcept {
+  return id_ == key.id && names_->user == key.user && names_->app == key.app;
+}
+
+session_key session_actor::key() const {
+  return {names_->app, names_->user, id_};
+}
+
+bool session_actor::enter(std::size_t bytes) noexcept {
+  const auto& limits = shared().options;
+  if (held_.enter(bytes, limits.session_appends_max, limits.session_bytes_max)
+      && shared().appends.enter(bytes))
+    return true;
+  held_.leave(bytes);
+  return false;
+}
+
+void session_actor::leave(std::size_t bytes) noexcept {
+  held_.leave(bytes);
+  shared().appends.leave(bytes);
+}
+
+void session_actor::ask_app(letter_ptr wanted) {
+  parent().ask_app(std::move(wanted));
+}
+
+caf::behavior session_actor::make_behavior() {
+  return session_interface(*this, share());
+}
+
+error session_actor::closed_reason() const {
+  return shared().closing ? closed() : unknown_session(key());
+}
+
+// A run that has begun is cancelled with its session. Its message is the
+// exception: it would begin the run, so it gets the answer of any append.
+error session_actor::refusal_of(const letter& sent) const {
+  if (sent.kind != letter_kind::append || shared().closing)
+    return closed_reason();
+  const auto& said = static_cast<const append&>(sent);
+  return said.reply_to && !said.starts_run ? deleted_session(key())
+                                           : closed_reason();
+}
+
+void session_actor::see(scope_version user, scope_version app) {
+  seen_user_ = std::move(user);
+  seen_app_ = std::move(app);
+}
+
+state_snapshot session_actor::snapshot() const {
+  return {state_.keys(), seen_user_.keys, seen_app_.keys, {}};
+}
+
+// -- messages -----------------------------------------------------------------
+
+bool session_actor::is_for_now(const letter& received) const noexcept {
+  switch (received.kind) {
+  case letter_kind::climb:
+  case letter_kind::commit:
+  case letter_kind::view_refresh:
+  case letter_kind::read_events:
+  case letter_kind::find_events:
+  case letter_kind::retire:
+  case letter_kind::end_run:
+  case letter_kind::shut_down:
+    return true;
+  default:
+    return false;
+  }
+}
+
+void session_actor::handle(letter_ptr received) {
+  if (stored_)
+    last_used_.store(shared().directory->clock(), std::memory_order_relaxed);
+  switch (received->kind) {
+  case letter_kind::create: {
+    auto& first = static_cast<create&>(*received);
+    see(std::move(first.user), std::move(first.app));
+    ++creations_;
+    return queue_.push_back(std::move(received));
+  }
+  case letter_kind::append:
+  case letter_kind::remove:
+    return queue_.push_back(std::move(received));
+  case letter_kind::forward:
+    return receive(take_as<forward>(std::move(received)));
+  case letter_kind::climb:
+    return receive(take_as<climb>(std::move(received)));
+  case letter_kind::commit:
+    return receive(take_as<struct commit>(std::move(received)));
+  case letter_kind::view_refresh:
+    return receive(take_as<view_refresh>(std::move(received)));
+  case letter_kind::read_events:
+    return receive(take_as<read_events>(std::move(received)));
+  case letter_kind::find_events:
+    return receive(take_as<find_events>(std::move(received)));
+  case letter_kind::get:
+    return creations_ > 0 && !created_
+             ? early_.push_back(std::move(received))
+             : receive(take_as<get>(std::move(received)));
+  case letter_kind::list:
+    // A session is listed once its creation is committed.
+    return created_ ? receive(take_as<list>(std::move(received))) : void();
+  case letter_kind::start_run:
+    return creations_ > 0 && !created_
+             ? early_.push_back(std::move(received))
+             : receive(take_as<start_run>(std::move(received)));
+  case letter_kind::end_run:
+    return receive(take_as<end_run>(std::move(received)));
+  case letter_kind::retire:
+    return receive(static_cast<const retire&>(*received));
+  case letter_kind::shut_down:
+    shared().directory->remove(*this);
+    return quit();
+  default:
+    assert(false && "a letter that no session receives");
+  }
+}
+
+void session_actor::receive(std::unique_ptr<forward> passed) {
+  see(std::move(passed->user), std::move(passed->app));
+  if (passed->held->kind == letter_kind::append) {
+    auto& next = static_cast<append&>(*passed->held);
+    if (next.admitted_to != nullptr) {
+      // The runtime counted the letter already, so the session must not refuse
+      // it.
+      held_.enter(next.bytes, SIZE_MAX, SIZE_MAX);
+      next.admitted_to = nullptr;
+      next.admitted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
+    }
+  }
+  handle(std::move(passed->held));
+}
+
+void session_actor::receive(std::unique_ptr<climb> answered) {
+  climbing_ = false;
+  if (answered->failed) {
+    // The batch never reached the store's queue: its reserved place is gone.
+    stored_->reserved = nullptr;
+    state_.abandon();
+    for (const auto* undone : accepted_)
+      if (undone->kind == letter_kind::append)
+        ids_.forget(
+          undone->event->id,
+          revision()
+            + static_cast<std::uint64_t>(std::ranges::find(accepted_, undone)
+                                         - accepted_.begin() + 1));
+    accepted_.clear();
+    for (auto& undone : batch_) {
+      undone->refuse(*answered->failed);
+      reply(std::move(undone));
+    }
+    return batch_.clear();
+  }
+  see(std::move(answered->user), std::move(answered->app));
+  if (answered->last_refused && answered->all_or_nothing) {
+    drop_creation(std::move(*answered->last_refused));
+  } else if (answered->last_refused) {
+    auto& last = *accepted_.back();
+    if (last.touches(scope::session))
+      state_.drop_last();
+    last.refuse(std::move(*answered->last_refused));
+    ids_.forget(last.event->id, revision() + accepted_.size());
+    accepted_.pop_back();
+  }
+  commit();
+}
+
+void session_actor::receive(std::unique_ptr<get> wanted) {
+  see(wanted->user, wanted->app);
+  if (!created_) {
+    wanted->outcome = unknown_session(wanted->key);
+    return confirm(
+      std::move(wanted), owners(false, false), {generation()}, parent().app());
+  }
+  const auto count
+    = std::min<std::uint64_t>(wanted->options.num_recent_events.value_or(
+                                std::numeric_limits<std::size_t>::max()),
+                              revision());
+  if (!reach(revision() - count + 1))
+    return stored_->waiting.push_back(std::move(wanted));
+  if (wanted->refresh && runs_) {
+    wanted->renewed = make_view();
+    if (!stored_)
+      wanted->renewed.publish();
+  }
+  auto events = log_.slice().recent(count);
+  if (wanted->options.after)
+    events = events.after(*wanted->options.after);
+  wanted->outcome = session(key(),
+                            readonly_state(snapshot()),
+                            std::move(events),
+                            last_update_time_,
+                            revision());
+  confirm(std::move(wanted),
+          owners(true, true),
+          {generation(), seen_user_.generation, seen_app_.generation},
+          parent().app());
+}
+
+void session_actor::receive(std::unique_ptr<list> wanted) {
+  wanted->gather->add(session(key(),
+                              readonly_state({state_.keys(),
+                                              std::move(wanted->user.keys),
+                                              std::move(wanted->app.keys),
+                                              {}}),
+                              {},
+                              last_update_time_,
+                              revision()));
+}
+
+void session_actor::finish_letters() {
+  if (stored_ && !is_waiting())
+    requeue();
+  if (stored_ && !is_waiting() && (created_ || creations_ == 0))
+    for (auto early = std::exchange(early_, letter_list()); !early.empty();) {
+      renew(early.front());
+      handle(early.pop_front());
+    }
+  while (!is_waiting() && !climbing_ && !queue_.empty()) {
+    if (stored_ && (stored_->removing || stored_->comparing))
+      return;
+    if (queue_.front().kind != letter_kind::remove)
+      start_batch();
+    else if (!start_remove())
+      return;
+  }
+  forget_found();
+  // A session that does not exist leaves memory as soon as it is idle.
+  if (stored_ && !created_)
+    receive(retire(retire::step::suggested, id_));
+}
+
+// -- appending ----------------------------------------------------------------
+
+// Commits the narrow events at the head of the queue at once. From the first
+// wide event on, collects a batch and sends it up; narrow events after a wide
+// one go along, since they come later in the session's order.
+void session_actor::start_batch() {
+  std::unique_ptr<climb> up;
+  while (!queue_.empty() && queue_.front().kind != letter_kind::remove) {
+    auto& front = static_cast<append&>(queue_.front());
+    const bool wide = reaches(front, scope::user) || reaches(front, scope::app);
+    // Narrow events before a wide one are committed first: they need not wait
+    // for the climb.
+    if (wide && !up && !batch_.empty())
+      break;
+    auto next = take_as<append>(queue_.pop_front());
+    if (cut_off(next) || join_earlier(next))
+      continue;
+    if (stored_ && stored_->comparing) {
+      queue_.push_front(std::move(next));
+      break;
+    }
+    const bool undecided
+      = next->has_typed(scope::user) || next->has_typed(scope::app);
+    batch_.push_back(std::move(next));
+    auto& last = *batch_.back();
+    if (!accept(last, undecided))
+      continue;
+    // A creation ends the batch: its answer shows the state without later
+    // events.
+    const bool creates = last.kind == letter_kind::create;
+    if (!wide && creates)
+      break;
+    if (!wide)
+      continue;
+    if (!up) {
+      up = std::make_unique<climb>();
+      up->from = this;
+    }
+    add_to(*up, last);
+    // An event that a wider owner may still refuse ends the batch. Later events
+    // would be computed on state that may be taken back.
+    if (undecided || creates)
+      break;
+  }
+  if (!up)
+    return commit();
+  climbing_ = true;
+  if (stored_) {
+    up->decided = std::make_unique<struct commit>();
+    stored_->reserved = up->decided.get();
+  }
+  parent().tell(std::move(up));
+}
+
+result<void> session_actor::check_existence(const append& next) const {
+  const bool exists
+    = created_ || std::ranges::any_of(accepted_, [](const auto* each) {
+        return each->kind == letter_kind::create;
+      });
+  if (next.kind == letter_kind::create && exists)
+    return error(errc::already_exists,
+                 fmt::format("session {} exists already", to_string(key())));
+  if (next.kind == letter_kind::append && !exists)
+    return next.reply_to ? refusal_of(next) : unknown_session(key());
+  return {};
+}
+
+result<void> session_actor::check_revision(const append& next) const {
+  const auto now = revision() + accepted_.size();
+  if (!next.expected_revision || *next.expected_revision == now)
+    return {};
+  return error(errc::conflict,
+               fmt::format("session {} is at revision {}, not {}",
+                           to_string(key()),
+                           now,
+                           *next.expected_revision));
+}
+
+// Checks the message of a run against the calls that it answers. If it
+// continues a paused run, the claim is written into the message, so that no
+// other message can claim the same pause.
+result<void> session_actor::claim(append& next) {
+  auto resumed
+    = check_responses(next.event->content, log_.slice(), next.rights);
+  if (!resumed)
+    return resumed.error();
+  if (auto found = find_answered(next); !found)
+    return found;
+  if (!*resumed && !claim_of(*next.event))
+    return {};
+  // The message may be judged for a second time, after other processes have
+  // written: drop an earlier claim.
+  auto claiming = std::make_shared<event>(*next.event);
+  claiming->actions.extra = {};
+  if (*resumed) {
+    const auto& id = (*resumed)->event_id;
+    for (const auto* earlier : accepted_)
+      if (const auto claimed = claim_of(*earlier->event);
+          claimed && claimed->pause_id == id)
+        return error(errc::conflict,
+                     "another message answers the same question");
+    claim_pause(*claiming, id);
+  }
+  next.own = claiming;
+  next.event = std::move(claiming);
+  return {};
+}
+
+bool session_actor::accept(append& next, bool undecided) {
+  auto judged = check_existence(next);
+  if (judged)
+    judged = check_revision(next);
+  if (judged && next.starts_run)
+    judged = claim(next);
+  const auto owned = next.changes().share(scope::session);
+  if (judged && !owned.empty())
+    judged
+      = state_.judge(owned, next.resolved, undecided, shared().options.limits);
+  if (!judged) {
+    next.refuse(judged.error());
+    return false;
+  }
+  accepted_.push_back(&next);
+  if (next.kind == letter_kind::create)
+    return accept_past(static_cast<create&>(next));
+  // Some accepted events of the batch may still be refused, so ids of as many
+  // older events are kept.
+  note_id(next, revision() + accepted_.size(), ids_kept() + accepted_.size());
+  return true;
+}
+
+void session_actor::commit() {
+  state_.install();
+  std::vector<store_change> changes;
+  create* first = nullptr;
+  for (auto* next : accepted_) {
+    last_update_time_ = std::max(last_update_time_, next->event->timestamp);
+    if (next->kind == letter_kind::create) {
+      first = static_cast<create*>(next);
+    } else {
+      auto kept = finish_event(*next);
+      log_.push_back(kept);
+      next->outcome = std::move(kept);
+      next->number = revision();
+      if (first != nullptr)
+        note_id(*next, revision(), ids_kept());
+    }
+    if (stored_)
+      changes.push_back(change_of(*next, revision()));
+  }
+  if (first != nullptr)
+    finish_create(*first);
+  const auto count = accepted_.size();
+  accepted_.clear();
+  if (stored_)
+    return send_to_store(std::move(changes));
+  // Before the answers: a caller that has its answer finds the change in
+  // `list`.
+  if (listing_ && count > 0)
+    listing_->touch(last_update_time_);
+  if (shared().on_commit && count > 0)
+    shared().on_commit(count);
+  // The view before the answers: a run must see its own event when it
+  // continues.
+  publish();
+  for (auto& answered : batch_)
+    reply(std::move(answered));
+  batch_.clear();
+}
+
+event_ptr session_actor::finish_event(append& judged) {
+  if (judged.resolved.empty())
+    return judged.event;
+  // Over a store the event may have to be judged again, so the original
+  // operations are kept in `said`.
+  if (!judged.own || stored_)
+    judged.own = std::make_shared<event>(*judged.event);
+  judged.own->actions.state_delta.resolve(judged.resolved);
+  return judged.own;
+}
+
+void session_actor::appear() {
+  shared().directory->add(*this);
+  if (stored_)
+    shared().retirement->note_entry();
+  else
+    listing_ = std::make_unique<listing>(names_->listed, names_->user, id_);
+}
+
+void session_actor::finish_create(create& judged) {
+  created_ = true;
+  // Before the answer: a caller that has it finds the session.
+  appear();
+
+  // Look-ups that came before the creation start again at the app, after the
+  // answer to the creation.
+  while (!early_.empty())
+    ask_app(early_.pop_front());
+  judged.created = session(
+    key(), readonly_state(snapshot()), {}, last_update_time_, revision());
+}
+
+void session_actor::reply(std::unique_ptr<append> answered) {
+  while (!answered->followers.empty()) {
+    auto follower = take_as<append>(answered->followers.pop_front());
+    follower->outcome = answered->outcome;
+    reply(std::move(follower));
+  }
+  if (answered->kind == letter_kind::create)
+    --creations_;
+  if (!answered->reply_to)
+    return answer(std::move(answered));
+  const auto invocation = std::exchange(answered->reply_to, nullptr);
+  as_inbox(invocation).tell(std::move(answered));
+}
+
+// -- runs ---------------------------------------------------------------------
+
+pending_view session_actor::make_view() {
+  return {runs_->view, {snapshot(), log_.slice(), first_}, ++runs_->views};
+}
+
+// Over a store the view is published when its commit is durable.
+void session_actor::publish() {
+  if (runs_ && !runs_->active.empty() && !stored_)
+    make_view().publish();
+}
+
+void session_actor::receive(std::unique_ptr<start_run> wanted) {
+  see(wanted->user, wanted->app);
+  if (wanted->control->has_left)
+    return wanted->fail(cancelled_before_start());
+  if (!created_ && stored_)
+    return refuse_behind_others(std::move(wanted));
+  if (!created_ || (wanted->session != nullptr && wanted->session != this))
+    return wanted->fail(unknown_session(key()));
+  // Queued after earlier starts: runs start in the order of their calls.
+  if (has_waiting_starts() || !has_history_for(*wanted))
+    return stored_->waiting.push_back(std::move(wanted));
+  if (!runs_)
+    runs_ = std::make_unique<session_runs>();
+  if (runs_->active.empty() || wanted->policy == run_policy::interleave)
+    return grant(std::move(wanted));
+  if (wanted->policy == run_policy::reject)
+    return wanted->fail(
+      error(errc::busy,
+            fmt::format("session {} already has a run", to_string(key()))));
+  queue_run(std::move(wanted));
+}
+
+void session_actor::queue_run(std::unique_ptr<start_run> next) {
+  runs_->kept_for_waiting.add(*next);
+  runs_->waiting.push_back(std::move(next));
+}
+
+void session_actor::grant(std::unique_ptr<start_run> next) {
+  runs_->active.push_back(
+    {next->invocation, first_read(*next), next->reads.newest_max});
+  publish();
+  next->view = runs_->view;
+  next->granted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
+  // `deliver`, not `handle`: the session may have to load when the run starts.
+  owner_actor::deliver(std::move(next->message));
+  const auto invocation = next->invocation;
+  as_inbox(invocation).tell(std::move(next));
+}
+
+void session_actor::receive(std::unique_ptr<end_run> ended) {
+  see(std::move(ended->user), std::move(ended->app));
+  const auto is_it = [&ended](const auto& active) {
+    return active.invocation->id() == ended->invocation;
+  };
+  if (!runs_ || std::erase_if(runs_->active, is_it) == 0)
+    refuse_waiting_start(ended->invocation);
+  if (!runs_)
+    return;
+  if (runs_->active.empty() && !runs_->waiting.empty()) {
+    auto next = take_as<start_run>(runs_->waiting.pop_front());
+    runs_->kept_for_waiting.remove(*next);
+    grant(std::move(next));
+  }
+  if (runs_->active.empty() && runs_->waiting.empty())
+    runs_.reset();
+}
+
+// -- the end ------------------------------------------------------------------
+
+// Returns whether the session continues with the letters after the removal.
+bool session_actor::start_remove() {
+  auto removal = take_as<remove>(queue_.pop_front());
+  removal->done_by_session = true;
+  if (!stored_) {
+    finish_remove(std::move(removal));
+    return false;
+  }
+  if (removal->for_user_removal) {
+    // The user's own removal follows in the store. Here it is enough to wait
+    // for commits under way.
+    if (stored_->commits > 0) {
+      queue_.push_front(std::move(removal));
+      return false;
+    }
+    // The session's end is durable only with the user's removal. Later letters
+    // therefore wait for that at the app.
+    stored_->successor
+      = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
+    stored_->goes_with_user = true;
+    finish_remove(std::move(removal));
+    return false;
+  }
+  if (!created_) {
+    removal->outcome = false;
+    removal->live = live();
+    removal->generation = generation();
+    parent().tell(std::move(removal));
+    return true;
+  }
+  stored_->removing = true;
+  ++stored_->commits;
+  auto decided = std::make_unique<struct commit>();
+  decided->from = live();
+  decided->owners = owners(false, false);
+  decided->filled = true;
+  store_change change;
+  change.kind = change_kind::remove;
+  change.owner = live()->name;
+  decided->changes.push_back(std::move(change));
+  decided->letters.push_back(std::move(removal));
+  shared().store->push(std::move(decided));
+  return false;
+}
+
+void session_actor::finish_remove(std::unique_ptr<remove> removal) {
+  shared().directory->remove(*this);
+  listing_.reset();
+  quit();
+  cancel_runs();
+  removal->outcome = true;
+  removal->gone = true;
+  if (!stored_ || removal->for_user_removal)
+    return parent().tell(std::move(removal));
+  stored_->successor = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
+  stored_->removal = std::move(removal);
+  stored_->is_removed = true;
+}
+
+void session_actor::cancel_runs() {
+  if (!runs_)
+    return;
+  for (const auto& active : runs_->active)
+    as_inbox(active.invocation)
+      .tell(std::make_unique<cancel>(deleted_session(key())));
+}
+
+void session_actor::release() {
+  if (stored_)
+    reply_all_held();
+  if (stored_ && (stored_->goes_with_user || stored_->is_removed))
+    leave_all_behind();
+  const auto fail_all = [this](letter_list& letters) {
+    while (!letters.empty()) {
+      const auto next = letters.pop_front();
+      next->fail(refusal_of(*next));
+    }
+  };
+  fail_all(queue_);
+  fail_all(early_);
+  if (stored_) {
+    fail_all(stored_->again);
+    fail_all(stored_->waiting);
+  }
+  if (runs_)
+    fail_all(runs_->waiting);
+  runs_.reset();
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,317 @@
+// One session: the only writer of its state and its event log. All appends to
+// the session pass here in one order.
+//
+// Session keys live here; `user:` and `app:` keys climb to their owners,
+// `temp:` keys never arrive. See docs/architecture.md, "The climb". Over a
+// store, decided events go to the store's queue, and callers are answered when
+// the commit comes back. A session that does not exist has an actor while a
+// letter to it is under way.
+
+#pragma once
+
+#include "troupe/actors/owners/list_index.hpp"
+#include "troupe/actors/owners/owner.hpp"
+#include "troupe/actors/owners/waiting_history.hpp"
+#include "troupe/actors/parts/recent_ids.hpp"
+#include "troupe/core/event_log.hpp"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe::actors {
+
+/// App and user of a session; shared by all sessions of a user.
+struct user_names {
+  std::string app;
+  std::string user;
+  /// Index in which its sessions are listed; null over a store, which lists
+  /// them itself.
+  std::shared_ptr<list_index> listed = nullptr;
+};
+
+class session_actor final : public owner_actor {
+public:
+  session_actor(caf::actor_config& config,
+                std::shared_ptr<setup> shared,
+                user_actor& user,
+                std::shared_ptr<const user_names> names,
+                std::string id);
+
+  /// Thread-safe.
+  bool has_key(const session_key& key) const noexcept;
+  session_key key() const;
+
+  /// Counts an append that is about to be sent. False, and not counted, at a
+  /// limit. Thread-safe.
+  bool enter(std::size_t bytes) noexcept;
+  void leave(std::size_t bytes) noexcept;
+
+  /// Sends a look-up to the app, where all look-ups start.
+  void ask_app(letter_ptr wanted);
+
+  /// Time of the last use, on the clock of the directory. Thread-safe.
+  std::uint64_t last_used() const noexcept {
+    return last_used_.load(std::memory_order_relaxed);
+  }
+
+  caf::behavior make_behavior() override;
+
+protected:
+  void handle(letter_ptr received) override;
+  bool is_for_now(const letter& received) const noexcept override;
+  void finish_letters() override;
+  void release() override;
+  error closed_reason() const override;
+  // The error for a letter to a session that does not exist or has ended.
+  error refusal_of(const letter& sent) const;
+  void turn_away(letter_ptr sent) override;
+  void leave_behind(letter_ptr sent) override;
+  void part() override;
+
+  bool can_load() const noexcept override;
+  load_options what_to_load() const override;
+  std::uint64_t oldest_to_load() const override;
+  void install(load& loaded) override;
+  void note_parked(letter& parked) override;
+  void renew(letter& parked) const override;
+  void refuse_waiting(const error& why) override;
+  void refuse(letter_ptr received, const error& why) override;
+
+private:
+  // -- messages ---------------------------------------------------------------
+
+  void receive(std::unique_ptr<climb> answered);
+  void receive(std::unique_ptr<struct commit> answered);
+  void receive(std::unique_ptr<read_events> answered);
+  void receive(std::unique_ptr<find_events> answered);
+  void receive(std::unique_ptr<view_refresh> refreshed);
+  void receive(std::unique_ptr<forward> passed);
+  void receive(const retire& wished);
+  void receive(std::unique_ptr<get> wanted);
+  void receive(std::unique_ptr<list> wanted);
+  void receive(std::unique_ptr<start_run> wanted);
+  void receive(std::unique_ptr<end_run> ended);
+
+  // -- appending --------------------------------------------------------------
+
+  // Number of the newest event.
+  std::uint64_t revision() const noexcept { return first_ + log_.size(); }
+
+  void start_batch();
+  bool cut_off(std::unique_ptr<append>& next);
+  bool accept(append& next, bool undecided);
+  bool accept_past(create& first);
+  void drop_creation(error why);
+  result<void> check_existence(const append& next) const;
+  result<void> check_revision(const append& next) const;
+
+  // -- event ids --------------------------------------------------------------
+
+  // Whether the letter is a retry and needs no decision of its own. Sets
+  // `comparing` if only the store knows.
+  bool join_earlier(std::unique_ptr<append>& retry);
+  void join(std::unique_ptr<append> retry, const event_ptr& original);
+
+  // Position of the event with a given id, as far as memory knows.
+  struct id_place {
+    std::uint64_t number = 0; // In `log_` or `accepted_`; 0: in neither.
+    bool may_be_stored = false;
+  };
+
+  id_place find_id(const append& sent);
+  // Number of newest events whose ids are kept.
+  std::size_t ids_kept() const noexcept;
+  void note_id(const append& accepted, std::uint64_t number, std::size_t kept);
+  void install_ids(const std::vector<std::uint32_t>& newest);
+  void ask_for_ids(const append& first);
+  void forget_found();
+  void commit();
+  store_change change_of(const append& decided, std::uint64_t number) const;
+  event_ptr finish_event(append& judged);
+  void reply(std::unique_ptr<append> answered);
+  void finish_create(create& judged);
+  // Enters the directory.
+  void appear();
+
+  // -- over a store -----------------------------------------------------------
+
+  void reply_to_removal(std::unique_ptr<remove> removal,
+                        const struct commit& answered);
+  void reply_to_start(std::unique_ptr<start_run> refused,
+                      const struct commit& answered);
+  void decide_again(std::unique_ptr<append> decided);
+  void requeue();
+  void reply_after_refresh(letter_list answered);
+  void reply_in_order(std::unique_ptr<append> answered);
+  void hold_back(letter_list& held, letter_ptr answered);
+  void reply_held();
+  void reply_all_held();
+  void send_to_store(std::vector<store_change> changes);
+  void refuse_behind_others(std::unique_ptr<start_run> wanted);
+  live_owners owners(bool user, bool app) const;
+  // Whether all events from number `first` on are in memory. If not, fetches
+  // the missing ones.
+  bool reach(std::uint64_t first);
+  void resume_waiting(letter_list waiting);
+  void forget_old_events();
+  void fetch(std::unique_ptr<read_events> wanted);
+  bool is_changing() const noexcept;
+  bool continues(std::uint64_t before, const event_ptr& newest) const;
+  bool is_idle() const noexcept;
+
+  // -- runs -------------------------------------------------------------------
+
+  void grant(std::unique_ptr<start_run> next);
+  void queue_run(std::unique_ptr<start_run> next);
+  result<void> claim(append& next);
+  pending_view make_view();
+  void publish();
+
+  // -- history that runs read -------------------------------------------------
+
+  // Whether the history that the run reads is in memory. If not, fetches it.
+  bool has_history_for(start_run& wanted);
+  bool find_history_of(start_run& wanted);
+  void look_in_memory(history_search& search) const;
+  void receive_search(std::unique_ptr<read_events> answered);
+  result<void> find_answered(append& message);
+  std::uint64_t first_read(const start_run& wanted) const;
+  // The oldest event that an active or waiting run reads.
+  std::uint64_t oldest_read() const;
+  std::uint64_t newest_to_load() const;
+  void keep_for_active();
+  bool has_waiting_starts() const noexcept;
+  void search_again();
+  void refuse_waiting_start(caf::actor_id invocation);
+
+  bool start_remove();
+  void finish_remove(std::unique_ptr<remove> removal);
+  void cancel_runs();
+  void send_on(letter_ptr sent);
+  void leave_all_behind();
+  bool is_for_successor(const letter& sent) const noexcept;
+
+  // Takes the newest versions of the owners above. They send their versions in
+  // order, so a later version is newer.
+  void see(scope_version user, scope_version app);
+  user_actor& parent() const noexcept;
+  state_snapshot snapshot() const;
+
+  // Active and waiting runs; null for most sessions.
+  struct session_runs {
+    struct active_run {
+      caf::strong_actor_ptr invocation;
+      std::uint64_t first_read; // Older events are not kept for it.
+      // Its message may get a lower number when it is decided again, so its
+      // newest events are kept by count, too.
+      std::uint64_t newest_max;
+    };
+
+    std::vector<active_run> active;
+    letter_list waiting;
+    waiting_history kept_for_waiting;
+    std::shared_ptr<session_view> view = std::make_shared<session_view>();
+    std::uint64_t views = 0;
+  };
+
+  // Search for ids that are not in `ids_`; over a store only.
+  struct id_search {
+    // The store's answer for ids that were asked for; null: no event has
+    // the id.
+    std::unordered_map<std::string, event_ptr> found;
+    // The newest event that the answer covers.
+    std::uint64_t covered = 0;
+    // Filter of all ids; null until several questions were asked.
+    std::unique_ptr<id_filter> filter;
+    std::uint64_t filtered = 0; // The newest event in the filter.
+    bool making_filter = false;
+    std::vector<std::uint32_t> since; // Hashes accepted meanwhile.
+    std::uint64_t questions = 0;      // Since the last load or filter.
+    std::uint64_t loads = 0;
+  };
+
+  // State of a session over a store.
+  struct store_side {
+    // Number of commits that the queue has not answered.
+    std::size_t commits = 0;
+    // Letters of answered commits that are decided again, in order.
+    letter_list again;
+
+    // Answers that are durable but wait for a view of the newest user and app,
+    // and answers after those, in order.
+    struct waiting_view {
+      letter_list letters;
+      std::uint64_t refresh = 0; // 0: waits only for those before it.
+      std::optional<result<session>> seen;
+    };
+
+    std::deque<waiting_view> held_back;
+    std::uint64_t refreshes = 0;
+    // The commit of the climb under way, which already has its place in the
+    // store's queue.
+    struct commit* reserved = nullptr;
+    // Letters that wait for events that are not in memory.
+    letter_list waiting;
+    bool fetching = false;
+    // Number of loads after which the session may be another one of the same
+    // key, or has fewer events. Reads and searches that started before such a
+    // load are repeated.
+    std::uint64_t cuts = 0;
+    bool removing = false;
+    // The store was asked whether the first append repeats an older event.
+    bool comparing = false;
+    id_search ids;
+    bool asked_to_retire = false;
+    // Set when the session retires or is removed: the actor that takes later
+    // letters, and letters that came before the end.
+    caf::strong_actor_ptr successor;
+    letter_list left;
+    // The removal that ended the session; answered last, with the letters
+    // in `left`.
+    std::unique_ptr<remove> removal;
+    bool is_removed = false;
+    // The session ends because its user is being removed.
+    bool goes_with_user = false;
+  };
+
+  // Session and user hold each other; the user releases the session when
+  // it ends.
+  const caf::strong_actor_ptr kept_user_;
+  const std::shared_ptr<const user_names> names_;
+  const std::string id_;
+
+  scope_state state_;
+  // The newest events, from number `first_` + 1 on. Older ones are in the
+  // store only.
+  std::uint64_t first_ = 0;
+  event_log log_;
+  recent_ids ids_;
+  timestamp last_update_time_{};
+  std::unique_ptr<listing> listing_; // Null over a store.
+  // The newest versions of user and app that this session has seen.
+  scope_version seen_user_;
+  scope_version seen_app_;
+
+  letter_list queue_; // Appends, creations and removals, in order.
+  // The batch under way: all its letters, and those that were accepted.
+  std::vector<std::unique_ptr<append>> batch_;
+  std::vector<append*> accepted_;
+  bool climbing_ = false;
+  // Look-ups wait until the creation is committed.
+  bool created_ = false;
+  std::uint32_t creations_ = 0;
+  letter_list early_;
+
+  std::unique_ptr<session_runs> runs_;
+  const std::unique_ptr<store_side> stored_;
+
+  load_count held_; // Appends under way, counted by their senders.
+  std::atomic<std::uint64_t> last_used_{0};
+};
+
+session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept;
+
+} // namespace troupe::actors

@@ -1,0 +1,181 @@
+#include "troupe/actors/owners/session_letters.hpp"
+
+#include "troupe/actors/failure.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/session_past.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+bool is_partial(const event& said) {
+  return said.partial;
+}
+
+bool is_partial(const event_ptr& said) {
+  return said && said->partial;
+}
+
+event_ptr as_shared(event said) {
+  return std::make_shared<const event>(std::move(said));
+}
+
+event_ptr as_shared(event_ptr said) {
+  return said;
+}
+
+namespace {
+
+// The receiver of an append: the session if it is in memory; otherwise its app,
+// with the key.
+struct destination {
+  caf::strong_actor_ptr session;
+  caf::strong_actor_ptr app;
+  session_key key;
+};
+
+// Looks with the given key first: most keys need no trimming.
+result<destination> find_session(setup& shared, const session_key& key) {
+  if (auto found = shared.directory->find_free(key))
+    return destination{std::move(found), {}, {}};
+  auto checked = check_key(key);
+  if (!checked)
+    return checked.error();
+  if (auto found = shared.directory->find_free(*checked))
+    return destination{std::move(found), {}, {}};
+  auto app = shared.store ? app_of(shared, checked->app) : nullptr;
+  if (!app)
+    return shared.closing ? closed() : unknown_session(*checked);
+  return destination{{}, std::move(app), std::move(*checked)};
+}
+
+} // namespace
+
+bool admit_call(setup& shared) {
+  // Counted before `closing` is read: shutting down sets `closing` first and
+  // then waits for all that is counted.
+  shared.calls.enter(0);
+  if (!shared.closing)
+    return true;
+  shared.calls.leave(0);
+  return false;
+}
+
+bool admit_call(call& wanted, setup& shared) {
+  if (admit_call(shared)) {
+    wanted.gate = &shared.calls;
+    return true;
+  }
+  wanted.fail(closed());
+  return false;
+}
+
+result<std::unique_ptr<create>> make_create(create_request request,
+                                            setup& shared) {
+  if (request.id.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
+    request.id = shared.environment->new_id();
+  auto key = check_key(session_key{
+    std::move(request.app), std::move(request.user), std::move(request.id)});
+  if (!key)
+    return key.error();
+  if (request.state.is_object())
+    std::erase_if(request.state.get_ref<json::object_t&>(),
+                  [](const auto& field) { return field.second.is_null(); });
+  auto initial = delta::from_json(request.state);
+  if (!initial)
+    return initial.error();
+  initial->drop(scope::temp);
+  auto wanted = std::make_unique<create>();
+  wanted->key = std::move(*key);
+  auto carrier = std::make_shared<event>();
+  auto past = make_past(std::move(request.events), shared);
+  if (!past)
+    return past.error();
+  wanted->past = *std::move(past);
+  carrier->timestamp = request.last_update_time;
+  if (carrier->timestamp == timestamp())
+    for (const auto& each : wanted->past)
+      carrier->timestamp = std::max(carrier->timestamp, each->event->timestamp);
+  if (carrier->timestamp == timestamp())
+    carrier->timestamp = shared.environment->now();
+  carrier->actions.state_delta = std::move(*initial);
+  auto bytes = check_event(*carrier, shared.options.limits);
+  if (!bytes)
+    return bytes.error();
+  wanted->event = std::move(carrier);
+  return wanted;
+}
+
+result<std::unique_ptr<get>> make_get(const session_key& key,
+                                      const get_options& options) {
+  auto checked = check_key(key);
+  if (!checked)
+    return checked.error();
+  auto wanted = std::make_unique<get>();
+  wanted->key = std::move(*checked);
+  wanted->options = options;
+  return wanted;
+}
+
+result<std::unique_ptr<remove>> make_remove(const session_key& key) {
+  auto checked = check_key(key);
+  if (!checked)
+    return checked.error();
+  auto wanted = std::make_unique<remove>();
+  wanted->user = std::move(checked->user);
+  wanted->id = std::move(checked->id);
+  return wanted;
+}
+
+template <class Event>
+void append_event(setup& shared,
+                  const session_key& key,
+                  Event said,
+                  const append_options& options,
+                  completion<event_ptr> done,
+                  const write_place& place) {
+  if (is_partial(said))
+    return done(as_shared(std::move(said)));
+  if (shared.closing)
+    return done(closed());
+  auto found = find_session(shared, key);
+  if (!found && found.error().code() != errc::not_found)
+    return done(found.error());
+  // The event is checked before `not_found` is answered or the app is asked:
+  // over a store that means a look into it, which an invalid event must not
+  // cost.
+  auto letter = make_append(std::move(said), options, shared);
+  if (!letter)
+    return done(letter.error());
+  (*letter)->place = place;
+  if (!found)
+    return done(found.error());
+  const auto admitted = found->session
+                          ? admit(**letter, as_session(found->session), shared)
+                          : admit(**letter, shared);
+  if (!admitted)
+    return done(admitted.error());
+  (*letter)->done = std::move(done);
+  if (found->session)
+    return as_inbox(found->session).tell(std::move(*letter));
+  shared.directory->start_forward(found->key);
+  auto passed = std::make_unique<forward>(*shared.directory);
+  passed->key = std::move(found->key);
+  passed->held = std::move(*letter);
+  as_inbox(found->app).tell(std::move(passed));
+}
+
+template void append_event<event>(setup&,
+                                  const session_key&,
+                                  event,
+                                  const append_options&,
+                                  completion<event_ptr>,
+                                  const write_place&);
+template void append_event<event_ptr>(setup&,
+                                      const session_key&,
+                                      event_ptr,
+                                      const append_options&,
+                                      completion<event_ptr>,
+                                      const write_place&);
+
+} // namespace troupe::actors

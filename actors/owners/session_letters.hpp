@@ -1,0 +1,59 @@
+// Makes and sends the letters of calls on sessions, with all checks of the
+// input. Used by the session service and the CAF interface.
+
+#pragma once
+
+#include "troupe/actors/owners/append_letter.hpp"
+
+#include <memory>
+#include <string>
+
+namespace troupe::actors {
+
+/// Counts a call as under way. Returns false, and counts nothing, once the
+/// runtime is closing.
+bool admit_call(setup& shared);
+
+/// Counts `wanted` until it is complete. Once the runtime is closing, fails it
+/// and returns false.
+bool admit_call(call& wanted, setup& shared);
+
+/// Each of these checks its input, and fails with `errc::invalid_argument`
+/// or `errc::too_large`.
+result<std::unique_ptr<create>> make_create(create_request request,
+                                            setup& shared);
+result<std::unique_ptr<get>> make_get(const session_key& key,
+                                      const get_options& options);
+result<std::unique_ptr<remove>> make_remove(const session_key& key);
+
+/// Partial events are returned to the caller and not stored.
+bool is_partial(const event& said);
+bool is_partial(const event_ptr& said);
+event_ptr as_shared(event said);
+event_ptr as_shared(event_ptr said);
+
+/// Checks an event and sends it to its session. `done` is always called once:
+/// on this thread, before the function returns, if the event is refused here.
+/// `place` belongs to appends of an ordered writer.
+template <class Event>
+void append_event(setup& shared,
+                  const session_key& key,
+                  Event said,
+                  const append_options& options,
+                  completion<event_ptr> done,
+                  const write_place& place = {});
+
+extern template void append_event<event>(setup&,
+                                         const session_key&,
+                                         event,
+                                         const append_options&,
+                                         completion<event_ptr>,
+                                         const write_place&);
+extern template void append_event<event_ptr>(setup&,
+                                             const session_key&,
+                                             event_ptr,
+                                             const append_options&,
+                                             completion<event_ptr>,
+                                             const write_place&);
+
+} // namespace troupe::actors

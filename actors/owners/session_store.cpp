@@ -1,0 +1,626 @@
+// A session over a store: commits, loads and eviction.
+//
+// Invariants: all decisions of the session enter the store's queue in the order
+// in which they were made, refusals included. The queue answers in the same
+// order. Letters that must be decided again go before all letters that came
+// later (`requeue`), and durable answers that wait for a refreshed view hold
+// back later ones (`held_back`). So callers never see two events of one session
+// out of order.
+
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/owners/session_past.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/owners/user.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+bool is_gone(const result<session>& seen) {
+  return !seen && seen.error().code() == errc::not_found;
+}
+
+bool is_refused(const append& letter) {
+  return letter.kind == letter_kind::create
+           ? !static_cast<const create&>(letter).created
+           : !letter.outcome;
+}
+
+// The versions that a letter brings down; null if it brings none.
+struct brought_roots {
+  scope_version* user = nullptr;
+  scope_version* app = nullptr;
+};
+
+template <class Letter>
+brought_roots roots_in(letter& sent) {
+  auto& brings = static_cast<Letter&>(sent);
+  return {&brings.user, &brings.app};
+}
+
+brought_roots roots_of(letter& sent) {
+  switch (sent.kind) {
+  case letter_kind::create:
+    return roots_in<create>(sent);
+  case letter_kind::get:
+    return roots_in<get>(sent);
+  case letter_kind::forward:
+    return roots_in<forward>(sent);
+  case letter_kind::start_run:
+    return roots_in<start_run>(sent);
+  default:
+    return {};
+  }
+}
+
+} // namespace
+
+// -- writing ------------------------------------------------------------------
+
+live_owners session_actor::owners(bool user, bool app) const {
+  if (!stored_)
+    return {};
+  return {live(),
+          user ? parent().live() : nullptr,
+          app ? parent().app().live() : nullptr};
+}
+
+store_change session_actor::change_of(const append& decided,
+                                      std::uint64_t number) const {
+  store_change change;
+  change.owner = live()->name;
+  change.session_revision = number;
+  if (decided.kind == letter_kind::create) {
+    change.kind = change_kind::create;
+    change.event = decided.event;
+  } else {
+    change.event = *decided.outcome;
+  }
+  if (decided.touches(scope::user))
+    change.user_revision = decided.user_revision;
+  if (decided.touches(scope::app))
+    change.app_revision = decided.app_revision;
+  return change;
+}
+
+// Pushes the batch to the store's queue, or fills the place that was reserved
+// where its climb was decided.
+void session_actor::send_to_store(std::vector<store_change> changes) {
+  auto own = stored_->reserved != nullptr ? nullptr
+                                          : std::make_unique<struct commit>();
+  auto& decided = own ? *own : *std::exchange(stored_->reserved, nullptr);
+  if (own && batch_.empty())
+    return;
+  bool user = false;
+  bool app = false;
+  bool creates = false;
+  for (auto& each : batch_) {
+    creates = creates || each->kind == letter_kind::create;
+    user = user || reaches(*each, scope::user);
+    app = app || reaches(*each, scope::app);
+    decided.refuses = decided.refuses || is_refused(*each);
+    decided.letters.push_back(std::move(each));
+  }
+  batch_.clear();
+  decided.from = live();
+  decided.owners = owners(user, app);
+  decided.changes = std::move(changes);
+  // The view shows versions of the owners above; their generations tell how old
+  // these are.
+  const bool shows = runs_ && !runs_->active.empty();
+  if (shows)
+    decided.view = make_view();
+  if (shows || creates) {
+    decided.seen_user = parent().live();
+    decided.seen_app = parent().app().live();
+    decided.view.user_generation = seen_user_.generation;
+    decided.view.app_generation = seen_app_.generation;
+  }
+  ++stored_->commits;
+  forget_old_events();
+  if (!own)
+    return shared().store->fill(decided);
+  decided.filled = true;
+  shared().store->push(std::move(own));
+}
+
+// Refuses a run on a session that does not exist. Another process may have
+// created the session meanwhile. The refusal therefore passes the queue like
+// every decision, so that later letters do not overtake the run if it is
+// decided again.
+void session_actor::refuse_behind_others(std::unique_ptr<start_run> wanted) {
+  auto decided = std::make_unique<struct commit>();
+  decided->from = live();
+  decided->owners = owners(false, false);
+  decided->refuses = true;
+  decided->filled = true;
+  decided->letters.push_back(std::move(wanted));
+  ++stored_->commits;
+  shared().store->push(std::move(decided));
+}
+
+void session_actor::receive(std::unique_ptr<struct commit> answered) {
+  using verdict = actors::commit::verdict;
+  --stored_->commits;
+  if (answered->outcome == verdict::durable && answered->view_is_stale) {
+    letter_list rest;
+    while (!answered->letters.empty()) {
+      auto next = take_as<append>(answered->letters.pop_front());
+      if (answered->refuses_again && is_refused(*next))
+        decide_again(std::move(next));
+      else
+        rest.push_back(std::move(next));
+    }
+    return reply_after_refresh(std::move(rest));
+  }
+  if (answered->outcome == verdict::durable)
+    answered->view.publish();
+  while (!answered->letters.empty()) {
+    auto next = answered->letters.pop_front();
+    if (next->kind == letter_kind::remove) {
+      reply_to_removal(take_as<remove>(std::move(next)), *answered);
+      continue;
+    }
+    if (next->kind == letter_kind::start_run) {
+      reply_to_start(take_as<start_run>(std::move(next)), *answered);
+      continue;
+    }
+    auto letter = take_as<append>(std::move(next));
+    if (answered->outcome == verdict::again
+        || (answered->refuses_again && is_refused(*letter))) {
+      decide_again(std::move(letter));
+      continue;
+    }
+    if (answered->outcome == verdict::failed)
+      letter->refuse(answered->why);
+    reply_in_order(std::move(letter));
+  }
+}
+
+void session_actor::reply_to_removal(std::unique_ptr<remove> removal,
+                                     const struct commit& answered) {
+  stored_->removing = false;
+  switch (answered.outcome) {
+  case commit::verdict::again:
+    return stored_->again.push_back(std::move(removal));
+  case commit::verdict::durable:
+    return finish_remove(std::move(removal));
+  case commit::verdict::failed:
+    removal->outcome = answered.why;
+    parent().tell(std::move(removal));
+    if (!stored_->fetching)
+      resume_waiting(std::exchange(stored_->waiting, letter_list()));
+  }
+}
+
+void session_actor::reply_to_start(std::unique_ptr<start_run> refused,
+                                   const struct commit& answered) {
+  if (answered.refuses_again)
+    return stored_->again.push_back(std::move(refused));
+  refused->fail(answered.outcome == commit::verdict::failed
+                  ? answered.why
+                  : unknown_session(key()));
+}
+
+// Puts letters that are decided again before all letters that came since.
+void session_actor::requeue() {
+  if (stored_->again.empty())
+    return;
+  auto since = std::exchange(queue_, letter_list());
+  for (auto again = std::exchange(stored_->again, letter_list());
+       !again.empty();) {
+    auto next = again.pop_front();
+    if (next->kind == letter_kind::start_run) {
+      renew(*next);
+      handle(std::move(next));
+    } else {
+      queue_.push_back(std::move(next));
+    }
+  }
+  while (!since.empty())
+    queue_.push_back(since.pop_front());
+}
+
+// Retries that joined the letter are judged on their own again: each has its
+// own expected revision.
+void session_actor::decide_again(std::unique_ptr<append> decided) {
+  auto followers = std::exchange(decided->followers, letter_list());
+  reset_all(*decided);
+  stored_->again.push_back(std::move(decided));
+  while (!followers.empty())
+    decide_again(take_as<append>(followers.pop_front()));
+}
+
+// The view of these runs, or of the creator of the session, showed stale state
+// of user or app. The answers wait until a `get` has brought the current state.
+void session_actor::reply_after_refresh(letter_list answered) {
+  auto& held = stored_->held_back.emplace_back();
+  while (!answered.empty())
+    hold_back(held.letters, answered.pop_front());
+  held.refresh = ++stored_->refreshes;
+  auto wanted = std::make_unique<get>();
+  wanted->key = key();
+  wanted->options.num_recent_events = 0;
+  wanted->refresh = true;
+  wanted->done = [self = caf::actor_cast<caf::strong_actor_ptr>(this),
+                  kept = share(),
+                  number = held.refresh](result<session> seen) {
+    auto refreshed = std::make_unique<view_refresh>();
+    refreshed->number = number;
+    refreshed->seen = std::move(seen);
+    as_inbox(self).tell(std::move(refreshed));
+  };
+  ask_app(std::move(wanted));
+}
+
+// The creation counts as over, so look-ups no longer wait for it. The `get` of
+// `reply_after_refresh` would otherwise wait for this creation, and this
+// creation for the `get`.
+void session_actor::hold_back(letter_list& held, letter_ptr answered) {
+  if (answered->kind == letter_kind::create)
+    --creations_;
+  held.push_back(std::move(answered));
+}
+
+// A later refresh also covers letters that wait for an earlier one.
+void session_actor::receive(std::unique_ptr<view_refresh> refreshed) {
+  for (auto& each : stored_->held_back)
+    if (each.refresh != 0 && each.refresh <= refreshed->number && !each.seen)
+      each.seen = refreshed->seen;
+  reply_held();
+}
+
+void session_actor::reply_held() {
+  auto& all = stored_->held_back;
+  while (!all.empty() && (all.front().refresh == 0 || all.front().seen)) {
+    auto next = std::move(all.front());
+    all.pop_front();
+    while (!next.letters.empty()) {
+      auto letter = take_as<append>(next.letters.pop_front());
+      const bool creates = letter->kind == letter_kind::create;
+      if (next.seen && *next.seen && creates) {
+        auto& created = static_cast<create&>(*letter).created;
+        if (created)
+          created = **next.seen;
+      }
+      // A run, or a creator, must not continue without the current state. If
+      // the session is gone, the run ends with `cancelled`.
+      if (next.seen && !*next.seen && (creates || letter->reply_to))
+        letter->refuse(letter->reply_to
+                           && (stored_->goes_with_user || is_gone(*next.seen))
+                         ? deleted_session(key())
+                         : next.seen->error());
+      if (creates)
+        ++creations_; // `reply` counts it down.
+      reply(std::move(letter));
+    }
+  }
+}
+
+// Called at the end. All these answers are durable, but the session is gone, or
+// will be unless the store fails to remove its user.
+void session_actor::reply_all_held() {
+  const auto why
+    = stored_->goes_with_user
+        ? error(errc::store_failed,
+                fmt::format("session {} cannot be read while its user is being "
+                            "removed",
+                            to_string(key())))
+        : closed_reason();
+  for (auto& each : stored_->held_back)
+    if (each.refresh != 0 && !each.seen)
+      each.seen = why;
+  reply_held();
+}
+
+// Queues the answer after those that wait for a refreshed view, so a run gets
+// its events in order.
+void session_actor::reply_in_order(std::unique_ptr<append> answered) {
+  auto& all = stored_->held_back;
+  if (all.empty())
+    return reply(std::move(answered));
+  if (all.back().refresh != 0)
+    all.emplace_back();
+  hold_back(all.back().letters, std::move(answered));
+}
+
+// -- loading ------------------------------------------------------------------
+
+bool session_actor::can_load() const noexcept {
+  return !climbing_ && stored_->commits == 0;
+}
+
+load_options session_actor::what_to_load() const {
+  return {.events_max = std::max<std::size_t>(shared().options.events_kept,
+                                              newest_to_load()),
+          .ids_max = shared().options.remembered_ids};
+}
+
+void session_actor::install(load& loaded) {
+  auto& found = *loaded.session;
+  const auto before = revision();
+  const auto last = log_.size() == 0 ? event_ptr() : log_[log_.size() - 1];
+  const bool existed = std::exchange(created_, found.has_value());
+  state_ = scope_state(found ? std::move(found->scope.keys) : state_map());
+  last_update_time_ = found ? found->last_update_time : timestamp();
+  log_ = event_log();
+  first_ = 0;
+  if (found) {
+    const auto newest = found->scope.revision;
+    first_ = newest - found->events.size();
+    for (auto& each : found->events)
+      log_.push_back(std::move(each));
+  }
+  install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
+  keep_for_active();
+  if (created_ && !existed)
+    appear();
+  if (!created_ && existed) {
+    shared().directory->remove(*this);
+    cancel_runs();
+  }
+  if (existed && !continues(before, last))
+    search_again();
+  if (!stored_->fetching)
+    resume_waiting(std::exchange(stored_->waiting, letter_list()));
+  // Before the parked letters, which came later.
+  if (!is_waiting())
+    requeue();
+}
+
+// Whether the loaded session is the one whose event number `before` was
+// `newest`, with or without more events. If not, it was removed and created
+// again, or has lost events.
+bool session_actor::continues(std::uint64_t before,
+                              const event_ptr& newest) const {
+  if (!created_ || revision() < before)
+    return false;
+  return before == 0
+         || (newest && before > first_
+             && log_[before - first_ - 1]->id == newest->id);
+}
+
+void session_actor::refuse_waiting(const error& why) {
+  for (auto* letters : {&stored_->again, &queue_, &early_, &stored_->waiting}) {
+    auto refused = std::exchange(*letters, letter_list());
+    while (!refused.empty())
+      refuse(refused.pop_front(), why);
+  }
+}
+
+void session_actor::refuse(letter_ptr received, const error& why) {
+  switch (received->kind) {
+  case letter_kind::create:
+    if (creations_ > 0)
+      --creations_;
+    break;
+  case letter_kind::remove: {
+    // The user waits for this answer.
+    auto removal = take_as<remove>(std::move(received));
+    removal->done_by_session = true;
+    if (removal->for_user_removal)
+      return finish_remove(std::move(removal));
+    removal->outcome = why;
+    return parent().tell(std::move(removal));
+  }
+  default:
+    break;
+  }
+  received->fail(why);
+}
+
+// -- older events -------------------------------------------------------------
+
+bool session_actor::reach(std::uint64_t first) {
+  if (first > first_)
+    return true;
+  if (!stored_->fetching) {
+    auto wanted = std::make_unique<read_events>();
+    wanted->first = first;
+    fetch(std::move(wanted));
+  }
+  return false;
+}
+
+// Reads the events before those in memory, or searches them.
+void session_actor::fetch(std::unique_ptr<read_events> wanted) {
+  stored_->fetching = true;
+  wanted->cuts = stored_->cuts;
+  wanted->owner = live();
+  wanted->last = first_;
+  shared().store->push(std::move(wanted));
+}
+
+// Whether the session may have changed elsewhere, or is being removed. A failed
+// read proves nothing then; its letters wait for the next load.
+bool session_actor::is_changing() const noexcept {
+  return is_waiting() || stored_->removing;
+}
+
+void session_actor::receive(std::unique_ptr<read_events> answered) {
+  stored_->fetching = false;
+  if (answered->search)
+    return receive_search(std::move(answered));
+  auto waiting = std::exchange(stored_->waiting, letter_list());
+  auto& events = answered->events;
+  // A load in between may have brought another session: ask again.
+  const bool fits = answered->cuts == stored_->cuts && answered->last == first_;
+  if (events && fits && events->size() != answered->last - answered->first + 1)
+    events = error(errc::corrupt,
+                   fmt::format("session {} has {} of its events {} to {}",
+                               to_string(key()),
+                               events->size(),
+                               answered->first,
+                               answered->last));
+  if (!events && answered->cuts == stored_->cuts) {
+    if (is_changing()) {
+      stored_->waiting = std::move(waiting);
+      return;
+    }
+    while (!waiting.empty())
+      waiting.pop_front()->fail(events.error());
+    return;
+  }
+  if (fits) {
+    event_log whole;
+    for (auto& each : *events)
+      whole.push_back(std::move(each));
+    for (std::size_t index = 0; index < log_.size(); ++index)
+      whole.push_back(log_[index]);
+    log_ = std::move(whole);
+    first_ = answered->first - 1;
+  }
+  resume_waiting(std::move(waiting));
+}
+
+// Handles letters with the newest versions of user and app. They pass
+// `deliver`, since the session may have become stale meanwhile.
+void session_actor::resume_waiting(letter_list waiting) {
+  while (!waiting.empty()) {
+    auto next = waiting.pop_front();
+    renew(*next);
+    owner_actor::deliver(std::move(next));
+  }
+}
+
+void session_actor::note_parked(letter& parked) {
+  if (const auto brought = roots_of(parked); brought.user != nullptr)
+    see(*brought.user, *brought.app);
+}
+
+// The letter carries the versions of the time when it arrived. The session must
+// not go back to them.
+void session_actor::renew(letter& parked) const {
+  if (const auto brought = roots_of(parked); brought.user != nullptr) {
+    *brought.user = seen_user_;
+    *brought.app = seen_app_;
+  }
+}
+
+void session_actor::forget_old_events() {
+  if (stored_->fetching || !stored_->waiting.empty())
+    return;
+  const auto oldest = std::min(oldest_read(), revision() + 1);
+  first_ += log_.keep_newest(std::max<std::size_t>(shared().options.events_kept,
+                                                   revision() + 1 - oldest));
+}
+
+// -- leaving memory -----------------------------------------------------------
+
+bool session_actor::is_idle() const noexcept {
+  return queue_.empty() && early_.empty() && batch_.empty() && !climbing_
+         && !runs_ && !is_loading() && stored_->commits == 0
+         && stored_->again.empty() && stored_->waiting.empty()
+         && stored_->held_back.empty() && !stored_->fetching
+         && !stored_->removing;
+}
+
+void session_actor::receive(const retire& wished) {
+  switch (wished.at) {
+  case retire::step::suggested:
+    if (is_idle() && !std::exchange(stored_->asked_to_retire, true))
+      parent().tell(std::make_unique<retire>(retire::step::asked, id_));
+    return;
+  case retire::step::granted:
+    stored_->asked_to_retire = false;
+    if (!is_idle()) {
+      parent().tell(std::make_unique<retire>(retire::step::stayed, id_));
+      return;
+    }
+    // Out of the directory first: new appends then go to the app, which leads
+    // them to the successor.
+    shared().directory->remove(*this);
+    stored_->successor
+      = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
+    return quit();
+  case retire::step::kept:
+    stored_->asked_to_retire = false;
+    return;
+  default:
+    assert(false && "a step that is not a session's");
+  }
+}
+
+// Sends a letter back to the app. The app holds it until the removal of the
+// user is durable or has failed.
+void session_actor::send_on(letter_ptr sent) {
+  switch (sent->kind) {
+  case letter_kind::append:
+    return turn_away(std::move(sent));
+  case letter_kind::get:
+  case letter_kind::start_run:
+  case letter_kind::forward:
+    return as_inbox(stored_->successor).tell(std::move(sent));
+  default:
+    return owner_actor::turn_away(std::move(sent));
+  }
+}
+
+void session_actor::leave_behind(letter_ptr sent) {
+  if (stored_ && stored_->goes_with_user)
+    send_on(std::move(sent));
+  else if (is_for_successor(*sent))
+    stored_->left.push_back(std::move(sent));
+  else
+    sent->fail(refusal_of(*sent));
+}
+
+bool session_actor::is_for_successor(const letter& sent) const noexcept {
+  if (!stored_ || !stored_->successor)
+    return false;
+  switch (sent.kind) {
+  case letter_kind::append:
+    // A run ends with the session that it began in.
+    return !stored_->is_removed || !static_cast<const append&>(sent).reply_to;
+  case letter_kind::create:
+  case letter_kind::get:
+  case letter_kind::forward:
+  case letter_kind::start_run:
+    return stored_->is_removed;
+  default:
+    return false;
+  }
+}
+
+void session_actor::leave_all_behind() {
+  for (auto* letters : {&stored_->again, &queue_, &early_, &stored_->waiting})
+    while (!letters->empty())
+      leave_behind(letters->pop_front());
+  if (runs_)
+    while (!runs_->waiting.empty())
+      leave_behind(runs_->waiting.pop_front());
+}
+
+void session_actor::part() {
+  if (!stored_ || !stored_->successor || stored_->goes_with_user)
+    return;
+  if (auto removal = std::move(stored_->removal)) {
+    removal->left = std::exchange(stored_->left, letter_list());
+    return parent().tell(std::move(removal));
+  }
+  auto gone = std::make_unique<retire>(retire::step::gone, id_);
+  gone->left = std::exchange(stored_->left, letter_list());
+  parent().tell(std::move(gone));
+}
+
+// Forwards appends that were sent to this actor after it had left memory to the
+// actor that takes its place.
+void session_actor::turn_away(letter_ptr sent) {
+  if (!is_for_successor(*sent) || sent->kind != letter_kind::append)
+    return sent->fail(refusal_of(*sent));
+  // Appends of runs are cancelled with the user.
+  if (stored_->goes_with_user && static_cast<append&>(*sent).reply_to)
+    return sent->fail(deleted_session(key()));
+  auto passed = std::make_unique<forward>(*shared().directory);
+  passed->key = key();
+  shared().directory->start_forward(passed->key);
+  passed->held = std::move(sent);
+  as_inbox(stored_->successor).tell(std::move(passed));
+}
+
+} // namespace troupe::actors

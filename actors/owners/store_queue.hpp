@@ -1,0 +1,149 @@
+// The queue to the store: one writer thread commits all queued changes
+// together, and a few threads read.
+//
+// Invariant: letters of an owner are queued in the order in which it decided
+// them, before any other owner sees the decision. So each commit that a later
+// one builds on is durable or stands before it in the queue. An answer leaves
+// the queue only when the commits that it is based on are durable.
+
+#pragma once
+
+#include "troupe/actors/messages.hpp"
+#include "troupe/actors/parts/append_wait.hpp"
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe::actors {
+
+struct setup;
+
+/// Thread-safe except for construction and `stop`.
+class store_queue {
+public:
+  /// `shared` outlives the queue.
+  store_queue(std::shared_ptr<store> kept, setup& shared);
+  ~store_queue();
+  store_queue(const store_queue&) = delete;
+  store_queue& operator=(const store_queue&) = delete;
+
+  /// Adds letters at the end. A commit that is not filled blocks the queue:
+  /// later letters may build on it.
+  void push(letter_ptr sent);
+  void push(letter_list sent);
+
+  /// Releases a commit that was pushed before it was complete. Its owner must
+  /// not touch it afterwards.
+  void fill(commit& decided);
+
+  /// Runs `job` on a reader thread, without waiting for the queue. It sees all
+  /// commits that were acknowledged before.
+  void read(std::function<void(store&)> job);
+
+  /// Reads events `first` to `last` of a session on a reader thread, as
+  /// `store::load_events` does. `done` is called on that thread.
+  void load_events(const session_key& key,
+                   std::uint64_t first,
+                   std::uint64_t last,
+                   completion<std::vector<event_ptr>> done);
+
+  /// Writes the queued changes, closes the store and ends the threads. Only
+  /// `leave` letters may be pushed from now on. Fails with the error of closing
+  /// the store.
+  result<void> stop();
+
+private:
+  static constexpr std::size_t readers_max = 4;
+  // Limit of changes in one commit. Large enough for all callers that can be
+  // waiting, small enough that the first of them do not wait long.
+  static constexpr std::size_t changes_max = 8'192;
+
+  /// Letters that are handled together, sorted by kind.
+  struct group {
+    std::vector<std::unique_ptr<commit>> commits;
+    std::vector<std::unique_ptr<confirm>> confirms;
+    std::vector<std::unique_ptr<load>> loads;
+    std::vector<std::unique_ptr<read_events>> reads;
+    std::vector<std::unique_ptr<find_events>> finds;
+    std::vector<std::unique_ptr<leave>> leaves;
+  };
+
+  // Wakes the writer, or a reader, after the queue changed. Requires `mutex_`.
+  void wake_writer();
+  void wake_reader();
+  void end_threads();
+  void run_writer();
+  void run_reader();
+  // One round of the writer, or of a reader, on a loop.
+  void write_on_loop();
+  void read_on_loop();
+  // Takes the next group. Returns false when the queue has stopped.
+  bool take(group& next);
+  void handle(group& next);
+  bool write(std::vector<std::unique_ptr<commit>>& commits);
+  result<void> check_other_processes(group& next);
+  bool leave_lost_history();
+  void refuse_unwritten(group& next, const error& why);
+  void fail_written(group& next);
+  static bool shows_others(const group& next);
+  void refuse_again(group& next, bool is_seen);
+  void count_done(const group& settled);
+  void note_settled();
+  void answer(std::unique_ptr<confirm> held);
+  void start(std::unique_ptr<load> wanted);
+  void start(std::unique_ptr<read_events> wanted);
+  void search(caf::strong_actor_ptr asks, std::unique_ptr<read_events> wanted);
+  bool is_stopping();
+  void start(std::unique_ptr<find_events> wanted);
+  void make_stale(const std::shared_ptr<live_owner>& owner);
+  bool is_stale(const live_owners& owners) const noexcept;
+
+  const std::shared_ptr<store> store_;
+  setup& shared_;
+
+  std::mutex mutex_;
+  std::condition_variable came_;
+  letter_list queue_;
+  bool stopping_ = false;
+  std::deque<std::function<void(store&)>> jobs_;
+  std::condition_variable job_came_;
+  bool readers_stopping_ = false;
+
+  // State on a loop, in place of threads: whether the writer works, and how
+  // many readers do.
+  bool writing_ = false;
+  std::size_t reading_ = 0;
+
+  // The members below belong to the writer's thread.
+  std::unordered_map<owner_name, std::shared_ptr<live_owner>> live_;
+  std::uint64_t losses_ = 0; // Number of times that the store lost commits.
+  letter_list answered_;
+  // Load of the group's appends, and of all that were under way when the group
+  // was written.
+  append_load done_;
+  append_load under_way_;
+
+  std::thread writer_;
+  std::vector<std::thread> readers_;
+};
+
+/// A call that a reader thread answers.
+template <class T>
+struct answered : call_for<T> {
+  answered() : call_for<T>(letter_kind::read_state) {}
+};
+
+/// Runs `job` on a reader thread, and completes `wanted` with its result on a
+/// thread of the actor system.
+void read_then_complete(setup& shared,
+                        std::unique_ptr<answered<session_page>> wanted,
+                        std::function<result<session_page>(store&)> job);
+
+} // namespace troupe::actors

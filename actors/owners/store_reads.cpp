@@ -1,0 +1,198 @@
+// The reads of the store's queue: loads of owners, pages of events, searches
+// and look-ups by id. They run on reader threads, so the writer never waits for
+// them.
+
+#include "troupe/actors/engine/inbox_actor.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/parts/guarded.hpp"
+#include "troupe/actors/run_control.hpp"
+#include "troupe/actors/setup.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+// A filter of all ids of a session; null if they could not be loaded: then each
+// id is looked up.
+std::unique_ptr<id_filter> make_filter(store& kept, const session_key& key) {
+  auto made = guarded([&]() -> result<std::unique_ptr<id_filter>> {
+    const auto loaded
+      = kept.load_session(key, {.events_max = 0, .ids_max = SIZE_MAX});
+    if (!loaded || !*loaded)
+      return std::unique_ptr<id_filter>();
+    const auto& hashes = (*loaded)->id_hashes;
+    auto filter = std::make_unique<id_filter>(hashes.size());
+    for (const auto hash : hashes)
+      filter->add(hash);
+    return filter;
+  });
+  return made ? std::move(*made) : nullptr;
+}
+
+// Loads the session with its newest events, and those from number
+// `wanted.events_from` on.
+result<std::optional<stored_session>>
+load_with_events(store& kept, const session_key& key, const load& wanted) {
+  // Another process may remove the session between the two reads. The second
+  // attempt then finds the current state.
+  for (bool is_second = false;; is_second = true) {
+    auto loaded = kept.load_session(key, wanted.options);
+    if (!loaded || !*loaded)
+      return loaded;
+    auto& found = **loaded;
+    const auto last = found.scope.revision - found.events.size();
+    if (wanted.events_from > last)
+      return loaded;
+    auto older = kept.load_events(key, wanted.events_from, last);
+    if (!older)
+      return older.error();
+    if (older->size() == last - wanted.events_from + 1) {
+      older->insert(older->end(), found.events.begin(), found.events.end());
+      found.events = std::move(*older);
+      return loaded;
+    }
+    if (is_second)
+      return error(errc::corrupt,
+                   fmt::format("session {} has {} of its events {} to {}",
+                               to_string(key),
+                               older->size(),
+                               wanted.events_from,
+                               last));
+  }
+}
+
+} // namespace
+
+void store_queue::start(std::unique_ptr<load> wanted) {
+  // All earlier decisions of the owner have been written or refused by now.
+  wanted->owner->stale = false;
+  wanted->generation = wanted->owner->generation;
+  live_[wanted->owner->name] = wanted->owner;
+  auto actor = wanted->owner->actor;
+  read([actor = std::move(actor),
+        loading = std::make_shared<std::unique_ptr<load>>(std::move(wanted))](
+         store& kept) {
+    auto done = std::move(*loading);
+    const auto& name = done->owner->name;
+    if (name.where() == scope::session)
+      done->session = guarded([&] {
+        return load_with_events(
+          kept, {name.app, name.user, name.session}, *done);
+      });
+    else
+      done->scope = guarded([&] { return kept.load_scope(name); });
+    as_inbox(actor).tell(std::move(done));
+  });
+}
+
+void read_then_complete(setup& shared,
+                        std::unique_ptr<answered<session_page>> wanted,
+                        std::function<result<session_page>(store&)> job) {
+  shared.store->read(
+    [&shared,
+     job = std::move(job),
+     waiting = std::make_shared<std::unique_ptr<answered<session_page>>>(
+       std::move(wanted))](store& kept) {
+      (*waiting)->outcome = guarded([&] { return job(kept); });
+      letter_list done;
+      done.push_back(std::move(*waiting));
+      complete_later(shared, std::move(done));
+    });
+}
+
+void store_queue::start(std::unique_ptr<read_events> wanted) {
+  if (!wanted->owner->actor)
+    return; // The session has left memory meanwhile.
+  if (wanted->search) {
+    auto asks = wanted->owner->actor;
+    return search(std::move(asks), std::move(wanted));
+  }
+  auto actor = wanted->owner->actor;
+  read([this,
+        actor = std::move(actor),
+        reading = std::make_shared<std::unique_ptr<read_events>>(
+          std::move(wanted))](store& kept) {
+    auto done = std::move(*reading);
+    const auto& name = done->owner->name;
+    done->events = guarded([&] {
+      return kept.load_events(
+        {name.app, name.user, name.session}, done->first, done->last);
+    });
+    // Another process may have removed the session. The letter passes the queue
+    // again, after a look for changes, so that the session learns of the
+    // removal first.
+    if (done->events && done->events->size() != done->last - done->first + 1
+        && !std::exchange(done->is_second, true))
+      return push(std::move(done));
+    as_inbox(actor).tell(std::move(done));
+  });
+}
+
+// Searches one page. The next page is queued after other reads.
+void store_queue::search(caf::strong_actor_ptr asks,
+                         std::unique_ptr<read_events> wanted) {
+  constexpr std::uint64_t page_max = 256;
+  read([this,
+        asks = std::move(asks),
+        reading = std::make_shared<std::unique_ptr<read_events>>(
+          std::move(wanted))](store& kept) {
+    auto done = std::move(*reading);
+    const auto& name = done->owner->name;
+    const auto first = done->last > page_max ? done->last - page_max + 1 : 1;
+    done->first = first;
+    auto page = guarded([&] {
+      return kept.load_events(
+        {name.app, name.user, name.session}, first, done->last);
+    });
+    const bool is_whole = page && page->size() == done->last - first + 1;
+    if (!is_whole) {
+      // As above: the session learns of its removal first.
+      if (page && !std::exchange(done->is_second, true))
+        return push(std::move(done));
+      done->events = std::move(page);
+      return as_inbox(asks).tell(std::move(done));
+    }
+    auto& found = *done->search;
+    while (done->last >= first && found.needs_more()) {
+      found.take(done->last, *(*page)[done->last - first]);
+      --done->last;
+    }
+    if (found.needs_more() && !done->control->has_left && !is_stopping())
+      return search(asks, std::move(done));
+    as_inbox(asks).tell(std::move(done));
+  });
+}
+
+bool store_queue::is_stopping() {
+  const std::lock_guard guard(mutex_);
+  return readers_stopping_;
+}
+
+void store_queue::load_events(const session_key& key,
+                              std::uint64_t first,
+                              std::uint64_t last,
+                              completion<std::vector<event_ptr>> done) {
+  read([=, done = std::move(done)](store& kept) {
+    done(guarded([&] { return kept.load_events(key, first, last); }));
+  });
+}
+
+void store_queue::start(std::unique_ptr<find_events> wanted) {
+  if (!wanted->owner->actor)
+    return; // The session has left memory meanwhile.
+  auto actor = wanted->owner->actor;
+  read([actor = std::move(actor),
+        finding = std::make_shared<std::unique_ptr<find_events>>(
+          std::move(wanted))](store& kept) {
+    auto done = std::move(*finding);
+    const auto& name = done->owner->name;
+    const session_key key{name.app, name.user, name.session};
+    if (!done->ids.empty())
+      done->events = guarded([&] { return kept.find_events(key, done->ids); });
+    if (done->wants_filter)
+      done->filter = make_filter(kept, key);
+    as_inbox(actor).tell(std::move(done));
+  });
+}
+
+} // namespace troupe::actors

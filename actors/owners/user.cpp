@@ -1,0 +1,525 @@
+// Invariants of a user: at most one `user_climb` is under way to the app.
+// Climbs are judged in the order of arrival, and each is answered in that
+// order. Climbs that end here are committed at once, but only while none is on
+// its way to the app: otherwise they would overtake it.
+
+#include "troupe/actors/owners/user.hpp"
+
+#include "troupe/actors/caf_interface.hpp"
+#include "troupe/actors/engine/spawn.hpp"
+#include "troupe/actors/owners/app.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/list_gather.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace troupe::actors {
+
+namespace {
+
+// The app's version that a letter brings down, or null.
+scope_version* app_version_of(letter& sent) {
+  switch (sent.kind) {
+  case letter_kind::create:
+    return &static_cast<create&>(sent).app;
+  case letter_kind::get:
+    return &static_cast<get&>(sent).app;
+  case letter_kind::forward:
+    return &static_cast<forward&>(sent).app;
+  case letter_kind::start_run:
+    return &static_cast<start_run&>(sent).app;
+  case letter_kind::end_run:
+    return &static_cast<end_run&>(sent).app;
+  default:
+    return nullptr;
+  }
+}
+
+// Whether the app may refuse an event of the climb: the last one, or, if a
+// session is created with its past, any of them.
+bool may_be_refused(const climb& up) {
+  const auto is_typed
+    = [](const append* each) { return each->has_typed(scope::app); };
+  return up.all_or_nothing ? std::ranges::any_of(up.events, is_typed)
+                           : !up.events.empty() && is_typed(up.events.back());
+}
+
+} // namespace
+
+user_actor::user_actor(caf::actor_config& config,
+                       std::shared_ptr<setup> shared,
+                       app_actor& app,
+                       std::shared_ptr<const user_names> names)
+  : owner_actor(config, std::move(shared), owner_name{names->app, names->user}),
+    kept_app_(caf::actor_cast<caf::strong_actor_ptr>(&app)),
+    app_(app),
+    names_(std::move(names)) {}
+
+void user_actor::ask_app(letter_ptr wanted) {
+  app_.tell(std::move(wanted));
+}
+
+owner_actor& user_actor::app() const noexcept {
+  return app_;
+}
+
+caf::behavior user_actor::make_behavior() {
+  return closed_interface();
+}
+
+error user_actor::closed_reason() const {
+  return closed();
+}
+
+bool user_actor::is_for_now(const letter& received) const noexcept {
+  switch (received.kind) {
+  case letter_kind::user_climb:
+  case letter_kind::commit:
+  case letter_kind::retire:
+  case letter_kind::shut_down:
+    return true;
+  case letter_kind::remove:
+    return static_cast<const remove&>(received).done_by_session;
+  default:
+    return false;
+  }
+}
+
+void user_actor::handle(letter_ptr received) {
+  switch (received->kind) {
+  case letter_kind::climb:
+    return queue_.push_back(std::move(received));
+  case letter_kind::user_climb:
+    return receive(take_as<user_climb>(std::move(received)));
+  case letter_kind::commit:
+    return receive(take_as<struct commit>(std::move(received)));
+  case letter_kind::create:
+    return receive(take_as<create>(std::move(received)));
+  case letter_kind::get:
+    return pass_down(take_as<get>(std::move(received)));
+  case letter_kind::forward:
+    return pass_down(take_as<forward>(std::move(received)));
+  case letter_kind::start_run:
+    return pass_down(take_as<start_run>(std::move(received)));
+  case letter_kind::end_run:
+    return pass_down(take_as<end_run>(std::move(received)));
+  case letter_kind::list:
+    return receive(take_as<list>(std::move(received)));
+  case letter_kind::read_state:
+    return receive(take_as<read_state>(std::move(received)));
+  case letter_kind::remove:
+    return receive(take_as<remove>(std::move(received)));
+  case letter_kind::remove_user:
+    return receive(take_as<remove_user>(std::move(received)));
+  case letter_kind::retire:
+    return receive(static_cast<retire&>(*received));
+  case letter_kind::shut_down:
+    for (const auto& [id, known] : sessions_)
+      as_inbox(known.session).tell(std::make_unique<shut_down>());
+    return quit();
+  default:
+    assert(false && "a letter that no user receives");
+  }
+}
+
+// -- loading ------------------------------------------------------------------
+
+void user_actor::install(load& loaded) {
+  auto& found = *loaded.scope;
+  exists_ = found.has_value();
+  state_ = found ? scope_state(std::move(found->keys), found->revision)
+                 : scope_state();
+}
+
+void user_actor::refuse_waiting(const error& why) {
+  for (auto waiting = std::exchange(queue_, letter_list()); !waiting.empty();)
+    refuse(waiting.pop_front(), why);
+}
+
+void user_actor::refuse(letter_ptr received, const error& why) {
+  switch (received->kind) {
+  case letter_kind::climb: {
+    auto undone = take_as<climb>(std::move(received));
+    undone->failed = why;
+    auto& session = *undone->from;
+    return session.tell(std::move(undone));
+  }
+  case letter_kind::end_run:
+    // The end of a run must arrive, and needs no state.
+    return handle(std::move(received));
+  case letter_kind::remove_user: {
+    // The app waits for this answer.
+    auto removal = take_as<remove_user>(std::move(received));
+    removal->outcome = why;
+    return app_.tell(std::move(removal));
+  }
+  default:
+    return received->fail(why);
+  }
+}
+
+// -- appending ----------------------------------------------------------------
+
+void user_actor::judge(climb& next) {
+  if (next.all_or_nothing)
+    before_whole_ = state_;
+  for (auto* const passing : next.events) {
+    const auto owned = passing->changes().share(scope::user);
+    if (owned.empty())
+      continue;
+    auto judged
+      = state_.judge(owned,
+                     passing->resolved,
+                     !next.all_or_nothing && passing->has_typed(scope::app),
+                     shared().options.limits);
+    if (judged) {
+      passing->user_revision = state_.judged_revision();
+      continue;
+    }
+    next.last_refused = judged.error();
+    if (next.all_or_nothing) {
+      state_ = *std::exchange(before_whole_, std::nullopt);
+      next.events.clear();
+      break;
+    }
+    // Only typed operations are refused, and an event with one for a wider
+    // owner is the last of its batch.
+    assert(passing == next.events.back());
+    next.events.pop_back();
+    break;
+  }
+  next.touches_app
+    = std::ranges::any_of(next.events, [](const append* passing) {
+        return passing->touches(scope::app);
+      });
+}
+
+// Commits climbs that end here. From the first climb that reaches the app on,
+// all climbs go up together, which keeps their order.
+void user_actor::finish_letters() {
+  if (removal_ && !removing_) {
+    // Letters that wait for a load came before the removal and may open
+    // sessions: they are handled first.
+    if (!sessions_.empty())
+      remove_sessions();
+    else if (!climbing_ && !is_loading())
+      return finish_remove_user();
+  }
+  // A user without sessions leaves memory; it is made again on demand.
+  if (live() && is_idle() && !std::exchange(asked_to_retire_, true))
+    app_.tell(std::make_unique<retire>(retire::step::asked, names_->user));
+  if (climbing_ || is_waiting())
+    return;
+  std::unique_ptr<user_climb> up;
+  while (!queue_.empty()) {
+    auto next = take_as<climb>(queue_.pop_front());
+    // Over a store, a climb shows the keys as of its own place in the queue.
+    // Later climbs of this batch are not durable when it is answered.
+    if (up && live())
+      up->climbs.back()->user = {state_.judged_keys(), generation()};
+    judge(*next);
+    if (!up && !next->touches_app) {
+      state_.install();
+      // Pushed before the answer: the session may push commits that build on
+      // it.
+      if (live())
+        shared().store->push(std::move(next->decided));
+      next->user = version_of(state_);
+      next->app = seen_app_;
+      send_down(std::move(next));
+      continue;
+    }
+    if (!up) {
+      up = std::make_unique<user_climb>();
+      up->from = this;
+    }
+    const bool undecided = may_be_refused(*next);
+    up->climbs.push_back(std::move(next));
+    if (undecided)
+      break;
+  }
+  if (!up)
+    return;
+  climbing_ = true;
+  app_.tell(std::move(up));
+}
+
+void user_actor::receive(std::unique_ptr<user_climb> answered) {
+  climbing_ = false;
+  if (answered->failed) {
+    state_.abandon();
+    for (auto& undone : answered->climbs)
+      refuse(std::move(undone), *answered->failed);
+    return;
+  }
+  seen_app_ = std::move(answered->app);
+  // Only the last climb of the batch can have been refused by the app.
+  auto& last = *answered->climbs.back();
+  if (last.refused_by_app && last.all_or_nothing)
+    state_ = *std::exchange(before_whole_, std::nullopt);
+  else if (last.refused_by_app && last.events.back()->touches(scope::user))
+    state_.drop_last();
+  state_.install();
+  last.user = version_of(state_);
+  for (auto& down : answered->climbs) {
+    if (!live()) {
+      down->user = last.user;
+      down->app = seen_app_;
+    }
+    send_down(std::move(down));
+  }
+}
+
+void user_actor::send_down(std::unique_ptr<climb> answered) {
+  auto& session = *answered->from;
+  session.tell(std::move(answered));
+}
+
+// -- look-ups -----------------------------------------------------------------
+
+user_actor::child* user_actor::find_child(const std::string& id) {
+  if (live())
+    return &open_child(id);
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+user_actor::child& user_actor::open_child(const std::string& id) {
+  auto& known = sessions_[id];
+  if (!known.session)
+    known.session
+      = spawn_actor<session_actor>(shared().system, share(), *this, names_, id);
+  return known;
+}
+
+void user_actor::receive(std::unique_ptr<create> wanted) {
+  seen_app_ = wanted->app;
+  exists_ = true;
+  auto& known = open_child(wanted->key.id);
+  if (known.parked)
+    return known.parked->push_back(std::move(wanted));
+  wanted->user = version_of(state_);
+  as_inbox(known.session).tell(std::move(wanted));
+}
+
+template <class Letter>
+void user_actor::pass_down(std::unique_ptr<Letter> wanted) {
+  seen_app_ = wanted->app;
+  auto* const known = find_child(wanted->key.id);
+  if (known == nullptr)
+    return refuse_unknown(std::move(wanted));
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  wanted->user = version_of(state_);
+  as_inbox(known->session).tell(std::move(wanted));
+}
+
+void user_actor::receive(std::unique_ptr<read_state> wanted) {
+  wanted->keys = state_.keys();
+  confirm(
+    std::move(wanted), {nullptr, live(), nullptr}, {0, generation()}, app_);
+}
+
+void user_actor::receive(std::unique_ptr<list> wanted) {
+  seen_app_ = wanted->app;
+  for (const auto& id : wanted->gather->chosen().at(names_->user)) {
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end() || found->second.parked)
+      continue; // Removed since the app chose it, or about to be.
+    const auto& known = found->second;
+    auto part = std::make_unique<list>(wanted->gather);
+    part->app = wanted->app;
+    part->user = version_of(state_);
+    as_inbox(known.session).tell(std::move(part));
+  }
+}
+
+// -- leaving memory -----------------------------------------------------------
+
+// Sends a letter that a departed session left to the session's successor.
+void user_actor::hand_on(letter_ptr left, const std::string& id) {
+  if (left->kind != letter_kind::append) {
+    renew(*left);
+    return owner_actor::deliver(std::move(left));
+  }
+  auto passed = std::make_unique<forward>(*shared().directory);
+  passed->key = {names_->app, names_->user, id};
+  shared().directory->start_forward(passed->key);
+  passed->app = seen_app_;
+  passed->held = std::move(left);
+  owner_actor::deliver(std::move(passed));
+}
+
+void user_actor::receive(retire& wished) {
+  switch (wished.at) {
+  case retire::step::asked: {
+    const auto found = sessions_.find(wished.child);
+    if (found == sessions_.end())
+      return; // The session was removed meanwhile.
+    auto& known = found->second;
+    const bool busy = known.parked != nullptr;
+    if (!busy)
+      known.parked = std::make_unique<letter_list>();
+    as_inbox(known.session)
+      .tell(std::make_unique<retire>(
+        busy ? retire::step::kept : retire::step::granted, wished.child));
+    return;
+  }
+  case retire::step::gone: {
+    const auto found = sessions_.find(wished.child);
+    auto parked = std::move(found->second.parked);
+    sessions_.erase(found);
+    // Letters that the session left came before the parked ones.
+    for (auto& left = wished.left; !left.empty();)
+      hand_on(left.pop_front(), wished.child);
+    unpark(std::move(parked));
+    break;
+  }
+  case retire::step::stayed:
+    unpark(std::move(sessions_.at(wished.child).parked));
+    break;
+  case retire::step::granted:
+    asked_to_retire_ = false;
+    if (!is_idle()) {
+      app_.tell(std::make_unique<retire>(retire::step::stayed, names_->user));
+      return;
+    }
+    app_.tell(std::make_unique<retire>(retire::step::gone, names_->user));
+    return quit();
+  case retire::step::kept:
+    asked_to_retire_ = false;
+    return;
+  case retire::step::suggested:
+    return;
+  }
+  if (removal_)
+    remove_sessions();
+}
+
+bool user_actor::is_idle() const noexcept {
+  return sessions_.empty() && queue_.empty() && !climbing_ && !removal_
+         && !is_loading();
+}
+
+// -- removing -----------------------------------------------------------------
+
+void user_actor::receive(std::unique_ptr<remove> wanted) {
+  if (wanted->done_by_session)
+    return finish_remove(std::move(wanted));
+  auto* const known = find_child(wanted->id);
+  if (known == nullptr) {
+    wanted->outcome = false;
+    return answer(std::move(wanted));
+  }
+  if (known->parked)
+    return known->parked->push_back(std::move(wanted));
+  known->parked = std::make_unique<letter_list>();
+  as_inbox(known->session).tell(std::move(wanted));
+}
+
+void user_actor::finish_remove(std::unique_ptr<remove> removed) {
+  const auto found = sessions_.find(removed->id);
+  auto parked = std::move(found->second.parked);
+  if (removed->gone)
+    sessions_.erase(found);
+  auto left = std::exchange(removed->left, letter_list());
+  const auto id = removed->id;
+  if (removed->live) {
+    // Another process may have created the session: if the answer turns out
+    // stale, the removal starts again at the app.
+    removed->done_by_session = false;
+    const auto generation = removed->generation;
+    auto live = std::exchange(removed->live, nullptr);
+    confirm(std::move(removed),
+            {std::move(live), nullptr, nullptr},
+            {generation},
+            app_);
+  } else if (!removed->for_user_removal) {
+    answer(std::move(removed));
+  }
+  // Letters that the session left came before the parked ones.
+  while (!left.empty())
+    hand_on(left.pop_front(), id);
+  unpark(std::move(parked));
+  // A session that was created again after its removal is removed, too.
+  if (removal_)
+    remove_sessions();
+}
+
+void user_actor::unpark(std::unique_ptr<letter_list> parked) {
+  while (parked && !parked->empty()) {
+    auto next = parked->pop_front();
+    renew(*next);
+    owner_actor::deliver(std::move(next));
+  }
+}
+
+void user_actor::note_parked(letter& parked) {
+  if (const auto* app = app_version_of(parked))
+    seen_app_ = *app;
+}
+
+// A parked letter brought the app's version of the time when it arrived; later
+// events may have changed the app since. It gets the newest version seen here.
+// To ask the app again would put it after letters that came later.
+void user_actor::renew(letter& parked) const {
+  if (auto* app = app_version_of(parked))
+    *app = seen_app_;
+}
+
+void user_actor::receive(std::unique_ptr<remove_user> wanted) {
+  removal_ = std::move(wanted);
+  remove_sessions();
+}
+
+void user_actor::remove_sessions() {
+  for (auto& [id, known] : sessions_) {
+    if (known.parked)
+      continue;
+    auto each = std::make_unique<remove>();
+    each->id = id;
+    each->for_user_removal = true;
+    known.parked = std::make_unique<letter_list>();
+    as_inbox(known.session).tell(std::move(each));
+  }
+}
+
+// Ends the user. No climb can arrive: the last session has ended, and the app
+// parks all letters for the user until it has this answer.
+void user_actor::finish_remove_user() {
+  if (live()) {
+    if (std::exchange(removing_, true))
+      return;
+    auto decided = std::make_unique<struct commit>();
+    decided->from = live();
+    decided->filled = true;
+    store_change change;
+    change.kind = change_kind::remove_user;
+    change.owner = live()->name;
+    decided->changes.push_back(std::move(change));
+    shared().store->push(std::move(decided));
+    return;
+  }
+  removal_->outcome = true;
+  removal_->gone = true;
+  quit();
+  app_.tell(std::move(removal_));
+}
+
+void user_actor::receive(std::unique_ptr<struct commit> answered) {
+  if (answered->outcome == commit::verdict::durable)
+    removal_->outcome = exists_;
+  else
+    removal_->outcome = answered->why;
+  removal_->gone = true;
+  quit();
+  app_.tell(std::move(removal_));
+}
+
+void user_actor::release() {
+  sessions_.clear();
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,106 @@
+// One user of one app: the only writer of its `user:` keys, and the parent of
+// its sessions.
+//
+// It judges climbs of its sessions in order of arrival. Those that reach the
+// app go up to it, as one batch at a time.
+
+#pragma once
+
+#include "troupe/actors/owners/owner.hpp"
+#include "troupe/actors/owners/session.hpp"
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+namespace troupe::actors {
+
+class app_actor;
+
+class user_actor final : public owner_actor {
+public:
+  user_actor(caf::actor_config& config,
+             std::shared_ptr<setup> shared,
+             app_actor& app,
+             std::shared_ptr<const user_names> names);
+
+  /// Sends a look-up to the app, where all look-ups start.
+  void ask_app(letter_ptr wanted);
+
+  owner_actor& app() const noexcept;
+
+  caf::behavior make_behavior() override;
+
+protected:
+  void handle(letter_ptr received) override;
+  bool is_for_now(const letter& received) const noexcept override;
+  void refuse(letter_ptr received, const error& why) override;
+  void finish_letters() override;
+  void release() override;
+  error closed_reason() const override;
+
+  bool can_load() const noexcept override { return !climbing_; }
+
+  void install(load& loaded) override;
+  void note_parked(letter& parked) override;
+  void renew(letter& parked) const override;
+  void refuse_waiting(const error& why) override;
+
+private:
+  struct child {
+    caf::strong_actor_ptr session;
+    // Letters for the session that arrive while it is being removed or leaves
+    // memory; null otherwise.
+    std::unique_ptr<letter_list> parked;
+  };
+
+  /// The entry of a session. Over a store the session's actor is made if it is
+  /// missing, since only the store knows whether the session exists. Without a
+  /// store: null if there is no such session.
+  child* find_child(const std::string& id);
+  child& open_child(const std::string& id);
+
+  void receive(std::unique_ptr<user_climb> answered);
+  void receive(std::unique_ptr<struct commit> answered);
+  void receive(std::unique_ptr<read_state> wanted);
+  void receive(retire& wished);
+  void hand_on(letter_ptr left, const std::string& id);
+  void receive(std::unique_ptr<create> wanted);
+  /// Adds the user's version and sends the letter on to its session.
+  template <class Letter>
+  void pass_down(std::unique_ptr<Letter> wanted);
+  void receive(std::unique_ptr<list> wanted);
+  void receive(std::unique_ptr<remove> wanted);
+  void receive(std::unique_ptr<remove_user> wanted);
+
+  void judge(climb& next);
+  void send_down(std::unique_ptr<climb> answered);
+  void finish_remove(std::unique_ptr<remove> removed);
+  void unpark(std::unique_ptr<letter_list> parked);
+  void remove_sessions();
+  void finish_remove_user();
+  bool is_idle() const noexcept;
+
+  // User and app hold each other; the app releases the user when it ends.
+  const caf::strong_actor_ptr kept_app_;
+  app_actor& app_;
+  const std::shared_ptr<const user_names> names_;
+
+  scope_state state_;
+  // Whether the store has this user.
+  bool exists_ = true;
+  scope_version seen_app_;
+  std::unordered_map<std::string, child> sessions_;
+
+  letter_list queue_; // Climbs that wait in order.
+  bool climbing_ = false;
+  // State before the newest climb of a session with its past, which the app may
+  // refuse as a whole.
+  std::optional<scope_state> before_whole_;
+  std::unique_ptr<remove_user> removal_;
+  // The removal is in the store's queue.
+  bool removing_ = false;
+  bool asked_to_retire_ = false;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,124 @@
+#include "troupe/actors/runs/body.hpp"
+
+#include "troupe/actors/runs/agent_body.hpp"
+#include "troupe/actors/runs/callbacks.hpp"
+#include "troupe/actors/runs/plugins.hpp"
+#include "troupe/actors/runs/user_failure.hpp"
+#include "troupe/agents/resumption.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace troupe::actors {
+
+namespace {
+
+// For an answer that no run waits for: a checkpoint with the answered calls.
+// With it, the agent looks itself for the calls that its turn has left open.
+checkpoint_ptr answered_turn(const agent& which, const content& message) {
+  if (!has_responses(message)
+      || !std::holds_alternative<llm_options>(which.kind()))
+    return nullptr;
+  auto where = std::make_shared<checkpoint>();
+  where->agent = which.name();
+  for (const auto& element : message.parts)
+    where->turn.push_back(element.response()->id);
+  return where;
+}
+
+// Limit of the search for the agent of the next turn. Imported histories may
+// name no agent of the tree: the root agent then starts, instead of the whole
+// history being read.
+constexpr std::uint64_t turn_events_max = 4'096;
+
+// Finds the agent that continues a conversation. Reads back in pages, which are
+// not kept.
+task<agent> next_turn(const agent_tree& tree, invocation_context& context) {
+  const auto& message = context.user_content();
+  if (const auto* found = tree.next_turn(context.events(), message))
+    co_return *found;
+  std::size_t page_size = 32;
+  const auto begin = context.first_revision();
+  for (auto first = begin; first > 1 && begin - first < turn_events_max;) {
+    const auto page = co_await context.events_before(first, page_size);
+    if (const auto* found = tree.next_turn(page, message))
+      co_return *found;
+    first -= page.size();
+    page_size = std::min<std::size_t>(page_size * 2, 256);
+  }
+  co_return tree.root();
+}
+
+// Starts the agents. A conversation that was handed over continues with its
+// last agent; one that waits for an answer from outside continues where it
+// paused.
+task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
+  const auto& root_agent = lane.root_agent();
+  const auto& claim = lane.shared_run()->claim;
+  const auto resumed
+    = claim ? find_pause(context.events(), claim->pause_id) : std::nullopt;
+  auto which = root_agent;
+  checkpoint_ptr from;
+  if (resumed) {
+    from = resumed->where;
+  } else {
+    if (lane.tree() != nullptr)
+      which = co_await next_turn(*lane.tree(), context);
+    from = answered_turn(which, context.user_content());
+  }
+  lane.shared_run()->went_on = true;
+  auto end = co_await run_agent(lane, nullptr, which, {}, std::move(from));
+  co_return end;
+}
+
+task<agent_end> run_all(lane_actor& lane, invocation_context& context) {
+  const auto& plugins = lane.shared_run()->shared->plugins;
+  agent_end end;
+  callback_context& seen = context;
+  const std::vector<agent_callback> no_more;
+  auto answer = co_await first_answer(
+    plugins, &plugin::before_run, no_more, "before_run", context, seen);
+  if (answer)
+    co_await context.emit(std::move(*answer));
+  else
+    co_await context.emit_leftovers();
+  if (!answer)
+    end = co_await run_agents(lane, context);
+  context.renew();
+  tell_run_end(plugins, context);
+  co_await context.emit_leftovers();
+  // Last: a run that fails before has not paused.
+  if (end.paused)
+    co_await context.emit(
+      make_pause_event(lane.root_agent().name(), *end.paused));
+  co_return end;
+}
+
+} // namespace
+
+task<agent_end> run_root(lane_actor& lane) {
+  invocation_context context(lane, lane.root_agent(), "model", {}, nullptr);
+  agent_end end;
+  std::optional<error> failure;
+  try {
+    end = co_await run_all(lane, context);
+  } catch (...) {
+    failure
+      = current_failure(errc::callback_failed,
+                        fmt::format("agent '{}'", lane.root_agent().name()));
+  }
+  if (!failure)
+    co_return end;
+  if (failure->code() != errc::cancelled)
+    failure = tell_failure(lane.shared_run()->shared->plugins,
+                           &plugin::on_run_error,
+                           "on_run_error",
+                           context,
+                           std::move(*failure));
+  throw *failure;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,313 @@
+// Invariant of a run: every event of its lanes passes here. Of the events with
+// operations on the same set of `temp:` keys only one is under way at a time.
+// Its operations are judged before it goes up, and installed when it is
+// committed or dropped when it is refused. So no event is judged on `temp:`
+// keys that may be taken back.
+
+#include "troupe/actors/runs/invocation.hpp"
+
+#include "troupe/actors/engine/inbox_actor.hpp"
+#include "troupe/actors/owners/append_letter.hpp"
+#include "troupe/actors/runs/body.hpp"
+#include "troupe/actors/runs/nested_session.hpp"
+#include "troupe/actors/runs/plugins.hpp"
+#include "troupe/actors/runs/temp_space.hpp"
+#include "troupe/actors/runs/tool_job.hpp"
+#include "troupe/agents/resumption.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+
+namespace {
+
+std::vector<std::string> tools_left_behind(const run_shared& run) {
+  std::vector<std::string> names;
+  const std::lock_guard guard(run.mutex);
+  for (const auto& each : run.abandoned)
+    if (const auto left = each.lock(); left && left->is_running())
+      names.push_back(left->which().name());
+  return names;
+}
+
+delta share_of(const delta& whole, scope where) {
+  auto owned = whole;
+  for (const auto other :
+       {scope::session, scope::user, scope::app, scope::temp})
+    if (other != where)
+      owned.drop(other);
+  return owned;
+}
+
+} // namespace
+
+invocation_actor::invocation_actor(caf::actor_config& config,
+                                   std::shared_ptr<run_shared> run,
+                                   agent which,
+                                   scope_state temp)
+  : lane_actor(config,
+               run,
+               std::move(which),
+               run->control->stop,
+               std::make_shared<temp_space>(std::move(temp)),
+               *this) {}
+
+void invocation_actor::deliver(letter_ptr received) {
+  switch (received->kind) {
+  case letter_kind::start_run: {
+    auto& granted = static_cast<start_run&>(*received);
+    run_->view = granted.view;
+    run_->history = granted.history;
+    run_->session = granted.granted_by;
+    return;
+  }
+  case letter_kind::append:
+    return receive(take_as<append>(std::move(received)));
+  case letter_kind::emit: {
+    const auto& sent = static_cast<actors::emit&>(*received);
+    return take(*sent.from, *sent.request);
+  }
+  case letter_kind::cancel:
+    return receive(static_cast<struct cancel&>(*received));
+  default:
+    return lane_actor::deliver(std::move(received));
+  }
+}
+
+// -- the start on the session -------------------------------------------------
+
+void invocation_actor::receive(struct cancel& wished) {
+  if (cancelled())
+    return;
+  cancel_lane(wished.reason);
+  if (started_)
+    return;
+  // The run may still wait in its session, which then refuses its start.
+  leave_session();
+}
+
+void invocation_actor::leave_session() {
+  run_->control->has_left = true;
+  auto leaving = std::make_unique<end_run>();
+  leaving->key = run_->facts.session;
+  leaving->invocation = id();
+  as_inbox(run_->app).tell(std::move(leaving));
+}
+
+task<agent_end> invocation_actor::body() {
+  auto end = co_await run_root(*this);
+  if (end.paused)
+    run_->control->wait_for(waits_of(*end.paused));
+  co_return end;
+}
+
+void invocation_actor::finish(result<agent_end> outcome) {
+  if (!outcome && cancelled() && outcome.error().code() == errc::cancelled)
+    outcome = *cancelled();
+  end(outcome ? result<void>() : result<void>(outcome.error()));
+}
+
+void invocation_actor::end(result<void> outcome) {
+  if (run_->claim && (!outcome || !run_->went_on)) {
+    releasing_ = std::move(outcome);
+    return release();
+  }
+  leave_session(std::move(outcome));
+}
+
+// Releases the claimed pause, so that its answer can be sent again. Done before
+// the run leaves the session, and thus before the next run starts.
+void invocation_actor::release() {
+  auto told
+    = make_release_event(run_->root_agent->name(), run_->claim->message_id);
+  told.invocation_id = run_->facts.invocation_id;
+  auto letter = make_append(std::move(told), {}, *run_->shared);
+  if (!letter)
+    return leave_session(std::move(*releasing_));
+  (*letter)->reply_to = caf::actor_cast<caf::strong_actor_ptr>(this);
+  as_inbox(run_->session).tell(std::move(*letter));
+}
+
+void invocation_actor::released(const append& answered) {
+  constexpr int tries_max = 3;
+  // The session loads again after a failure of the store; try again then.
+  if (!answered.outcome && answered.outcome.error().code() == errc::store_failed
+      && ++release_tries_ < tries_max)
+    return release();
+  // On other failures the session is gone, and the claim with it.
+  if (answered.outcome)
+    run_->control->deliver(*answered.outcome);
+  leave_session(std::move(*releasing_));
+}
+
+void invocation_actor::leave_session(result<void> outcome) {
+  leave_session();
+  if (!outcome)
+    if (const auto left = tools_left_behind(*run_); !left.empty())
+      outcome = error(outcome.error().code(),
+                      fmt::format("{} (abandoned tools that did not stop: {})",
+                                  outcome.error().message(),
+                                  fmt::join(left, ", ")));
+  run_->shared->runs.leave(0);
+  run_->control->end(std::move(outcome));
+  quit();
+}
+
+// -- events of the lanes ------------------------------------------------------
+
+void invocation_actor::emit(emit_request& request) {
+  take(*this, request);
+}
+
+// Takes an event from a lane. Plugins see it once, before it may have to wait.
+void invocation_actor::take(lane_actor& from, emit_request& request) {
+  auto& said = request.event;
+  said.invocation_id = run_->facts.invocation_id;
+  if (!said.partial && !request.temp_only)
+    if (auto watched
+        = watch_event(run_->shared->plugins, run_->facts.session, said);
+        !watched)
+      return answer(from, request, watched.error());
+  send(from, request);
+}
+
+void invocation_actor::answer(lane_actor& from,
+                              emit_request& request,
+                              result<event_ptr> outcome) {
+  request.outcome = std::move(outcome);
+  from.post(request.waiting);
+}
+
+void invocation_actor::send(lane_actor& from, emit_request& request) {
+  if (cancelled())
+    return answer(from, request, *cancelled());
+  auto& said = request.event;
+  if (said.partial) {
+    said.actions.state_delta.drop(scope::temp);
+    auto piece = std::make_shared<const event>(std::move(said));
+    if (!from.nested())
+      run_->control->deliver(piece);
+    return answer(from, request, std::move(piece));
+  }
+  if (said.actions.state_delta.share(scope::temp).empty())
+    return send_on(from, request);
+  if (from.temp()->under_way != nullptr)
+    return wait_for_temp(from, request);
+  send_with_temp(from, request);
+}
+
+void invocation_actor::wait_for_temp(lane_actor& from, emit_request& request) {
+  auto waiting = std::make_unique<actors::emit>();
+  waiting->from = &from;
+  waiting->request = &request;
+  from.temp()->waiting.push_back(std::move(waiting));
+}
+
+bool invocation_actor::judge_temp(lane_actor& from, emit_request& request) {
+  auto& temp = *from.temp();
+  temp.share = share_of(request.event.actions.state_delta, scope::temp);
+  std::vector<resolution> resolved;
+  auto judged = temp.state.judge(
+    temp.share.share(scope::temp), resolved, true, run_->facts.limits);
+  if (!judged)
+    answer(from, request, judged.error());
+  return judged.has_value();
+}
+
+void invocation_actor::send_with_temp(lane_actor& from, emit_request& request) {
+  if (!judge_temp(from, request))
+    return;
+  if (request.temp_only) {
+    from.temp()->install();
+    return answer(from, request, event_ptr());
+  }
+  from.temp()->under_way = &request;
+  send_on(from, request);
+}
+
+void invocation_actor::send_on(lane_actor& from, emit_request& request) {
+  if (from.nested())
+    return keep_nested(from, request);
+  auto letter = make_append(std::move(request.event), {}, *run_->shared);
+  if (!letter) {
+    if (auto& temp = *from.temp(); temp.under_way == &request) {
+      temp.under_way = nullptr;
+      temp.state.drop_last();
+    }
+    return answer(from, request, letter.error());
+  }
+  // Not counted by `admit`: events of running agents are never refused as
+  // `busy`. They are bounded, since each lane has one uncommitted event at
+  // most.
+  (*letter)->reply_to = caf::actor_cast<caf::strong_actor_ptr>(this);
+  (*letter)->request = &request;
+  (*letter)->lane = &from;
+  as_inbox(run_->session).tell(std::move(*letter));
+}
+
+// Keeps an event of an agent that is a tool: the nested session decides it.
+void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
+  auto kept = from.nested()->append(std::move(request.event));
+  auto& temp = *from.temp();
+  if (temp.under_way == &request) {
+    temp.under_way = nullptr;
+    if (kept)
+      temp.install();
+    else
+      temp.state.drop_last();
+  }
+  if (kept)
+    from.hear(*kept);
+  answer(from, request, std::move(kept));
+}
+
+void invocation_actor::receive(std::unique_ptr<append> answered) {
+  if (releasing_)
+    return released(*answered);
+  if (answered->request == nullptr) {
+    if (!answered->outcome) {
+      // The outcome is unknown: the message, with its claim, may be stored.
+      if (answered->event
+          && answered->outcome.error().code() == errc::store_failed)
+        run_->claim = claim_of(*answered->event);
+      return end(cancelled() ? *cancelled() : answered->outcome.error());
+    }
+    started_ = true;
+    run_->history.message = answered->number;
+    run_->history.answered = answered->answered_from;
+    run_->claim = claim_of(**answered->outcome);
+    return start_body();
+  }
+  auto& request = *static_cast<emit_request*>(answered->request);
+  const bool again
+    = answered->joined && answered->outcome
+      && (*answered->outcome)->invocation_id == run_->facts.invocation_id;
+  auto& lane = *answered->lane;
+  // The lane may end before the last events with its `temp:` keys are
+  // committed.
+  const auto temp = lane.temp();
+  if (temp->under_way == &request) {
+    temp->under_way = nullptr;
+    // The `temp:` keys of a retry were installed with the original event.
+    if (answered->outcome && !again)
+      temp->install();
+    else
+      temp->state.drop_last();
+  }
+  if (answered->outcome && !again)
+    run_->control->deliver(*answered->outcome);
+  if (answered->outcome)
+    lane.hear(*answered->outcome);
+  request.outcome = std::move(answered->outcome);
+  while (temp->under_way == nullptr && !temp->waiting.empty()) {
+    const auto next = take_as<actors::emit>(temp->waiting.pop_front());
+    send(*next->from, *next->request);
+  }
+  // The root lane continues at once; other lanes in their own jobs.
+  if (&lane == this)
+    go_on(request.waiting);
+  else
+    lane.post(request.waiting);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,55 @@
+// One run: the root lane, the owner of `temp:`, and the only sender of the
+// run's events to the session.
+//
+// It is the narrowest owner of a climb: it judges `temp:` operations before the
+// event goes up, and installs them when the event is committed.
+
+#pragma once
+
+#include "troupe/actors/runs/lane.hpp"
+#include "troupe/core/scope_state.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace troupe::actors {
+
+class invocation_actor final : public lane_actor {
+public:
+  invocation_actor(caf::actor_config& config,
+                   std::shared_ptr<run_shared> run,
+                   agent which,
+                   scope_state temp);
+
+  void emit(emit_request& request) override;
+
+protected:
+  void deliver(letter_ptr received) override;
+  void finish(result<agent_end> outcome) override;
+  task<agent_end> body() override;
+
+private:
+  void receive(std::unique_ptr<append> answered);
+  void receive(struct cancel& wished);
+  void take(lane_actor& from, emit_request& request);
+  void send(lane_actor& from, emit_request& request);
+  void send_with_temp(lane_actor& from, emit_request& request);
+  void wait_for_temp(lane_actor& from, emit_request& request);
+  bool judge_temp(lane_actor& from, emit_request& request);
+  void send_on(lane_actor& from, emit_request& request);
+  void keep_nested(lane_actor& from, emit_request& request);
+  void
+  answer(lane_actor& from, emit_request& request, result<event_ptr> outcome);
+  void leave_session();
+  void end(result<void> outcome);
+  void release();
+  void released(const append& answered);
+  void leave_session(result<void> outcome);
+
+  bool started_ = false;
+  // Set while the run gives back a claimed pause; holds the run's outcome.
+  std::optional<result<void>> releasing_;
+  int release_tries_ = 0;
+};
+
+} // namespace troupe::actors

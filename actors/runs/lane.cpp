@@ -1,0 +1,542 @@
+// Invariants of a lane: its coroutine waits for at most one thing at a time,
+// and runs only in the lane's own jobs. Each wait has a number; an answer to an
+// earlier wait is ignored. So an answer that comes after a cancellation cannot
+// touch a request whose coroutine has continued.
+
+#include "troupe/actors/runs/lane.hpp"
+
+#include "troupe/actors/caf_interface.hpp"
+#include "troupe/actors/engine/spawn.hpp"
+#include "troupe/actors/failure.hpp"
+#include "troupe/actors/owners/owner.hpp"
+#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/runs/agent_body.hpp"
+#include "troupe/actors/runs/fan_out.hpp"
+#include "troupe/actors/runs/invocation.hpp"
+#include "troupe/actors/runs/nested_session.hpp"
+#include "troupe/actors/runs/temp_space.hpp"
+#include "troupe/actors/runs/tool_calls.hpp"
+#include "troupe/actors/runs/user_failure.hpp"
+#include "troupe/actors/runs/wait_answer.hpp"
+
+#include <caf/actor_system.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace {
+
+error missing_events(const session_key& session,
+                     const history_request& asked,
+                     std::uint64_t found) {
+  return error(errc::corrupt,
+               fmt::format("session {} has {} of its events {} to {}",
+                           to_string(session),
+                           found,
+                           asked.first,
+                           asked.last));
+}
+
+// The events that were read, as a slice. Fails if one is missing.
+result<event_slice> as_slice(result<std::vector<event_ptr>> loaded,
+                             const history_request& asked,
+                             const session_key& session) {
+  if (!loaded)
+    return loaded.error();
+  const auto count = asked.last - asked.first + 1;
+  if (loaded->size() != count)
+    return missing_events(session, asked, loaded->size());
+  event_log page;
+  for (auto& each : *loaded)
+    page.push_back(std::move(each));
+  return page.slice();
+}
+
+} // namespace
+
+lane_actor::lane_actor(caf::actor_config& config,
+                       std::shared_ptr<run_shared> run,
+                       agent which,
+                       std::stop_source stop,
+                       std::shared_ptr<temp_space> temp,
+                       invocation_actor& self)
+  : inbox_actor(config, run->shared),
+    run_(std::move(run)),
+    start_{.which = std::move(which), .temp = std::move(temp)},
+    root_lane_(&self),
+    stop_(std::move(stop)) {}
+
+lane_actor::lane_actor(caf::actor_config& config,
+                       std::shared_ptr<run_shared> run,
+                       invocation_actor& root_lane,
+                       lane_actor& parent,
+                       std::size_t index,
+                       lane_start start)
+  : inbox_actor(config, run->shared),
+    run_(std::move(run)),
+    start_(std::move(start)),
+    root_lane_(&root_lane),
+    parent_(&parent),
+    index_(index) {}
+
+lane_actor::~lane_actor() = default;
+
+const agent& lane_actor::root_agent() const noexcept {
+  return nested() ? nested()->root() : *run_->root_agent;
+}
+
+const agent_tree* lane_actor::tree() const noexcept {
+  return nested() ? nested()->tree() : run_->tree.get();
+}
+
+step_view lane_actor::view() const {
+  auto newest = nested() ? nested()->read() : run_->view->read();
+  newest.state.temp = temp()->read();
+  return newest;
+}
+
+// An agent that is a tool reads its whole history, which is short.
+std::uint64_t lane_actor::first_read(const agent& which) const {
+  return nested() ? 1 : run_->history.first_read(which.reads_itself());
+}
+
+caf::behavior lane_actor::make_behavior() {
+  return closed_interface();
+}
+
+error lane_actor::closed_reason() const {
+  return {errc::cancelled, "the run has ended"};
+}
+
+void lane_actor::deliver(letter_ptr received) {
+  switch (received->kind) {
+  case letter_kind::begin:
+    return start_body();
+  case letter_kind::resume:
+    return go_on(static_cast<actors::resume&>(*received).suspended);
+  case letter_kind::answer:
+    return receive(static_cast<answer&>(*received));
+  case letter_kind::more_lanes:
+    if (!lanes_)
+      return;
+    lanes_->more_under_way = false;
+    return go_on_with_lanes();
+  case letter_kind::lane_timer:
+    return receive(static_cast<lane_timer&>(*received));
+  case letter_kind::lane_ended:
+    return receive(static_cast<lane_ended&>(*received));
+  case letter_kind::cancel:
+    return cancel_lane(static_cast<struct cancel&>(*received).reason);
+  default:
+    assert(false && "a letter that no lane receives");
+  }
+}
+
+// -- the coroutine ------------------------------------------------------------
+
+task<agent_end> lane_actor::body() {
+  return run_agent(
+    *this, start_.caller, start_.which, start_.branch, start_.from);
+}
+
+void lane_actor::start_body() {
+  const executor::current_guard here(this);
+  const run_scope run_here(run_.get());
+  // The lane keeps its coroutine until that has ended.
+  troupe::detail::run_detached(
+    [](lane_actor& self) -> task<> {
+      result<agent_end> outcome = agent_end();
+      if (self.cancelled_) {
+        outcome = *self.cancelled_;
+      } else {
+        try {
+          outcome = co_await self.body();
+        } catch (...) {
+          outcome = current_failure(
+            errc::callback_failed,
+            fmt::format("agent '{}'", self.start_.which.name()));
+        }
+      }
+      self.finish(std::move(outcome));
+    }(*this),
+    [](const std::exception_ptr&) {});
+}
+
+void lane_actor::finish(result<agent_end> outcome) {
+  // The parent waits for this letter, so it outlives the lane.
+  auto ended = std::make_unique<lane_ended>();
+  ended->index = index_;
+  ended->last_said = std::move(last_said_);
+  ended->outcome = std::move(outcome);
+  parent_->tell(std::move(ended));
+  quit();
+}
+
+void lane_actor::go_on(std::coroutine_handle<> suspended) {
+  const executor::current_guard here(this);
+  const run_scope run_here(run_.get());
+  suspended.resume();
+}
+
+void lane_actor::post(std::coroutine_handle<> suspended) {
+  tell(std::make_unique<struct resume>(suspended));
+}
+
+// -- waiting ------------------------------------------------------------------
+
+std::optional<std::uint64_t>
+lane_actor::begin_wait(std::coroutine_handle<> waiting,
+                       std::function<void(const error&)> interrupt) {
+  if (cancelled_) {
+    interrupt(*cancelled_);
+    post(waiting);
+    return std::nullopt;
+  }
+  waits_ = true;
+  waiting_ = waiting;
+  interrupt_ = std::move(interrupt);
+  return ++wait_;
+}
+
+void lane_actor::end_wait() {
+  waits_ = false;
+  model_timer_ = nullptr;
+  interrupt_ = nullptr;
+  go_on(waiting_);
+}
+
+void lane_actor::receive(answer& arrived) {
+  if (waits_ && arrived.wait == wait_)
+    arrived.deliver();
+}
+
+void lane_actor::cancel_lane(const error& reason) {
+  if (cancelled_)
+    return;
+  // Set first: a wait that begins from now on ends at once. The stop token then
+  // reaches models and tools; lanes and agents as tools get letters.
+  cancelled_ = reason;
+  stop_.request_stop();
+  if (lanes_)
+    lanes_->cancel(reason);
+  if (calls_) {
+    calls_->cancel(reason);
+    if (calls_->is_over())
+      return go_on_with_calls();
+    // Tools that have not stopped by then are abandoned. If all end before, the
+    // wait has ended and the answer is ignored.
+    auto grace = std::make_shared<wait_answer>(*this, wait_, nullptr);
+    run_->shared->environment->call_after(run_->options.grace, [grace] {
+      grace->with_lane([&](lane_actor& lane) {
+        (*grace)([&lane] {
+          lane.calls_->abandon();
+          lane.go_on_with_calls();
+        });
+      });
+    });
+  } else if (waits_) {
+    interrupt_(reason);
+    end_wait();
+  }
+}
+
+void lane_actor::emit(emit_request& request) {
+  if (cancelled_) {
+    request.outcome = *cancelled_;
+    return post(request.waiting);
+  }
+  // No `begin_wait`: an event that is under way is committed, and the lane
+  // waits for that even if it is cancelled.
+  auto sent = std::make_unique<actors::emit>();
+  sent->from = this;
+  sent->request = &request;
+  root_lane_->tell(std::move(sent));
+}
+
+void lane_actor::sleep(sleep_request& request) {
+  const auto wait = begin_wait(
+    request.waiting, [&request](const error& why) { request.outcome = why; });
+  if (!wait)
+    return;
+  auto arrive = std::make_shared<wait_answer>(
+    *this, *wait, [this, &request](const error& why) {
+      request.outcome = why;
+      end_wait();
+    });
+  run_->shared->environment->call_after(request.duration, [arrive] {
+    arrive->with_lane(
+      [&](lane_actor& lane) { (*arrive)([&lane] { lane.end_wait(); }); });
+  });
+}
+
+void lane_actor::refresh(refresh_request& request) {
+  const auto wait = begin_wait(
+    request.waiting, [&request](const error& why) { request.outcome = why; });
+  if (!wait)
+    return;
+  auto wanted = std::make_unique<get>();
+  wanted->key = run_->facts.session;
+  wanted->refresh = true;
+  wanted->options.num_recent_events = 0;
+  auto arrive = std::make_shared<wait_answer>(*this, *wait, interrupt_);
+  wanted->done = [this, arrive, &request](const result<session>& fetched) {
+    (*arrive)([this,
+               &request,
+               failed = fetched ? std::optional<error>() : fetched.error()] {
+      // A run is cancelled with its session, even if another process deleted
+      // it.
+      if (failed)
+        request.outcome = failed->code() == errc::not_found
+                            ? deleted_session(run_->facts.session)
+                            : *failed;
+      end_wait();
+    });
+  };
+  as_inbox(run_->app).tell(std::move(wanted));
+}
+
+void lane_actor::read(history_request& request) {
+  const auto here = view();
+  // The session may have fewer events than when the agent looked.
+  if (request.last > here.revision()) {
+    request.outcome = missing_events(
+      run_->facts.session,
+      request,
+      here.revision() + 1 - std::min(request.first, here.revision() + 1));
+    return post(request.waiting);
+  }
+  if (request.first > here.before) {
+    request.outcome = here.events.part(request.first - here.before - 1,
+                                       request.last - here.before);
+    return post(request.waiting);
+  }
+  const auto wait = begin_wait(
+    request.waiting, [&request](const error& why) { request.outcome = why; });
+  if (!wait)
+    return;
+  auto arrive = std::make_shared<wait_answer>(*this, *wait, interrupt_);
+  run_->shared->store->load_events(
+    run_->facts.session,
+    request.first,
+    request.last,
+    [this, arrive, &request](result<std::vector<event_ptr>> loaded) {
+      (*arrive)([this, &request, loaded = std::move(loaded)]() mutable {
+        request.outcome
+          = as_slice(std::move(loaded), request, run_->facts.session);
+        end_wait();
+      });
+    });
+}
+
+void lane_actor::ask(model_call& request) {
+  const auto& agent = request.request.agent;
+  const auto wait = begin_wait(
+    request.waiting, [&request](const error& why) { request.outcome = why; });
+  if (!wait)
+    return;
+  auto arrive = std::make_shared<wait_answer>(
+    *this, *wait, [this, &request](const error& why) {
+      request.outcome = why;
+      end_wait();
+    });
+  const auto finish_with
+    = [this, arrive, &request](result<model_response> outcome) {
+        (*arrive)([this, &request, outcome = std::move(outcome)]() mutable {
+          request.outcome = std::move(outcome);
+          end_wait();
+        });
+      };
+  if (run_->model_calls.fetch_add(1) >= run_->options.model_calls_max)
+    return finish_with(
+      error(errc::limit_exceeded,
+            fmt::format("the run has made its {} model calls; raise "
+                        "model_calls_max if it needs more",
+                        run_->options.model_calls_max)));
+  const auto who
+    = fmt::format("model '{}' of agent '{}'", request.asked->name(), agent);
+  event piece;
+  piece.invocation_id = run_->facts.invocation_id;
+  piece.author = agent;
+  piece.branch = request.branch;
+  piece.partial = true;
+  request.request.environment = run_->shared->environment;
+  request.request.retries = run_->retries;
+  request.request.stop = stop();
+  if (const auto time = run_->options.model_timeout)
+    request.request.stop = give_up_after(*time, *wait, request, who);
+  try {
+    request.asked->generate(
+      request.request,
+      [finish_with,
+       who,
+       piece,
+       is_nested = nested() != nullptr,
+       following
+       = std::weak_ptr(run_->control)](result<model_response> response) {
+        if (response && response->partial) {
+          // No caller follows the pieces of an agent that is a tool.
+          if (is_nested)
+            return;
+          auto said = std::make_shared<event>(piece);
+          said->content = std::move(response->content);
+          said->extra = std::move(response->extra);
+          // Weak: a model that answers late must not keep the run alive.
+          if (const auto control = following.lock())
+            control->deliver(std::move(said));
+          return;
+        }
+        if (!response)
+          response
+            = error(response.error().code(),
+                    fmt::format("{}: {}", who, response.error().message()));
+        finish_with(std::move(response));
+      });
+  } catch (...) {
+    finish_with(current_failure(errc::model_failed, who));
+  }
+}
+
+// Starts the timer of a model call; returns the stop token of the call.
+std::stop_token lane_actor::give_up_after(std::chrono::milliseconds time,
+                                          std::uint64_t wait,
+                                          model_call& request,
+                                          const std::string& who) {
+  struct timer {
+    std::stop_source stop;
+    std::stop_callback<std::function<void()>> follow;
+
+    explicit timer(const std::stop_token& lane)
+      : follow(lane, [this] { stop.request_stop(); }) {}
+  };
+
+  const auto made = std::make_shared<timer>(stop());
+  const auto late = std::make_shared<wait_answer>(*this, wait, nullptr);
+  // The timer ends when its call has ended.
+  model_timer_ = made;
+  run_->shared->environment->call_after(
+    time, [=, this, &request, timer = std::weak_ptr(made)] {
+      const auto running = timer.lock();
+      if (!running)
+        return;
+      // Answered before the stop is requested: a model may answer at once when
+      // told to stop, and the first answer counts.
+      (*late)([=, this, &request] {
+        request.outcome
+          = error(errc::deadline_exceeded,
+                  fmt::format("{}: no answer within {} ms", who, time.count()));
+        end_wait();
+      });
+      running->stop.request_stop();
+    });
+  return made->stop.get_token();
+}
+
+// -- tools --------------------------------------------------------------------
+
+void lane_actor::call(tool_turn& request) {
+  const auto wait = begin_wait(request.waiting, [&request](const error& why) {
+    for (auto& each : request.calls)
+      each.outcome = why;
+  });
+  if (!wait)
+    return;
+  // The turn ends when all its tools have ended. A cancellation asks them to
+  // stop and waits for the grace period.
+  calls_ = std::make_unique<tool_calls>(*this, request, *wait);
+  if (!calls_->is_over())
+    return calls_->start();
+  calls_ = nullptr;
+  waits_ = false;
+  post(request.waiting);
+}
+
+void lane_actor::go_on_with_calls() {
+  if (!calls_->is_over())
+    return;
+  calls_ = nullptr;
+  end_wait();
+}
+
+// -- lanes --------------------------------------------------------------------
+
+void lane_actor::start_lanes(fan_out_request& request) {
+  if (cancelled_ || request.lanes.empty()) {
+    if (cancelled_)
+      request.outcome = *cancelled_;
+    return post(request.waiting);
+  }
+  ++fan_out_count_;
+  fan_out_request_ = &request;
+  lanes_ = std::make_unique<fan_out>(*this, request);
+  lanes_->start_more();
+  if (!lanes_->is_over())
+    return;
+  // All lanes were over before, as a checkpoint says.
+  lanes_->finish();
+  lanes_ = nullptr;
+  post(std::exchange(fan_out_request_, nullptr)->waiting);
+}
+
+caf::strong_actor_ptr lane_actor::spawn_below(std::size_t index,
+                                              lane_start start) {
+  if (!start.temp)
+    start.temp = temp();
+  if (!start.nested)
+    start.nested = nested();
+  auto lane = spawn_actor<lane_actor>(
+    home_system(), run_, *root_lane_, *this, index, std::move(start));
+  as_inbox(lane).tell(std::make_unique<struct signal>(letter_kind::begin));
+  return lane;
+}
+
+void lane_actor::call_after(std::chrono::nanoseconds delay,
+                            std::function<void()> due) {
+  // Used only as a weak reference to the lane.
+  auto later = std::make_shared<wait_answer>(*this, 0, nullptr);
+  run_->shared->environment->call_after(
+    delay, [later, due = std::move(due), count = fan_out_count_] {
+      later->with_lane([&](lane_actor& lane) {
+        auto told = std::make_unique<lane_timer>();
+        told->fan_out = count;
+        told->due = due;
+        lane.tell(std::move(told));
+      });
+    });
+}
+
+void lane_actor::receive(lane_timer& arrived) {
+  // The lane may wait for a later fan-out by now.
+  if (lanes_ && arrived.fan_out == fan_out_count_)
+    arrived.due();
+}
+
+void lane_actor::receive(lane_ended& ended) {
+  if (!lanes_) {
+    calls_->receive(ended);
+    return go_on_with_calls();
+  }
+  lanes_->receive(ended);
+  go_on_with_lanes();
+}
+
+void lane_actor::go_on_with_lanes() {
+  lanes_->start_more();
+  if (!lanes_->is_over())
+    return;
+  lanes_->finish();
+  lanes_ = nullptr;
+  go_on(std::exchange(fan_out_request_, nullptr)->waiting);
+}
+
+void lane_actor::hear(const event_ptr& committed) {
+  const auto is_said = [](const troupe::part& element) {
+    return element.text() != nullptr && !element.thought;
+  };
+  if (committed && std::ranges::any_of(committed->content.parts, is_said))
+    last_said_ = committed;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,195 @@
+// One lane of a run: an actor that runs one coroutine, the body of an agent. It
+// waits on the coroutine's behalf for models, tools, timers and commits.
+//
+// The root lane is the invocation itself (see invocation_actor). A parallel
+// agent runs each sub-agent on a lane of its own.
+
+#pragma once
+
+#include "troupe/actors/engine/inbox_actor.hpp"
+#include "troupe/actors/runs/shared.hpp"
+#include "troupe/agents/agent.hpp"
+#include "troupe/contexts/lane_host.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+class fan_out;
+struct fan_out_request;
+class invocation_actor;
+class nested_session;
+class temp_space;
+class tool_calls;
+
+/// Description of a lane that is about to start.
+struct lane_start {
+  agent which;
+  /// The context of the waiting coroutine on the parent lane; null at the root.
+  /// The coroutine waits until this lane has ended, which keeps it alive.
+  const invocation_context* caller = nullptr;
+  std::string branch = {};
+  /// `temp:` keys of the lane; null: it shares its parent's.
+  std::shared_ptr<temp_space> temp = {};
+  /// Nested session to work on; null: the parent's, or the run's session.
+  std::shared_ptr<nested_session> nested = {};
+  /// The checkpoint to continue from; null: from the start.
+  checkpoint_ptr from = {};
+};
+
+class lane_actor : public inbox_actor, public lane_host {
+public:
+  /// A lane below `parent`, which ends after it.
+  lane_actor(caf::actor_config& config,
+             std::shared_ptr<run_shared> run,
+             invocation_actor& root_lane,
+             lane_actor& parent,
+             std::size_t index,
+             lane_start start);
+
+  ~lane_actor() override;
+
+  caf::behavior make_behavior() override;
+
+  // -- lane_host --------------------------------------------------------------
+
+  void post(std::coroutine_handle<> suspended) final;
+
+  const run_facts& facts() const noexcept final { return run_->facts; }
+
+  step_view view() const final;
+
+  std::uint64_t first_read(const agent& which) const final;
+
+  std::stop_token stop() const final { return stop_.get_token(); }
+
+  void emit(emit_request& request) override;
+  void ask(model_call& request) final;
+  void call(tool_turn& request) final;
+  void sleep(sleep_request& request) final;
+  void refresh(refresh_request& request) final;
+  void read(history_request& request) final;
+  task<agent_end> run(invocation_context& caller,
+                      const agent& which,
+                      checkpoint_ptr from) final;
+
+  /// Starts the lanes of a fan-out. The request's coroutine resumes when all
+  /// have ended.
+  void start_lanes(fan_out_request& request);
+
+  // -- for fan-outs and tool calls --------------------------------------------
+
+  /// Starts a lane below this one.
+  caf::strong_actor_ptr spawn_below(std::size_t index, lane_start start);
+
+  /// Calls `due` on this lane after `delay`, unless the current fan-out
+  /// has ended.
+  void call_after(std::chrono::nanoseconds delay, std::function<void()> due);
+
+  // -- for the invocation -----------------------------------------------------
+
+  const std::shared_ptr<temp_space>& temp() const noexcept {
+    return start_.temp;
+  }
+
+  /// The nested session that the lane works on; null: the run's session.
+  const std::shared_ptr<nested_session>& nested() const noexcept {
+    return start_.nested;
+  }
+
+  /// The tool calls that the lane waits for. Requires that there are some.
+  tool_calls& calls() noexcept { return *calls_; }
+
+  /// Resumes the coroutine if all its tool calls are over.
+  void go_on_with_calls();
+
+  /// Notes that an event of this lane was committed.
+  void hear(const event_ptr& committed);
+
+  const std::shared_ptr<run_shared>& shared_run() const noexcept {
+    return run_;
+  }
+
+  /// The root agent of this lane, and the tree of its agents. The tree is null
+  /// if no agent in it may hand over.
+  const agent& root_agent() const noexcept;
+  const agent_tree* tree() const noexcept;
+
+  /// The reason to end, once the lane is cancelled.
+  const std::optional<error>& cancelled() const noexcept { return cancelled_; }
+
+protected:
+  /// The root lane; `stop` is the run's.
+  lane_actor(caf::actor_config& config,
+             std::shared_ptr<run_shared> run,
+             agent which,
+             std::stop_source stop,
+             std::shared_ptr<temp_space> temp,
+             invocation_actor& self);
+
+  void deliver(letter_ptr received) override;
+  error closed_reason() const override;
+
+  /// Runs the agent's body, and calls `finish` when it has ended.
+  void start_body();
+  virtual void finish(result<agent_end> outcome);
+
+  /// The coroutine of the lane.
+  virtual task<agent_end> body();
+
+  /// Resumes a coroutine on the calling thread.
+  void go_on(std::coroutine_handle<> suspended);
+
+  /// Ends the current wait with `reason`; later waits end at once.
+  void cancel_lane(const error& reason);
+
+  const std::shared_ptr<run_shared> run_;
+
+private:
+  // Starts a wait that a cancellation ends early. Returns the number of the
+  // wait, or nothing if the lane is already cancelled. `interrupt` writes the
+  // error into the request.
+  std::optional<std::uint64_t>
+  begin_wait(std::coroutine_handle<> waiting,
+             std::function<void(const error&)> interrupt);
+  void end_wait();
+  std::stop_token give_up_after(std::chrono::milliseconds time,
+                                std::uint64_t wait,
+                                model_call& request,
+                                const std::string& who);
+  void receive(answer& arrived);
+  void receive(lane_ended& ended);
+  void receive(lane_timer& arrived);
+
+  void go_on_with_lanes();
+
+  const lane_start start_;
+  invocation_actor* const root_lane_;  // Outlives its lanes.
+  lane_actor* const parent_ = nullptr; // Waits until this lane has ended.
+  const std::size_t index_ = 0;
+
+  std::stop_source stop_;
+  std::uint64_t wait_ = 0;
+  bool waits_ = false;
+  std::coroutine_handle<> waiting_;
+  std::function<void(const error&)> interrupt_;
+  std::optional<error> cancelled_;
+  // Timer of the current model call, if its time is limited.
+  std::shared_ptr<void> model_timer_;
+
+  // The tool calls or the fan-out that the coroutine waits for.
+  std::unique_ptr<tool_calls> calls_;
+  fan_out_request* fan_out_request_ = nullptr;
+  std::unique_ptr<fan_out> lanes_;
+  std::uint64_t fan_out_count_ = 0;
+  // The last event of the lane with visible text.
+  event_ptr last_said_;
+};
+
+} // namespace troupe::actors

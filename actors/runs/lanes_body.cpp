@@ -1,0 +1,249 @@
+#include "troupe/actors/runs/lanes_body.hpp"
+
+#include "troupe/actors/runs/fan_out.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::actors {
+
+namespace {
+
+// Suspends until the lanes of a fan-out have ended.
+class lanes_await {
+public:
+  lanes_await(lane_actor& lane, fan_out_request& request)
+    : lane_(lane),
+      request_(request) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) {
+    request_.waiting = waiting;
+    lane_.start_lanes(request_);
+  }
+
+  void await_resume() const noexcept {}
+
+private:
+  lane_actor& lane_;
+  fan_out_request& request_; // In the waiting coroutine's frame.
+};
+
+// For a parallel agent or a map.
+template <class Options>
+fan_out_request make_fan_out(const lane_actor& lane,
+                             const invocation_context& context,
+                             const Options& options) {
+  fan_out_request request;
+  request.caller = &context;
+  request.lanes_max = std::min(options.lanes_max.value_or(SIZE_MAX),
+                               lane.shared_run()->options.lanes_max);
+  request.on_failure = options.on_failure;
+  request.quorum = options.quorum;
+  request.timeout = options.lane_timeout;
+  return request;
+}
+
+std::string branch_below(const invocation_context& context,
+                         std::string_view lane) {
+  const auto& branch = context.branch();
+  return fmt::format(
+    "{}{}{}.{}", branch, branch.empty() ? "" : ".", context.agent_name(), lane);
+}
+
+// Emits an event for each failure that did not end the fan-out.
+task<> tell_failures(invocation_context& context,
+                     const fan_out_request& request) {
+  for (const auto& lane : request.lanes) {
+    const auto& failure = lane.failed;
+    if (!failure)
+      continue;
+    event told;
+    told.author = lane.which.name();
+    told.branch = lane.branch;
+    auto fields = json::object();
+    fields["errorCode"] = std::string(to_string(failure->code()));
+    fields["errorMessage"] = failure->message();
+    told.extra = std::move(fields);
+    co_await context.emit(std::move(told));
+  }
+}
+
+task<> await_lanes(lane_actor& lane,
+                   invocation_context& context,
+                   fan_out_request& request) {
+  co_await lanes_await(lane, request);
+  context.renew();
+  request.outcome.value();
+  if (request.is_paused)
+    co_return;
+  if (std::ranges::any_of(request.lanes,
+                          [](const auto& each) { return each.escalated; }))
+    context.mark_escalated();
+  co_await tell_failures(context, request);
+}
+
+// -- pausing ------------------------------------------------------------------
+
+// The lanes in the checkpoint that the fan-out continues from; empty if it
+// begins.
+const std::vector<checkpoint::lane>&
+lanes_before(const invocation_context& context) {
+  static const std::vector<checkpoint::lane> none;
+  const auto& from = context.resumed_from();
+  return from ? from->lanes : none;
+}
+
+void restore(fan_out_request::lane& lane, const checkpoint::lane& before) {
+  lane.from = before.at;
+  lane.is_over = before.at == nullptr;
+  lane.failed = before.failed;
+  lane.succeeded = lane.is_over && !before.failed;
+  lane.escalated = before.escalated;
+}
+
+checkpoint::lane keep(const fan_out_request::lane& lane, std::string name) {
+  checkpoint::lane kept;
+  kept.name = std::move(name);
+  kept.at = lane.paused;
+  kept.failed = lane.failed;
+  kept.escalated = lane.escalated;
+  return kept;
+}
+
+agent_paused pause_at(const invocation_context& context,
+                      std::vector<checkpoint::lane> lanes) {
+  auto where = std::make_shared<checkpoint>();
+  where->agent = context.agent_name();
+  where->lanes = std::move(lanes);
+  return {std::move(where)};
+}
+
+// Requires that each lane that waited still exists in the program.
+void check_lanes(const std::vector<checkpoint::lane>& before,
+                 const agent& which) {
+  for (const auto& each : before)
+    if (each.at
+        && std::ranges::find(which.sub_agents(), each.name, &agent::name)
+             == which.sub_agents().end())
+      throw error(errc::conflict,
+                  fmt::format("the run paused in lane '{}' of '{}', which the "
+                              "program no longer has",
+                              each.name,
+                              which.name()));
+}
+
+// -- maps ---------------------------------------------------------------------
+
+// The `temp:` keys that an element's lane starts with.
+std::shared_ptr<temp_space>
+temp_for(const lane_actor& lane, const json& item, std::size_t index) {
+  auto keys = lane.temp()->read();
+  keys.set("item", value(item));
+  keys.set("index", value(json(index)));
+  keys.erase("result");
+  return std::make_shared<temp_space>(scope_state(std::move(keys)));
+}
+
+// The result of an element's lane: its `result` key, or else its last text.
+json result_of(const fan_out_request::lane& lane) {
+  if (!lane.succeeded)
+    return nullptr;
+  const auto left = lane.temp->read();
+  if (const auto* result = left.find("result"))
+    return result->data();
+  return lane.event ? json(lane.event->text()) : json();
+}
+
+// After a pause, lanes continue with the items in the checkpoint, since the
+// list may have changed.
+json items_of(const invocation_context& context, const map_options& options) {
+  if (const auto& before = lanes_before(context); !before.empty()) {
+    auto items = json::array();
+    for (const auto& each : before)
+      items.push_back(each.item);
+    return items;
+  }
+  const auto found = context.state().find(options.items_key);
+  if (!found || found->is_null())
+    return json::array();
+  if (!found->data().is_array())
+    throw error(errc::type_error,
+                fmt::format("'{}' of map '{}' is not a list",
+                            options.items_key,
+                            options.name));
+  return found->data();
+}
+
+} // namespace
+
+task<> run_parallel(lane_actor& lane,
+                    invocation_context& context,
+                    const agent& which,
+                    const parallel_options& options) {
+  const auto& before = lanes_before(context);
+  check_lanes(before, which);
+  auto request = make_fan_out(lane, context, options);
+  for (const auto& sub : which.sub_agents()) {
+    auto& added = request.lanes.emplace_back(fan_out_request::lane{
+      .which = sub,
+      .branch = branch_below(context, sub.name()),
+      .temp = options.isolate_temp
+                ? std::make_shared<temp_space>(scope_state(lane.temp()->read()))
+                : nullptr});
+    const auto known
+      = std::ranges::find(before, sub.name(), &checkpoint::lane::name);
+    if (known != before.end())
+      restore(added, *known);
+  }
+  co_await await_lanes(lane, context, request);
+  if (!request.is_paused)
+    co_return;
+  std::vector<checkpoint::lane> lanes;
+  for (const auto& each : request.lanes)
+    lanes.push_back(keep(each, each.which.name()));
+  throw pause_at(context, std::move(lanes));
+}
+
+task<> run_map(lane_actor& lane,
+               invocation_context& context,
+               const agent& which,
+               const map_options& options) {
+  const auto& before = lanes_before(context);
+  const auto items = items_of(context, options);
+  auto request = make_fan_out(lane, context, options);
+  for (std::size_t index = 0; index < items.size(); ++index) {
+    auto& added = request.lanes.emplace_back(fan_out_request::lane{
+      .which = which.sub_agents().front(),
+      .branch = branch_below(context, std::to_string(index)),
+      .temp = temp_for(lane, items[index], index)});
+    if (!before.empty())
+      restore(added, before[index]);
+  }
+  co_await await_lanes(lane, context, request);
+  auto results = json::array();
+  for (std::size_t index = 0; index < request.lanes.size(); ++index)
+    results.push_back(!before.empty() && !before[index].at
+                        ? before[index].result
+                        : result_of(request.lanes[index]));
+  if (!request.is_paused) {
+    if (!options.output_key.empty())
+      context.state().set(options.output_key, std::move(results));
+    co_return;
+  }
+  std::vector<checkpoint::lane> lanes;
+  for (std::size_t index = 0; index < request.lanes.size(); ++index) {
+    auto& kept
+      = lanes.emplace_back(keep(request.lanes[index], std::to_string(index)));
+    if (kept.at)
+      kept.item = items[index];
+    else
+      kept.result = std::move(results[index]);
+  }
+  throw pause_at(context, std::move(lanes));
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,361 @@
+#include "troupe/actors/runs/llm_body.hpp"
+
+#include "troupe/actors/runs/callbacks.hpp"
+#include "troupe/agents/turns/llm_turn.hpp"
+#include "troupe/agents/turns/open_turn.hpp"
+#include "troupe/agents/turns/step_times.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace troupe::actors {
+
+namespace {
+
+std::vector<tool_declaration> declare(const std::vector<tool>& tools) {
+  std::vector<tool_declaration> declared;
+  declared.reserve(tools.size());
+  for (const auto& known : tools)
+    declared.push_back({known.name(), known.description(), known.parameters()});
+  return declared;
+}
+
+std::vector<tool_call> calls_of(const event& said,
+                                const std::vector<tool>& tools) {
+  std::vector<tool_call> calls;
+  for (const auto& element : said.content.parts) {
+    const auto* wanted = element.call();
+    if (wanted == nullptr)
+      continue;
+    auto& added = calls.emplace_back();
+    added.call = *wanted;
+    const auto found = std::ranges::find(tools, wanted->name, &tool::name);
+    if (found != tools.end()) {
+      added.which = &*found;
+      continue;
+    }
+    std::vector<std::string> names;
+    names.reserve(tools.size());
+    for (const auto& known : tools)
+      names.push_back(known.name());
+    added.outcome
+      = error(errc::not_found,
+              fmt::format("there is no tool '{}'; the tools are: {}",
+                          wanted->name,
+                          fmt::join(names, ", ")));
+  }
+  return calls;
+}
+
+// Refuses an answer that no event can hold. The append checks the event as
+// well, but could not tell a failure of the model from one of a callback.
+void check_answer(const event& said,
+                  const llm_options& options,
+                  const size_limits& limits) {
+  const auto refuse = [&options](std::string_view why) {
+    throw error(
+      errc::model_failed,
+      fmt::format("the model's answer to agent '{}': {}", options.name, why));
+  };
+  for (const auto& element : said.content.parts)
+    if (const auto* wanted = element.call();
+        wanted != nullptr && !wanted->args.data().is_object())
+      refuse(
+        fmt::format("the arguments for '{}' are not an object", wanted->name));
+  if (auto fits = check_event(said, limits); !fits)
+    refuse(fits.error().message());
+}
+
+// Lists the calls whose answers may come later.
+void mark_long_running(event& said, const std::vector<tool>& tools) {
+  for (const auto& element : said.content.parts) {
+    const auto* wanted = element.call();
+    if (wanted == nullptr)
+      continue;
+    const auto found = std::ranges::find(tools, wanted->name, &tool::name);
+    if (found != tools.end() && found->options().long_running)
+      said.long_running_tool_ids.push_back(wanted->id);
+  }
+}
+
+// Whether the failure ends the run without asking callbacks: the model has not
+// failed.
+bool ends_run(const error& failure, const invocation_context& context) {
+  return context.stop().stop_requested()
+         || failure.code() == errc::limit_exceeded;
+}
+
+task<model_request> make_request(const invocation_context& context,
+                                 const llm_options& options,
+                                 const agent& root_agent,
+                                 const std::vector<tool>& tools,
+                                 const transfer_targets* transfers) {
+  model_request request;
+  request.agent = options.name;
+  request.contents = visible_contents(context.events(),
+                                      options.name,
+                                      context.branch(),
+                                      options.include_contents,
+                                      context.first_revision());
+  std::string global;
+  if (const auto* above = std::get_if<llm_options>(&root_agent.kind()))
+    global = co_await resolve_instruction(above->global_instruction, context);
+  auto own = co_await resolve_instruction(options.instruction, context);
+  request.system_instruction = assemble_instruction(
+    global,
+    options.static_instruction,
+    std::move(own),
+    transfers != nullptr ? transfers->hint : std::string_view(),
+    request.contents);
+  request.tools = declare(tools);
+  if (options.output_schema)
+    request.response_schema = options.output_schema->text();
+  if (!options.generation_config.empty())
+    request.generation_config = options.generation_config;
+  co_return request;
+}
+
+// Returns the answer of the model or of a callback. `step` gets the times of
+// the model.
+task<model_response> ask(invocation_context& context,
+                         const llm_options& options,
+                         const std::vector<plugin>& plugins,
+                         model_request request,
+                         step_time& step) {
+  callback_context& seen = context;
+  auto answer = co_await first_answer(plugins,
+                                      &plugin::before_model,
+                                      options.before_model,
+                                      "before_model",
+                                      context,
+                                      seen,
+                                      request);
+  std::optional<error> failure;
+  // Copy of the request for callbacks that handle a failure.
+  model_request asked;
+  if (!answer) {
+    const bool is_wanted
+      = !options.on_model_error.empty()
+        || std::ranges::any_of(plugins, [](const plugin& each) {
+             return static_cast<bool>(each.on_model_error);
+           });
+    if (is_wanted)
+      asked = request;
+    const auto& facts = context.lane().facts();
+    if (facts.step_times) {
+      step.name = options.model->name();
+      step.began = facts.environment->now();
+    }
+    try {
+      answer = co_await context.ask(options.model, std::move(request));
+    } catch (const error& thrown) {
+      failure = thrown;
+    }
+    if (facts.step_times)
+      step.ended = facts.environment->now();
+  }
+  if (failure) {
+    if (ends_run(*failure, context))
+      throw *failure;
+    const auto& why = *failure;
+    answer = co_await first_answer(plugins,
+                                   &plugin::on_model_error,
+                                   options.on_model_error,
+                                   "on_model_error",
+                                   context,
+                                   seen,
+                                   std::as_const(asked),
+                                   why);
+    if (!answer)
+      throw *failure;
+  }
+  answer->partial = false;
+  auto instead = co_await first_answer(plugins,
+                                       &plugin::after_model,
+                                       options.after_model,
+                                       "after_model",
+                                       context,
+                                       seen,
+                                       *answer);
+  co_return instead ? std::move(*instead) : std::move(*answer);
+}
+
+// A failed tool ends the agent if its options say so.
+void check_failures(const std::vector<tool_call>& answered) {
+  for (const auto& done : answered)
+    if (!done.outcome && done.which != nullptr
+        && done.which->options().on_failure == tool_failure::end_run)
+      throw done.outcome.error();
+}
+
+// The agent to which the tool's event hands over, if any.
+std::optional<agent> successor(const event& told,
+                               const transfer_targets* transfers,
+                               const invocation_context& context) {
+  const auto& name = told.actions.transfer_to_agent;
+  if (name.empty())
+    return std::nullopt;
+  if (transfers != nullptr)
+    if (const auto found
+        = std::ranges::find(transfers->targets, name, &agent::name);
+        found != transfers->targets.end())
+      return *found;
+  throw error(errc::invalid_argument,
+              fmt::format("agent '{}' cannot hand over to '{}'",
+                          context.agent_name(),
+                          name));
+}
+
+// The outcome of a turn's calls.
+struct turn_end {
+  explicit turn_end(std::optional<agent> next_, bool is_over_)
+    : next(std::move(next_)),
+      is_over(is_over_) {}
+
+  /// The agent to which this one hands over.
+  std::optional<agent> next;
+  /// Whether the agent has ended.
+  bool is_over;
+};
+
+// `turn` lists all calls of the turn that have waited; if empty, those are
+// `ids`.
+agent_paused pause_for(const llm_options& options,
+                       std::vector<std::string> ids,
+                       std::vector<std::string> turn = {}) {
+  auto where = std::make_shared<checkpoint>();
+  where->agent = options.name;
+  where->waits_for = std::move(ids);
+  where->turn = turn.empty() ? where->waits_for : std::move(turn);
+  return {std::move(where)};
+}
+
+bool says_anything(const event& told) {
+  return !told.content.parts.empty() || has_effect(told.actions);
+}
+
+// Runs the calls and emits their results. Throws `agent_paused` if an answer
+// has to come from outside.
+task<turn_end> run_calls(invocation_context& context,
+                         const llm_options& options,
+                         const transfer_targets* transfers,
+                         std::vector<tool_call> calls) {
+  auto answered = co_await context.call(std::move(calls));
+  check_failures(answered);
+  std::vector<std::string> awaited;
+  for (const auto& each : answered)
+    if (is_pending(each) && !each.requested)
+      awaited.push_back(each.call.id);
+  auto question
+    = make_confirmation_event(answered, *context.lane().facts().environment);
+  const auto steps = context.lane().facts().step_times
+                       ? steps_of(answered)
+                       : std::vector<step_time>();
+  auto told = make_tool_event(std::move(answered));
+  tell_steps(told, steps);
+  std::optional<agent> next;
+  bool is_over = false;
+  if (says_anything(told)) {
+    const auto stored = co_await context.emit(std::move(told));
+    next = successor(*stored, transfers, context);
+    is_over = is_final(*stored) && !stored->content.parts.empty();
+  }
+  if (question) {
+    std::ranges::copy(question->long_running_tool_ids,
+                      std::back_inserter(awaited));
+    co_await context.emit(std::move(*question));
+  }
+  if (!awaited.empty())
+    throw pause_for(options, std::move(awaited));
+  is_over = is_over || next.has_value();
+  co_return turn_end(std::move(next), is_over);
+}
+
+// The remaining calls of a turn that was left open.
+std::vector<tool_call> calls_of(open_turn open,
+                                const std::vector<tool>& tools) {
+  event made;
+  for (const auto& each : open.decided)
+    made.content.parts.emplace_back(each.call);
+  auto calls = calls_of(made, tools);
+  for (std::size_t index = 0; index < calls.size(); ++index) {
+    auto& answer = open.decided[index].confirmation;
+    if (answer) {
+      calls[index].confirmation = std::move(*answer);
+    } else {
+      calls[index].which = nullptr;
+      calls[index].outcome = answer.error();
+    }
+  }
+  return calls;
+}
+
+// Continues a turn that has waited for answers from outside.
+task<turn_end> finish_turn(invocation_context& context,
+                           const llm_options& options,
+                           const transfer_targets* transfers,
+                           const std::vector<tool>& tools) {
+  const auto& turn = context.resumed_from()->turn;
+  auto open
+    = find_open_turn(context.events(), options.name, context.branch(), turn);
+  if (!open.awaited.empty())
+    throw pause_for(options, std::move(open.awaited), turn);
+  const auto whom = open.transfer_to_agent;
+  if (!open.decided.empty()) {
+    auto end = co_await run_calls(
+      context, options, transfers, calls_of(std::move(open), tools));
+    if (end.is_over)
+      co_return end;
+  }
+  event handed_over;
+  handed_over.actions.transfer_to_agent = whom;
+  auto next = successor(handed_over, transfers, context);
+  const bool is_over = next.has_value();
+  co_return turn_end(std::move(next), is_over);
+}
+
+} // namespace
+
+task<std::optional<agent>> run_llm(invocation_context& context,
+                                   const llm_options& options,
+                                   const agent& root_agent,
+                                   const agent_tree* tree,
+                                   const std::vector<plugin>& plugins) {
+  const auto* transfers
+    = tree != nullptr ? tree->transfers_of(options.name) : nullptr;
+  auto tools = options.tools;
+  if (transfers != nullptr)
+    tools.push_back(transfers->hand_over);
+  if (context.is_resumed()) {
+    auto end = co_await finish_turn(context, options, transfers, tools);
+    if (end.is_over)
+      co_return std::move(end.next);
+  }
+  for (;;) {
+    context.renew();
+    auto request
+      = co_await make_request(context, options, root_agent, tools, transfers);
+    step_time asked;
+    auto response
+      = co_await ask(context, options, plugins, std::move(request), asked);
+    auto said = make_response_event(
+      options, std::move(response), *context.lane().facts().environment);
+    if (!said)
+      throw said.error();
+    tell_steps(*said, {&asked, 1});
+    mark_long_running(*said, tools);
+    check_answer(*said, options, context.lane().facts().limits);
+    const auto stored = co_await context.emit(std::move(*said));
+    auto calls = calls_of(*stored, tools);
+    if (calls.empty())
+      co_return std::nullopt;
+    auto end
+      = co_await run_calls(context, options, transfers, std::move(calls));
+    if (end.is_over)
+      co_return std::move(end.next);
+  }
+}
+
+} // namespace troupe::actors

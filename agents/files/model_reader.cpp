@@ -1,0 +1,178 @@
+#include "troupe/agents/files/model_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array<std::string_view, 12> known_fields{"name",
+                                                        "base_url",
+                                                        "key_env",
+                                                        "headers",
+                                                        "stream",
+                                                        "connect_timeout",
+                                                        "first_byte_timeout",
+                                                        "between_timeout",
+                                                        "total_timeout",
+                                                        "attempts",
+                                                        "requests_per_minute",
+                                                        "tokens_per_minute"};
+
+result<void> check_names(const field_reader& fields) {
+  for (const auto& each : fields.node().fields) {
+    const file_place at{&fields.file(), each.line};
+    if (each.name == "key" || each.name == "api_key")
+      return fail_at(at,
+                     fmt::format("'{}': keys are not allowed in files; name an "
+                                 "environment variable with key_env",
+                                 each.name));
+    if (std::ranges::find(known_fields, each.name) == known_fields.end())
+      return fail_at(at,
+                     fmt::format("a model has no field '{}'; it has {}",
+                                 each.name,
+                                 fmt::join(known_fields, ", ")));
+  }
+  return {};
+}
+
+// Header names are compared without case.
+bool may_hold_key(std::string_view name) {
+  constexpr std::array<std::string_view, 5> names = {"authorization",
+                                                     "proxy-authorization",
+                                                     "x-api-key",
+                                                     "x-goog-api-key",
+                                                     "api-key"};
+  return std::ranges::any_of(names, [name](std::string_view known) {
+    return std::ranges::equal(name, known, [](char left, char right) {
+      return (left >= 'A' && left <= 'Z' ? left - 'A' + 'a' : left) == right;
+    });
+  });
+}
+
+// Names follow RFC 9110; values are one line of printable ASCII.
+bool is_header(std::string_view name, std::string_view value) {
+  constexpr std::string_view signs = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::ranges::all_of(name, [signs](char next) {
+    return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z')
+           || (next >= '0' && next <= '9')
+           || signs.find(next) != std::string_view::npos;
+  }) && std::ranges::all_of(value, [](char next) {
+    return next >= ' ' && next < 0x7f;
+  });
+}
+
+result<void> read_headers(const field_reader& fields, http_headers& into) {
+  const auto read = fields.object("headers");
+  if (!read)
+    return read.error();
+  if (!*read)
+    return {};
+  for (const auto& [name, field] : (*read)->items()) {
+    if (may_hold_key(name))
+      return fail_at(fields.at("headers"),
+                     fmt::format("'{}': keys are not allowed in files; name an "
+                                 "environment variable with key_env",
+                                 name));
+    if (!field.is_string()
+        || !is_header(name, field.get_ref<const std::string&>()))
+      return fail_at(
+        fields.at("headers"),
+        fmt::format("'{}' is not a header with a text value", name));
+    into.emplace_back(name, field.get<std::string>());
+  }
+  return {};
+}
+
+result<void> read_time(const field_reader& fields,
+                       std::string_view name,
+                       std::chrono::milliseconds& into) {
+  auto read = fields.seconds(name);
+  if (!read)
+    return read.error();
+  into = read->value_or(into);
+  return {};
+}
+
+result<void> read_rate(const field_reader& fields,
+                       std::string_view name,
+                       std::optional<double>& into) {
+  const auto* found = fields.find(name);
+  if (found == nullptr)
+    return {};
+  const auto read = to_json(*found);
+  if (!read.is_number() || !(read.get<double>() > 0)
+      || !std::isfinite(read.get<double>()))
+    return fail_at(fields.at(name),
+                   fmt::format("'{}' must be a number above 0", name));
+  into = read.get<double>();
+  return {};
+}
+
+result<model_source> read_mapping(const field_reader& fields) {
+  if (auto fit = check_names(fields); !fit)
+    return fit.error();
+  model_source source;
+  for (const auto& [name, target] :
+       {std::pair("name", &source.name),
+        std::pair("base_url", &source.base_url),
+        std::pair("key_env", &source.key_variable)}) {
+    auto text = fields.text(name);
+    if (!text)
+      return text.error();
+    *target = text->value_or("");
+  }
+  if (source.name.empty())
+    return fail_at(fields.at(),
+                   "expected a field 'name', such as gemini-2.5-pro");
+  if (auto read = read_headers(fields, source.headers); !read)
+    return read.error();
+  auto streams = fields.flag("stream");
+  if (!streams)
+    return streams.error();
+  source.streams = *streams;
+  for (const auto& [name, target] :
+       {std::pair("connect_timeout", &source.timeouts.connect),
+        std::pair("first_byte_timeout", &source.timeouts.first_byte),
+        std::pair("between_timeout", &source.timeouts.between),
+        std::pair("total_timeout", &source.timeouts.total)})
+    if (auto read = read_time(fields, name, *target); !read)
+      return read.error();
+  auto attempts = fields.count("attempts");
+  if (!attempts)
+    return attempts.error();
+  source.retries.attempts_max
+    = static_cast<std::size_t>(attempts->value_or(source.retries.attempts_max));
+  for (const auto& [name, target] :
+       {std::pair("requests_per_minute", &source.limit.requests_per_minute),
+        std::pair("tokens_per_minute", &source.limit.tokens_per_minute)})
+    if (auto read = read_rate(fields, name, *target); !read)
+      return read.error();
+  return source;
+}
+
+} // namespace
+
+result<std::optional<model_source>> read_model_source(const field_reader& of) {
+  const auto* found = of.find("model");
+  if (found == nullptr)
+    return std::optional<model_source>();
+  if (found->kind == yaml_node::form::map) {
+    auto source = read_mapping(field_reader(of.file(), *found));
+    if (!source)
+      return source.error();
+    return std::optional(std::move(*source));
+  }
+  auto name = of.text("model");
+  if (!name)
+    return name.error();
+  model_source source;
+  source.name = std::move(**name);
+  return std::optional(std::move(source));
+}
+
+} // namespace troupe

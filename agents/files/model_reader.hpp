@@ -1,0 +1,17 @@
+// Reads the field `model` of an agent file: a name, or a mapping with name,
+// address and limits.
+
+#pragma once
+
+#include "troupe/agents/files/fields.hpp"
+#include "troupe/models/open_model.hpp"
+
+#include <optional>
+
+namespace troupe {
+
+/// Unset if the field is left out. Fails with `errc::invalid_argument`, naming
+/// file and line. Refuses fields that would hold an API key.
+result<std::optional<model_source>> read_model_source(const field_reader& of);
+
+} // namespace troupe

@@ -1,0 +1,160 @@
+#include "troupe/agents/files/tool_reader.hpp"
+
+#include "troupe/agents/agent_tool.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+namespace troupe {
+
+namespace fs = std::filesystem;
+
+result<std::string> item_name(const fs::path& file,
+                              const yaml_node& item,
+                              std::string_view what,
+                              std::string_view besides) {
+  if (item.kind == yaml_node::form::scalar)
+    return item.text;
+  const auto* name = item.find("name");
+  if (name == nullptr || name->value->kind != yaml_node::form::scalar)
+    return fail_at({&file, item.line},
+                   fmt::format("expected a {}'s name or {{name: …}}", what));
+  for (const auto& [field, line, column, unused] : item.fields)
+    if (field != "name" && field != besides)
+      return fail_at({&file, line},
+                     fmt::format("unknown field '{}'; a {} has name{}{}",
+                                 field,
+                                 what,
+                                 besides.empty() ? "" : " and ",
+                                 besides));
+  return name->value->text;
+}
+
+result<std::vector<tool>> tool_reader::read(const field_reader& fields) const {
+  auto items = fields.list("tools");
+  if (!items)
+    return items.error();
+  std::vector<tool> tools;
+  std::set<std::string> names;
+  for (const auto& item : *items) {
+    const file_place at{&fields.file(), item->line};
+    auto made = read_tool(fields.file(), *item);
+    if (!made)
+      return made.error();
+    if (!names.insert(made->name()).second)
+      return fail_at(at,
+                     fmt::format("the tool '{}' comes twice", made->name()));
+    tools.push_back(std::move(*made));
+  }
+  return tools;
+}
+
+// Reads a tool: by name, or with args as in `{name: AgentTool, args: {agent:
+// …}}` or `{name: LongRunningFunctionTool, args: {func: NAME}}`.
+result<tool> tool_reader::read_tool(const fs::path& file,
+                                    const yaml_node& item) const {
+  const field_reader fields(file, item);
+  auto asks = item.kind == yaml_node::form::map
+                ? fields.flag("require_confirmation")
+                : false;
+  if (!asks)
+    return asks.error();
+  const auto* args = item.find("args");
+  auto made = args != nullptr ? read_made_tool(fields, *args->value)
+                              : read_known_tool(file, item);
+  if (!made || !*asks)
+    return made;
+  auto options = made->options();
+  options.require_confirmation = true;
+  return tool(std::move(options));
+}
+
+result<tool> tool_reader::read_known_tool(const fs::path& file,
+                                          const yaml_node& item) const {
+  auto name = item_name(file, item, "tool", "require_confirmation");
+  if (!name)
+    return name.error();
+  return find_tool({&file, item.line}, *name);
+}
+
+result<tool> tool_reader::find_tool(const file_place& at,
+                                    std::string_view name) const {
+  const auto known = known_.find(name);
+  if (known == known_.end())
+    return fail_at(at,
+                   fmt::format("unknown tool '{}'; known tools: {}",
+                               name,
+                               known_.empty()
+                                 ? "none"
+                                 : list_names(known_, [](const auto& row) {
+                                     return row.first;
+                                   })));
+  return known->second;
+}
+
+result<tool> tool_reader::read_made_tool(const field_reader& outer,
+                                         const yaml_node& args) const {
+  for (const auto& [field, line, column, unused] : outer.node().fields)
+    if (field != "name" && field != "args" && field != "require_confirmation")
+      return fail_at({&outer.file(), line},
+                     fmt::format("unknown field '{}'; a tool has name, args "
+                                 "and require_confirmation",
+                                 field));
+  auto name = outer.text("name");
+  if (!name)
+    return name.error();
+  const field_reader fields(outer.file(), args);
+  if (*name == "AgentTool")
+    return read_agent_tool(fields);
+  if (*name == "LongRunningFunctionTool")
+    return read_long_running_tool(fields);
+  return fail_at(outer.at("args"),
+                 "only AgentTool and LongRunningFunctionTool have args; a "
+                 "tool of the program is named alone");
+}
+
+result<tool>
+tool_reader::read_long_running_tool(const field_reader& fields) const {
+  const auto& args = fields.node();
+  const auto* name
+    = args.kind == yaml_node::form::map && args.fields.size() == 1
+        ? fields.find("func")
+        : nullptr;
+  if (name == nullptr || name->kind != yaml_node::form::scalar)
+    return fail_at(fields.at(), "expected {func: NAME OF A TOOL}");
+  auto known = find_tool(fields.at("func"), name->text);
+  if (!known)
+    return known;
+  auto options = known->options();
+  options.long_running = true;
+  try {
+    return tool(std::move(options));
+  } catch (const error& failure) {
+    return fail_at(fields.at("func"), failure.message());
+  }
+}
+
+result<tool> tool_reader::read_agent_tool(const field_reader& fields) const {
+  const auto& file = fields.file();
+  const auto& args = fields.node();
+  if (args.kind != yaml_node::form::map || fields.find("agent") == nullptr)
+    return fail_at(fields.at(),
+                   "expected {agent: {config_path: …} or an agent}");
+  for (const auto& [field, line, column, unused] : args.fields)
+    if (field != "agent" && field != "skip_summarization")
+      return fail_at({&file, line},
+                     fmt::format("unknown field '{}'; AgentTool has agent "
+                                 "and skip_summarization",
+                                 field));
+  auto skips = fields.flag("skip_summarization");
+  if (!skips)
+    return skips.error();
+  auto which = read_agent_(file, *fields.find("agent"));
+  if (!which)
+    return which.error();
+  return agent_tool(std::move(*which), {.skip_summarization = *skips});
+}
+
+} // namespace troupe

@@ -1,0 +1,106 @@
+#include "troupe/agents/turns/history_search.hpp"
+
+#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/summary.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+history_search::history_search(const content& message,
+                               const history_extent& reads)
+  : wants_summary_(reads.from_summary) {
+  add_calls_of(message);
+}
+
+bool history_search::needs_more() const noexcept {
+  return wants_summary_ || end_time_ || !calls_.empty() || !pauses_.empty()
+         || !runs_.empty();
+}
+
+void history_search::take(std::uint64_t number, const event& said) {
+  look_for_summary(number, said);
+  look_for_calls(number, said);
+  look_for_messages(number, said);
+  // Event number 1 ends every search.
+  if (number > 1)
+    return;
+  if (!runs_.empty())
+    read_from(1);
+  wants_summary_ = false;
+  end_time_.reset();
+  calls_.clear();
+  pauses_.clear();
+  runs_.clear();
+}
+
+void history_search::look_for_summary(std::uint64_t number, const event& said) {
+  if (end_time_ && said.timestamp <= *end_time_) {
+    since_summary_ = number + 1;
+    end_time_.reset();
+  }
+  if (!wants_summary_)
+    return;
+  auto found = summary_of(said);
+  if (!found)
+    return;
+  wants_summary_ = false;
+  summary_ = std::move(found->content);
+  if (found->end_revision)
+    since_summary_ = std::min(*found->end_revision, number - 1) + 1;
+  else if (found->end_time)
+    end_time_ = found->end_time;
+  else
+    since_summary_ = number;
+}
+
+void history_search::look_for_calls(std::uint64_t number, const event& said) {
+  if (calls_.empty())
+    return;
+  // A run that paused continues with all calls that it waited for, so all of
+  // them are searched for.
+  const auto waits = waits_in(said);
+  if (std::ranges::any_of(
+        waits, [this](const auto& id) { return calls_.contains(id); }))
+    calls_.insert(waits.begin(), waits.end());
+  for (const auto& element : said.content.parts)
+    if (const auto* call = element.call();
+        call != nullptr && calls_.erase(call->id) > 0) {
+      runs_.insert(said.invocation_id);
+      read_from(number);
+    }
+}
+
+void history_search::look_for_messages(std::uint64_t number,
+                                       const event& said) {
+  if (const auto paused = pauses_.find(said.id); paused != pauses_.end()) {
+    pauses_.erase(paused);
+    runs_.insert(said.invocation_id);
+  }
+  if (said.author != "user")
+    return;
+  auto run = runs_.find(said.invocation_id);
+  // Calls without a run belong to the turn of the newest message before them.
+  if (run == runs_.end() && !only_answers(said.content))
+    run = runs_.find(std::string_view());
+  if (run == runs_.end())
+    return;
+  runs_.erase(run);
+  read_from(number);
+  if (auto claim = claim_of(said))
+    pauses_.insert(std::move(claim->pause_id));
+  else
+    add_calls_of(said.content);
+}
+
+void history_search::add_calls_of(const content& message) {
+  for (const auto& element : message.parts)
+    if (const auto* answer = element.response())
+      calls_.insert(answer->id);
+}
+
+void history_search::read_from(std::uint64_t number) {
+  answered_ = std::min(answered_.value_or(number), number);
+}
+
+} // namespace troupe

@@ -1,0 +1,68 @@
+// Finds the event at which a run starts to read its session's history,
+// searching from the newest event back, so that no more than necessary is read.
+//
+// A message may answer calls of an earlier run. The run that it starts then
+// reads from the message of that earlier run on, and, if that one continued a
+// pause, from the message of the run before, and so on.
+
+#pragma once
+
+#include "troupe/contexts/history_extent.hpp"
+#include "troupe/core/event.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace troupe {
+
+class history_search {
+public:
+  /// A search for a run that `message` starts, with agents that read the extent
+  /// `reads`.
+  history_search(const content& message, const history_extent& reads);
+
+  /// Whether the search needs older events.
+  bool needs_more() const noexcept;
+
+  /// Takes the next event, `number`: always the one before that of the last
+  /// call.
+  void take(std::uint64_t number, const event& said);
+
+  /// The first event that the newest summary does not cover; 1 if there is no
+  /// summary, or none was searched for.
+  std::uint64_t since_summary() const noexcept {
+    return since_summary_.value_or(1);
+  }
+
+  /// Text of that summary; unset if there is none.
+  const std::optional<content>& summary() const noexcept { return summary_; }
+
+  /// The first event of the runs whose calls are answered; unset if the message
+  /// answers no call that was found.
+  const std::optional<std::uint64_t>& answered() const noexcept {
+    return answered_;
+  }
+
+private:
+  void look_for_summary(std::uint64_t number, const event& said);
+  void look_for_calls(std::uint64_t number, const event& said);
+  void look_for_messages(std::uint64_t number, const event& said);
+  void add_calls_of(const content& message);
+  void read_from(std::uint64_t number);
+
+  // Targets of the search: a summary, the end time that it covers, calls by id,
+  // pauses by event id, and messages of runs by invocation id.
+  bool wants_summary_;
+  std::optional<timestamp> end_time_;
+  std::set<std::string, std::less<>> calls_;
+  std::set<std::string, std::less<>> pauses_;
+  std::set<std::string, std::less<>> runs_;
+
+  std::optional<std::uint64_t> since_summary_;
+  std::optional<content> summary_;
+  std::optional<std::uint64_t> answered_;
+};
+
+} // namespace troupe

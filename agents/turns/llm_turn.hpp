@@ -1,0 +1,66 @@
+// The pure parts of an LLM agent's turn: the contents of the model request, and
+// the events of its answers.
+
+#pragma once
+
+#include "troupe/agents/agent.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// The history that the model of agent `agent_name` sees on `branch`, oldest
+/// first.
+///
+/// Visible are events of the branch itself and of its ancestors, compared by
+/// segments. Events of other agents become user text that names them; their
+/// thoughts are left out. Each function response, the newest one of its call,
+/// is placed directly after the call. A call without a response gets one that
+/// states the reason, since vendors refuse unanswered calls. Takes time in
+/// proportion to the visible events. Follows ADK's contents rules.
+///
+/// `first_revision` is the number in the session of the first of `events`. If
+/// there are events before it, the contents start with the first event that is
+/// not the agent's own, so that the conversation does not begin with an answer.
+std::vector<std::shared_ptr<const content>>
+visible_contents(const event_slice& events,
+                 std::string_view agent_name,
+                 std::string_view branch,
+                 include_contents which,
+                 std::uint64_t first_revision = 1);
+
+/// The instruction after its placeholders were replaced, or as its provider
+/// made it. Throws `errc::template_error`, `errc::callback_failed`, or the
+/// failure of reading an artifact.
+task<std::string> resolve_instruction(const instruction& source,
+                                      const readonly_context& context);
+
+/// The system instruction: the root's global instruction, the static one
+/// (`fixed`), the agent's own, and `hint`, as far as they are not empty. With a
+/// static instruction, the agent's own goes into `contents` instead.
+std::string
+assemble_instruction(const std::string& global,
+                     const std::string& fixed,
+                     std::string own,
+                     std::string_view hint,
+                     std::vector<std::shared_ptr<const content>>& contents);
+
+/// The event of a model's answer.
+///
+/// Calls get new ids from `environment`: the models' own ids may repeat within
+/// a session, in which several agents and processes ask at the same time. A
+/// format that must return the original ids remembers them
+/// (models/formats/part_marks.hpp). The text of a final answer, or its JSON
+/// value, is stored under `output_key`. An answer without parts gets an
+/// `errorCode`. Fails with `errc::model_failed` if the answer does not fit the
+/// `output_schema`.
+result<event> make_response_event(const llm_options& options,
+                                  model_response response,
+                                  environment& environment);
+
+/// The one event that answers the calls of a turn, in call order. Their deltas
+/// and actions are merged in that order. Pending calls get no response.
+event make_tool_event(std::vector<tool_call> answered);
+
+} // namespace troupe

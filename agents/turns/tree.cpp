@@ -1,0 +1,157 @@
+#include "troupe/agents/turns/tree.hpp"
+
+#include "troupe/agents/resumption.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+
+namespace troupe {
+
+namespace {
+
+const llm_options* llm_of(const agent* which) {
+  return which == nullptr ? nullptr : std::get_if<llm_options>(&which->kind());
+}
+
+tool make_hand_over(const std::vector<agent>& targets) {
+  auto names = json::array();
+  for (const auto& target : targets)
+    names.push_back(target.name());
+  auto properties = json::object();
+  properties["agent_name"] = {{"type", "string"},
+                              {"enum", std::move(names)},
+                              {"description", "Who goes on"}};
+  json parameters{{"type", "object"},
+                  {"properties", std::move(properties)},
+                  {"required", json::array({"agent_name"})}};
+  return tool({.name = std::string(transfer_tool_name),
+               .description
+               = "Hands the conversation over to another agent, which then "
+                 "answers in your place.",
+               .parameters = std::move(parameters),
+               .run = [](const json& args, tool_context& context) -> json {
+                 context.actions().transfer_to_agent
+                   = args.at("agent_name").get<std::string>();
+                 return nullptr;
+               }});
+}
+
+std::string make_hint(const std::vector<agent>& targets) {
+  auto hint = fmt::format("When another agent is better suited to answer, call "
+                          "`{}` and say nothing else. The other agents:",
+                          transfer_tool_name);
+  for (const auto& target : targets)
+    hint += target.description().empty()
+              ? fmt::format("\n- {}", target.name())
+              : fmt::format("\n- {}: {}", target.name(), target.description());
+  return hint;
+}
+
+// The author of the call that the message answers; empty if it answers none.
+std::string_view asker(const event_slice& events, const content& message) {
+  for (const auto& element : message.parts)
+    if (const auto* answer = element.response())
+      if (const auto found = find_call(events, answer->id))
+        return found->event->author;
+  return {};
+}
+
+} // namespace
+
+agent_tree::agent_tree(agent root) : root_(std::move(root)) {
+  add(root_, nullptr);
+  for (auto& [name, known] : nodes_)
+    known.transfers = make_targets(known);
+}
+
+void agent_tree::add(const agent& which, const agent* above) {
+  nodes_.try_emplace(which.name(), node{&which, above, nullptr});
+  for (const auto& below : which.sub_agents())
+    add(below, &which);
+}
+
+std::unique_ptr<const transfer_targets>
+agent_tree::make_targets(const node& from) const {
+  const auto* options = llm_of(from.which);
+  if (options == nullptr)
+    return nullptr;
+  auto targets = from.which->sub_agents();
+  if (llm_of(from.above) != nullptr) {
+    if (!options->disallow_transfer_to_parent)
+      targets.push_back(*from.above);
+    if (!options->disallow_transfer_to_peers)
+      std::ranges::copy_if(from.above->sub_agents(),
+                           std::back_inserter(targets),
+                           [&from](const agent& peer) {
+                             return peer.name() != from.which->name();
+                           });
+  }
+  if (targets.empty())
+    return nullptr;
+  auto hand_over = make_hand_over(targets);
+  auto hint = make_hint(targets);
+  return std::make_unique<const transfer_targets>(transfer_targets{
+    std::move(targets), std::move(hand_over), std::move(hint)});
+}
+
+const agent* agent_tree::find(std::string_view name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : found->second.which;
+}
+
+const agent* agent_tree::parent(std::string_view name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : found->second.above;
+}
+
+const transfer_targets* agent_tree::transfers_of(std::string_view name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : found->second.transfers.get();
+}
+
+// Whether the agent and all above it are LLM agents that may hand over to their
+// parents.
+bool agent_tree::may_keep_turn(std::string_view name) const {
+  for (const auto* next = find(name); next != nullptr;
+       next = parent(next->name())) {
+    const auto* options = llm_of(next);
+    if (options == nullptr || options->disallow_transfer_to_parent)
+      return false;
+  }
+  return true;
+}
+
+bool agent_tree::can_reach(std::string_view from, std::string_view to) const {
+  std::vector<std::string_view> reached{from};
+  for (std::size_t index = 0; index < reached.size(); ++index) {
+    const auto* way = transfers_of(reached[index]);
+    if (way == nullptr)
+      continue;
+    for (const auto& target : way->targets) {
+      if (target.name() == to)
+        return true;
+      if (std::ranges::find(reached, target.name()) == reached.end())
+        reached.push_back(target.name());
+    }
+  }
+  return false;
+}
+
+const agent* agent_tree::next_turn(const event_slice& events,
+                                   const content& message) const {
+  if (llm_of(&root_) == nullptr)
+    return &root_;
+  if (const auto* asked = find(asker(events, message)))
+    return asked;
+  for (auto index = events.size(); index > 0; --index) {
+    const auto& author = events[index - 1]->author;
+    const auto* known = find(author);
+    if (known != nullptr && (known == &root_ || may_keep_turn(author)))
+      return known;
+  }
+  return nullptr;
+}
+
+} // namespace troupe

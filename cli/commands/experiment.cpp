@@ -1,0 +1,212 @@
+#include "troupe/cli/commands/experiment.hpp"
+
+#include "troupe/agents/exit_loop.hpp"
+#include "troupe/cli/allow_env_option.hpp"
+#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/report_file.hpp"
+#include "troupe/cli/terminal/screen_line.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/load/experiment_report.hpp"
+#include "troupe/load/pages/page.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::cli {
+
+struct experiment_command::arguments {
+  std::string file;
+  store_option store;
+  std::optional<std::size_t> at_once;
+  std::optional<std::size_t> repeats;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::string> model;
+  std::string json_file;
+  std::string html_file;
+  std::vector<std::string> allowed_variables;
+};
+
+namespace {
+
+// Limit of timelines in one page, so that it stays quick. `troupe trace --html`
+// draws the others.
+constexpr std::size_t page_timelines_max = 300;
+
+/// Draws at most ten times a second.
+class run_count {
+public:
+  void show(const load::experiment_progress& now) {
+    if (now.done < now.planned && drawn_at_ && now.elapsed - *drawn_at_ < step)
+      return;
+    drawn_at_ = now.elapsed;
+    std::string left;
+    if (now.left)
+      left = fmt::format(", {} s left", (now.left->count() + 999) / 1'000);
+    line_.show(fmt::format("{} s{}: {} of {} runs, {} running, {} failed",
+                           now.elapsed.count() / 1'000,
+                           left,
+                           now.done,
+                           now.planned,
+                           now.running,
+                           now.failed));
+  }
+
+private:
+  static constexpr std::chrono::milliseconds step{100};
+
+  screen_line line_;
+  std::optional<std::chrono::milliseconds> drawn_at_;
+};
+
+// A path on the command line is relative to the working folder, not to the
+// experiment file.
+std::string absolute_model(const std::string& spec) {
+  constexpr std::string_view scripted = "scripted:";
+  if (!spec.starts_with(scripted) || spec.size() == scripted.size())
+    return spec;
+  return fmt::format(
+    "{}{}",
+    scripted,
+    std::filesystem::absolute(spec.substr(scripted.size())).string());
+}
+
+} // namespace
+
+experiment_command::experiment_command(CLI::App& program)
+  : command_(program.add_subcommand("experiment",
+                                    "Run variants of an agent file, each on "
+                                    "the same inputs, and compare them")),
+    arguments_(std::make_unique<arguments>()) {
+  auto& chosen = *arguments_;
+  command_
+    ->add_option("FILE",
+                 chosen.file,
+                 "Experiment file (YAML or JSON; docs/experiments.md)")
+    ->required();
+  chosen.store.add_to(*command_);
+  chosen.store.add_artifacts_to(*command_);
+  command_
+    ->add_option("--repeats",
+                 chosen.repeats,
+                 "Runs of each variant and input, in place of the file's")
+    ->check(CLI::PositiveNumber)
+    ->type_name("N");
+  command_
+    ->add_option("--at-once",
+                 chosen.at_once,
+                 "Runs at the same time, in place of the file's")
+    ->check(CLI::PositiveNumber)
+    ->type_name("N");
+  command_
+    ->add_option(
+      "--seed", chosen.seed, "Seed of the order, in place of the file's")
+    ->type_name("N");
+  command_
+    ->add_option("--model",
+                 chosen.model,
+                 "Model in place of every agent's own, where a variant has "
+                 "none: scripted:FILE")
+    ->type_name("M");
+  add_allow_env(*command_, chosen.allowed_variables);
+  command_
+    ->add_option("--json", chosen.json_file, "Write all results to a file")
+    ->type_name("FILE");
+  command_
+    ->add_option("--html",
+                 chosen.html_file,
+                 "Write a page with charts and timelines to a file")
+    ->type_name("FILE");
+  command_->footer(
+    "Each run has a session in an app of its own, which stays in the store: "
+    "troupe trace\nand troupe sessions get show the single runs.\n"
+    "Exit codes: 0 done, even if some runs failed; 1 all runs failed, or the "
+    "command\nfailed; 2 the command line or a file is wrong; 130 and "
+    "143 after Ctrl-C and SIGTERM,\nwith a report.\n\n"
+    "Example:\n"
+    "  troupe experiment lanes.yaml --repeats 20 --html lanes.html");
+}
+
+experiment_command::~experiment_command() = default;
+
+bool experiment_command::is_chosen() const {
+  return command_->parsed();
+}
+
+int experiment_command::execute(interrupts& signals) const {
+  const auto& chosen = *arguments_;
+  auto planned = load::read_experiment(chosen.file);
+  if (!planned)
+    return report(planned.error(), exit_usage);
+  planned->repeats = chosen.repeats.value_or(planned->repeats);
+  planned->at_once = chosen.at_once.value_or(planned->at_once);
+  planned->seed = chosen.seed.value_or(planned->seed);
+  if (auto fit = load::check_amounts(*planned); !fit)
+    return report(fit.error(), exit_usage);
+  if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)
+    return report(apart.error(), exit_usage);
+  agent_file_options more;
+  more.tools = make_registry({exit_loop()});
+  more.allowed_variables = chosen.allowed_variables;
+  if (chosen.model) {
+    // Opened anew for each run, so that a script starts from its beginning.
+    for (auto& each : planned->variants)
+      if (each.model.empty())
+        each.model = absolute_model(*chosen.model);
+  }
+  for (std::size_t index = 0; index < planned->variants.size(); ++index)
+    if (auto made = load::make_agents(*planned, {index, 0, 0}, more); !made)
+      return report(made.error(), exit_usage);
+  private_report files;
+  if (auto opened = files.open(chosen.json_file, chosen.html_file); !opened)
+    return report(opened.error(), exit_usage);
+
+  signals.begin();
+  const auto made = [&] {
+    run_count line;
+    return load::run_experiment(
+      *planned,
+      chosen.store.for_runtime(),
+      more,
+      [&line](const load::experiment_progress& now) { line.show(now); },
+      signals.token());
+  }();
+  if (!made)
+    return report(made.error());
+  const auto text = load::to_text(*made);
+  // Printed first, so that a file that cannot be written does not lose the
+  // report.
+  if (const auto code = print(visible_text(text, "\n")); code != exit_done)
+    return code;
+  bool is_written = true;
+  const auto note = [&is_written](const result<void>& done) {
+    if (!done) {
+      report(done.error());
+      is_written = false;
+    }
+  };
+  if (files.json.is_wanted())
+    note(files.json.finish(load::to_line(to_json(*made))));
+  if (files.html.is_wanted())
+    note(files.html.finish(
+      load::to_page(visible_text("troupe experiment " + planned->name, " "),
+                    visible_text(text, "\n"),
+                    to_json(*made, page_timelines_max))));
+  if (signals.signal() != 0)
+    return interrupts::exit_code(signals.signal());
+  const bool any_well = std::ranges::any_of(
+    made->runs, [](const auto& each) { return each.error.empty(); });
+  return any_well && is_written ? exit_done : exit_failed;
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,403 @@
+#include "troupe/cli/commands/sessions.hpp"
+
+#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/sessions/event_lines.hpp"
+#include "troupe/cli/sessions/export.hpp"
+#include "troupe/cli/sessions/import.hpp"
+#include "troupe/cli/sessions/portable.hpp"
+#include "troupe/cli/state_option.hpp"
+#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/output.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace troupe::cli {
+
+namespace {
+
+/// Options of all subcommands together; only one of these is chosen.
+struct arguments {
+  store_option store;
+  std::optional<std::string> app;
+  std::optional<std::string> user;
+  std::optional<std::string> session;
+  std::string state = "{}";
+  std::optional<std::size_t> recent;
+  std::optional<double> after;
+  std::size_t limit = list_request().limit;
+  std::string cursor;
+  std::string file = "-";
+  bool skip_existing = false;
+
+  /// For subcommands that require app and user.
+  session_key key() const {
+    return {app.value(), user.value(), session.value_or("")};
+  }
+};
+
+// -- checks of one option: return the error, or an empty text -----------------
+
+std::string check_state(const std::string& text) {
+  const auto read = read_state(text);
+  return read ? std::string() : read.error().message();
+}
+
+std::string check_seconds(const std::string& text) {
+  // The end of year 9999, so that microseconds fit into 64 bits.
+  constexpr double seconds_max = 253402300799.0;
+  const auto seconds = std::strtod(text.c_str(), nullptr);
+  return std::isfinite(seconds) && std::abs(seconds) <= seconds_max
+           ? std::string()
+           : fmt::format("'{}' is not a time in seconds since 1970", text);
+}
+
+// CLI11 would read -1 as the largest number, and 010 as 8.
+std::string check_count(const std::string& text) {
+  std::size_t count = 0;
+  const auto* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, count);
+  return read.ec == std::errc() && read.ptr == end
+             && (text.size() == 1 || text.front() != '0')
+           ? std::string()
+           : fmt::format("'{}' is not a count", text);
+}
+
+// -- shared by the subcommands ------------------------------------------------
+
+result<runtime> open(const arguments& chosen, interrupts& signals) {
+  signals.begin();
+  return runtime::open(chosen.store.for_runtime());
+}
+
+result<void> print(output& target, const json& data) {
+  return target.write(visible_json(data) + '\n');
+}
+
+/// Calls `act(session_service&, output&)` and ends with its result.
+template <class Act>
+int on_sessions(const arguments& chosen, interrupts& signals, const Act& act) {
+  auto owners = open(chosen, signals);
+  if (!owners)
+    return report(owners.error());
+  output target(STDOUT_FILENO, signals.descriptor());
+  const result<void> done = act(owners->sessions(), target);
+  return end(done, target, signals);
+}
+
+// -- create, get, list, delete ------------------------------------------------
+
+int create_session(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      const auto key = chosen.key();
+      const auto created
+        = sessions.create(key, parse_json(chosen.state).value()).get();
+      return created ? print(target, to_json(*created)) : created.error();
+    });
+}
+
+int get_session(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      get_options options{.num_recent_events = chosen.recent};
+      if (chosen.after)
+        options.after = timestamp(
+          std::chrono::microseconds(std::llround(*chosen.after * 1e6)));
+      const auto fetched = sessions.get(chosen.key(), options).get();
+      return fetched ? print(target, to_json(*fetched)) : fetched.error();
+    });
+}
+
+int list_sessions(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      const auto page
+        = sessions
+            .list(
+              {chosen.app.value(), chosen.user, chosen.limit, chosen.cursor})
+            .get();
+      if (!page)
+        return page.error();
+      auto rows = json::array();
+      for (const auto& row : page->sessions)
+        rows.push_back(to_json(row));
+      const auto next
+        = page->next_cursor.empty() ? json() : json(page->next_cursor);
+      return print(target,
+                   {{"sessions", std::move(rows)}, {"nextCursor", next}});
+    });
+}
+
+int delete_session(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      const auto removed = sessions.remove(chosen.key()).get();
+      return removed ? print(target, {{"deleted", *removed}}) : removed.error();
+    });
+}
+
+// -- append -------------------------------------------------------------------
+
+int append_events(const arguments& chosen, interrupts& signals) {
+  auto owners = open(chosen, signals);
+  if (!owners)
+    return report(owners.error());
+  // After a signal, events that are stored are still printed; a second signal
+  // ends the program.
+  constexpr int never = -1;
+  output target(STDOUT_FILENO, never);
+  const auto done = append_lines(
+    owners->sessions(), chosen.key(), STDIN_FILENO, target, signals.token());
+  return end(done, target, signals);
+}
+
+// -- export -------------------------------------------------------------------
+
+int export_to_stdout(const arguments& chosen, interrupts& signals) {
+  signals.begin();
+  output target(STDOUT_FILENO, signals.descriptor());
+  const auto done = export_sessions(
+    {.app = chosen.app.value(), .user = chosen.user, .session = chosen.session},
+    chosen.store.for_runtime(),
+    target);
+  return end(done, target, signals);
+}
+
+// -- import -------------------------------------------------------------------
+
+result<std::string> read_all(std::istream& source, const std::string& name) {
+  std::string text;
+  std::array<char, 65'536> piece;
+  do {
+    source.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(source.gcount()));
+  } while (source);
+  if (source.bad())
+    return error(errc::invalid_argument, fmt::format("cannot read {}", name));
+  return text;
+}
+
+result<std::string> read_file(const std::string& path) {
+  if (path == "-")
+    return read_all(std::cin, "stdin");
+  std::ifstream source(path, std::ios::binary);
+  if (!source)
+    return error(errc::invalid_argument, fmt::format("cannot open {}", path));
+  return read_all(source, path);
+}
+
+result<std::vector<portable_session>>
+sessions_to_import(const arguments& chosen) {
+  const auto text = read_file(chosen.file);
+  if (!text)
+    return text.error();
+  auto read = read_portable_sessions(*text);
+  if (!read)
+    return read;
+  for (auto& from : *read) {
+    from.key.app = chosen.app.value_or(from.key.app);
+    from.key.user = chosen.user.value_or(from.key.user);
+    from.key.id = chosen.session.value_or(from.key.id);
+  }
+  return read;
+}
+
+int import_from_file(const arguments& chosen, interrupts& signals) {
+  // A signal during reading and checking ends the program at once: nothing has
+  // been changed yet.
+  auto read = sessions_to_import(chosen);
+  if (!read)
+    return report(read.error());
+  signals.begin();
+  output target(STDOUT_FILENO, signals.descriptor());
+  const auto done = import_sessions(std::move(*read),
+                                    chosen.store.for_runtime(),
+                                    chosen.skip_existing,
+                                    target,
+                                    signals.token());
+  return end(done, target, signals);
+}
+
+// -- options ------------------------------------------------------------------
+
+CLI::Option* add_app(CLI::App& command, arguments& chosen) {
+  return command.add_option("--app", chosen.app, "App")->type_name("A");
+}
+
+CLI::Option* add_user(CLI::App& command, arguments& chosen) {
+  return command.add_option("--user", chosen.user, "User")->type_name("U");
+}
+
+CLI::Option* add_session(CLI::App& command, arguments& chosen) {
+  return command.add_option("--session", chosen.session, "Session")
+    ->type_name("S");
+}
+
+void add_key(CLI::App& command, arguments& chosen) {
+  add_app(command, chosen)->required();
+  add_user(command, chosen)->required();
+  add_session(command, chosen)->required();
+}
+
+} // namespace
+
+struct sessions_command::subcommands {
+  using action = int (*)(const arguments&, interrupts&);
+
+  explicit subcommands(CLI::App& command) : parent(command) {}
+
+  CLI::App&
+  add(const std::string& name, const std::string& description, action execute) {
+    auto& added = *parent.add_subcommand(name, description);
+    actions.emplace_back(&added, execute);
+    chosen.store.add_to(added);
+    return added;
+  }
+
+  CLI::App& parent; // Owned by the program, which outlives this.
+  std::vector<std::pair<const CLI::App*, action>> actions;
+  arguments chosen;
+};
+
+sessions_command::sessions_command(CLI::App& program)
+  : command_(program.add_subcommand(
+    "sessions", "Create, read, list, extend, delete and move sessions")),
+    subcommands_(std::make_unique<subcommands>(*command_)) {
+  auto& chosen = subcommands_->chosen;
+  command_->require_subcommand(1);
+  // Set before the subcommands, which inherit it.
+  command_->footer(
+    "Exit codes: 0 done; 1 a rule was broken or it failed; 2 the command line "
+    "is wrong;\n130 and 143 after Ctrl-C and SIGTERM.\n\n"
+    "Example:\n"
+    "  troupe sessions create --app press --user ann --session s1\n"
+    "  echo '{\"author\": \"user\", \"content\": {\"parts\": [{\"text\": "
+    "\"Hi!\"}]}}' |\n"
+    "    troupe sessions append --app press --user ann --session s1");
+
+  auto& create = subcommands_->add(
+    "create", "Create a session and print it", create_session);
+  add_app(create, chosen)->required();
+  add_user(create, chosen)->required();
+  add_session(create, chosen)->description("Session; default: a new id");
+  create
+    .add_option("--state",
+                chosen.state,
+                "Initial state, a JSON object; keys may start with app: and "
+                "user:")
+    ->type_name("JSON")
+    ->check(check_state)
+    ->capture_default_str();
+
+  auto& get = subcommands_->add("get", "Print a session", get_session);
+  add_key(get, chosen);
+  get.add_option("--recent", chosen.recent, "Only the N newest events")
+    ->type_name("N")
+    ->check(check_count);
+  get
+    .add_option("--after",
+                chosen.after,
+                "Only events at this time or later, in seconds since 1970; "
+                "applied after --recent")
+    ->type_name("SECONDS")
+    ->check(check_seconds);
+
+  auto& list
+    = subcommands_->add("list",
+                        "Print sessions without their events, newest update "
+                        "first",
+                        list_sessions);
+  add_app(list, chosen)->required();
+  add_user(list, chosen)->description("User; default: all of the app");
+  list.add_option("--limit", chosen.limit, "Sessions to print at most")
+    ->type_name("N")
+    ->check(check_count)
+    ->capture_default_str();
+  list
+    .add_option("--cursor",
+                chosen.cursor,
+                "nextCursor of the page before; default: from the start")
+    ->type_name("C");
+
+  auto& append = subcommands_->add(
+    "append",
+    "Append events from stdin, one JSON object per line, and print each stored "
+    "one once it is durable",
+    append_events);
+  add_key(append, chosen);
+
+  auto& remove
+    = subcommands_->add("delete",
+                        "Delete a session; the state of user and app stays",
+                        delete_session);
+  add_key(remove, chosen);
+
+  auto& write = subcommands_->add(
+    "export",
+    "Print sessions as other ADKs read them, one JSON object per line",
+    export_to_stdout);
+  add_app(write, chosen)->required();
+  auto* user
+    = add_user(write, chosen)->description("User; default: all of the app");
+  add_session(write, chosen)
+    ->description("Session; default: all of the user or app")
+    ->needs(user);
+
+  auto& read = subcommands_->add(
+    "import",
+    "Create sessions with their events from the session JSON of other ADKs, "
+    "and print them without their events",
+    import_from_file);
+  add_app(read, chosen)->description("App; default: that of the file");
+  add_user(read, chosen)->description("User; default: that of the file");
+  add_session(read, chosen)->description("Session; default: that of the file");
+  read
+    .add_option(
+      "FILE", chosen.file, "One session, or one on each line; -: stdin")
+    ->capture_default_str();
+  read.add_flag(
+    "--skip-existing",
+    chosen.skip_existing,
+    "Skip sessions that exist already, to continue an interrupted import");
+}
+
+sessions_command::~sessions_command() = default;
+
+bool sessions_command::is_chosen() const {
+  return command_->parsed();
+}
+
+int sessions_command::execute(interrupts& signals) const {
+  const auto chosen
+    = std::ranges::find_if(subcommands_->actions, [](const auto& each) {
+        return each.first->parsed();
+      });
+  return chosen->second(subcommands_->chosen, signals);
+}
+
+} // namespace troupe::cli

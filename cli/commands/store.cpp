@@ -1,0 +1,85 @@
+#include "troupe/cli/commands/store.hpp"
+
+#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/screen_line.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::cli {
+
+namespace {
+
+/// Progress in percent, on one line of a terminal.
+class percent_line {
+public:
+  void show(double share) {
+    const auto percent = static_cast<int>(share * 100);
+    if (std::exchange(percent_, percent) != percent)
+      line_.show(fmt::format("checking: {} %", percent));
+  }
+
+private:
+  screen_line line_;
+  int percent_ = -1;
+};
+
+result<std::vector<std::string>> find_damage(const store_option& chosen) {
+  auto options = chosen.for_store();
+  options.read_only = true;
+  auto opened = open_store(chosen.address(), options);
+  if (!opened)
+    return opened.error();
+  percent_line line;
+  auto findings = (*opened)->check([&line](double done) { line.show(done); });
+  if (const auto closed = (*opened)->close(); findings && !closed)
+    return closed.error();
+  return findings;
+}
+
+} // namespace
+
+store_command::store_command(CLI::App& program)
+  : command_(program.add_subcommand("store", "Check a store for damage")) {
+  command_->require_subcommand(1);
+  // Set before the subcommand, which inherits it.
+  command_->footer("Exit codes: 0 sound; 1 damaged, or it cannot be read; 2 "
+                   "the command line is wrong.\n\n"
+                   "Example:\n"
+                   "  troupe store check --store sqlite:troupe.db");
+  auto& check = *command_->add_subcommand(
+    "check", "Read a whole store and print its damage, one finding per line");
+  store_.add_to(check);
+}
+
+bool store_command::is_chosen() const {
+  return command_->parsed();
+}
+
+int store_command::execute(const interrupts& signals) const {
+  const auto findings = find_damage(store_);
+  if (!findings)
+    return report(findings.error());
+  if (findings->empty()) {
+    // The address is not printed: it may hold a password.
+    std::fputs("the store is sound\n", stderr);
+    return exit_done;
+  }
+  std::string text;
+  for (const auto& finding : *findings)
+    text += visible_text(finding, " ") + '\n';
+  if (const auto code = print(text, signals.descriptor()); code != exit_done)
+    return code;
+  return report(
+    error(errc::corrupt,
+          fmt::format("the store is damaged: {} findings", findings->size())));
+}
+
+} // namespace troupe::cli

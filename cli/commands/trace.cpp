@@ -1,0 +1,140 @@
+#include "troupe/cli/commands/trace.hpp"
+
+#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/report_file.hpp"
+#include "troupe/cli/terminal/screen_line.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/load/pages/page.hpp"
+#include "troupe/load/timeline.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::cli {
+
+struct trace_command::arguments {
+  store_option store;
+  std::string app;
+  std::string user = "user";
+  std::string session;
+  std::string invocation;
+  std::string json_file;
+  std::string html_file;
+};
+
+namespace {
+
+constexpr std::size_t columns_without_terminal = 100;
+
+json report_of(const session& held, const std::vector<load::timeline>& lines) {
+  auto written = json::object();
+  written["kind"] = "trace";
+  auto& where = written["session"] = json::object();
+  where["app"] = held.key().app;
+  where["user"] = held.key().user;
+  where["id"] = held.key().id;
+  auto& shown = written["invocations"] = json::array();
+  for (const auto& each : lines)
+    shown.push_back(to_json(each));
+  return written;
+}
+
+} // namespace
+
+trace_command::trace_command(CLI::App& program)
+  : command_(program.add_subcommand(
+    "trace", "Show timelines of a session's agents, from its log")),
+    arguments_(std::make_unique<arguments>()) {
+  auto& chosen = *arguments_;
+  chosen.store.add_to(*command_);
+  command_->add_option("--app", chosen.app, "App")->required()->type_name("A");
+  command_->add_option("--user", chosen.user, "User")
+    ->type_name("U")
+    ->capture_default_str();
+  command_->add_option("--session", chosen.session, "Session")
+    ->required()
+    ->type_name("S");
+  command_
+    ->add_option("--invocation",
+                 chosen.invocation,
+                 "Show only this invocation; default: all of the session")
+    ->type_name("ID");
+  command_->add_option("--json", chosen.json_file, "Write all steps to a file")
+    ->type_name("FILE");
+  command_
+    ->add_option(
+      "--html", chosen.html_file, "Write a page with the timelines to a file")
+    ->type_name("FILE");
+  command_->footer(
+    "Runs of troupe experiment and of troupe run --step-times record when "
+    "models and\ntools worked. In other sessions only the ends of steps are "
+    "known.\n\n"
+    "Example:\n"
+    "  troupe trace --store sqlite:troupe.db --app press --session s1 --html "
+    "trace.html");
+}
+
+trace_command::~trace_command() = default;
+
+bool trace_command::is_chosen() const {
+  return command_->parsed();
+}
+
+int trace_command::execute() const {
+  const auto& chosen = *arguments_;
+  if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)
+    return report(apart.error(), exit_usage);
+  private_report files;
+  if (auto opened = files.open(chosen.json_file, chosen.html_file); !opened)
+    return report(opened.error(), exit_usage);
+  auto owners = runtime::open(chosen.store.for_runtime());
+  if (!owners)
+    return report(owners.error());
+  const auto held
+    = owners->sessions().get({chosen.app, chosen.user, chosen.session}).get();
+  if (!held)
+    return report(held.error());
+  auto lines = load::timelines_of(held->events());
+  if (!chosen.invocation.empty())
+    std::erase_if(lines, [&chosen](const auto& each) {
+      return each.invocation != chosen.invocation;
+    });
+  if (lines.empty())
+    return report(error(
+      errc::not_found,
+      chosen.invocation.empty()
+        ? fmt::format("session {} has no invocations", to_string(held->key()))
+        : fmt::format("session {} has no invocation '{}'",
+                      to_string(held->key()),
+                      chosen.invocation)));
+  std::string text;
+  for (const auto& each : lines)
+    text += (text.empty() ? "" : "\n")
+            + load::to_text(
+              each, columns_of(STDOUT_FILENO, columns_without_terminal));
+  const auto data = report_of(*held, lines);
+  int code = print(visible_text(text, "\n"));
+  if (code != exit_done)
+    return code;
+  const auto note = [&code](const result<void>& done) {
+    if (!done)
+      code = report(done.error());
+  };
+  note(files.json.finish(load::to_line(data)));
+  if (files.html.is_wanted())
+    note(files.html.finish(
+      load::to_page(visible_text("troupe trace " + to_string(held->key()), " "),
+                    visible_text(text, "\n"),
+                    data)));
+  return code;
+}
+
+} // namespace troupe::cli

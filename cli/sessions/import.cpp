@@ -1,0 +1,247 @@
+#include "troupe/cli/sessions/import.hpp"
+
+#include "troupe/cli/sessions/state_rehearsal.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace troupe::cli {
+
+namespace {
+
+/// A user, or an app with an empty user name.
+using wide_owner = std::pair<std::string, std::string>;
+
+wide_owner owner_of(scope where, const session_key& key) {
+  return {key.app, where == scope::user ? key.user : std::string()};
+}
+
+error with_name(const session_key& key, const error& why) {
+  return error(why.code(),
+               fmt::format("session {}: {}", to_string(key), why.message()));
+}
+
+timestamp newest_time(const portable_session& from) {
+  auto newest = from.last_update_time;
+  for (const auto& said : from.events)
+    newest = std::max(newest, said.timestamp);
+  return newest;
+}
+
+class session_import {
+public:
+  session_import(std::vector<portable_session>& read, session_service& sessions)
+    : read_(read),
+      sessions_(sessions) {
+    for (std::size_t index = 0; index < read.size(); ++index)
+      for (const auto where : {scope::user, scope::app})
+        last_of_[owner_of(where, read[index].key)] = index;
+  }
+
+  /// Creates the session with its events; returns it without them.
+  result<session> run(std::size_t index) {
+    auto imported = create(index);
+    return imported
+             ? imported
+             : result<session>(with_name(read_[index].key, imported.error()));
+  }
+
+  /// Notes the keys that the events of an existing session have changed.
+  void skip(std::size_t index) { note_wider_keys(read_[index]); }
+
+private:
+  result<session> create(std::size_t index) {
+    auto& from = read_[index];
+    std::erase_if(from.events, [](const event& said) { return said.partial; });
+    note_wider_keys(from);
+    auto initial = from.initial_state();
+    const auto correction = find_correction(index, initial);
+    if (!correction)
+      return correction.error();
+    create_request wanted{from.key.app, from.key.user, from.key.id};
+    wanted.state = std::move(initial);
+    wanted.last_update_time = from.last_update_time;
+    wanted.events = std::move(from.events);
+    if (!correction->actions.state_delta.empty())
+      wanted.events.push_back(*correction);
+    return sessions_.create(std::move(wanted)).get();
+  }
+
+  void note_wider_keys(const portable_session& from) {
+    for (const auto& key : from.keys_of_events())
+      if (const auto where = split_key(key).where; where != scope::session)
+        touched_[owner_of(where, from.key)].insert(key);
+  }
+
+  /// The state after the session's events, provided that no other writer
+  /// changes user and app meanwhile.
+  result<json> reached_state(const portable_session& from,
+                             const json& initial) {
+    const auto user = sessions_.user_state(from.key.app, from.key.user).get();
+    if (!user)
+      return user.error();
+    const auto app = sessions_.app_state(from.key.app).get();
+    if (!app)
+      return app.error();
+    state_rehearsal rehearsed(*user, *app);
+    auto first = delta::from_json(initial);
+    if (!first)
+      return first.error();
+    if (auto applied = rehearsed.apply(*first); !applied)
+      return applied.error();
+    std::size_t number = 0;
+    for (const auto& said : from.events) {
+      ++number;
+      if (auto applied = rehearsed.apply(said.actions.state_delta); !applied)
+        return error(
+          applied.error().code(),
+          fmt::format("event {}: {}", number, applied.error().message()));
+    }
+    return rehearsed.state();
+  }
+
+  /// Makes an event that changes the reached state into that of the file, for
+  /// the keys that this session is the last to change.
+  result<event> find_correction(std::size_t index, const json& initial) {
+    const auto& from = read_[index];
+    const auto reached = reached_state(from, initial);
+    if (!reached)
+      return reached.error();
+    auto changes = json::object();
+    for (const auto& [key, wanted] : from.state.items())
+      if (is_settled(key, index)
+          && (!reached->contains(key) || !equal((*reached)[key], wanted)))
+        changes[key] = wanted;
+    for (const auto& [key, held] : reached->items())
+      if (is_settled(key, index) && !from.state.contains(key)
+          && is_of_file(key, from.key))
+        changes[key] = nullptr;
+    auto made = delta::from_json(changes);
+    if (!made)
+      return made.error();
+    event correction;
+    correction.author = "system";
+    correction.timestamp = newest_time(from);
+    correction.actions.state_delta = std::move(*made);
+    return correction;
+  }
+
+  bool is_settled(std::string_view key, std::size_t index) const {
+    const auto where = split_key(key).where;
+    return where == scope::session
+           || last_of_.at(owner_of(where, read_[index].key)) == index;
+  }
+
+  /// Whether only imported sessions can have set the key.
+  bool is_of_file(std::string_view key, const session_key& session) const {
+    const auto where = split_key(key).where;
+    if (where == scope::session)
+      return true;
+    const auto found = touched_.find(owner_of(where, session));
+    return found != touched_.end() && found->second.contains(key);
+  }
+
+  // Both outlive this, which exists during one call. Events are moved out of
+  // `read_`.
+  std::vector<portable_session>& read_;
+  session_service& sessions_;
+  // Index of the last session of each owner.
+  std::map<wide_owner, std::size_t> last_of_;
+  // Keys of wider owners that events have changed so far.
+  std::map<wide_owner, std::set<std::string, std::less<>>> touched_;
+};
+
+// The initial state of a session may be larger than the limit of events.
+std::size_t largest_state(const std::vector<portable_session>& read) {
+  std::size_t bytes_max = 0;
+  for (const auto& from : read)
+    bytes_max = std::max(bytes_max, troupe::to_text(from.state).size());
+  return bytes_max;
+}
+
+// Finds the sessions of the file that exist already. Fails with
+// `errc::already_exists` unless they are to be skipped.
+result<std::vector<bool>>
+find_existing(const std::vector<portable_session>& read,
+              bool skip_existing,
+              session_service& sessions) {
+  std::vector<bool> existing;
+  for (const auto& from : read) {
+    const auto found = sessions.get(from.key, {.num_recent_events = 0}).get();
+    if (found && !skip_existing)
+      return error(
+        errc::already_exists,
+        fmt::format("session {} already exists", to_string(from.key)));
+    if (!found && found.error().code() != errc::not_found)
+      return found.error();
+    existing.push_back(found.has_value());
+  }
+  return existing;
+}
+
+result<void> check_keys(std::vector<portable_session>& read) {
+  std::set<session_key> keys;
+  for (std::size_t index = 0; index < read.size(); ++index) {
+    auto& from = read[index];
+    auto key = check_key(from.key);
+    if (!key)
+      return error(key.error().code(),
+                   fmt::format("session {} of the file: {}",
+                               index + 1,
+                               key.error().message()));
+    from.key = std::move(*key);
+    if (!keys.insert(from.key).second)
+      return error(errc::invalid_argument,
+                   fmt::format("session {} comes twice", to_string(from.key)));
+  }
+  return {};
+}
+
+} // namespace
+
+result<void> import_sessions(std::vector<portable_session> read,
+                             runtime_options options,
+                             bool skip_existing,
+                             output& target,
+                             const std::stop_token& stop) {
+  if (auto sound = check_keys(read); !sound)
+    return sound;
+  // In order of the last update, so that user and app end in the state of the
+  // newest session, and the newest event stays the one that set it.
+  std::ranges::stable_sort(read, {}, [](const portable_session& from) {
+    const auto time = newest_time(from);
+    return time == timestamp() ? timestamp::max() : time;
+  });
+  options.limits.event_bytes_max += largest_state(read) * 2;
+  auto owners = runtime::open(std::move(options));
+  if (!owners)
+    return owners.error();
+  auto& sessions = owners->sessions();
+  const auto existing = find_existing(read, skip_existing, sessions);
+  if (!existing)
+    return existing.error();
+  session_import all(read, sessions);
+  for (std::size_t index = 0; index < read.size(); ++index) {
+    if (stop.stop_requested())
+      return error(errc::cancelled, "interrupted");
+    if ((*existing)[index]) {
+      all.skip(index);
+      continue;
+    }
+    const auto imported = all.run(index);
+    if (!imported)
+      return imported.error();
+    const auto line = visible_json(to_json(*imported)) + '\n';
+    if (auto written = target.write(line); !written)
+      return written;
+  }
+  return {};
+}
+
+} // namespace troupe::cli

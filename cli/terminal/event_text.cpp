@@ -1,0 +1,54 @@
+#include "troupe/cli/terminal/event_text.hpp"
+
+#include "troupe/cli/terminal/visible_text.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace troupe::cli {
+
+namespace {
+
+constexpr std::size_t shown_bytes_max = 160;
+
+std::string compact(const value& shown) {
+  const auto text = troupe::to_text(shown.data());
+  const auto kept = shorten(text, shown_bytes_max);
+  return fmt::format("{}{}", kept, kept.size() < text.size() ? "…" : "");
+}
+
+} // namespace
+
+std::string show(const event& said) {
+  std::string lines;
+  const auto line = [&lines, &said](std::string_view what) {
+    while (what.ends_with('\n') || what.ends_with('\r'))
+      what.remove_suffix(1);
+    // Further lines are indented, so that they do not look like those of
+    // another author.
+    lines += fmt::format(
+      "{}: {}\n", visible_text(said.author, " "), visible_text(what, "\n  "));
+  };
+  if (const auto words = said.text(); !words.empty())
+    line(words);
+  for (const auto& element : said.content.parts) {
+    if (const auto* call = element.call())
+      line(fmt::format("-> {}({})", call->name, compact(call->args)));
+    else if (const auto* answer = element.response())
+      line(fmt::format("<- {} {}", answer->name, compact(answer->response)));
+  }
+  if (const auto code = said.field("errorCode"); !code.empty())
+    line(fmt::format("failed, {}: {}", code, said.field("errorMessage")));
+  for (const auto& done : said.actions.state_delta.operations()) {
+    const auto key = visible_text(join_key(done.where, done.name), " ");
+    line(done.kind == operation_kind::erase
+           ? fmt::format("   {} erased", key)
+           : fmt::format("   {} = {}", key, compact(done.operand)));
+  }
+  if (said.actions.escalate)
+    line("   escalates");
+  return lines;
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,16 @@
+// An event as text for people.
+
+#pragma once
+
+#include "troupe/core/event.hpp"
+
+#include <string>
+
+namespace troupe::cli {
+
+/// Lines that end in a newline: `author: text`, and a short line for each tool
+/// call, tool result, failure and state change. Long values are cut; the wire
+/// form has them in full.
+std::string show(const event& said);
+
+} // namespace troupe::cli

@@ -1,0 +1,78 @@
+#include "troupe/cli/terminal/interrupts.hpp"
+
+#include "troupe/cli/exit_code.hpp"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+#include <system_error>
+
+namespace troupe::cli {
+
+namespace {
+
+sigset_t awaited() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+} // namespace
+
+interrupts::interrupts() : descriptor_(::eventfd(0, EFD_CLOEXEC)) {
+  if (descriptor_ < 0)
+    throw std::system_error(errno, std::generic_category(), "eventfd");
+  // Ignored signals make a closed pipe and a size limit failures of the write
+  // call, which names the reason.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const auto signals = awaited();
+  // Threads that are started from here on inherit the mask.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  waiting_ = std::thread([this] { wait(); });
+}
+
+interrupts::~interrupts() {
+  done_ = true;
+  pthread_kill(waiting_.native_handle(), SIGINT);
+  waiting_.join();
+  ::close(descriptor_);
+}
+
+void interrupts::wait() {
+  const auto signals = awaited();
+  int first = 0;
+  sigwait(&signals, &first);
+  if (done_)
+    return;
+  if (!begun_) {
+    report(error(errc::cancelled, "interrupted before the command started"));
+    ::_exit(exit_code(first));
+  }
+  signal_ = first;
+  const std::uint64_t one = 1;
+  if (::write(descriptor_, &one, sizeof one) != sizeof one)
+    ::_exit(exit_code(first));
+  stop_.request_stop();
+
+  const auto seconds = exit_timeout_.load();
+  const timespec exit_timeout{static_cast<std::time_t>(seconds.count()), 0};
+  int again = 0;
+  if (seconds == forever)
+    sigwait(&signals, &again);
+  else
+    do
+      again = sigtimedwait(&signals, nullptr, &exit_timeout);
+    while (again < 0 && errno == EINTR);
+  if (!done_)
+    ::_exit(exit_code(again > 0 ? again : first));
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,61 @@
+// Ctrl-C and SIGTERM, received by a thread that waits for them. No work is done
+// in a signal handler.
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <stop_token>
+#include <thread>
+
+namespace troupe::cli {
+
+/// Receives signals. Must be made before any other thread.
+///
+/// Before `begin`, a signal ends the process at once. Afterwards the first
+/// signal requests a stop; the process ends at the second one, or when the stop
+/// takes longer than the exit timeout (ten seconds by default). SIGPIPE and
+/// SIGXFSZ are ignored, so that a closed pipe and a size limit are errors of
+/// the write.
+class interrupts {
+public:
+  interrupts();
+  ~interrupts();
+  interrupts(const interrupts&) = delete;
+  interrupts& operator=(const interrupts&) = delete;
+
+  /// No limit.
+  static constexpr std::chrono::seconds forever = std::chrono::seconds::max();
+
+  void set_exit_timeout(std::chrono::seconds exit_timeout) noexcept {
+    exit_timeout_ = exit_timeout;
+  }
+
+  /// From now on, a signal requests a stop instead of ending the process.
+  void begin() noexcept { begun_ = true; }
+
+  /// Stop is requested by the first signal, on the waiting thread.
+  std::stop_token token() const { return stop_.get_token(); }
+
+  /// A file descriptor that becomes readable at the first signal, and stays so.
+  int descriptor() const noexcept { return descriptor_; }
+
+  /// The received signal, or 0.
+  int signal() const noexcept { return signal_; }
+
+  /// 130 for SIGINT, 143 for SIGTERM.
+  static int exit_code(int signal) noexcept { return 128 + signal; }
+
+private:
+  void wait();
+
+  int descriptor_;
+  std::atomic<int> signal_{0};
+  std::atomic<bool> begun_{false};
+  std::atomic<bool> done_{false};
+  std::atomic<std::chrono::seconds> exit_timeout_{std::chrono::seconds(10)};
+  std::stop_source stop_;
+  std::thread waiting_;
+};
+
+} // namespace troupe::cli

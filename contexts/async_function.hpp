@@ -1,0 +1,101 @@
+// A function of the user's that is either plain or a coroutine.
+
+#pragma once
+
+#include "troupe/contexts/task.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace troupe {
+
+template <class Signature>
+class async_function;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+template <class T>
+inline constexpr bool may_be_empty = std::is_pointer_v<T>;
+template <class Signature>
+inline constexpr bool may_be_empty<std::function<Signature>> = true;
+
+// A result of a call, a task of one, or nothing in place of an optional one.
+template <class Returned, class Result>
+concept answers = std::is_convertible_v<Returned, Result> || std::is_same_v<
+  Returned,
+  task<Result>> ||(std::is_void_v<Returned>&& is_optional<Result>);
+
+template <class Callable, class Result, class... Arguments>
+concept fits
+  = !std::is_same_v<
+      Callable,
+      async_function<Result(
+        Arguments...)>> && std::is_invocable_v<Callable&, Arguments...> && answers<std::invoke_result_t<Callable&, Arguments...>, Result>;
+
+} // namespace detail
+
+/// A function or a coroutine with the given arguments: it returns a `Result`,
+/// or a `task<Result>`, which can wait without holding a thread. If `Result` is
+/// a `std::optional`, the function may also return nothing, which stands for an
+/// unset one. A copy has a copy of the callable; calls are as thread-safe as
+/// the callable.
+template <class Result, class... Arguments>
+class async_function<Result(Arguments...)> {
+public:
+  /// Makes an empty one, which must not be called.
+  async_function() = default;
+
+  /// Makes an empty one, which must not be called.
+  async_function(std::nullptr_t) {}
+
+  /// Takes a callable.
+  template <class Callable>
+
+  requires detail::fits<std::remove_cvref_t<Callable>, Result, Arguments...>
+  async_function(Callable called) {
+    using returned = std::invoke_result_t<Callable&, Arguments...>;
+    if constexpr (detail::may_be_empty<Callable>) {
+      if (!called)
+        return;
+    }
+    if constexpr (std::is_same_v<returned, task<Result>>)
+      coroutine_ = std::move(called);
+    else if constexpr (std::is_void_v<returned>)
+      function_ =
+        [called = std::move(called)](Arguments... arguments) mutable -> Result {
+        called(arguments...);
+        return std::nullopt;
+      };
+    else
+      function_ = std::move(called);
+  }
+
+  /// Whether a callable is set.
+  explicit operator bool() const noexcept { return function_ || coroutine_; }
+
+  /// Whether it is a coroutine, which holds no thread while it waits.
+  bool is_coroutine() const noexcept { return static_cast<bool>(coroutine_); }
+
+  /// Calls it when it is awaited. Arguments that are references must live until
+  /// then. Throws the exceptions of the callable.
+  task<Result> operator()(Arguments... arguments) const {
+    if (function_)
+      co_return function_(arguments...);
+    auto made = co_await coroutine_(arguments...);
+    co_return made;
+  }
+
+private:
+  std::function<Result(Arguments...)> function_;
+  std::function<task<Result>(Arguments...)> coroutine_;
+};
+
+} // namespace troupe

@@ -1,0 +1,147 @@
+// A call that has not started, and its answer. Every call that may wait
+// returns one.
+//
+//   auto made = sessions.create({"press", "ann"}).get();    // blocks
+//   sessions.append_event(key, event).then(print_outcome);  // calls back
+//   auto stored = co_await sessions.append_event(key, event);
+
+#pragma once
+
+#include "troupe/contexts/task.hpp"
+#include "troupe/core/session_request.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace troupe {
+
+namespace detail {
+
+// A call that has not started. One of its members is called, once.
+template <class T>
+class call {
+public:
+  call() = default;
+  call(const call&) = delete;
+  call& operator=(const call&) = delete;
+  virtual ~call() = default;
+
+  // Starts the call; `done` gets the answer, on any thread.
+  virtual void start(completion<T> done) = 0;
+
+  // Starts the call and blocks for the answer.
+  virtual result<T> wait() = 0;
+
+  // Called with an answer before the coroutine that awaits it sees it, on its
+  // thread.
+  virtual void receive(const result<T>& /*answer*/) {}
+};
+
+// The awaiter of a call. The coroutine continues on its lane.
+template <class T>
+class call_awaiter {
+public:
+  explicit call_awaiter(std::unique_ptr<call<T>> awaited)
+    : call_(std::move(awaited)) {}
+
+  call_awaiter(const call_awaiter&) = delete;
+  call_awaiter& operator=(const call_awaiter&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+
+  // Returns false if the answer came at once, so that the coroutine continues
+  // without suspension.
+  bool await_suspend(std::coroutine_handle<> waiting) {
+    waiting_ = waiting;
+    lane_ = executor::current();
+    // The capture is one pointer, which a function object holds without
+    // an allocation.
+    call_->start(completion<T>([this](result<T> answer) {
+      answer_.emplace(std::move(answer));
+      if (!met_.exchange(true, std::memory_order_acq_rel))
+        return; // The coroutine has not suspended yet and continues.
+      if (lane_ != nullptr)
+        lane_->post(waiting_);
+      else
+        waiting_.resume();
+    }));
+    return !met_.exchange(true, std::memory_order_acq_rel);
+  }
+
+  result<T> await_resume() {
+    call_->receive(*answer_);
+    return std::move(*answer_);
+  }
+
+private:
+  const std::unique_ptr<call<T>> call_;
+  std::optional<result<T>> answer_;
+  std::coroutine_handle<> waiting_;
+  executor* lane_ = nullptr;
+  std::atomic<bool> met_{
+    false}; // Set by the answer or the suspension, whichever is first.
+};
+
+} // namespace detail
+
+/// A call that has not started, and its answer. `get`, `value`, `then` or
+/// `co_await` asks for the answer, which starts the call; without one of them
+/// the call never starts. Calls take effect in the order in which they start.
+/// The answer can be asked for once; a second time fails with
+/// `errc::invalid_argument`. Not thread-safe, but it may be moved to another
+/// thread. It keeps its arguments, and the parts of the runtime that it
+/// needs, alive.
+template <class T>
+class [[nodiscard]] pending {
+public:
+  /// Wraps a call. Made by the functions that return it.
+  explicit pending(std::unique_ptr<detail::call<T>> made) noexcept
+    : call_(std::move(made)) {}
+
+  /// Starts the call and blocks until it is answered. Fails with
+  /// `errc::would_deadlock`, and does not start the call, on a thread of the
+  /// runtime, which the answer may need: use `then` or `co_await` there.
+  result<T> get() { return take()->wait(); }
+
+  /// Like `get`, but throws the `troupe::error` of a failure.
+  T value() { return get().value(); }
+
+  /// Starts the call and returns at once. `done` gets the answer on a thread of
+  /// the runtime, or inside this call if it is known at once. It must not block
+  /// and must not throw. It may be empty.
+  void then(completion<T> done) {
+    if (!done)
+      done = [](result<T>) {};
+    take()->start(std::move(done));
+  }
+
+  /// Starts the call, for `co_await`, which returns a `result<T>`. The
+  /// coroutine of an agent continues on its lane, any other on a thread of
+  /// the runtime.
+  auto operator co_await() { return detail::call_awaiter<T>(take()); }
+
+private:
+  // The call of an answer that was asked for already.
+  struct asked_twice final : detail::call<T> {
+    static error reason() {
+      return {errc::invalid_argument,
+              "the answer of this call was asked for already"};
+    }
+
+    void start(completion<T> done) override { done(reason()); }
+
+    result<T> wait() override { return reason(); }
+  };
+
+  std::unique_ptr<detail::call<T>> take() {
+    if (!call_)
+      return std::make_unique<asked_twice>();
+    return std::move(call_);
+  }
+
+  std::unique_ptr<detail::call<T>> call_;
+};
+
+} // namespace troupe

@@ -1,0 +1,35 @@
+#include "troupe/core/support/text_file.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+namespace troupe {
+
+result<std::string> read_text_file(const std::filesystem::path& file,
+                                   std::size_t bytes_max) {
+  std::error_code unused;
+  if (std::filesystem::is_directory(file, unused))
+    return error(errc::invalid_argument, "is a folder");
+  errno = 0;
+  std::ifstream source(file, std::ios::binary);
+  if (!source)
+    return error(errc::not_found, std::generic_category().message(errno));
+  std::string text;
+  std::array<char, 65'536>
+    piece; // Of fixed size, because a device or a pipe has no size.
+  while (source.read(piece.data(), piece.size()) || source.gcount() > 0) {
+    text.append(piece.data(), static_cast<std::size_t>(source.gcount()));
+    if (text.size() > bytes_max)
+      return error(errc::too_large,
+                   fmt::format("has more than {} bytes", bytes_max));
+  }
+  if (source.bad())
+    return error(errc::invalid_argument, "cannot be read");
+  return text;
+}
+
+} // namespace troupe

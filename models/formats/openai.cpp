@@ -1,0 +1,142 @@
+#include "troupe/models/formats/failure.hpp"
+#include "troupe/models/formats/openai_answer.hpp"
+#include "troupe/models/formats/openai_request.hpp"
+#include "troupe/models/formats/request_parts.hpp"
+#include "troupe/models/formats/wire_format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+// Returns true if `words` occurs in `text` and not inside a longer name
+// ("reasoning_effort").
+bool has_words(std::string_view text, std::string_view words) {
+  const auto is_of_name = [&text](std::size_t at) {
+    return at < text.size()
+           && (std::isalnum(static_cast<unsigned char>(text[at])) != 0
+               || text[at] == '_');
+  };
+  for (auto at = text.find(words); at != std::string_view::npos;
+       at = text.find(words, at + 1))
+    if (!is_of_name(at - 1) && !is_of_name(at + words.size()))
+      return true;
+  return false;
+}
+
+class openai_stream : public stream_reader {
+public:
+  explicit openai_stream(const wire_options& asked)
+    : answer_(!is_openai(asked.base_url)) {}
+
+  result<void> take(const sse_event& next,
+                    std::vector<model_response>& pieces) override {
+    // An empty event only keeps the connection alive.
+    if (is_done_ || next.data.empty())
+      return {};
+    if (next.data.starts_with("[DONE]")) {
+      is_done_ = true;
+      answer_.end();
+      return {};
+    }
+    return document_.read(next.data, [&](const wire_node& piece) {
+      // llama.cpp's field `error`, and events of that name.
+      return next.name == "error" ? told_failure(piece)
+                                  : answer_.take(piece, "delta", &pieces);
+    });
+  }
+
+  bool has_ended() const noexcept override { return is_done_; }
+
+  // A finish reason is enough, because not every server sends [DONE].
+  result<model_response> finish() override {
+    if (!answer_.has_ended())
+      return broken_off();
+    return std::move(answer_).whole();
+  }
+
+private:
+  wire_document document_;
+  openai_answer answer_;
+  bool is_done_ = false;
+};
+
+// Groq, Cerebras and Mistral name the field in their error. llama.cpp's
+// template of gpt-oss fails (ggml-org/llama.cpp#17040).
+bool refuses_thoughts(int status, std::string_view body) {
+  constexpr std::array<std::string_view, 3> said = {
+    "reasoning_content", "reasoning", "Cannot pass both content and thinking"};
+  return (status == 400 || status == 422 || status == 500)
+         && std::ranges::any_of(said, [body](std::string_view words) {
+              return has_words(body, words);
+            });
+}
+
+class openai_wire_format : public wire_format {
+public:
+  std::string_view provider() const noexcept override { return "OpenAI"; }
+
+  result<model_response> read_answer(std::string_view body,
+                                     const wire_options& asked) const override {
+    wire_document document;
+    openai_answer answer(!is_openai(asked.base_url));
+    bool has_choices = false;
+    if (auto taken
+        = document.read(body,
+                        [&](const wire_node& said) {
+                          auto done = answer.take(said, "message", nullptr);
+                          has_choices = bool(said["choices"].first());
+                          return done;
+                        });
+        !taken)
+      return taken.error();
+    if (!has_choices)
+      return bad_answer("the answer has no choices");
+    return std::move(answer).whole();
+  }
+
+  std::optional<wire_options>
+  without_refused(int status,
+                  std::string_view body,
+                  const wire_options& asked) const override {
+    auto with = asked;
+    if (status == 400 && !asked.without.strict_schema
+        && body.find("Invalid schema for response_format")
+             != std::string_view::npos)
+      with.without.strict_schema = true;
+    else if (!asked.without.thoughts && refuses_thoughts(status, body))
+      with.without.thoughts = true;
+    else
+      return std::nullopt;
+    return with;
+  }
+
+  std::unique_ptr<stream_reader>
+  read_stream(const wire_options& asked) const override {
+    return std::make_unique<openai_stream>(asked);
+  }
+
+private:
+  result<http_request> build_request(const model_request& asked,
+                                     const wire_options& with) const override {
+    const auto body = openai_body(asked, with);
+    if (!body)
+      return body.error();
+    http_headers headers;
+    if (!with.key.empty())
+      headers.emplace_back("Authorization", "Bearer " + with.key);
+    return json_request(with, "/chat/completions", std::move(headers), *body);
+  }
+};
+
+} // namespace
+
+wire_format_ptr openai_format() {
+  return std::make_shared<openai_wire_format>();
+}
+
+} // namespace troupe

@@ -1,0 +1,320 @@
+#include "troupe/models/formats/openai_request.hpp"
+
+#include "troupe/models/formats/answer_schema.hpp"
+#include "troupe/models/formats/part_marks.hpp"
+#include "troupe/models/formats/request_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::string_view vendor = "OpenAI";
+
+// Sources: openai/openai-python, types/chat (generated from the OpenAPI
+// specification), August 2026.
+class message_writer {
+public:
+  explicit message_writer(const model_request& asked, const wire_options& with)
+    : is_openai_(is_openai(with.base_url)),
+      sends_thoughts_(!is_openai_ && !asked.tools.empty()
+                      && !with.without.thoughts) {}
+
+  result<json> write(const model_request& asked) {
+    // Uses "system" and not "developer": servers with a chat template know only
+    // "system", and OpenAI maps it to "developer" where a model wants that.
+    if (!asked.system_instruction.empty())
+      messages_.push_back(
+        {{"role", "system"}, {"content", asked.system_instruction}});
+    for (const auto& said : conversation_of(asked))
+      if (auto added = is_by_model(*said) ? add_own(*said) : add_other(*said);
+          !added)
+        return added.error();
+    complete_thoughts();
+    return std::move(messages_);
+  }
+
+private:
+  result<void> add_own(const content& said) {
+    std::string words;
+    auto calls = json::array();
+    auto thoughts = json::object();
+    for (const auto& element : said.parts) {
+      if (element.thought)
+        add_thought(element, thoughts);
+      else if (const auto* text = element.text())
+        words += *text;
+      else if (const auto* call = element.call())
+        calls.push_back(made_call(element, *call));
+      else
+        return bad_request(
+          fmt::format("{} takes no {} by the model", vendor, kind_of(element)));
+    }
+    if (words.empty() && calls.empty())
+      return {};
+    json message{{"role", "assistant"}, {"content", nullptr}};
+    if (!words.empty())
+      message["content"] = std::move(words);
+    if (!calls.empty())
+      message["tool_calls"] = std::move(calls);
+    message.update(thoughts);
+    messages_.push_back(std::move(message));
+    return {};
+  }
+
+  // Servers with thinking models want the thoughts back when tools are used, in
+  // the field in which they came (api-docs.deepseek.com, "Thinking Mode":
+  // status 400 without them). OpenAI, Mistral and others, which never send such
+  // a field, refuse it.
+  void add_thought(const part& said, json& thoughts) const {
+    const auto mark = mark_of(said, openai_marks, openai_field_mark);
+    if (!sends_thoughts_ || said.text() == nullptr)
+      return;
+    for (const auto field : openai_thought_fields)
+      if (mark == field) {
+        auto& joined = thoughts[std::string(field)];
+        joined = (joined.is_string() ? joined.get<std::string>() : "")
+                 + *said.text();
+      }
+  }
+
+  json made_call(const part& said, const function_call& call) {
+    json made{{"id", ids_.id_of(call)},
+              {"type", "function"},
+              {"function",
+               {{"name", call.name}, {"arguments", object_text(call.args)}}}};
+    if (auto extra = mark_of(said, openai_marks, openai_extra_mark);
+        !extra.is_null() && !is_openai_)
+      made["extra_content"] = std::move(extra);
+    return made;
+  }
+
+  // Adds empty thoughts to calls without thoughts. DeepSeek and Kimi demand
+  // `reasoning_content` for all calls if one has it, and accept empty ones.
+  void complete_thoughts() {
+    constexpr const char* field = "reasoning_content";
+    if (std::ranges::none_of(messages_, [field](const json& message) {
+          return message.contains(field);
+        }))
+      return;
+    for (auto& message : messages_)
+      if (message.contains("tool_calls") && !message.contains(field))
+        message[field] = "";
+  }
+
+  // Writes one message of the role "tool" per response, directly after the
+  // calls. Other parts follow in a user message.
+  result<void> add_other(const content& said) {
+    auto elements = json::array();
+    for (const auto& element : said.parts) {
+      if (element.thought)
+        continue;
+      if (const auto* answer = element.response()) {
+        messages_.push_back({{"role", "tool"},
+                             {"tool_call_id", ids_.id_of(*answer)},
+                             {"content", object_text(answer->response)}});
+        continue;
+      }
+      auto made = element_of(element);
+      if (!made)
+        return made.error();
+      elements.push_back(std::move(*made));
+    }
+    if (elements.empty())
+      return {};
+    // Plain text stays a string, which every server accepts.
+    if (elements.size() == 1 && elements[0]["type"] == "text")
+      elements = json(elements[0]["text"]);
+    messages_.push_back({{"role", "user"}, {"content", std::move(elements)}});
+    return {};
+  }
+
+  static result<json> element_of(const part& said) {
+    if (const auto* text = said.text())
+      return json{{"type", "text"}, {"text", *text}};
+    const auto held = media_of(said);
+    if (!held)
+      return held.error();
+    if (!*held)
+      return bad_request(fmt::format("{} takes no {}", vendor, kind_of(said)));
+    const auto& which = **held;
+    const auto data_url
+      = fmt::format("data:{};base64,{}", which.mime_type, which.base64);
+    if (which.mime_type.starts_with("image/"))
+      return json{
+        {"type", "image_url"},
+        {"image_url", {{"url", which.is_inline() ? data_url : which.uri}}}};
+    if (which.is_inline())
+      if (const auto format = audio_format(which.mime_type); !format.empty())
+        return json{
+          {"type", "input_audio"},
+          {"input_audio", {{"data", which.base64}, {"format", format}}}};
+    if (which.is_inline() && which.mime_type == "application/pdf")
+      return json{
+        {"type", "file"},
+        {"file",
+         {{"filename",
+           which.display_name.empty() ? "document.pdf" : which.display_name},
+          {"file_data", data_url}}}};
+    return no_such_media(vendor, which);
+  }
+
+  static std::string_view audio_format(std::string_view mime_type) {
+    if (mime_type == "audio/wav" || mime_type == "audio/x-wav"
+        || mime_type == "audio/wave")
+      return "wav";
+    if (mime_type == "audio/mpeg" || mime_type == "audio/mp3")
+      return "mp3";
+    return {};
+  }
+
+  const bool is_openai_;
+  const bool sends_thoughts_;
+  json messages_ = json::array();
+  call_ids ids_{call_ids::form::nine};
+};
+
+json tools_of(const model_request& asked) {
+  auto tools = json::array();
+  for (const auto& tool : asked.tools)
+    tools.push_back(
+      {{"type", "function"}, {"function", declaration_of(tool, "parameters")}});
+  return tools;
+}
+
+// Sets `strict` if possible: it enforces the schema, but allows only a part of
+// JSON Schema. Other schemas are sent unchanged, as advice.
+json response_format(const json& schema, bool may_be_strict) {
+  const auto closed = closed_schema(schema);
+  const bool strict = may_be_strict && is_strict_schema(closed);
+  return {{"type", "json_schema"},
+          {"json_schema",
+           {{"name", "answer"},
+            {"strict", strict},
+            {"schema", strict ? closed : schema}}}};
+}
+
+json tool_choice_of(const tool_choice& choice) {
+  switch (choice.mode) {
+  case calling_mode::automatic:
+    return "auto";
+  case calling_mode::none:
+    return "none";
+  case calling_mode::any:
+    return "required";
+  case calling_mode::one:
+    break;
+  }
+  return {{"type", "function"}, {"function", {{"name", choice.function}}}};
+}
+
+result<void> add_thinking(const json& config, json& body) {
+  if (config.is_null())
+    return {};
+  for (const auto& [name, field] : config.items()) {
+    if (name == "thinkingLevel" || name == "thinking_level") {
+      if (!field.is_string())
+        return bad_request("generation_config: 'thinkingLevel' is no string");
+      auto level = field.get<std::string>();
+      std::ranges::transform(level, level.begin(), [](unsigned char next) {
+        return static_cast<char>(std::tolower(next));
+      });
+      body["reasoning_effort"] = std::move(level);
+    } else if (name != "includeThoughts" && name != "include_thoughts") {
+      return bad_request(fmt::format(
+        "generation_config: OpenAI has no '{}', only thinkingLevel", name));
+    }
+  }
+  return {};
+}
+
+result<void> add_format(generation_settings& settings,
+                        const model_request& asked,
+                        const wire_options& with,
+                        json& body) {
+  const auto type = settings.take("responseMimeType");
+  if (!type.is_null() && type != "application/json" && type != "text/plain")
+    return bad_request(fmt::format("{} answers in no {}", vendor, type.dump()));
+  if (!asked.response_schema.is_null())
+    body["response_format"] = response_format(asked.response_schema.data(),
+                                              !with.without.strict_schema);
+  else if (type == "application/json")
+    body["response_format"] = {{"type", "json_object"}};
+  return {};
+}
+
+result<void>
+add_settings(const model_request& asked, const wire_options& with, json& body) {
+  auto settings = generation_settings::open(asked.generation_config);
+  if (!settings)
+    return settings.error();
+  const bool openai = is_openai(with.base_url);
+  // OpenAI has deprecated max_tokens, and its reasoning models refuse it.
+  // Ollama knows only max_tokens.
+  settings->move_to(
+    body,
+    {{"temperature", "temperature"},
+     {"topP", "top_p"},
+     {"stopSequences", "stop"},
+     {"presencePenalty", "presence_penalty"},
+     {"frequencyPenalty", "frequency_penalty"},
+     {"seed", "seed"},
+     {"responseLogprobs", "logprobs"},
+     {"maxOutputTokens", openai ? "max_completion_tokens" : "max_tokens"}});
+  // The field is a number in ADK and a boolean in OpenAI.
+  if (auto held = settings->take("logprobs"); held.is_boolean())
+    body["logprobs"] = std::move(held);
+  else if (!held.is_null())
+    body["top_logprobs"] = std::move(held);
+  if (auto count = settings->take("topK"); !count.is_null()) {
+    if (openai)
+      return bad_request("generation_config: OpenAI has no 'topK'");
+    body["top_k"]
+      = std::move(count); // An extension of vLLM, llama.cpp and others.
+  }
+  const auto choice = take_tool_choice(*settings, vendor);
+  if (!choice)
+    return choice.error();
+  if (*choice)
+    body["tool_choice"] = tool_choice_of(**choice);
+  if (auto added = add_thinking(settings->take("thinkingConfig"), body); !added)
+    return added;
+  if (auto added = add_format(*settings, asked, with, body); !added)
+    return added;
+  if (auto none = refuse_gemini_fields(*settings, vendor); !none)
+    return none;
+  return add_own_fields(std::move(*settings).rest(), body, vendor);
+}
+
+} // namespace
+
+bool is_openai(std::string_view base_url) {
+  return base_url.find("://api.openai.com") != std::string_view::npos
+         || base_url.find(".openai.azure.com") != std::string_view::npos;
+}
+
+result<json> openai_body(const model_request& asked, const wire_options& with) {
+  // The rule is from openai-python, types/shared/function_definition.py.
+  if (auto named = check_tool_names(asked, {64, "_-"}, vendor); !named)
+    return named.error();
+  auto messages = message_writer(asked, with).write(asked);
+  if (!messages)
+    return messages.error();
+  json body{{"model", with.model}, {"messages", std::move(*messages)}};
+  if (!asked.tools.empty())
+    body["tools"] = tools_of(asked);
+  if (with.streams)
+    body.update(
+      {{"stream", true}, {"stream_options", {{"include_usage", true}}}});
+  if (auto added = add_settings(asked, with, body); !added)
+    return added.error();
+  return body;
+}
+
+} // namespace troupe

@@ -1,0 +1,164 @@
+// Checks of `store::list`: order, filters, limits and pages.
+
+#include "troupe/stores/conformance/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe::conformance {
+
+namespace {
+
+json keys_of(const std::vector<session_row>& rows) {
+  auto list = json::array();
+  for (const auto& row : rows)
+    list.push_back(row.key.user + "/" + row.key.id);
+  return list;
+}
+
+json keys_at(run& on, const row_query& query) {
+  return keys_of(on.kept().list(query).value());
+}
+
+row_position position_of(const session_row& row) {
+  return {row.last_update_time, row.key.user, row.key.id};
+}
+
+void rows_carry_the_state_of_all_three_scopes(run& on) {
+  change_maker make;
+  const session_key key{"press", "ann", "s1"};
+  on.commit({make.create(key, {{"a", 1}, {"user:b", 2}, {"app:c", 3}}, 1'000),
+             make.create({"press", "bob", "s1"}, json::object(), 500)});
+  on.commit(make.append(key, {{"a", 4}, {"app:c", nullptr}}, 2'000));
+  on.expect_same("rows",
+                 shown(on.kept().list(query_of("press")).value()),
+                 {{{"key", {"press", "ann", "s1"}},
+                   {"session", {{"a", 4}}},
+                   {"user", {{"b", 2}}},
+                   {"app", json::object()},
+                   {"revision", 1},
+                   {"last_update_time", 2'000}},
+                  {{"key", {"press", "bob", "s1"}},
+                   {"session", json::object()},
+                   {"user", json::object()},
+                   {"app", json::object()},
+                   {"revision", 0},
+                   {"last_update_time", 500}}});
+}
+
+void rows_come_newest_first_then_by_user_and_id(run& on) {
+  change_maker make;
+  on.commit({make.create({"press", "b", "x"}, json::object(), 5),
+             make.create({"press", "a", "z"}, json::object(), 5),
+             make.create({"press", "a", "y"}, json::object(), 5),
+             make.create({"press", "a", "old"}, json::object(), -7),
+             make.create({"press", "c", "new"}, json::object(), 9),
+             // The order is that of the bytes, not of a language.
+             make.create({"press", "a", "Z"}, json::object(), 5),
+             make.create({"press", "a", "ä"}, json::object(), 5),
+             make.create({"press", "B", "x"}, json::object(), 5),
+             make.create({"radio", "a", "y"}, json::object(), 8)});
+  const json sorted
+    = {"c/new", "B/x", "a/Z", "a/y", "a/z", "a/ä", "b/x", "a/old"};
+  on.expect_same("all users", keys_at(on, query_of("press")), sorted);
+  auto query = query_of("press");
+  query.user = "a";
+  on.expect_same(
+    "one user", keys_at(on, query), {"a/Z", "a/y", "a/z", "a/ä", "a/old"});
+  query.user = "nobody";
+  on.expect_same("an unknown user", keys_at(on, query), json::array());
+  on.expect_same(
+    "an unknown app", keys_at(on, query_of("none")), json::array());
+  on.commit(make.append({"press", "a", "old"}, json::object(), 10));
+  on.expect_same(
+    "after an append", keys_at(on, query_of("press", 2)), {"a/old", "c/new"});
+}
+
+void a_limit_cuts_the_list(run& on) {
+  change_maker make;
+  for (int number = 0; number < 5; ++number)
+    on.commit(make.create({"press", "ann", std::to_string(number)}));
+  for (const std::size_t limit : {std::size_t{0},
+                                  std::size_t{1},
+                                  std::size_t{4},
+                                  std::size_t{5},
+                                  std::size_t{6},
+                                  all})
+    on.expect_same(fmt::format("limit {}", limit),
+                   keys_at(on, query_of("press", limit)).size(),
+                   std::min(limit, std::size_t{5}));
+}
+
+void pages_show_every_row_once(run& on) {
+  change_maker make;
+  std::vector<store_change> changes;
+  changes.reserve(60);
+  for (int number = 0; number < 60; ++number)
+    changes.push_back(make.create(
+      {"press", fmt::format("u{}", number * 7 % 5), fmt::format("s{}", number)},
+      json::object(),
+      number * 13 % 4 - 1));
+  on.commit(changes);
+  for (const auto& user :
+       {std::optional<std::string>(), std::optional<std::string>("u2")}) {
+    auto query = query_of("press", all);
+    query.user = user;
+    const auto whole = keys_at(on, query);
+    on.expect_same("rows in one go", whole.size(), user ? 12 : 60);
+    for (const std::size_t limit : {1U, 7U, 12U, 59U}) {
+      auto paged = json::array();
+      query.limit = limit;
+      query.behind.reset();
+      while (paged.size() <= whole.size()) {
+        const auto page = on.kept().list(query).value();
+        if (page.empty())
+          break;
+        for (const auto& shown_key : keys_of(page))
+          paged.push_back(shown_key);
+        query.behind = position_of(page.back());
+      }
+      on.expect_same(fmt::format("pages of {}", limit), paged, whole);
+    }
+  }
+}
+
+void a_position_need_not_be_that_of_a_row(run& on) {
+  change_maker make;
+  on.commit({make.create({"press", "a", "x"}, json::object(), 5),
+             make.create({"press", "c", "x"}, json::object(), 5),
+             make.create({"press", "c", "y"}, json::object(), 3)});
+  const auto behind = [&on](std::int64_t time,
+                            const std::string& user,
+                            const std::string& session) {
+    auto query = query_of("press");
+    query.behind = row_position{microseconds(time), user, session};
+    return keys_at(on, query);
+  };
+  on.expect_same("before all",
+                 behind(std::numeric_limits<std::int64_t>::max(), "", ""),
+                 {"a/x", "c/x", "c/y"});
+  on.expect_same("between users", behind(5, "b", "z"), {"c/x", "c/y"});
+  on.expect_same("between ids", behind(5, "a", "w"), {"a/x", "c/x", "c/y"});
+  on.expect_same("between times", behind(4, "", ""), {"c/y"});
+  on.expect_same("behind all",
+                 behind(std::numeric_limits<std::int64_t>::min(), "z", "z"),
+                 json::array());
+}
+
+} // namespace
+
+std::vector<conformance_check> list_checks() {
+#define TROUPE_CHECK(name) make_check(#name, name)
+  return {
+    TROUPE_CHECK(rows_carry_the_state_of_all_three_scopes),
+    TROUPE_CHECK(rows_come_newest_first_then_by_user_and_id),
+    TROUPE_CHECK(a_limit_cuts_the_list),
+    TROUPE_CHECK(pages_show_every_row_once),
+    TROUPE_CHECK(a_position_need_not_be_that_of_a_row),
+  };
+#undef TROUPE_CHECK
+}
+
+} // namespace troupe::conformance

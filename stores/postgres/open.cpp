@@ -1,0 +1,137 @@
+#include "troupe/stores/postgres/open.hpp"
+
+#include "troupe/stores/postgres/check.hpp"
+#include "troupe/stores/postgres/folder.hpp"
+#include "troupe/stores/postgres/reader.hpp"
+#include "troupe/stores/postgres/writer.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+owner_name owner_of(const session_key& key) {
+  return {key.app, key.user, key.id};
+}
+
+class postgres_store : public store {
+public:
+  postgres_store(const std::string& url, postgres_setup setup)
+    : pool_(url, std::move(setup)),
+      writer_(pool_, history_) {
+    if (!pool_.setup().read_only)
+      folder_.emplace(pool_);
+  }
+
+  result<void> open() { return writer_.open(); }
+
+  result<commit_outcome>
+  commit(std::span<const store_change> changes) override {
+    auto outcome = writer_.commit(changes);
+    if (outcome && outcome->moved.empty())
+      folder_->added(changes.size());
+    return outcome;
+  }
+
+  result<std::vector<moved_owner>> changed_elsewhere() override {
+    return writer_.changed_elsewhere();
+  }
+
+  result<std::optional<stored_scope>>
+  load_scope(const owner_name& owner) override {
+    auto loaded = load(owner, {0, 0});
+    if (!loaded)
+      return loaded.error();
+    if (!*loaded)
+      return std::nullopt;
+    return std::move((*loaded)->scope);
+  }
+
+  result<std::optional<stored_session>>
+  load_session(const session_key& key, const load_options& options) override {
+    return load(owner_of(key), options);
+  }
+
+  result<std::vector<event_ptr>> load_events(const session_key& key,
+                                             std::uint64_t first,
+                                             std::uint64_t last) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return load_postgres_events(
+        connection, history_, owner_of(key), first, last);
+    });
+  }
+
+  result<std::vector<event_ptr>>
+  find_events(const session_key& key,
+              std::span<const std::string> ids) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return find_postgres_events(connection, history_, owner_of(key), ids);
+    });
+  }
+
+  std::optional<lost_history> take_lost_history() override {
+    return writer_.take_lost_history();
+  }
+
+  result<std::vector<session_row>> list(const row_query& query) override {
+    // List order depends on the folded scopes.
+    if (!folder_)
+      return error(errc::store_failed,
+                   "list sessions: a store that was opened read-only does not "
+                   "fold its log");
+    if (auto folded = folder_->fold(); !folded)
+      return folded.error();
+    return pool_.with([&](postgres_connection& connection) {
+      return list_postgres_sessions(connection, history_, query);
+    });
+  }
+
+  result<std::vector<std::string>>
+  check(const std::function<void(double done)>& on_progress) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return check_postgres(connection, on_progress);
+    });
+  }
+
+  result<void> close() override {
+    if (!folder_)
+      return {};
+    folder_->stop();
+    return folder_->fold();
+  }
+
+private:
+  result<std::optional<stored_session>> load(const owner_name& owner,
+                                             const load_options& options) {
+    return pool_.with([&](postgres_connection& connection) {
+      return load_postgres(connection, history_, owner, options);
+    });
+  }
+
+  postgres_pool pool_;
+  postgres_history history_;
+  postgres_writer writer_;
+  std::optional<postgres_folder> folder_; ///< Unset for a read-only store.
+};
+
+} // namespace
+
+result<std::unique_ptr<store>>
+open_postgres_store(const std::string& url, const store_options& options) {
+  auto connection = postgres_connection::open(
+    url,
+    options.read_only ? postgres_connection::server::any
+                      : postgres_connection::server::primary);
+  if (!connection)
+    return connection.error();
+  auto setup = prepare_schema(**connection, options);
+  if (!setup)
+    return setup.error();
+  auto opened = std::make_unique<postgres_store>(url, *std::move(setup));
+  if (auto watching = opened->open(); !watching)
+    return watching.error();
+  return opened;
+}
+
+} // namespace troupe

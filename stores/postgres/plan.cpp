@@ -1,0 +1,134 @@
+#include "troupe/stores/postgres/plan.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace troupe {
+
+owner_name app_of(const owner_name& owner) {
+  return {owner.app};
+}
+
+owner_name user_of(const owner_name& owner) {
+  return {owner.app, owner.user};
+}
+
+namespace {
+
+// Makes an id from the number of the row that first names the scope. So ids
+// grow, are never used again, and need no sequence. A server that lost rows
+// assigns their numbers again; the random bits keep the ids different.
+std::int64_t scope_id(std::int64_t row, std::int64_t stamp, scope where) {
+  constexpr std::uint64_t random_bits = 20;
+  constexpr std::uint64_t random_mask = (1ULL << random_bits) - 1;
+  constexpr std::uint64_t id_mask = ~std::uint64_t{0} >> 1U;
+  const auto random = static_cast<std::uint64_t>(stamp) & random_mask;
+  auto id = (static_cast<std::uint64_t>(row) << random_bits) | random;
+  id = (id << 2U) | static_cast<std::uint64_t>(where);
+  return static_cast<std::int64_t>(id & id_mask);
+}
+
+} // namespace
+
+postgres_plan::postgres_plan(std::span<const store_change> changes,
+                             postgres_known known,
+                             std::int64_t last_id,
+                             std::int64_t stamp,
+                             std::vector<owner_name> moved)
+  : known_(std::move(known)),
+    last_id_(last_id),
+    stamp_(stamp),
+    moved_(std::move(moved)) {
+  for (const auto& change : changes) {
+    switch (change.kind) {
+    case change_kind::create:
+    case change_kind::append:
+    case change_kind::write:
+      add(change);
+      break;
+    case change_kind::remove:
+      remove(change.owner);
+      break;
+    case change_kind::remove_user:
+      remove_user(change.owner);
+      break;
+    }
+  }
+}
+
+void postgres_plan::add(const store_change& change) {
+  const auto& owner = change.owner;
+  planned_row row{++last_id_, &change};
+  if (change.kind == change_kind::create) {
+    expect(owner, !known_.scopes[owner]);
+    known_.scopes[owner].reset();
+    make(app_of(owner));
+    make(user_of(owner));
+    row.session = make(owner)->id;
+  } else if (change.session_revision) {
+    const bool is_there = known_.scopes[owner].has_value();
+    expect(owner, is_there);
+    if (is_there)
+      row.session = touch(owner, *change.session_revision);
+  }
+  if (change.user_revision)
+    row.user = touch(user_of(owner), *change.user_revision);
+  if (change.app_revision)
+    row.app = touch(app_of(owner), *change.app_revision);
+  step_for_rows().rows.push_back(row);
+}
+
+std::int64_t postgres_plan::touch(const owner_name& owner,
+                                  std::uint64_t revision) {
+  auto& found = make(owner);
+  expect(owner, found->revision + 1 == revision);
+  found->revision = revision;
+  return found->id;
+}
+
+postgres_plan::found_head& postgres_plan::make(const owner_name& owner) {
+  auto& found = known_.scopes[owner];
+  if (!found) {
+    found = postgres_head{scope_id(last_id_, stamp_, owner.where()), 0};
+    step_for_rows().scopes.push_back({found->id, owner});
+  }
+  return found;
+}
+
+void postgres_plan::remove(const owner_name& owner) {
+  auto& found = known_.scopes[owner];
+  if (owner.where() == scope::session)
+    expect(owner, found.has_value());
+  if (!found)
+    return;
+  if (steps_.empty())
+    steps_.emplace_back();
+  steps_.back().removals.push_back({++last_id_, found->id, owner});
+  found.reset();
+}
+
+void postgres_plan::remove_user(const owner_name& user) {
+  std::vector<owner_name> removed;
+  for (const auto& [owner, found] : known_.scopes)
+    if (found && !owner.user.empty() && user_of(owner) == user)
+      removed.push_back(owner);
+  // Sessions first: their rows keep the user's part, which the removal of the
+  // user then deletes.
+  std::ranges::sort(removed, std::greater());
+  for (const auto& owner : removed)
+    remove(owner);
+}
+
+void postgres_plan::expect(const owner_name& owner, bool holds) {
+  if (!holds && std::ranges::find(moved_, owner) == moved_.end())
+    moved_.push_back(owner);
+}
+
+planned_step& postgres_plan::step_for_rows() {
+  if (steps_.empty() || !steps_.back().removals.empty())
+    steps_.emplace_back();
+  return steps_.back();
+}
+
+} // namespace troupe

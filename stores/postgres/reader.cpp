@@ -1,0 +1,482 @@
+#include "troupe/stores/postgres/reader.hpp"
+
+#include "troupe/stores/postgres/event.hpp"
+#include "troupe/stores/postgres/schema.hpp"
+#include "troupe/stores/shared/stored_event.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+// Kinds of rows in the answer of a load. The other columns depend on it:
+//   part  | n1        | n2       | n3      | t1  | t2    | t3
+//   scope |           | revision | updated |
+//   state |           |          |         | key | value |
+//   tail  | revision  |          | time    |     | delta |
+//   event | revision  |          | time    | id  | delta | body
+//   id    | revision  | hash     |
+//   span  | rows      | first    | last    |
+// `rows` is the number of log rows of the session from the first loaded
+// revision on, `last` its last revision.
+enum load_part : std::int64_t {
+  part_scope,
+  part_state,
+  part_tail,
+  part_event,
+  part_id,
+  part_span
+};
+
+// The scope that is loaded.
+#define TROUPE_ME(SESSION)                                                     \
+  "WITH me AS MATERIALIZED ("                                                  \
+  "  SELECT id, revision, updated FROM scopes"                                 \
+  "    WHERE app = $1::text AND usr = $2::text AND session = " SESSION ")"
+
+// Its first rows: the scope and its state.
+#define TROUPE_SCOPE_AND_STATE                                                 \
+  " SELECT 0 AS part, 0::bigint AS n1, revision AS n2, updated AS n3,"         \
+  "        NULL::text AS t1, NULL::text AS t2, NULL::text AS t3"               \
+  "   FROM me"                                                                 \
+  " UNION ALL"                                                                 \
+  " SELECT 1, 0, 0, 0, key, value, NULL"                                       \
+  "   FROM state WHERE scope = (SELECT id FROM me)"                            \
+  " UNION ALL"
+
+constexpr postgres_statement load_owner
+  = {"load_owner", TROUPE_ME("''") TROUPE_SCOPE_AND_STATE R"(
+SELECT 2, CASE WHEN $2::text <> '' THEN user_revision ELSE app_revision END,
+       0, time, NULL, delta, NULL
+  FROM change_log
+  WHERE id > (SELECT id FROM folded)
+    AND CASE WHEN $2::text <> '' THEN usr ELSE app END = (SELECT id FROM me)
+)"};
+
+constexpr postgres_statement load_session
+  = {"load_session", TROUPE_ME("$3::text") R"(,
+said AS MATERIALIZED (
+  SELECT session_revision, time, event, delta, body
+    FROM change_log
+    WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
+    ORDER BY session_revision DESC LIMIT $4::bigint),
+ids AS MATERIALIZED (
+  SELECT session_revision, event_hash
+    FROM change_log
+    WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
+    ORDER BY session_revision DESC LIMIT $5::bigint)
+)" TROUPE_SCOPE_AND_STATE R"(
+SELECT 2, session_revision, 0, time, NULL, delta, NULL
+  FROM change_log
+  WHERE session = (SELECT id FROM me)
+    AND session_revision > (SELECT revision FROM me)
+UNION ALL
+SELECT 3, session_revision, 0, time, event, delta, body FROM said
+UNION ALL
+SELECT 4, session_revision, event_hash, 0, NULL, NULL, NULL FROM ids
+UNION ALL
+SELECT 5, count(*), min(session_revision),
+       (SELECT session_revision FROM change_log
+          WHERE session = (SELECT id FROM me)
+          ORDER BY session_revision DESC LIMIT 1), NULL, NULL, NULL
+  FROM change_log
+  WHERE session = (SELECT id FROM me)
+    AND session_revision >= least((SELECT min(session_revision) FROM said),
+                                  (SELECT min(session_revision) FROM ids))
+)"};
+
+// Returns the newest revision, then every row of the range.
+constexpr postgres_statement load_range
+  = {"load_range", TROUPE_ME("$3::text") R"(
+SELECT greatest(revision,
+                (SELECT session_revision FROM change_log WHERE session = me.id
+                   ORDER BY session_revision DESC LIMIT 1)) AS revision,
+       NULL::bigint AS time, NULL::text AS event, NULL::text AS delta,
+       NULL::text AS body, NULL::integer AS event_hash
+  FROM me
+UNION ALL
+(SELECT session_revision, time, event, delta, body, event_hash
+  FROM change_log
+  WHERE session = (SELECT id FROM me)
+    AND session_revision BETWEEN $4::bigint AND $5::bigint
+  ORDER BY session_revision))"};
+
+#undef TROUPE_ME
+#undef TROUPE_SCOPE_AND_STATE
+
+// Probes the index of ids once per id. OFFSET stops the planner from joining
+// the other way round, which would read the whole session.
+constexpr postgres_statement find_ids = {"find_ids", R"(
+SELECT n.place, l.session_revision, l.time, l.event, l.delta, l.body
+  FROM unnest($4::bigint[], $5::text[]) WITH ORDINALITY
+    AS n(event_hash, event, place)
+  CROSS JOIN LATERAL (
+    SELECT * FROM change_log AS c
+      WHERE c.session = (SELECT id FROM scopes WHERE app = $1::text
+                           AND usr = $2::text AND session = $3::text)
+        AND c.event_hash = n.event_hash::integer AND c.event = n.event
+      OFFSET 0) AS l
+  ORDER BY l.session_revision)"};
+
+// -- lists: the page, then the state of every scope on it ----
+
+// Uses the order of an index: first the rest of the position's time, then older
+// ones. The operators are those of that index; otherwise a planner without
+// statistics would use the index of names and read all sessions.
+#define TROUPE_PAGE(WHICH, BEHIND, ORDER)                                      \
+  "WITH newest AS MATERIALIZED ("                                              \
+  "  (SELECT * FROM scopes"                                                    \
+  "   WHERE app = $1::text AND session <> '' AND revision >= 0" WHICH          \
+  "     AND updated = $4::bigint AND " BEHIND                                  \
+  "   ORDER BY updated DESC, " ORDER " LIMIT $3::bigint)"                      \
+  "  UNION ALL"                                                                \
+  "  (SELECT * FROM scopes"                                                    \
+  "   WHERE app = $1::text AND session <> '' AND revision >= 0" WHICH          \
+  "     AND updated < $4::bigint"                                              \
+  "   ORDER BY updated DESC, " ORDER " LIMIT $3::bigint)"                      \
+  "  LIMIT $3::bigint),"                                                       \
+  " page AS MATERIALIZED ("                                                    \
+  "  SELECT s.id, u.id AS user_id, a.id AS app_id, s.revision, s.updated,"     \
+  "         s.usr, s.session"                                                  \
+  "  FROM newest AS s"                                                         \
+  "  JOIN scopes AS u ON u.app = $1::text AND u.usr = s.usr"                   \
+  "    AND u.session = ''"                                                     \
+  "  JOIN scopes AS a ON a.app = $1::text AND a.usr = '' AND a.session = '')"  \
+  "SELECT 0 AS part, id, user_id, app_id, revision, updated,"                  \
+  "       usr AS t1, session AS t2 FROM page "                                 \
+  "UNION ALL "                                                                 \
+  "SELECT 1, scope, 0, 0, 0, 0, key, value FROM state WHERE scope IN ("        \
+  "  SELECT id FROM page UNION SELECT user_id FROM page"                       \
+  "  UNION SELECT app_id FROM page)"
+
+constexpr postgres_statement list_user
+  = {"list_user",
+     TROUPE_PAGE(" AND usr = $2::text",
+                 "$2::text COLLATE \"C\" >= $5::text COLLATE \"C\""
+                 " AND session ~>~ CASE WHEN $2::text = $5::text THEN $6::text"
+                 " ELSE '' END",
+                 "session USING ~<~")};
+constexpr postgres_statement list_app
+  = {"list_app",
+     TROUPE_PAGE(" AND $2::text = ''",
+                 "(usr, session) ~>~ ($5::text, $6::text)",
+                 "usr USING ~<~, session USING ~<~")};
+
+#undef TROUPE_PAGE
+
+std::int64_t bounded(std::size_t count) {
+  return static_cast<std::int64_t>(
+    std::min<std::size_t>(count, std::numeric_limits<std::int32_t>::max()));
+}
+
+timestamp time_of(std::int64_t microseconds) {
+  return timestamp(std::chrono::microseconds(microseconds));
+}
+
+std::string describe(const owner_name& owner) {
+  return fmt::format("load {}", to_string(owner));
+}
+
+// Describes a stored text that cannot be read back.
+error unreadable(const owner_name& owner, const error& why) {
+  return {errc::corrupt, fmt::format("{}: {}", describe(owner), why.message())};
+}
+
+// Runs one statement. The marks are compared after it, on the same connection,
+// so they cover the data that was read.
+result<postgres_rows> read(postgres_connection& connection,
+                           postgres_history& history,
+                           const postgres_statement& statement,
+                           const postgres_parameters& parameters,
+                           std::string_view attempted) {
+  connection.queue(statement, parameters);
+  const auto asked = history.queue_mark_check(connection);
+  auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  if (auto checked = history.take_mark_check(asked, answers->back(), attempted);
+      !checked)
+    return checked.error();
+  return std::move(answers->front());
+}
+
+error gap(const owner_name& owner, std::int64_t from, std::int64_t to) {
+  return {
+    errc::corrupt,
+    fmt::format(
+      "{}: its log goes from revision {} to {}", describe(owner), from, to)};
+}
+
+// Checks that the log has one row per revision of the session, up to the last.
+result<void> judge_span(const postgres_rows& rows,
+                        int row,
+                        std::int64_t revision,
+                        const owner_name& owner) {
+  const auto count = rows.number(row, 1);
+  const auto first = rows.number(row, 2);
+  const auto last = rows.is_null(row, 3) ? -1 : rows.number(row, 3);
+  if (last != revision)
+    return error(errc::corrupt,
+                 fmt::format("{}: it is at revision {}, and its log ends at {}",
+                             describe(owner),
+                             revision,
+                             last));
+  if (count > 0 && count != last - first + 1)
+    return error(
+      errc::corrupt,
+      fmt::format("{}: its log has {} rows of the revisions {} to {}",
+                  describe(owner),
+                  count,
+                  first,
+                  last));
+  return {};
+}
+
+result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
+                                                 const owner_name& owner) {
+  std::optional<stored_session> loaded;
+  std::vector<std::pair<std::int64_t, int>> tail;
+  std::optional<int> span;
+  // Lowest revision so far of each part, whose rows come newest first.
+  std::array<std::int64_t, part_span + 1> above{};
+  above.fill(std::numeric_limits<std::int64_t>::max());
+  for (int i = 0; i < rows.size(); ++i) {
+    const auto part = rows.number(i, 0);
+    if (part == part_event || part == part_id) {
+      auto& last = above.at(static_cast<std::size_t>(part));
+      if (rows.number(i, 1) >= last)
+        return gap(owner, last, rows.number(i, 1));
+      last = rows.number(i, 1);
+    }
+    switch (part) {
+    case part_scope:
+      loaded.emplace();
+      // A new session is at revision -1 until its creation is replayed.
+      loaded->scope.revision = static_cast<std::uint64_t>(rows.number(i, 2));
+      loaded->last_update_time = time_of(
+        rows.number(i, 2) < 0 ? std::numeric_limits<std::int64_t>::min()
+                              : rows.number(i, 3));
+      break;
+    case part_state: {
+      auto data = decode_value(rows.text(i, 5));
+      if (!data)
+        return unreadable(owner, data.error());
+      loaded->scope.keys.set(rows.text(i, 4), *std::move(data));
+      break;
+    }
+    case part_tail:
+      tail.emplace_back(rows.number(i, 1), i);
+      break;
+    case part_event: {
+      auto said = read_postgres_event(rows, i, 3);
+      if (!said)
+        return unreadable(owner, said.error());
+      loaded->events.push_back(*std::move(said));
+      break;
+    }
+    case part_id:
+      loaded->id_hashes.push_back(
+        static_cast<std::uint32_t>(rows.number(i, 2)));
+      break;
+    case part_span:
+      span = i;
+      break;
+    default:
+      break;
+    }
+  }
+  if (!loaded)
+    return loaded;
+  std::ranges::sort(tail);
+  auto reached = static_cast<std::int64_t>(loaded->scope.revision);
+  for (const auto& [revision, row] : tail) {
+    if (revision != reached + 1)
+      return gap(owner, reached, revision);
+    reached = revision;
+    if (auto replayed
+        = replay_delta(loaded->scope, rows.text(row, 5), owner.where());
+        !replayed)
+      return unreadable(owner, replayed.error());
+    loaded->scope.revision = static_cast<std::uint64_t>(revision);
+    loaded->last_update_time
+      = std::max(loaded->last_update_time, time_of(rows.number(row, 3)));
+  }
+  if (span)
+    if (auto whole = judge_span(rows, *span, reached, owner); !whole)
+      return whole.error();
+  std::ranges::reverse(loaded->events);
+  std::ranges::reverse(loaded->id_hashes);
+  return loaded;
+}
+
+} // namespace
+
+result<std::optional<stored_session>>
+load_postgres(postgres_connection& connection,
+              postgres_history& history,
+              const owner_name& owner,
+              const load_options& options) {
+  postgres_parameters parameters;
+  parameters.add(owner.app).add(owner.user);
+  const bool is_session = owner.where() == scope::session;
+  if (is_session)
+    parameters.add(owner.session)
+      .add(bounded(options.events_max))
+      .add(bounded(options.ids_max));
+  auto rows = read(connection,
+                   history,
+                   is_session ? load_session : load_owner,
+                   parameters,
+                   describe(owner));
+  if (!rows)
+    return rows.error();
+  return read_scope(*rows, owner);
+}
+
+result<std::vector<event_ptr>>
+load_postgres_events(postgres_connection& connection,
+                     postgres_history& history,
+                     const owner_name& owner,
+                     std::uint64_t first,
+                     std::uint64_t last) {
+  constexpr std::uint64_t last_max = std::numeric_limits<std::int64_t>::max();
+  const auto from = static_cast<std::int64_t>(std::min(first, last_max));
+  const auto to = static_cast<std::int64_t>(std::min(last, last_max));
+  const auto rows = read(connection,
+                         history,
+                         load_range,
+                         postgres_parameters()
+                           .add(owner.app)
+                           .add(owner.user)
+                           .add(owner.session)
+                           .add(from)
+                           .add(to),
+                         describe(owner));
+  if (!rows)
+    return rows.error();
+  std::vector<event_ptr> loaded;
+  if (rows->size() == 0)
+    return loaded;
+  loaded.reserve(static_cast<std::size_t>(rows->size()));
+  const auto newest = rows->number(0, 0);
+  auto reached = from - 1;
+  for (int i = 1; i < rows->size(); ++i) {
+    const auto revision = rows->number(i, 0);
+    if (revision != reached + 1)
+      return gap(owner, reached, revision);
+    reached = revision;
+    if (rows->is_null(i, 5))
+      continue;
+    auto said = read_postgres_event(*rows, i, 1);
+    if (!said)
+      return unreadable(owner, said.error());
+    loaded.push_back(*std::move(said));
+  }
+  if (const auto expected = std::min(newest, to); reached < expected)
+    return error(errc::corrupt,
+                 fmt::format("{}: its log ends at revision {} instead of {}",
+                             describe(owner),
+                             reached,
+                             expected));
+  return loaded;
+}
+
+result<std::vector<event_ptr>>
+find_postgres_events(postgres_connection& connection,
+                     postgres_history& history,
+                     const owner_name& owner,
+                     std::span<const std::string> ids) {
+  std::vector<std::int64_t> hashes;
+  std::vector<std::string> stored;
+  for (const auto& id : ids) {
+    hashes.push_back(id_hash(id));
+    if (auto appended = append_postgres_id(stored.emplace_back(), id);
+        !appended)
+      return appended.error();
+  }
+  const std::vector<std::string_view> texts(stored.begin(), stored.end());
+  const auto rows = read(connection,
+                         history,
+                         find_ids,
+                         postgres_parameters()
+                           .add(owner.app)
+                           .add(owner.user)
+                           .add(owner.session)
+                           .add(hashes)
+                           .add(texts),
+                         describe(owner));
+  if (!rows)
+    return rows.error();
+  // Older programs could store an event twice; the newest one is returned.
+  std::vector<event_ptr> found(ids.size());
+  for (int i = 0; i < rows->size(); ++i) {
+    auto said = read_postgres_event(*rows, i, 2);
+    if (!said)
+      return unreadable(owner, said.error());
+    found[static_cast<std::size_t>(rows->number(i, 0) - 1)] = *std::move(said);
+  }
+  return found;
+}
+
+result<std::vector<session_row>>
+list_postgres_sessions(postgres_connection& connection,
+                       postgres_history& history,
+                       const row_query& query) {
+  const owner_name asked{query.app, query.user.value_or("")};
+  const row_position everything{timestamp::max(), "", ""};
+  const auto& behind = query.behind ? *query.behind : everything;
+  const auto answer
+    = read(connection,
+           history,
+           query.user ? list_user : list_app,
+           postgres_parameters()
+             .add(query.app)
+             .add(query.user ? *query.user : "")
+             .add(bounded(query.limit))
+             .add(behind.last_update_time.time_since_epoch().count())
+             .add(behind.user)
+             .add(behind.session),
+           fmt::format("list the sessions of {}", to_string(asked)));
+  if (!answer)
+    return answer.error();
+  const auto& rows = *answer;
+  std::unordered_map<std::int64_t, state_map> states;
+  for (int i = 0; i < rows.size(); ++i) {
+    if (rows.number(i, 0) != part_state)
+      continue;
+    auto data = decode_value(rows.text(i, 7));
+    if (!data)
+      return unreadable(asked, data.error());
+    states[rows.number(i, 1)].set(rows.text(i, 6), *std::move(data));
+  }
+  std::vector<session_row> listed;
+  for (int i = 0; i < rows.size(); ++i) {
+    if (rows.number(i, 0) != part_scope)
+      continue;
+    listed.push_back(
+      {{query.app, std::string(rows.text(i, 6)), std::string(rows.text(i, 7))},
+       states[rows.number(i, 1)],
+       states[rows.number(i, 2)],
+       states[rows.number(i, 3)],
+       static_cast<std::uint64_t>(rows.number(i, 4)),
+       time_of(rows.number(i, 5))});
+  }
+  std::ranges::sort(listed, [](const auto& left, const auto& right) {
+    if (left.last_update_time != right.last_update_time)
+      return left.last_update_time > right.last_update_time;
+    return std::tie(left.key.user, left.key.id)
+           < std::tie(right.key.user, right.key.id);
+  });
+  return listed;
+}
+
+} // namespace troupe

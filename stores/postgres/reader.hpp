@@ -1,0 +1,46 @@
+// Loads from a PostgreSQL store. Each load is one statement and so sees one
+// moment. The known marks are compared after it on the same connection.
+
+#pragma once
+
+#include "troupe/stores/postgres/connection.hpp"
+#include "troupe/stores/postgres/history.hpp"
+#include "troupe/stores/store.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Loads a scope; for a session also its events and ids. Fails with
+/// `errc::corrupt` on a gap in the rows that are replayed or returned.
+result<std::optional<stored_session>>
+load_postgres(postgres_connection& connection,
+              postgres_history& history,
+              const owner_name& owner,
+              const load_options& options);
+
+result<std::vector<event_ptr>>
+load_postgres_events(postgres_connection& connection,
+                     postgres_history& history,
+                     const owner_name& owner,
+                     std::uint64_t first,
+                     std::uint64_t last);
+
+/// Implements `store::find_events`.
+result<std::vector<event_ptr>>
+find_postgres_events(postgres_connection& connection,
+                     postgres_history& history,
+                     const owner_name& owner,
+                     std::span<const std::string> ids);
+
+/// Implements `store::list` on the folded state; fold first.
+result<std::vector<session_row>>
+list_postgres_sessions(postgres_connection& connection,
+                       postgres_history& history,
+                       const row_query& query);
+
+} // namespace troupe

@@ -1,0 +1,247 @@
+#include "troupe/stores/sqlite/check.hpp"
+
+#include "troupe/stores/sqlite/sums.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t findings_max = 1'000;
+
+// Estimated share of the work that is done after each part.
+constexpr double done_after_pages = 0.3;
+constexpr double done_after_log = 0.8;
+
+// Column of the body. The column after it says whether the body is sound.
+constexpr int body = 12;
+
+// The state of one scope according to the log.
+struct replayed_scope {
+  std::map<std::string, value, std::less<>> keys;
+  std::int64_t revision = 0;
+  /// Positions of a session's events in the log, by event number.
+  std::map<std::int64_t, std::int64_t> events;
+};
+
+class checker {
+public:
+  checker(sqlite_reader& reader, const std::function<void(double)>& on_progress)
+    : reader_(reader),
+      on_progress_(on_progress) {}
+
+  std::vector<std::string> run() {
+    const sqlite_reader::moment now(reader_);
+    check_pages();
+    check_progress();
+    replay_log();
+    check_scopes();
+    tell(1);
+    return std::move(findings_);
+  }
+
+private:
+  void tell(double done) const {
+    if (on_progress_)
+      on_progress_(done);
+  }
+
+  void find(std::string finding) {
+    if (findings_.size() < findings_max)
+      findings_.push_back(std::move(finding));
+  }
+
+  sqlite_statement prepare(std::string_view sql) const {
+    return reader_.database().prepare(sql);
+  }
+
+  void check_pages() {
+    auto statement = prepare("PRAGMA integrity_check");
+    for (auto rows = statement.rows(); rows.next();)
+      if (rows.text(0) != "ok")
+        find(std::string(rows.text(0)));
+    tell(done_after_pages);
+  }
+
+  void check_progress() {
+    auto statement = prepare(fmt::format("SELECT name,{} FROM folding",
+                                         is_sound("sum", sums::folding)));
+    for (auto rows = statement.rows(); rows.next();)
+      if (rows.integer(1) != 1)
+        find(
+          fmt::format("the row '{}' of the table folding has a wrong checksum",
+                      rows.text(0)));
+  }
+
+  void replay_log() {
+    auto live = prepare("SELECT id,session FROM scopes");
+    for (auto rows = live.rows(); rows.next();)
+      replayed_[rows.integer(0)].revision = rows.text(1).empty() ? 0 : -1;
+    auto log = prepare(fmt::format("SELECT {},body,{} FROM log ORDER BY id",
+                                   sqlite_log::columns(),
+                                   is_sound("body_sum", sums::log_body)));
+    const auto all = std::max<std::int64_t>(reader_.newest(), 1);
+    for (auto rows = log.rows(); rows.next();) {
+      const auto row = sqlite_log::row_of(rows);
+      if (!sqlite_log::is_sound(rows) || rows.integer(body + 1) != 1)
+        find(fmt::format("log row {}: has a wrong checksum", row.number));
+      replay(row, rows);
+      if (row.number % 4'096 == 0)
+        tell(done_after_pages
+             + (done_after_log - done_after_pages)
+                 * static_cast<double>(row.number) / static_cast<double>(all));
+    }
+    tell(done_after_log);
+  }
+
+  void replay(const log_row& row, const sqlite_rows& columns) {
+    const auto changed = decode_delta(row.delta);
+    if (!changed)
+      find(
+        fmt::format("log row {}: {}", row.number, changed.error().message()));
+    for (std::size_t index = 0; index < durable_scopes; ++index) {
+      const auto found = replayed_.find(row.scopes[index]);
+      if (found == replayed_.end())
+        continue;
+      auto& replayed = found->second;
+      if (row.revisions[index] != replayed.revision + 1)
+        find(fmt::format("log row {}: brings scope {} to revision {}, which "
+                         "is at {}",
+                         row.number,
+                         row.scopes[index],
+                         row.revisions[index],
+                         replayed.revision));
+      replayed.revision = row.revisions[index];
+      if (changed)
+        for (const auto& done : changed->share(static_cast<scope>(index))) {
+          if (done.operand.is_null())
+            replayed.keys.erase(done.name);
+          else
+            replayed.keys.insert_or_assign(done.name, done.operand);
+        }
+      if (index == 0 && row.kind == change_kind::append) {
+        replayed.events.emplace(row.revisions[0], row.number);
+        check_event(row, columns);
+      }
+    }
+  }
+
+  void check_event(const log_row& row, const sqlite_rows& columns) {
+    const auto said = decode({columns.text(9),
+                              row.microseconds,
+                              columns.text(body),
+                              columns.text(10)});
+    if (!said)
+      find(fmt::format("log row {}: {}", row.number, said.error().message()));
+  }
+
+  void check_scopes() {
+    std::vector<std::pair<std::int64_t, owner_name>> owners;
+    auto statement = prepare("SELECT id,app,user,session FROM scopes");
+    for (auto rows = statement.rows(); rows.next();)
+      owners.emplace_back(rows.integer(0),
+                          owner_name{std::string(rows.text(1)),
+                                     std::string(rows.text(2)),
+                                     std::string(rows.text(3))});
+    std::size_t done = 0;
+    for (const auto& [id, owner] : owners) {
+      check_scope(owner, replayed_[id]);
+      if (++done % 256 == 0)
+        tell(done_after_log
+             + (1 - done_after_log) * static_cast<double>(done)
+                 / static_cast<double>(owners.size()));
+    }
+  }
+
+  void check_scope(const owner_name& owner, const replayed_scope& replayed) {
+    std::optional<read_scope> read;
+    try {
+      read = reader_.read(owner);
+    } catch (const error& failure) {
+      find(fmt::format("{}: {}", to_string(owner), failure.message()));
+      return;
+    }
+    if (!read) {
+      find(fmt::format("{}: is not found by its name", to_string(owner)));
+      return;
+    }
+    if (read->revision != replayed.revision)
+      find(fmt::format("{}: is at revision {}, its log at {}",
+                       to_string(owner),
+                       read->revision,
+                       replayed.revision));
+    check_keys(owner, read->keys, replayed);
+    if (owner.where() == scope::session)
+      check_entries(owner, *read, replayed);
+  }
+
+  void check_keys(const owner_name& owner,
+                  const state_map& keys,
+                  const replayed_scope& replayed) {
+    for (const auto& [name, expected] : replayed.keys) {
+      const auto* found = keys.find(name);
+      if (found == nullptr || !(*found == expected))
+        find(fmt::format("{}: the key '{}' differs from the replay of its log",
+                         to_string(owner),
+                         name));
+    }
+    if (keys.size() > replayed.keys.size())
+      keys.for_each([&](std::string_view name, const value&) {
+        if (!replayed.keys.contains(name))
+          find(fmt::format("{}: the key '{}' is in no row of its log",
+                           to_string(owner),
+                           name));
+      });
+  }
+
+  void check_entries(const owner_name& owner,
+                     const read_scope& read,
+                     const replayed_scope& replayed) {
+    std::map<std::int64_t, std::int64_t> found;
+    std::int64_t next = 0;
+    auto entries = prepare(fmt::format(
+      "SELECT number,log,id_hash,{0} FROM settled_entries WHERE scope=?1"
+      " UNION ALL SELECT number,log,id_hash,{0} FROM fresh_entries"
+      " WHERE scope=?1 ORDER BY number",
+      is_sound("sum", sums::entries)));
+    for (auto rows = entries.rows(read.id); rows.next();) {
+      const auto number = rows.integer(0);
+      if (number != next++ || rows.integer(3) != 1)
+        find(fmt::format("{}: its entry {} is damaged or out of order",
+                         to_string(owner),
+                         number));
+      if (!rows.is_null(2) && !found.emplace(number, rows.integer(1)).second)
+        find(fmt::format(
+          "{}: its event {} is listed twice", to_string(owner), number));
+    }
+    for (const auto& change : read.pending)
+      if (change.id_hash)
+        found.emplace(change.revision, change.row);
+    if (found != replayed.events)
+      find(fmt::format("{}: {} of its events are found, its log has {}, or "
+                       "their positions differ",
+                       to_string(owner),
+                       found.size(),
+                       replayed.events.size()));
+  }
+
+  sqlite_reader& reader_;                          // The caller's.
+  const std::function<void(double)>& on_progress_; // The caller's.
+  std::unordered_map<std::int64_t, replayed_scope> replayed_;
+  std::vector<std::string> findings_;
+};
+
+} // namespace
+
+std::vector<std::string>
+check_sqlite_store(sqlite_reader& reader,
+                   const std::function<void(double)>& on_progress) {
+  return checker(reader, on_progress).run();
+}
+
+} // namespace troupe

@@ -1,0 +1,103 @@
+#include "troupe/stores/sqlite/log_bound.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <thread>
+
+namespace troupe {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+// SQLite's default page size, which the layout keeps.
+constexpr std::uint64_t page_size = 4'096;
+
+// Longer than a load of this process takes.
+constexpr std::chrono::milliseconds patience(1'000);
+
+constexpr std::chrono::milliseconds between_tries(2);
+
+std::uint64_t mebibytes(std::uint64_t bytes) noexcept {
+  return bytes >> 20U;
+}
+
+// Makes the log restart. Returns false if frames are not copied or a connection
+// still reads from the log.
+bool try_restart(const sqlite_database& writer) {
+  const int code = sqlite3_wal_checkpoint_v2(
+    writer.connection(), nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+  if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
+    throw writer.failure("checkpoint");
+  return code == SQLITE_OK;
+}
+
+} // namespace
+
+int warned_frames(const sqlite_settings& settings) noexcept {
+  const auto bound = settings.options.log_bytes_max;
+  const auto bytes = bound ? std::min(settings.log_bytes_warned, *bound / 2)
+                           : settings.log_bytes_warned;
+  return static_cast<int>(std::min<std::uint64_t>(
+    bytes / page_size, std::numeric_limits<int>::max()));
+}
+
+sqlite_log_warning::sqlite_log_warning(const sqlite_settings& settings)
+  : file_(settings.file.string()),
+    on_warning_(settings.options.on_warning),
+    frames_max_(warned_frames(settings)) {}
+
+void sqlite_log_warning::note(int held_frames) {
+  if (held_frames < frames_max_ / 2)
+    is_told_ = false;
+  if (held_frames < frames_max_ || is_told_)
+    return;
+  is_told_ = true;
+  if (on_warning_)
+    on_warning_(fmt::format(
+      "{0}-wal has grown to more than {1} MiB, because a connection keeps "
+      "reading an old state of {0}: end that program, or limit the file "
+      "(log_bytes_max, --log-max)",
+      file_,
+      mebibytes(static_cast<std::uint64_t>(held_frames) * page_size)));
+}
+
+sqlite_log_bound::sqlite_log_bound(const sqlite_settings& settings)
+  : settings_(settings) {}
+
+bool sqlite_log_bound::is_reached() const noexcept {
+  const auto bytes_max = settings_.options.log_bytes_max;
+  return bytes_max
+         && static_cast<std::uint64_t>(frames_) * page_size >= *bytes_max;
+}
+
+void sqlite_log_bound::make_room(sqlite_database& writer) {
+  // A reader that stayed before is not waited for again: each commit would lose
+  // a second.
+  const auto give_up
+    = steady_clock::now()
+      + (is_held_ ? std::chrono::milliseconds::zero() : patience);
+  writer.set_lock_timeout(between_tries);
+  while (!try_restart(writer)) {
+    if (steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(between_tries);
+      continue;
+    }
+    is_held_ = true;
+    throw error(
+      errc::store_failed,
+      fmt::format(
+        "{0}-wal has reached its limit of {1} MiB, because a connection keeps "
+        "reading an old state of {0}: end that program, then try again",
+        settings_.file.string(),
+        mebibytes(settings_.options.log_bytes_max.value())));
+  }
+  writer.set_lock_timeout(settings_.lock_timeout);
+  is_held_ = false;
+  frames_ = 0;
+}
+
+} // namespace troupe

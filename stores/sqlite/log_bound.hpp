@@ -1,0 +1,66 @@
+// Handles a write-ahead log that a reader keeps from restarting: by a warning
+// and by a limit.
+//
+// The log restarts once all of its frames are copied to the database file and
+// no connection reads from it. A connection that keeps reading an old state,
+// for example of a stopped program, makes it grow with each commit.
+
+#pragma once
+
+#include "troupe/stores/sqlite/database.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace troupe {
+
+/// Number of frames (one page each) that a reader may hold back before a
+/// warning.
+int warned_frames(const sqlite_settings& settings) noexcept;
+
+/// Warns once when a reader holds back much of the log, and again only after
+/// that reader has let go. Used by one thread.
+class sqlite_log_warning {
+public:
+  explicit sqlite_log_warning(const sqlite_settings& settings);
+
+  /// Takes the number of frames that a checkpoint could not copy.
+  void note(int held_frames);
+
+private:
+  std::string file_;
+  std::function<void(const std::string&)> on_warning_;
+  const int frames_max_;
+  bool is_told_ = false;
+};
+
+/// Refuses commits while the log is larger than `store_options::log_bytes_max`
+/// and cannot restart. Used by one thread.
+class sqlite_log_bound {
+public:
+  explicit sqlite_log_bound(const sqlite_settings& settings);
+
+  /// Takes the number of frames in the log after a commit; 0 if the connection
+  /// has not written yet.
+  void note(int frames) noexcept {
+    if (frames > 0)
+      frames_ = frames;
+  }
+
+  /// Returns true if the log has reached the limit.
+  bool is_reached() const noexcept;
+
+  /// Makes the log restart with the next commit; waits a moment for readers.
+  /// Throws `errc::store_failed` if a reader stays. `writer` must have no open
+  /// transaction.
+  void make_room(sqlite_database& writer);
+
+private:
+  const sqlite_settings&
+    settings_; // Belongs to the store, which outlives this.
+  int frames_ = 0;
+  bool is_held_ = false; // True after a failed `make_room`.
+};
+
+} // namespace troupe

@@ -1,0 +1,141 @@
+#include "troupe/stores/sqlite/purge.hpp"
+
+#include "troupe/stores/shared/stored_event.hpp"
+#include "troupe/stores/sqlite/sums.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+sqlite_purge::sqlite_purge(const sqlite_database& database)
+  : add_(database.prepare("INSERT OR REPLACE INTO purges VALUES(?1,?2)")),
+    next_(database.prepare("SELECT scope FROM purges WHERE log<=?1 LIMIT 1")),
+    done_(database.prepare("DELETE FROM purges WHERE scope=?1")),
+    entries_(database.prepare(
+      "SELECT number,log FROM settled_entries WHERE scope=?1 UNION ALL"
+      " SELECT number,log FROM fresh_entries WHERE scope=?1 LIMIT ?2")),
+    erase_entry_(database.prepare(
+      "DELETE FROM settled_entries WHERE scope=?1 AND number=?2")),
+    erase_fresh_entry_(database.prepare(
+      "DELETE FROM fresh_entries WHERE scope=?1 AND number=?2")),
+    add_entry_(
+      database.prepare("INSERT OR REPLACE INTO settled_entries"
+                       " VALUES(?1,?2,?3,NULL,row_sum(?1,?2,?3,NULL))")),
+    find_state_(
+      database.prepare("SELECT key FROM state WHERE scope=?1 LIMIT ?2")),
+    erase_state_(
+      database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
+    find_scope_(database.prepare("SELECT 1 FROM scopes WHERE id=?1")),
+    find_row_(database.prepare(
+      fmt::format("SELECT session,user,app,user_revision,delta,{} FROM log"
+                  " WHERE id=?1",
+                  is_sound("head_sum", sums::log_head)))),
+    keep_row_(database.prepare(
+      "UPDATE log SET session=NULL,session_revision=NULL,user=?2,"
+      "user_revision=?3,event=NULL,delta=?4,body=NULL,"
+      "head_sum=row_sum(id,kind,NULL,?2,app,NULL,?3,app_revision,time,NULL,?4),"
+      "body_sum=row_sum(id,NULL) WHERE id=?1")),
+    erase_row_(
+      database.prepare("DELETE FROM log WHERE id=?1 AND mark IS NULL")) {}
+
+void sqlite_purge::add(std::int64_t scope_id, std::int64_t log) {
+  add_.run(scope_id, log);
+}
+
+void sqlite_purge::work(std::int64_t rows, std::int64_t folded) {
+  while (rows > 0) {
+    std::int64_t id = 0;
+    {
+      auto found = next_.rows(folded);
+      if (!found.next())
+        return;
+      id = found.integer(0);
+    }
+    if (is_live(id))
+      throw error(
+        errc::corrupt,
+        fmt::format("scope {} is listed for deletion, but exists", id));
+    if (!clear_entries(id, rows))
+      return;
+    std::vector<std::string> keys;
+    {
+      auto found = find_state_.rows(id, rows);
+      while (found.next())
+        keys.emplace_back(found.text(0));
+    }
+    for (const auto& key : keys)
+      erase_state_.run(id, std::string_view(key));
+    rows -= std::ssize(keys) + 1;
+    if (rows > 0)
+      done_.run(id);
+  }
+}
+
+// Returns true if no entries are left.
+bool sqlite_purge::clear_entries(std::int64_t scope_id, std::int64_t& left) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> entries;
+  {
+    auto found = entries_.rows(scope_id, left);
+    while (found.next())
+      entries.emplace_back(found.integer(0), found.integer(1));
+  }
+  for (const auto& [number, log] : entries) {
+    clear_row(scope_id, log);
+    erase_entry_.run(scope_id, number);
+    erase_fresh_entry_.run(scope_id, number);
+  }
+  left -= std::ssize(entries);
+  return left > 0;
+}
+
+// Deletes a row, or keeps the part that belongs to owners that still exist:
+// their log must replay to their state. The newest row is never among them,
+// since the removal itself comes later; so row numbers are not reused.
+void sqlite_purge::clear_row(std::int64_t scope_id, std::int64_t number) {
+  std::optional<std::int64_t> user;
+  std::optional<std::int64_t> user_revision;
+  std::optional<std::int64_t> app;
+  delta changed;
+  {
+    auto found = find_row_.rows(number);
+    if (!found.next())
+      return;
+    // A damaged row is left for `check` to report. An error here would stop all
+    // commits because of a row that is not read any more.
+    if (found.integer(5) != 1)
+      return;
+    user = found.maybe_integer(1);
+    app = found.maybe_integer(2);
+    user_revision = found.maybe_integer(3);
+    changed = decode_delta(found.text(4)).value();
+  }
+  if (user && (*user == scope_id || !is_live(*user))) {
+    user.reset();
+    user_revision.reset();
+    changed.drop(scope::user);
+  }
+  // The last row of a commit stays, empty, because of its mark.
+  if (!user && !app && erase_row_.run(number) == 1)
+    return;
+  changed.drop(scope::session);
+  std::string text;
+  encode(changed, text).value();
+  keep_row_.run(number,
+                user,
+                user_revision,
+                text.empty() ? std::nullopt
+                             : std::optional<std::string_view>(text));
+  // The entry makes the row findable when the user is removed.
+  if (user)
+    add_entry_.run(*user, *user_revision, number);
+}
+
+bool sqlite_purge::is_live(std::int64_t scope_id) {
+  return find_scope_.rows(scope_id).next();
+}
+
+} // namespace troupe

@@ -1,0 +1,391 @@
+#include "troupe/stores/sqlite/reader.hpp"
+
+#include "troupe/stores/sqlite/sums.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace troupe {
+
+// Invariant: a load sees one state of the file. It reads inside one transaction
+// and takes from the tail only rows up to the newest row of that transaction.
+//
+// Order at the start: hold the tail, begin the transaction, check the file and
+// the known commit. A hold after the transaction could miss rows that are
+// folded and dropped in between. A check before it could pass for a file that
+// is replaced in between.
+
+namespace {
+
+constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
+
+timestamp time_of(std::int64_t microseconds) {
+  return timestamp(std::chrono::microseconds(microseconds));
+}
+
+stored_scope take_scope(read_scope& from) {
+  return {std::move(from.keys), static_cast<std::uint64_t>(from.revision)};
+}
+
+std::string entry_columns() {
+  return fmt::format("number,log,id_hash,{}", is_sound("sum", sums::entries));
+}
+
+// Limits a number for SQLite, whose integers are signed.
+std::int64_t bounded(std::size_t count) {
+  return static_cast<std::int64_t>(
+    std::min(count, static_cast<std::size_t>(INT64_MAX)));
+}
+
+} // namespace
+
+sqlite_reader::sqlite_reader(sqlite_shared& shared)
+  : shared_(expect_known_file(shared)),
+    database_(shared.settings, sqlite_role::reader),
+    log_(database_),
+    find_(database_.prepare(
+      fmt::format("SELECT id,revision,updated,keys,{} FROM scopes"
+                  " WHERE app=?1 AND user=?2 AND session=?3",
+                  is_sound("sum", sums::scopes)))),
+    keys_(database_.prepare(
+      fmt::format("SELECT key,value,{} FROM state WHERE scope=?1 ORDER BY key",
+                  is_sound("sum", sums::state)))),
+    newest_entries_(database_.prepare(
+      fmt::format("SELECT {0} FROM settled_entries WHERE scope=?1 UNION ALL"
+                  " SELECT {0} FROM fresh_entries WHERE scope=?1"
+                  " ORDER BY number DESC",
+                  entry_columns()))),
+    entries_between_(database_.prepare(
+      fmt::format("SELECT {0} FROM settled_entries WHERE scope=?1"
+                  " AND number BETWEEN ?2 AND ?3 UNION ALL"
+                  " SELECT {0} FROM fresh_entries WHERE scope=?1"
+                  " AND number BETWEEN ?2 AND ?3 ORDER BY number",
+                  entry_columns()))),
+    event_(database_.prepare(
+      fmt::format("SELECT event,time,body,delta,session,session_revision,"
+                  "{} AND {} FROM log WHERE id=?1",
+                  is_sound("head_sum", sums::log_head),
+                  is_sound("body_sum", sums::log_body)))),
+    settled_ids_(database_.prepare(
+      fmt::format("SELECT {} FROM settled_entries INDEXED BY settled_ids WHERE "
+                  "scope=?1 AND number>>16=?2 AND id_hash=?3",
+                  entry_columns()))),
+    fresh_ids_(database_.prepare(
+      fmt::format("SELECT {} FROM fresh_entries WHERE scope=?1"
+                  " AND id_hash IS NOT NULL",
+                  entry_columns()))),
+    sessions_(database_, shared.tail),
+    watch_(database_, shared.settings.file, shared.file) {}
+
+// -- moments ----
+
+sqlite_reader::moment::moment(sqlite_reader& reader)
+  : hold_(reader.shared_.tail),
+    reading_(reader.database_, sqlite_transaction::kind::read) {
+  reader.watch_.check_file();
+  // The mark is taken before the first read, which fixes the state of the
+  // transaction. That state therefore has the commit; if not, the file was
+  // restored.
+  const auto known = reader.shared_.marks.newest();
+  reader.newest_ = reader.log_.newest();
+  expect_known_commit(reader.log_, known);
+  reader.unseen_.clear();
+  const auto seen = reader.shared_.tail.last();
+  if (seen >= reader.newest_)
+    return;
+  // Rows that a commit has written but not yet added to the tail are read from
+  // the log. So a load also sees commits of other processes.
+  auto last = std::max(seen, reader.log_.folded());
+  for (auto rows = reader.log_.rows_behind(last); rows.next();) {
+    sqlite_log::expect_sound(rows);
+    reader.unseen_.push_back(sqlite_log::row_of(rows));
+    sqlite_log::expect_number(reader.unseen_.back(), ++last);
+  }
+}
+
+std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
+  read_scope found;
+  {
+    auto rows = find_.rows(owner.app, owner.user, owner.session);
+    if (!rows.next())
+      return std::nullopt;
+    rows.expect_sound(4, "scopes");
+    found.id = rows.integer(0);
+    found.folded_revision = rows.integer(1);
+    found.last_update_time = time_of(rows.integer(2));
+    found.folded_keys = rows.integer(3);
+  }
+  collect_pending(found, owner.where());
+  found.revision = found.pending.empty() ? found.folded_revision
+                                         : found.pending.back().revision;
+  if (found.revision < 0)
+    throw error(
+      errc::corrupt,
+      fmt::format("{}: its creation is missing in the log", to_string(owner)));
+  auto revision = found.folded_revision;
+  for (const auto& change : found.pending) {
+    // A gap or a repetition is damage; a state computed across it would be
+    // wrong.
+    if (change.revision != ++revision)
+      throw error(errc::corrupt,
+                  fmt::format("{}: its log goes from revision {} to {}",
+                              to_string(owner),
+                              revision - 1,
+                              change.revision));
+    found.last_update_time
+      = std::max(found.last_update_time, time_of(change.microseconds));
+  }
+  return found;
+}
+
+void sqlite_reader::collect_pending(read_scope& found, scope where) {
+  shared_.tail.collect(
+    found.id, found.folded_revision, 0, newest_, unlimited, found.pending);
+  const auto index = static_cast<std::size_t>(where);
+  for (auto& row : unseen_) {
+    if (row.scopes[index] != found.id
+        || row.revisions[index] <= found.folded_revision
+        || (!found.pending.empty() && row.number <= found.pending.back().row))
+      continue;
+    if (!row.event) {
+      event bare;
+      bare.actions.state_delta = decode_delta(row.delta).value();
+      row.event = std::make_shared<const event>(std::move(bare));
+    }
+    found.pending.push_back({row.number,
+                             row.revisions[index],
+                             row.microseconds,
+                             row.id_hash,
+                             row.scopes[0] != 0,
+                             row.event});
+  }
+}
+
+void sqlite_reader::read_keys(read_scope& found, scope where) {
+  std::int64_t count = 0;
+  for (auto rows = keys_.rows(found.id); rows.next(); ++count) {
+    rows.expect_sound(2, "state");
+    found.keys.set(rows.text(0), decode_value(rows.text(1)).value());
+  }
+  // No key is lost or found twice.
+  if (count != found.folded_keys
+      || static_cast<std::size_t>(count) != found.keys.size())
+    throw error(errc::corrupt,
+                fmt::format("a scope has {} rows of its {} keys",
+                            count,
+                            found.folded_keys));
+  for (const auto& change : found.pending)
+    if (change.event)
+      for (const auto& done : change.event->actions.state_delta.share(where)) {
+        if (done.operand.is_null())
+          found.keys.erase(done.name);
+        else
+          found.keys.set(done.name, done.operand);
+      }
+}
+
+std::optional<read_scope> sqlite_reader::read(const owner_name& owner) {
+  auto found = find(owner);
+  if (found)
+    read_keys(*found, owner.where());
+  return found;
+}
+
+void sqlite_reader::fill_tail() {
+  const sqlite_transaction reading(database_, sqlite_transaction::kind::read);
+  troupe::fill_tail(shared_.tail, log_, log_.folded());
+}
+
+// -- loads ----
+
+std::optional<stored_scope> sqlite_reader::load_scope(const owner_name& owner) {
+  const moment now(*this);
+  auto found = read(owner);
+  return found ? std::optional(take_scope(*found)) : std::nullopt;
+}
+
+std::optional<stored_session>
+sqlite_reader::load_session(const session_key& key,
+                            const load_options& options) {
+  const moment now(*this);
+  auto found = read({key.app, key.user, key.id});
+  if (!found)
+    return std::nullopt;
+  stored_session loaded;
+  loaded.last_update_time = found->last_update_time;
+  auto rows
+    = newest_rows(*found, std::max(options.events_max, options.ids_max));
+  const auto events = std::min(options.events_max, rows.size());
+  const auto ids = std::min(options.ids_max, rows.size());
+  for (auto next = events; next-- > 0;)
+    loaded.events.push_back(
+      read_event(rows[next].log, found->id, rows[next].number));
+  for (auto next = ids; next-- > 0;)
+    loaded.id_hashes.push_back(rows[next].id_hash);
+  loaded.scope = take_scope(*found);
+  return loaded;
+}
+
+std::vector<sqlite_reader::numbered_row>
+sqlite_reader::newest_rows(const read_scope& session, std::size_t count) {
+  std::vector<numbered_row> found;
+  for (auto next = session.pending.rbegin();
+       next != session.pending.rend() && found.size() < count;
+       ++next)
+    if (next->id_hash)
+      found.push_back({next->revision,
+                       next->row,
+                       static_cast<std::uint32_t>(*next->id_hash)});
+  if (found.size() == count)
+    return found;
+  auto rows = newest_entries_.rows(session.id);
+  for (auto number = session.folded_revision;
+       found.size() < count && number >= 0;
+       --number) {
+    next_entry(rows, number);
+    if (!rows.is_null(2))
+      found.push_back(
+        {number, rows.integer(1), static_cast<std::uint32_t>(rows.integer(2))});
+  }
+  return found;
+}
+
+// Moves to the entry `number`. Each folded revision has an entry, so a gap is
+// damage.
+void sqlite_reader::next_entry(sqlite_rows& rows, std::int64_t number) {
+  if (!rows.next() || rows.integer(0) != number)
+    throw error(errc::corrupt,
+                fmt::format("entry {} of a session is missing", number));
+  rows.expect_sound(3, "entries");
+}
+
+event_ptr sqlite_reader::read_event(std::int64_t log,
+                                    std::int64_t session,
+                                    std::int64_t number) {
+  auto rows = event_.rows(log);
+  if (!rows.next() || rows.is_null(2))
+    throw error(errc::corrupt,
+                fmt::format("the event in row {} of the log is missing", log));
+  rows.expect_sound(6, "log");
+  if (rows.integer(4) != session || rows.integer(5) != number)
+    throw error(errc::corrupt,
+                fmt::format("row {} of the log is another event", log));
+  auto said
+    = decode({rows.text(0), rows.integer(1), rows.text(2), rows.text(3)});
+  return std::make_shared<const event>(std::move(said).value());
+}
+
+std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,
+                                                  std::uint64_t first,
+                                                  std::uint64_t last) {
+  const moment now(*this);
+  std::vector<event_ptr> loaded;
+  const auto found = find({key.app, key.user, key.id});
+  if (!found)
+    return loaded;
+  const auto from = bounded(first);
+  const auto to = bounded(last);
+  auto rows = entries_between_.rows(found->id, from, to);
+  for (auto number = from; number <= std::min(to, found->folded_revision);
+       ++number) {
+    next_entry(rows, number);
+    if (!rows.is_null(2))
+      loaded.push_back(read_event(rows.integer(1), found->id, number));
+  }
+  for (const auto& change : found->pending)
+    if (change.id_hash && change.revision >= from && change.revision <= to)
+      loaded.push_back(read_event(change.row, found->id, change.revision));
+  return loaded;
+}
+
+// -- events by id ----
+
+std::vector<event_ptr>
+sqlite_reader::find_events(const session_key& key,
+                           std::span<const std::string> ids) {
+  const moment now(*this);
+  std::vector<event_ptr> events(ids.size());
+  const auto session = find({key.app, key.user, key.id});
+  if (!session)
+    return events;
+  std::unordered_multimap<std::int64_t, std::size_t> wanted;
+  for (std::size_t index = 0; index < ids.size(); ++index)
+    wanted.emplace(id_hash(ids[index]), index);
+  // Different ids may have the same hash, so the id decides.
+  const auto take
+    = [&](std::int64_t hash, std::int64_t log, std::int64_t number) {
+        for (auto [next, end] = wanted.equal_range(hash); next != end; ++next) {
+          auto& event = events[next->second];
+          if (event)
+            continue;
+          auto read = read_event(log, session->id, number);
+          if (read->id == ids[next->second])
+            event = std::move(read);
+        }
+      };
+  for (const auto& change : session->pending)
+    if (change.id_hash)
+      take(*change.id_hash, change.row, change.revision);
+  for (auto rows = fresh_ids_.rows(session->id); rows.next();) {
+    if (!wanted.contains(rows.integer(2)))
+      continue;
+    rows.expect_sound(3, "entries");
+    take(rows.integer(2), rows.integer(1), rows.integer(0));
+  }
+  for (const auto& [hash, index] : wanted)
+    for (auto block = session->folded_revision >> 16; block >= 0; --block) {
+      if (events[index])
+        break;
+      std::vector<numbered_row> same;
+      for (auto rows = settled_ids_.rows(session->id, block, hash);
+           rows.next();) {
+        rows.expect_sound(3, "entries");
+        same.push_back({rows.integer(0), rows.integer(1), 0});
+      }
+      for (const auto& each : same)
+        take(hash, each.log, each.number);
+    }
+  return events;
+}
+
+// -- lists ----
+
+std::vector<session_row> sqlite_reader::list(const row_query& query) {
+  const moment now(*this);
+  std::vector<session_row> page;
+  const auto found = sessions_.page(query, newest_, log_.folded(), unseen_);
+  if (found.empty())
+    return page;
+  const auto keys_of = [this](const owner_name& owner) {
+    auto scope = read(owner);
+    if (!scope)
+      throw error(
+        errc::corrupt,
+        fmt::format("{} is missing, but has sessions", to_string(owner)));
+    return std::move(scope->keys);
+  };
+  const auto app = keys_of({query.app});
+  std::unordered_map<std::string, state_map> users;
+  for (const auto& each : found) {
+    auto user = users.find(each.user);
+    if (user == users.end())
+      user = users.emplace(each.user, keys_of({query.app, each.user})).first;
+    auto session = read({query.app, each.user, each.session});
+    if (!session || session->id != each.id)
+      throw error(
+        errc::corrupt,
+        fmt::format("session {} is listed, but not found", each.session));
+    page.push_back({{query.app, each.user, each.session},
+                    std::move(session->keys),
+                    user->second,
+                    app,
+                    static_cast<std::uint64_t>(session->revision),
+                    session->last_update_time});
+  }
+  return page;
+}
+
+} // namespace troupe

@@ -1,0 +1,104 @@
+// Loads from a SQLite file on its own connection. Each load sees one state.
+//
+// Folded rows come from the tables, other rows from the tail in memory. Rows
+// that the tail does not have yet (commits of other processes, and commits that
+// are ending now) come from the log.
+
+#pragma once
+
+#include "troupe/stores/sqlite/log.hpp"
+#include "troupe/stores/sqlite/session_list.hpp"
+#include "troupe/stores/sqlite/writer.hpp"
+
+#include <span>
+#include <unordered_map>
+
+namespace troupe {
+
+/// One scope in one state of the file.
+struct read_scope {
+  std::int64_t id = 0;
+  std::int64_t folded_revision = 0;
+  std::int64_t revision = 0;
+  timestamp last_update_time{};
+  /// Number of keys in the folded state.
+  std::int64_t folded_keys = 0;
+  state_map keys;
+  /// Changes that are not folded, oldest first.
+  std::vector<pending_change> pending;
+};
+
+class sqlite_reader {
+public:
+  explicit sqlite_reader(sqlite_shared& shared);
+
+  std::optional<stored_scope> load_scope(const owner_name& owner);
+  std::optional<stored_session> load_session(const session_key& key,
+                                             const load_options& options);
+  std::vector<event_ptr>
+  load_events(const session_key& key, std::uint64_t first, std::uint64_t last);
+  std::vector<event_ptr> find_events(const session_key& key,
+                                     std::span<const std::string> ids);
+  std::vector<session_row> list(const row_query& query);
+
+  /// Reads the rows that are not folded into the store's tail. For a store
+  /// without a writer.
+  void fill_tail();
+
+  /// Throws `sqlite_history_lost` if the path leads to another file.
+  void check_file() { watch_.check_file(); }
+
+  /// Keeps one state of the file for several reads.
+  class moment {
+  public:
+    explicit moment(sqlite_reader& reader);
+    moment(const moment&) = delete;
+    moment& operator=(const moment&) = delete;
+
+  private:
+    log_tail::hold hold_; // Taken before the transaction; see there.
+    sqlite_transaction reading_;
+  };
+
+  /// Reads a scope; call it inside a moment.
+  std::optional<read_scope> read(const owner_name& owner);
+
+  /// Number of the newest log row at the moment.
+  std::int64_t newest() const noexcept { return newest_; }
+
+  const sqlite_database& database() const noexcept { return database_; }
+
+private:
+  struct numbered_row {
+    std::int64_t number;
+    std::int64_t log;
+    std::uint32_t id_hash;
+  };
+
+  std::optional<read_scope> find(const owner_name& owner);
+  void collect_pending(read_scope& found, scope where);
+  void read_keys(read_scope& found, scope where);
+  std::vector<numbered_row> newest_rows(const read_scope& session,
+                                        std::size_t count);
+  static void next_entry(sqlite_rows& rows, std::int64_t number);
+  event_ptr
+  read_event(std::int64_t log, std::int64_t session, std::int64_t number);
+
+  sqlite_shared& shared_; // Belongs to the store, which outlives this.
+  sqlite_database database_;
+  sqlite_log log_;
+  sqlite_statement find_;
+  sqlite_statement keys_;
+  sqlite_statement newest_entries_;
+  sqlite_statement entries_between_;
+  sqlite_statement event_;
+  sqlite_statement settled_ids_;
+  sqlite_statement fresh_ids_;
+  sqlite_session_list sessions_;
+  sqlite_watch
+    watch_; // Declared after the statements, which read from the file.
+  std::int64_t newest_ = 0;
+  std::vector<log_row> unseen_; // Rows that the tail does not have yet.
+};
+
+} // namespace troupe

@@ -1,0 +1,76 @@
+// A store that passes every call on to another one: the base of stores that
+// tests put between the owners and a real store.
+
+#pragma once
+
+#include "troupe/stores/store.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+class forwarding_store : public store {
+public:
+  explicit forwarding_store(std::unique_ptr<store> kept)
+    : kept_(std::move(kept)) {}
+
+  result<commit_outcome>
+  commit(std::span<const store_change> changes) override {
+    return kept_->commit(changes);
+  }
+
+  result<std::vector<moved_owner>> changed_elsewhere() override {
+    return kept_->changed_elsewhere();
+  }
+
+  result<std::optional<stored_scope>>
+  load_scope(const owner_name& owner) override {
+    return kept_->load_scope(owner);
+  }
+
+  result<std::optional<stored_session>>
+  load_session(const session_key& key, const load_options& options) override {
+    return kept_->load_session(key, options);
+  }
+
+  result<std::vector<event_ptr>> load_events(const session_key& key,
+                                             std::uint64_t first,
+                                             std::uint64_t last) override {
+    return kept_->load_events(key, first, last);
+  }
+
+  result<std::vector<event_ptr>>
+  find_events(const session_key& key,
+              std::span<const std::string> ids) override {
+    return kept_->find_events(key, ids);
+  }
+
+  std::optional<lost_history> take_lost_history() override {
+    return kept_->take_lost_history();
+  }
+
+  result<std::vector<session_row>> list(const row_query& query) override {
+    return kept_->list(query);
+  }
+
+  result<std::vector<std::string>>
+  check(const std::function<void(double done)>& on_progress) override {
+    return kept_->check(on_progress);
+  }
+
+  result<void> close() override { return kept_->close(); }
+
+protected:
+  store& kept() noexcept { return *kept_; }
+
+private:
+  const std::unique_ptr<store> kept_;
+};
+
+} // namespace troupe::testing

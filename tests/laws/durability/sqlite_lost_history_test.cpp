@@ -1,0 +1,97 @@
+// Runtimes that stay open while their SQLite file is removed, replaced or
+// restored. A file overwritten in place is tested in tests/stores: two stores
+// of one process share SQLite's knowledge of such a file.
+
+#include "troupe/stores/open_store.hpp"
+
+#include "../../stores/temporary_folder.hpp"
+#include "lost_history.hpp"
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <string>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Copies the database with SQLite, under its locks.
+void back_up(const fs::path& from, const fs::path& to) {
+  sqlite3* source = nullptr;
+  sqlite3* target = nullptr;
+  BOOST_REQUIRE(sqlite3_open(from.c_str(), &source) == SQLITE_OK);
+  BOOST_REQUIRE(sqlite3_open(to.c_str(), &target) == SQLITE_OK);
+  auto* const copying = sqlite3_backup_init(target, "main", source, "main");
+  BOOST_REQUIRE(copying != nullptr);
+  BOOST_TEST(sqlite3_backup_step(copying, -1) == SQLITE_DONE);
+  sqlite3_backup_finish(copying);
+  sqlite3_close(source);
+  sqlite3_close(target);
+}
+
+struct watched_file : temporary_folder {
+  fs::path file = path() / "s.db";
+  fs::path copy = path() / "copy.db";
+  std::string url = "sqlite:" + file.string();
+
+  void remove_log() const {
+    fs::remove(file.string() + "-wal");
+    fs::remove(file.string() + "-shm");
+  }
+
+  void lose(const std::string& how) const {
+    if (how == "restored")
+      return back_up(copy, file);
+    remove_log();
+    fs::rename(copy, file);
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(sqlite_lost_history, *boost::unit_test::timeout(120))
+
+BOOST_DATA_TEST_CASE_F(watched_file,
+                       an_older_copy_leaves_no_false_answer,
+                       boost::unit_test::data::make({"restored", "replaced"}),
+                       how) {
+  lose_under_two_runtimes(
+    url,
+    durability::durable,
+    [this] { back_up(file, copy); },
+    [this, how = std::string(how)] { lose(how); });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_removed_file_leaves_no_false_answer, watched_file) {
+  warnings of_one;
+  warnings of_other;
+  {
+    runtime_fixture one(of_one.options(url, durability::durable));
+    runtime_fixture other(of_other.options(url, durability::durable));
+    one.open();
+    BOOST_TEST(one.append(here, counting("a")) == "ok");
+    BOOST_TEST(other.append(here, counting("b")) == "ok");
+    fs::remove(file);
+    remove_log();
+    BOOST_TEST(one.append(here, counting("c")) == "not_found");
+    BOOST_TEST(code_of(one.sessions().get(here).get()) == "not_found");
+    BOOST_TEST(other.append(here, counting("b")) == "not_found");
+    other.open();
+    BOOST_TEST(other.append(here, counting("b")) == "ok");
+    for (auto* const each : {&one, &other}) {
+      BOOST_TEST(each->state(here) == counted(1), each->state(here));
+      BOOST_TEST(ids_of(each->events(here)) == std::vector<std::string>{"b"},
+                 boost::test_tools::per_element());
+    }
+  }
+  of_one.check("2 commits");
+  of_other.check("1 commit ");
+  const auto stored = open_store(url, {.read_only = true}).value();
+  BOOST_TEST(stored->check({}).value().empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

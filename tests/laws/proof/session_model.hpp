@@ -1,0 +1,106 @@
+// A sequential model of the session service. Concurrent histories and simulated
+// runs are compared with it.
+//
+// It keeps plain maps of JSON and has a loop per operation. It uses the values
+// of core, but shares no code with the owners: it evaluates deltas itself.
+
+#pragma once
+
+#include "troupe/core/event.hpp"
+#include "troupe/core/key.hpp"
+#include "troupe/core/session_request.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+/// A session as `get` and `list` show it.
+struct session_view {
+  session_key key;
+  /// All scopes merged: `{"topic": …, "user:name": …}`.
+  json state;
+  std::vector<event_ptr> events;
+  timestamp last_update_time;
+  std::uint64_t revision = 0;
+};
+
+struct page_view {
+  std::vector<session_view> sessions;
+  /// A cursor of this model, not of a runtime; empty on the last page.
+  std::string next_cursor;
+};
+
+struct model_options {
+  size_limits limits = {};
+  /// Number of newest events whose ids are remembered. A runtime remembers all;
+  /// tests use a smaller number to see that the comparison fails.
+  std::size_t remembered_ids = SIZE_MAX / 2;
+};
+
+/// A value: a copy is a snapshot. Fails as `session_service` does, for the same
+/// reasons in the same order.
+class session_model {
+public:
+  explicit session_model(model_options options = {})
+    : options_(std::move(options)) {}
+
+  /// The time that `create` and `append` use when none is given.
+  timestamp now{};
+
+  result<session_view> create(create_request request);
+  result<session_view> get(const session_key& key,
+                           const get_options& options = {}) const;
+  result<page_view> list(const list_request& request) const;
+
+  /// Fills in missing ids by counting: `model-1`, `model-2`, …
+  result<event_ptr>
+  append(const session_key& key, event said, const append_options& how = {});
+
+  result<bool> remove(const session_key& key);
+  result<bool> remove_user(const std::string& app, const std::string& user);
+  result<json> get_user_state(const std::string& app,
+                              const std::string& user) const;
+  result<json> get_app_state(const std::string& app) const;
+
+  /// Number of events and creations that touched the owner; 0 if it is unknown.
+  std::uint64_t user_revision(const std::string& app,
+                              const std::string& user) const;
+  std::uint64_t app_revision(const std::string& app) const;
+
+  /// The keys of all sessions, in order.
+  std::vector<session_key> sessions() const;
+
+private:
+  using user_key = std::pair<std::string, std::string>;
+  using keys = std::map<std::string, json>;
+
+  struct owner {
+    keys state;
+    std::uint64_t revision = 0;
+  };
+
+  struct log {
+    keys state;
+    std::vector<event_ptr> events;
+    std::map<std::string, std::size_t> places; // Newest event of each id.
+    timestamp last_update_time;
+  };
+
+  std::string new_id() { return "model-" + std::to_string(++ids_); }
+
+  session_view view(const session_key& key, const log& held) const;
+
+  const model_options options_;
+  std::map<session_key, log> sessions_;
+  std::map<user_key, owner> users_;
+  std::map<std::string, owner> apps_;
+  std::uint64_t ids_ = 0;
+};
+
+} // namespace troupe::testing

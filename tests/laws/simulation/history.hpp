@@ -1,0 +1,141 @@
+// The history of a simulation as a user can observe it: calls and their
+// answers, runs, and stored changes, in order.
+
+#pragma once
+
+#include "troupe/core/event.hpp"
+#include "troupe/core/session_request.hpp"
+#include "troupe/stores/store.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+enum class call_kind : std::uint8_t {
+  create,
+  append,
+  get,
+  list,
+  remove,
+  remove_user,
+  user_state,
+  app_state,
+};
+
+std::string_view to_string(call_kind kind) noexcept;
+
+/// One call of the session service. A moment is the number of changes stored by
+/// then.
+struct call_record {
+  call_kind kind{};
+  session_key key; ///< Filled in as far as the call names a session.
+  create_request created;
+  troupe::event event;
+  append_options how;
+  get_options wanted;
+  list_request listed;
+
+  std::size_t client = 0;
+  std::size_t place_in_burst = 0; ///< Calls of a burst overlap.
+  /// True if the ordered writer of the burst and the session sent it.
+  bool is_ordered = false;
+  std::size_t burst = 0;
+  std::size_t before = 0;
+  std::size_t after = 0;
+  std::size_t faults_before = 0;
+  std::size_t faults_after = 0;
+  std::size_t answers = 0;
+  /// "ok" or the name of the error code.
+  std::string code;
+  std::string reason;
+  /// True if the runtime was shutting down, or its process had ended, when the
+  /// answer came.
+  bool was_closing = false;
+  bool was_dead = false;
+
+  std::optional<session> fetched;
+  event_ptr stored;
+  bool removed = false;
+  json state;
+  session_page page;
+};
+
+/// One run, and the events and the end that its holder received.
+struct run_record {
+  session_key key;
+  std::string invocation_id;
+  std::size_t before = 0;
+  std::size_t after = 0;
+  std::size_t faults_before = 0;
+  std::size_t faults_after = 0;
+  /// Conditions that may end the run.
+  bool may_be_rejected = false;
+  bool is_cancelled = false;
+  bool has_deadline = false;
+  std::size_t ends = 0;
+  std::string code;
+  std::string reason;
+  std::vector<event_ptr> taken;
+  /// Number of stored changes when each event was handed out.
+  std::vector<std::size_t> taken_at;
+  bool was_closing = false;
+  bool was_dead = false;
+};
+
+struct history {
+  /// A deque, because completions hold the addresses of the records.
+  std::deque<call_record> calls;
+  std::deque<run_record> runs;
+  /// Changes written by the stores, in order. When the place loses commits,
+  /// this is one entry, made by no program.
+  std::vector<store_change> written;
+  /// The losses of the place, by index in `written`. The value is the number of
+  /// changes at the moment to which the place went back.
+  std::map<std::size_t, std::size_t> losses;
+  /// The delta recorded for the event that has this token.
+  std::map<std::string, delta, std::less<>> recorded;
+  /// Failed checks of agents, with the id of the run. A run of a session that
+  /// was removed meanwhile may have lost its events.
+  std::vector<std::pair<std::string, std::string>> complaints;
+  std::size_t crashes = 0;
+  std::size_t restarts = 0;
+  std::size_t failed_commits = 0;
+  std::size_t lost_answers = 0; ///< Commits written, but reported as failed.
+  std::size_t failed_reads = 0;
+
+  /// Number of failures of all stores, of any kind.
+  std::size_t faults() const noexcept {
+    return failed_commits + lost_answers + failed_reads;
+  }
+
+  void note_commit(std::span<const store_change> changes);
+
+  /// Records that the place loses its newest `count` commits, as far as it has
+  /// so many. Returns the moment to which it goes back.
+  std::optional<std::size_t> lose_commits(std::size_t count);
+
+  /// The content of the place: the changes written and not lost.
+  const std::vector<store_change>& kept() const noexcept { return kept_; }
+
+  std::string new_token() { return "t" + std::to_string(++tokens_); }
+
+private:
+  struct commit {
+    std::size_t moment = 0; // The moment at which it was written.
+    std::size_t kept = 0;   // Number of changes in the place before it.
+  };
+
+  std::size_t tokens_ = 0;
+  std::vector<store_change> kept_;
+  std::vector<commit> commits_;
+};
+
+} // namespace troupe::testing

@@ -1,0 +1,46 @@
+// The settings of one seed: number of programs and clients, rates of failures,
+// and habits of all parts.
+
+#pragma once
+
+#include "troupe/runtime/runtime.hpp"
+
+#include "changes.hpp"
+#include "unsteady_store.hpp"
+#include "world.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace troupe::testing {
+
+struct plan {
+  std::uint64_t seed = 0;
+  /// Number of programs on the same store.
+  std::size_t runtimes = 1;
+  std::size_t clients = 4;
+  std::size_t operations = 200;
+  std::size_t users = 2;
+  std::size_t sessions = 2; ///< Number of sessions of each user.
+  std::size_t burst_max = 3;
+  std::chrono::nanoseconds think_time{0};
+  /// Weights of the actions of clients.
+  std::size_t runs = 8;
+  std::size_t removals = 3;
+  /// One in so many operations is a retry, a crash or a restart; 0: never.
+  std::size_t retries = 8;
+  std::size_t crashes = 0;
+  std::size_t restarts = 0;
+  world::habits habits;
+  store_habits store;
+  change_habits changes;
+  runtime_options options;
+};
+
+plan make_plan(std::uint64_t seed);
+
+/// Returns the plan in one line.
+std::string to_string(const plan& chosen);
+
+} // namespace troupe::testing

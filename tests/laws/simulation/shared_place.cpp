@@ -1,0 +1,80 @@
+#include "shared_place.hpp"
+
+#include "troupe/stores/sqlite/open.hpp"
+
+#include "lossy_store.hpp"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <system_error>
+
+namespace troupe::testing {
+
+namespace {
+
+constexpr auto* file_name = "simulated.db";
+
+std::filesystem::path make_folder() {
+  auto name
+    = (std::filesystem::temp_directory_path() / "simulation-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr)
+    throw std::system_error(errno, std::generic_category(), name);
+  return name;
+}
+
+} // namespace
+
+shared_place::shared_place(place_kind kind) {
+  if (kind == place_kind::memory)
+    memory_ = make_memory_data();
+  else
+    folder_ = make_folder();
+}
+
+shared_place::~shared_place() {
+  std::error_code ignored;
+  if (!folder_.empty())
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+namespace {
+
+std::unique_ptr<store> open_file(const std::filesystem::path& file) {
+  store_options options;
+  options.durability = durability::none;
+  return open_sqlite_store(file, options).value();
+}
+
+void write(store& into, std::span<const store_change> changes) {
+  for (const auto& each : changes)
+    if (!into.commit({&each, 1}).value().moved.empty())
+      throw std::logic_error("what was written does not fit any more");
+}
+
+} // namespace
+
+std::unique_ptr<store> shared_place::open() const {
+  return memory_ ? make_lossy_store(*this) : open_file(folder_ / file_name);
+}
+
+void shared_place::lose_all_but(std::span<const store_change> kept) {
+  ++losses_;
+  if (memory_) {
+    memory_ = make_memory_data();
+    return write(*make_memory_store(memory_), kept);
+  }
+  const auto file = (folder_ / file_name).string();
+  std::filesystem::remove(file + "-wal");
+  std::filesystem::remove(file + "-shm");
+  if (kept.empty()) {
+    std::filesystem::remove(file);
+    return;
+  }
+  const auto restored = folder_ / "restored.db";
+  const auto made = open_file(restored);
+  write(*made, kept);
+  made->close().value();
+  std::filesystem::rename(restored, file);
+}
+
+} // namespace troupe::testing

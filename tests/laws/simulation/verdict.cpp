@@ -1,0 +1,200 @@
+#include "verdict.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::testing {
+
+session_key key_of(const owner_name& owner) {
+  return {owner.app, owner.user, owner.session};
+}
+
+verdict::verdict(const plan& chosen, const history& told)
+  : plan_(chosen),
+    told_(told) {
+  for (const auto& call : told_.calls) {
+    if (call.kind == call_kind::append)
+      calls_by_id_.emplace(call.event.id, &call);
+    if (call.kind == call_kind::create)
+      created_by_token_.emplace(
+        call.created.state.at("born").get<std::string>(), &call);
+  }
+  replay();
+}
+
+// -- stored changes ----
+
+void verdict::replay() {
+  model_options options;
+  options.limits = plan_.options.limits;
+  at_.emplace_back(options);
+  for (const auto& change : told_.written) {
+    if (const auto lost = told_.losses.find(at_.size() - 1);
+        lost != told_.losses.end()) {
+      at_.push_back(at_[lost->second]);
+      continue;
+    }
+    auto model = at_.back();
+    const auto key = key_of(change.owner);
+    switch (change.kind) {
+    case change_kind::create:
+      replay_create(change, model);
+      break;
+    case change_kind::append:
+      events_[{key, change.event->id}].push_back(at_.size() - 1);
+      replay_append(change, model);
+      break;
+    case change_kind::remove:
+      if (!model.remove(key).value())
+        find("a session was removed that is not there: " + to_string(key));
+      break;
+    case change_kind::remove_user:
+      // The removed user may be one that does not exist.
+      static_cast<void>(model.remove_user(key.app, key.user));
+      break;
+    case change_kind::write:
+      find("a change without an event: " + to_string(change.owner));
+      break;
+    }
+    check_revisions(change, model);
+    at_.push_back(std::move(model));
+  }
+}
+
+void verdict::replay_create(const store_change& change, session_model& model) {
+  const auto& changed = change.event->actions.state_delta;
+  const auto key = key_of(change.owner);
+  const auto* token = changed.find_last(scope::session, "born");
+  const auto found
+    = token == nullptr
+        ? created_by_token_.end()
+        : created_by_token_.find(token->operand.data().get<std::string>());
+  if (found == created_by_token_.end()) {
+    find("nobody has created " + to_string(key));
+    return;
+  }
+  auto wanted = delta::from_json(found->second->created.state).value();
+  wanted.drop(scope::temp);
+  if (found->second->key != key || !(wanted.to_json() == changed.to_json()))
+    find("created was something else: " + to_string(key));
+  model.now = change.event->timestamp;
+  create_request request(key);
+  request.state = wanted.to_json();
+  if (auto made = model.create(std::move(request)); !made)
+    find("should not have been created: " + to_string(key) + ", "
+         + to_string(made.error()));
+}
+
+// Returns the event as it was sent to the runtime, as far as it is known.
+event verdict::expect(const store_change& change) {
+  const auto& stored = *change.event;
+  const auto key = key_of(change.owner);
+  const auto [first, last] = calls_by_id_.equal_range(stored.id);
+  bool is_known = false;
+  for (auto each = first; each != last; ++each) {
+    const auto& call = *each->second;
+    const auto& revision = call.how.expected_revision;
+    if (call.key != key || call.event.content != stored.content)
+      continue;
+    is_known = true;
+    if ((call.code == "ok" || call.code == "store_failed" || call.was_dead)
+        && (!revision || *revision + 1 == *change.session_revision)) {
+      auto expected = call.event;
+      expected.invocation_id = stored.invocation_id;
+      if (expected.timestamp == timestamp())
+        expected.timestamp = stored.timestamp;
+      return expected;
+    }
+  }
+  if (is_known)
+    find("was refused, and is stored: " + stored.id + " in " + to_string(key));
+  auto expected = stored;
+  auto changed = delta();
+  bool is_recorded = false;
+  if (const auto found = told_.recorded.find(stored.text());
+      found != told_.recorded.end()) {
+    changed = found->second;
+    is_recorded = true;
+  }
+  for (const auto& part : stored.content.parts)
+    if (const auto* response = part.response();
+        response != nullptr && response->response->contains("token")) {
+      changed.merge(told_.recorded.at(response->response->at("token")));
+      is_recorded = true;
+    }
+  if (is_recorded)
+    expected.actions.state_delta = std::move(changed);
+  return expected;
+}
+
+void verdict::replay_append(const store_change& change, session_model& model) {
+  const auto& stored = *change.event;
+  const auto key = key_of(change.owner);
+  if (!stored.actions.state_delta.share(scope::temp).empty())
+    find("temp: keys are stored in " + stored.id);
+  auto again = model.append(key, expect(change));
+  if (!again) {
+    find("should have been refused: " + stored.id + " in " + to_string(key)
+         + ", " + to_string(again.error()));
+    return;
+  }
+  if (model.get(key, {.num_recent_events = 0})->revision
+      == at_.back().get(key, {.num_recent_events = 0})->revision) {
+    find("is stored twice: " + stored.id + " in " + to_string(key));
+    return;
+  }
+  const auto expected = to_json(**again);
+  const auto found = to_json(stored);
+  if (!(expected == found))
+    find("came to something else: " + stored.id + " in " + to_string(key)
+         + " is " + found.dump() + ", expected " + expected.dump());
+}
+
+void verdict::check_revisions(const store_change& change,
+                              const session_model& model) {
+  const auto key = key_of(change.owner);
+  const auto check = [&](scope where,
+                         const std::optional<std::uint64_t>& stored,
+                         std::uint64_t expected) {
+    if (stored && *stored != expected)
+      find("a revision is wrong: " + std::string(prefix_of(where)) + " of "
+           + to_string(change.owner) + " is " + std::to_string(*stored)
+           + ", expected " + std::to_string(expected));
+  };
+  if (change.kind == change_kind::append || change.kind == change_kind::create)
+    if (const auto held = model.get(key, {.num_recent_events = 0}); held) {
+      check(scope::session, change.session_revision, held->revision);
+      check(scope::user,
+            change.user_revision,
+            model.user_revision(key.app, key.user));
+      check(scope::app, change.app_revision, model.app_revision(key.app));
+    }
+}
+
+// -- the state at the end ----
+
+std::vector<std::string>
+verdict::compare(const std::map<session_key, session>& found) const {
+  std::vector<std::string> wrong;
+  for (const auto& [key, fetched] : found) {
+    const auto expected = at_.back().get(key).value();
+    if (!(fetched.state().all() == expected.state))
+      wrong.push_back("the state of " + to_string(key) + " is "
+                      + fetched.state().all().dump() + " at the end, expected "
+                      + expected.state.dump());
+    if (fetched.revision() != expected.revision
+        || fetched.last_update_time() != expected.last_update_time)
+      wrong.push_back("revision or time of " + to_string(key)
+                      + " are others at the end");
+    if (!std::ranges::equal(fetched.events(),
+                            expected.events,
+                            [](const event& one, const event_ptr& other) {
+                              return to_json(one) == to_json(*other);
+                            }))
+      wrong.push_back("the events of " + to_string(key)
+                      + " are others at the end");
+  }
+  return wrong;
+}
+
+} // namespace troupe::testing

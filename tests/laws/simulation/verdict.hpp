@@ -1,0 +1,88 @@
+// Compares a history with the sequential session model. The stored changes give
+// the order, and the model gives the result of each. Every answer must have
+// been true at some moment of its call.
+
+#pragma once
+
+#include "../proof/session_model.hpp"
+#include "history.hpp"
+#include "plan.hpp"
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+class verdict {
+public:
+  /// Both must outlive the verdict.
+  verdict(const plan& chosen, const history& told);
+
+  /// Checks the stored changes and the answers; returns the violations.
+  std::vector<std::string> judge();
+
+  /// The keys of the sessions that exist at the end.
+  std::vector<session_key> keys() const { return at_.back().sessions(); }
+
+  /// Compares `found` with the model at the end; returns the violations.
+  std::vector<std::string>
+  compare(const std::map<session_key, session>& found) const;
+
+private:
+  // -- stored changes, in verdict.cpp ----
+  void replay();
+  void replay_create(const store_change& change, session_model& model);
+  void replay_append(const store_change& change, session_model& model);
+  event expect(const store_change& change);
+  void check_revisions(const store_change& change, const session_model& model);
+
+  // -- answers, in verdict_answers.cpp ----
+  void judge(const call_record& call);
+  void judge_refusal(const call_record& call);
+  void judge_append(const call_record& call);
+  void judge_create(const call_record& call);
+  void judge_get(const call_record& call);
+  void judge_list(const call_record& call);
+  void judge_removal(const call_record& call);
+  void judge_run(const run_record& run);
+  bool is_reason(const run_record& run) const;
+  bool may_be_gone(const run_record& run) const;
+  bool is_being_removed(const session_key& key,
+                        std::size_t before,
+                        std::size_t after) const;
+  void judge_order();
+  void judge_writers();
+  bool was_lost(std::size_t before, std::size_t after) const;
+  bool was_removed(const session_key& key,
+                   std::size_t before,
+                   std::size_t after) const;
+  void check_cut(const call_record& call, bool with_events);
+  bool is_model_refusing(const call_record& call, std::size_t moment) const;
+  bool touches(std::size_t place, scope where, const session_key& key) const;
+  template <class Holds>
+  bool once(const call_record& call, const Holds& holds) const;
+  std::string name(const call_record& call) const;
+
+  void find(std::string what) { findings_.push_back(std::move(what)); }
+
+  const plan& plan_;
+  const history& told_;
+  /// The model after each number of stored changes.
+  std::vector<session_model> at_;
+  /// Places of each event in the order of changes, by session and id. A lost
+  /// event that was stored again has several.
+  std::map<std::pair<session_key, std::string>, std::vector<std::size_t>>
+    events_;
+  std::multimap<std::string, const call_record*> calls_by_id_;
+  /// Calls of an ordered writer made after one that failed.
+  std::set<const call_record*> behind_failures_;
+  std::map<std::string, const call_record*> created_by_token_;
+  std::vector<std::string> findings_;
+};
+
+session_key key_of(const owner_name& owner);
+
+} // namespace troupe::testing
