@@ -4,6 +4,11 @@
 add_library(troupe_warnings INTERFACE)
 target_compile_options(troupe_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
 
+# In a unity build, no anonymous namespace is in the main file, for which g++ makes an exception.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(troupe_warnings INTERFACE -Wno-subobject-linkage)
+endif()
+
 # ccache can cache g++ with precompiled headers only if the preprocessor names these headers and if
 # time macros in them are ignored. Paths are relative to the build folder, so that several clones
 # share one cache.

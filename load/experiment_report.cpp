@@ -16,20 +16,19 @@ namespace {
 
 using measure = std::function<double(const experiment_run&)>;
 
-double nanoseconds(std::chrono::nanoseconds time) {
+double count_of(std::chrono::nanoseconds time) {
   return static_cast<double>(time.count());
 }
 
 double parallelism(const experiment_run& made) {
-  return made.wall.count() > 0
-           ? nanoseconds(made.line.work) / nanoseconds(made.wall)
-           : 0;
+  return made.wall.count() > 0 ? count_of(made.line.work) / count_of(made.wall)
+                               : 0;
 }
 
 double overhead(const experiment_run& made) {
   const auto turns
     = std::max<std::size_t>(made.line.longest_lane_model_calls, 1);
-  return std::max(nanoseconds(made.wall - made.line.longest_lane), 0.0)
+  return std::max(count_of(made.wall - made.line.longest_lane), 0.0)
          / static_cast<double>(turns);
 }
 
@@ -103,9 +102,9 @@ variant_summary summarize(std::string name,
     if (!each->error.empty())
       ++made.failed[each->error];
   made.wall
-    = figure_of(runs, [](const auto& each) { return nanoseconds(each.wall); });
+    = figure_of(runs, [](const auto& each) { return count_of(each.wall); });
   made.longest_lane = figure_of(
-    runs, [](const auto& each) { return nanoseconds(each.line.longest_lane); });
+    runs, [](const auto& each) { return count_of(each.line.longest_lane); });
   made.parallelism = figure_of(runs, parallelism);
   made.overhead_per_turn = figure_of(runs, overhead);
   made.model_calls = figure_of(runs, [](const auto& each) {

@@ -12,9 +12,9 @@
 
 namespace troupe::load {
 
-using std::chrono::nanoseconds;
-
 namespace {
+
+using std::chrono::nanoseconds;
 
 constexpr auto count_max = std::numeric_limits<std::uint64_t>::max();
 

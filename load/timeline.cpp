@@ -15,7 +15,7 @@ namespace troupe::load {
 
 namespace {
 
-using nanoseconds = std::chrono::nanoseconds;
+using std::chrono::nanoseconds;
 using form = timeline_step::form;
 
 // Shorter gaps are the runtime's own work between two steps, and no waits.

@@ -53,7 +53,7 @@ result<std::chrono::nanoseconds> read_time(const json& data,
 }
 
 // FNV-1a. It is the same on every machine, unlike std::hash.
-std::uint64_t hash_of(std::string_view text) {
+std::uint64_t fnv_hash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char next : text)
     hash = (hash ^ static_cast<unsigned char>(next)) * 0x100000001b3U;
@@ -148,7 +148,7 @@ std::chrono::nanoseconds delayed_model::draw(const std::string& agent) {
     const std::lock_guard guard(mutex_);
     number = calls_[agent]++;
   }
-  const auto bits = scattered(scattered(seed_ ^ hash_of(agent)) + number);
+  const auto bits = scattered(scattered(seed_ ^ fnv_hash(agent)) + number);
   return found->second.at(fraction_of(bits));
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view memory_scheme = "memory:";
 constexpr std::string_view file_scheme = "file:";
 
-error refused(std::string_view address, std::string_view why) {
+error refused_artifacts(std::string_view address, std::string_view why) {
   return {
     errc::invalid_argument,
     fmt::format("the artifact store '{}' {}", without_passwords(address), why)};
@@ -29,13 +29,13 @@ open_artifact_store(std::string_view address, const artifact_options& options) {
   if (address == memory_scheme)
     return make_memory_artifacts(options);
   if (address.starts_with(memory_scheme))
-    return refused(address, "should be memory: alone");
+    return refused_artifacts(address, "should be memory: alone");
   if (!address.starts_with(file_scheme))
-    return refused(address,
+    return refused_artifacts(address,
                    "has no known scheme; there are memory:, file:PATH");
   const std::string path(address.substr(file_scheme.size()));
   if (const auto flaw = path_flaw(path); !flaw.empty())
-    return refused(address, flaw);
+    return refused_artifacts(address, flaw);
   return open_file_artifacts(path, options);
 }
 

@@ -44,7 +44,7 @@ bool is_postgres(std::string_view text) noexcept {
 }
 
 // Describes a bad address. It is quoted only if it cannot contain a password.
-result<store_address> refused(std::string_view text, std::string_view why) {
+error refused_store(std::string_view text, std::string_view why) {
   const bool may_hold_password
     = is_postgres(text)
       || (scheme_of(text) == nullptr
@@ -82,25 +82,25 @@ bool is_store_scheme(std::string_view text) noexcept {
 result<store_address> read_store_address(std::string_view text) {
   const auto* const scheme = scheme_of(text);
   if (scheme == nullptr)
-    return refused(text,
+    return refused_store(text,
                    "has no known scheme; there are memory:, sqlite:PATH, "
                    "postgres:URL");
   const auto location = text.substr(scheme->prefix.size());
   switch (scheme->kind) {
   case store_kind::memory:
     if (!location.empty())
-      return refused(text, "should be memory: alone");
+      return refused_store(text, "should be memory: alone");
     break;
   case store_kind::sqlite:
     if (const auto flaw = path_flaw(std::string(location)); !flaw.empty())
-      return refused(text, flaw);
+      return refused_store(text, flaw);
     break;
   case store_kind::postgres:
     if (!location.starts_with("//"))
-      return refused(text, "should be postgres://HOST/DATABASE");
+      return refused_store(text, "should be postgres://HOST/DATABASE");
     if (const auto flaw = postgres_address_flaw(std::string(text));
         !flaw.empty())
-      return refused(text, flaw);
+      return refused_store(text, flaw);
     // libpq takes the whole address.
     return store_address{scheme->kind, std::string(text)};
   }

@@ -1,5 +1,6 @@
 #include "troupe/cli/sessions/portable.hpp"
 
+#include "troupe/cli/terminal/input_lines.hpp"
 #include "troupe/core/support/wire.hpp"
 
 #include <fmt/format.h>
@@ -81,10 +82,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
-}
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
 }
 
 result<portable_session> read_portable_session(std::string_view text) {

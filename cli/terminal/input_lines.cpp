@@ -10,8 +10,8 @@
 
 namespace troupe::cli {
 
-bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t\v\f") == std::string_view::npos;
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
 }
 
 result<std::optional<std::string>> input_lines::next() {

@@ -12,8 +12,8 @@
 
 namespace troupe::cli {
 
-/// Whether a line is empty or has only white space.
-bool is_blank(std::string_view line);
+/// Whether a text is empty or has only white space.
+bool is_blank(std::string_view text);
 
 class input_lines {
 public:

@@ -9,11 +9,7 @@ namespace troupe::conformance {
 
 namespace {
 
-const session_key key{"press", "ann", "s1"};
-const session_key other{"press", "ann", "s2"};
-const owner_name session = owner_of(key);
-const owner_name user{"press", "ann"};
-const owner_name app{"press"};
+using namespace names;
 
 void an_empty_place_holds_nothing(run& on) {
   on.expect_same("app", scope_of(on, app), nullptr);

@@ -10,7 +10,7 @@ namespace troupe::conformance {
 
 namespace {
 
-const session_key key{"press", "ann", "s1"};
+using namespace names;
 
 // Events in wire form that together have every field.
 std::vector<json> wire_events() {

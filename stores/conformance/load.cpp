@@ -11,8 +11,7 @@ namespace troupe::conformance {
 
 namespace {
 
-const session_key key{"press", "ann", "s1"};
-const owner_name app{"press"};
+using namespace names;
 
 json tail_of(const std::vector<json>& whole, std::size_t count) {
   auto tail = json::array();

@@ -11,10 +11,7 @@ namespace troupe::conformance {
 
 namespace {
 
-const session_key key{"press", "ann", "s1"};
-const session_key other{"press", "ann", "s2"};
-const owner_name user{"press", "ann"};
-const owner_name app{"press"};
+using namespace names;
 
 json everything(store& kept) {
   auto all_rows = shown(kept.list(query_of("press", all)).value());

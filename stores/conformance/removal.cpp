@@ -6,10 +6,7 @@ namespace troupe::conformance {
 
 namespace {
 
-const session_key key{"press", "ann", "s1"};
-const session_key other{"press", "ann", "s2"};
-const owner_name user{"press", "ann"};
-const owner_name app{"press"};
+using namespace names;
 
 void what_a_removed_session_did_to_user_and_app_stays(run& on) {
   change_maker make;

@@ -66,6 +66,17 @@ private:
   std::size_t event_count_ = 0;
 };
 
+/// Owners that most checks use.
+namespace names {
+
+inline const session_key key{"press", "ann", "s1"};
+inline const session_key other{"press", "ann", "s2"};
+inline const owner_name session = owner_of(key);
+inline const owner_name user{"press", "ann"};
+inline const owner_name app{"press"};
+
+} // namespace names
+
 // -- reading ----
 
 /// A limit that no number of events reaches.

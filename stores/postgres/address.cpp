@@ -1,10 +1,9 @@
 #include "troupe/stores/postgres/address.hpp"
 
-#include <libpq-fe.h>
+#include "troupe/stores/postgres/conninfo.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 #include <utility>
 
 namespace troupe {
@@ -12,14 +11,6 @@ namespace troupe {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
-
-struct conninfo_closer {
-  void operator()(PQconninfoOption* options) const noexcept {
-    PQconninfoFree(options);
-  }
-};
-
-using conninfo = std::unique_ptr<PQconninfoOption, conninfo_closer>;
 
 conninfo parse(const std::string& url) {
   return conninfo(PQconninfoParse(url.c_str(), nullptr));

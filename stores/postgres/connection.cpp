@@ -1,6 +1,7 @@
 #include "troupe/stores/postgres/connection.hpp"
 
 #include "troupe/stores/postgres/address.hpp"
+#include "troupe/stores/postgres/conninfo.hpp"
 
 #include <fmt/format.h>
 #include <libpq-fe.h>
@@ -61,14 +62,6 @@ constexpr std::array<std::pair<const char*, const char*>, 7> defaults = {{
   {"tcp_user_timeout", "30000"},
   {"fallback_application_name", "troupe"},
 }};
-
-struct conninfo_closer {
-  void operator()(PQconninfoOption* options) const noexcept {
-    PQconninfoFree(options);
-  }
-};
-
-using conninfo = std::unique_ptr<PQconninfoOption, conninfo_closer>;
 
 using connection_setting = std::pair<std::string, std::string>;
 using connection_settings = std::vector<connection_setting>;
