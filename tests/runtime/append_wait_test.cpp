@@ -43,6 +43,7 @@ public:
 private:
   runtime_options options() const {
     auto chosen = place.options();
+    chosen.append_wait_max = 1s;
     chosen.environment = time;
     return chosen;
   }

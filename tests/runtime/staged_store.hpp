@@ -253,7 +253,7 @@ private:
 struct staged_place {
   /// Options for one more runtime on the place.
   runtime_options options() const {
-    runtime_options chosen;
+    auto chosen = beside();
     chosen.store
       = std::make_shared<staged_store>(make_memory_store(place), script);
     return chosen;
@@ -262,6 +262,7 @@ struct staged_place {
   /// Options for a runtime that the script does not control.
   runtime_options beside() const {
     runtime_options chosen;
+    chosen.append_wait_max = {}; // A slow machine refuses nothing.
     chosen.store = make_memory_store(place);
     return chosen;
   }

@@ -82,6 +82,7 @@ public:
     runtime_options options;
     options.store = store_;
     options.threads = 2;
+    options.append_wait_max = {}; // A slow machine refuses nothing.
     // Retried events may be old: between two checks a fast machine appends more
     // events than the default number of remembered ids.
     options.remembered_ids = 1'000'000;
