@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace troupe::actors {
@@ -46,11 +47,14 @@ result<T> wait_for(Start&& start) {
   return std::move(*waiting.answer);
 }
 
-/// A call that `start` makes; it takes a `completion<T>` and is called once.
+/// A call that a function object starts. It takes a `completion<T>` and is
+/// called once.
 template <class T, class Start>
 class pending_call final : public detail::call<T> {
 public:
-  explicit pending_call(Start start) : start_(std::move(start)) {}
+  template <class... Arguments>
+  explicit pending_call(Arguments&&... arguments)
+    : start_(std::forward<Arguments>(arguments)...) {}
 
   void start(completion<T> done) override { start_(std::move(done)); }
 
@@ -60,9 +64,17 @@ private:
   Start start_;
 };
 
+/// Makes the function object of a call in its place.
+template <class T, class Start, class... Arguments>
+pending<T> emplace_pending(Arguments&&... arguments) {
+  return pending<T>(std::make_unique<pending_call<T, Start>>(
+    std::forward<Arguments>(arguments)...));
+}
+
 template <class T, class Start>
-pending<T> make_pending(Start start) {
-  return pending<T>(std::make_unique<pending_call<T, Start>>(std::move(start)));
+pending<T> make_pending(Start&& start) {
+  return emplace_pending<T, std::remove_cvref_t<Start>>(
+    std::forward<Start>(start));
 }
 
 } // namespace troupe::actors

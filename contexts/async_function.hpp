@@ -84,16 +84,18 @@ public:
   /// Whether it is a coroutine, which holds no thread while it waits.
   bool is_coroutine() const noexcept { return static_cast<bool>(coroutine_); }
 
-  /// Calls it when it is awaited. Arguments that are references must live until
-  /// then. Throws the exceptions of the callable.
+  /// Makes the task of one call. A function, and the body of a coroutine, runs
+  /// when the task is awaited. Arguments that are references must live until it
+  /// ends. The task throws the exceptions of the callable.
   task<Result> operator()(Arguments... arguments) const {
-    if (function_)
-      co_return function_(arguments...);
-    auto made = co_await coroutine_(arguments...);
-    co_return made;
+    return function_ ? call_function(arguments...) : coroutine_(arguments...);
   }
 
 private:
+  task<Result> call_function(Arguments... arguments) const {
+    co_return function_(arguments...);
+  }
+
   std::function<Result(Arguments...)> function_;
   std::function<task<Result>(Arguments...)> coroutine_;
 };

@@ -271,6 +271,8 @@ public:
       context_(context) {}
 
   void start(completion<std::string> done) override {
+    if (artifacts_in(instruction_).empty())
+      return done(wait());
     troupe::start(
       load_and_fill(std::move(instruction_), context_, std::move(done)),
       [](const std::exception_ptr&) {});

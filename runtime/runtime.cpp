@@ -353,7 +353,7 @@ run runtime::run(const agent& root,
   }
   said->invocation_id = control->invocation_id;
   auto temp = initial_temp(*said, shared.options.limits);
-  auto letter = temp ? actors::make_append(*said, {}, shared)
+  auto letter = temp ? actors::make_append(event(*said), {}, shared)
                      : result<std::unique_ptr<actors::append>>(temp.error());
   if (!letter) {
     shared.runs.leave(0);

@@ -14,6 +14,7 @@ namespace {
 
 using actors::app_of;
 using actors::as_inbox;
+using actors::emplace_pending;
 using actors::make_pending;
 using detail::session_backend;
 
@@ -240,17 +241,39 @@ void start_read_state(const backend_ptr& backend,
     wanted->complete();
 }
 
+// Starts an append. Not a lambda like the others: an event is large, and each
+// layer of function objects would move it once more.
+template <class Event>
+class append_start {
+public:
+  append_start(const backend_ptr& backend,
+               session_key&& key,
+               Event&& said,
+               const append_options& options) noexcept
+    : backend_(backend),
+      key_(std::move(key)),
+      said_(std::move(said)),
+      options_(options) {}
+
+  void operator()(completion<event_ptr> done) {
+    actors::append_event(
+      backend_->shared(), key_, std::move(said_), options_, std::move(done));
+  }
+
+private:
+  const backend_ptr backend_;
+  const session_key key_;
+  Event said_;
+  const append_options options_;
+};
+
 template <class Event>
 pending<event_ptr> append(const backend_ptr& backend,
-                          session_key key,
-                          Event said,
-                          append_options options) {
-  return make_pending<event_ptr>(
-    [backend, key = std::move(key), said = std::move(said), options](
-      completion<event_ptr> done) mutable {
-      actors::append_event(
-        backend->shared(), key, std::move(said), options, std::move(done));
-    });
+                          session_key& key,
+                          Event& said,
+                          const append_options& options) {
+  return emplace_pending<event_ptr, append_start<Event>>(
+    backend, std::move(key), std::move(said), options);
 }
 
 } // namespace
@@ -291,13 +314,13 @@ pending<session_page> session_service::list(list_request request) {
 pending<event_ptr> session_service::append_event(session_key key,
                                                  event said,
                                                  append_options options) {
-  return append(backend_, std::move(key), std::move(said), options);
+  return append(backend_, key, said, options);
 }
 
 pending<event_ptr> session_service::append_event(session_key key,
                                                  event_ptr said,
                                                  append_options options) {
-  return append(backend_, std::move(key), std::move(said), options);
+  return append(backend_, key, said, options);
 }
 
 pending<bool> session_service::remove(session_key key) {

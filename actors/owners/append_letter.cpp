@@ -52,7 +52,7 @@ result<void> check_wait(const setup& shared) {
 } // namespace
 
 result<std::unique_ptr<append>>
-make_append(event said, const append_options& options, setup& shared) {
+make_append(event&& said, const append_options& options, setup& shared) {
   auto bytes = check(said, shared);
   if (!bytes)
     return bytes.error();
@@ -67,7 +67,7 @@ make_append(event said, const append_options& options, setup& shared) {
 }
 
 result<std::unique_ptr<append>>
-make_append(event_ptr said, const append_options& options, setup& shared) {
+make_append(event_ptr&& said, const append_options& options, setup& shared) {
   if (!said)
     return error(errc::invalid_argument, "there is no event to append");
   if (!is_complete(*said))

@@ -15,9 +15,9 @@ namespace troupe::actors {
 /// `temp:` keys. A shared event is copied before it is changed. Fails with
 /// `errc::invalid_argument` or `errc::too_large`.
 result<std::unique_ptr<append>>
-make_append(event said, const append_options& options, setup& shared);
+make_append(event&& said, const append_options& options, setup& shared);
 result<std::unique_ptr<append>>
-make_append(event_ptr said, const append_options& options, setup& shared);
+make_append(event_ptr&& said, const append_options& options, setup& shared);
 
 /// Counts the letter as under way in `session` until it is complete. Fails
 /// with `errc::busy` at a limit, and with `errc::cancelled` once the runtime
