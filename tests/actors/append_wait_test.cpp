@@ -9,6 +9,8 @@ using namespace troupe;
 using namespace troupe::actors;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(append_waits)
+
 namespace {
 
 // A store with appends waiting for it, in simulated time.
@@ -49,8 +51,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(append_waits)
 
 BOOST_AUTO_TEST_CASE(without_a_measurement_all_are_admitted) {
   busy_store store;

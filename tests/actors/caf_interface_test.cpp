@@ -21,6 +21,8 @@ using namespace troupe::actors;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(caf_interface, *boost::unit_test::timeout(100))
+
 namespace {
 
 event_ptr change(json state_delta, const std::string& id = {}) {
@@ -125,8 +127,6 @@ void start_asking(visitor& on, bool by_session, std::atomic<int>& answered) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(caf_interface, *boost::unit_test::timeout(100))
 
 BOOST_AUTO_TEST_CASE(an_app_creates_reads_appends_and_removes) {
   visitor on;

@@ -8,6 +8,8 @@
 
 using namespace troupe::actors;
 
+BOOST_AUTO_TEST_SUITE(id_filters)
+
 namespace {
 
 // Returns different numbers of 31 bits, in no order.
@@ -16,8 +18,6 @@ std::uint32_t hash_of(std::uint32_t number) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(id_filters)
 
 BOOST_AUTO_TEST_CASE(a_full_filter_knows_its_ids_and_few_others) {
   constexpr std::uint32_t first_ids = 100'000;

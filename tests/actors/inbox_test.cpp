@@ -15,6 +15,8 @@
 using namespace troupe;
 using namespace troupe::actors;
 
+BOOST_AUTO_TEST_SUITE(letters, *boost::unit_test::timeout(60))
+
 namespace {
 
 struct counts {
@@ -59,8 +61,6 @@ std::vector<int> numbers(letter_list taken) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(letters, *boost::unit_test::timeout(60))
 
 BOOST_AUTO_TEST_CASE(a_list_keeps_its_order_from_both_ends) {
   letter_list list;

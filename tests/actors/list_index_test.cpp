@@ -21,6 +21,8 @@ using namespace troupe::actors;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(list_indexes)
+
 namespace {
 
 constexpr std::size_t all = SIZE_MAX;
@@ -112,8 +114,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(list_indexes)
 
 BOOST_DATA_TEST_CASE(show_what_a_plain_list_shows,
                      data::make({1, 2, 3, 4, 5}),

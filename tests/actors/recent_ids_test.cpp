@@ -14,6 +14,8 @@ using namespace troupe::actors;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(recently_seen_ids, *boost::unit_test::timeout(60))
+
 namespace {
 
 class memory {
@@ -53,8 +55,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(recently_seen_ids, *boost::unit_test::timeout(60))
 
 BOOST_AUTO_TEST_CASE(nothing_is_known_at_first) {
   BOOST_TEST(memory(10).find("a") == 0U);

@@ -18,6 +18,8 @@
 using namespace troupe::actors;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(fair_scheduler, *boost::unit_test::timeout(100))
+
 namespace {
 
 class fair_system {
@@ -64,8 +66,6 @@ caf::behavior asked_where(caf::event_based_actor*, int) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(fair_scheduler, *boost::unit_test::timeout(100))
 
 BOOST_DATA_TEST_CASE(short_lived_systems_start_and_end,
                      data::make({1U, 2U, 5U}),

@@ -11,6 +11,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(agent_file_fields)
+
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -84,8 +86,6 @@ const refused lanes_refused[] = {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(agent_file_fields)
 
 BOOST_FIXTURE_TEST_CASE(an_llm_agent_may_say_everything, with_callbacks) {
   const auto loaded = load(head + R"(instruction: own

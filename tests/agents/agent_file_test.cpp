@@ -19,6 +19,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(agent_file)
+
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -172,8 +174,6 @@ const std::vector<refusal> refusals{
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(agent_file)
 
 BOOST_FIXTURE_TEST_CASE(describes_an_llm_agent, folder) {
   const auto loaded = load(R"(# a comment

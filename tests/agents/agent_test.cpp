@@ -19,6 +19,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(agents)
+
 namespace {
 
 model_ptr some_model(std::string name = "scripted") {
@@ -71,8 +73,6 @@ std::string model_name(const agent& asked) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(agents)
 
 BOOST_DATA_TEST_CASE(a_name_that_is_no_identifier_is_refused,
                      data::make(bad_names),

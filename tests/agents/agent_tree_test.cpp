@@ -13,6 +13,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(agent_trees)
+
 namespace {
 
 const model_ptr silent = std::make_shared<scripted_model>(script());
@@ -59,8 +61,6 @@ std::string turn(const agent& root, const std::vector<std::string>& authors) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(agent_trees)
 
 BOOST_AUTO_TEST_CASE(an_llm_hands_over_to_those_below_above_and_beside_it) {
   BOOST_TEST(targets(family(), "root") == "a b ");

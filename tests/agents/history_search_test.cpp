@@ -17,6 +17,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(history_searches)
+
 namespace {
 
 content answer_to(const std::string& call) {
@@ -84,8 +86,6 @@ private:
 const content hello("user", {part("hello")});
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(history_searches)
 
 BOOST_AUTO_TEST_CASE(nothing_is_looked_for_in_vain) {
   BOOST_TEST(!history_search(hello, history_extent::newest(5)).needs_more());

@@ -14,6 +14,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(json_schemas)
+
 namespace {
 
 const json_schema trip(json::parse(R"({
@@ -40,8 +42,6 @@ std::string reason(const json& data) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(json_schemas)
 
 BOOST_AUTO_TEST_CASE(what_fits_is_well) {
   BOOST_TEST(code_of(trip.check({{"city", "Rome"}})) == "ok");

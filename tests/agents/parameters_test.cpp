@@ -11,6 +11,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(parameter_structs)
+
 namespace {
 
 struct place {
@@ -47,8 +49,6 @@ std::string code_for(const json& args) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(parameter_structs)
 
 BOOST_AUTO_TEST_CASE(the_schema_lists_every_field) {
   BOOST_TEST(schema_of<query>() == json::parse(R"({

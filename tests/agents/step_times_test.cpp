@@ -10,6 +10,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(step_times)
+
 namespace {
 
 step_time step(step_kind kind, std::string name, std::string call_id = {}) {
@@ -29,8 +31,6 @@ event with(const char* metadata) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(step_times)
 
 BOOST_AUTO_TEST_CASE(what_was_told_is_read_again_also_over_the_wire) {
   const std::vector<step_time> told{step(step_kind::model, "m"),

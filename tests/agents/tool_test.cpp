@@ -16,6 +16,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(tools)
+
 namespace {
 
 tool_options counting(std::string name = "count") {
@@ -32,8 +34,6 @@ const std::vector<std::string> bad_names
   = {"", "1st", "two words", "a-b", "a.b", "\xff", std::string(257, 'a')};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(tools)
 
 BOOST_DATA_TEST_CASE(a_name_that_is_no_identifier_is_refused,
                      data::make(bad_names),

@@ -14,6 +14,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(append_window)
+
 namespace {
 
 event said(const std::string& words) {
@@ -24,8 +26,6 @@ event said(const std::string& words) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(append_window)
 
 // The second event is stored while the first one is delivered.
 BOOST_AUTO_TEST_CASE(nothing_is_passed_on_behind_a_failure_to_do_so) {

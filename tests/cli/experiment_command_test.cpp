@@ -13,6 +13,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(experiment_command)
+
 namespace {
 
 std::string content_of(const std::string& path) {
@@ -42,8 +44,6 @@ struct place : scratch_folder {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(experiment_command)
 
 BOOST_FIXTURE_TEST_CASE(a_row_for_each_variant_and_files, place) {
   const auto done = run_program({"experiment",

@@ -18,6 +18,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(load_command)
+
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -65,8 +67,6 @@ const std::vector<std::vector<std::string>> not_runnable = {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(load_command)
 
 BOOST_FIXTURE_TEST_CASE(the_verdict_is_the_last_line, scratch_folder) {
   const auto done = load({"--appends",

@@ -14,6 +14,8 @@
 
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(memory_end, *boost::unit_test::timeout(300))
+
 namespace {
 
 constexpr int events = 40;
@@ -100,8 +102,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(memory_end, *boost::unit_test::timeout(300))
 
 // With every limit the program ends with one line of reason, and all printed
 // events are stored.

@@ -12,6 +12,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(files_of_commands)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -75,8 +77,6 @@ struct writing_commands : scratch_folder {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(files_of_commands)
 
 BOOST_FIXTURE_TEST_CASE(are_not_written_through_a_link, writing_commands) {
   const auto target = write("target", "what was there");

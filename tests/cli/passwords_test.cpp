@@ -17,6 +17,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(password_of_a_store)
+
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -136,8 +138,6 @@ struct all_commands : scratch_folder {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(password_of_a_store)
 
 BOOST_DATA_TEST_CASE_F(all_commands,
                        is_shown_by_no_command_that_fails,

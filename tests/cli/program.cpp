@@ -20,7 +20,7 @@ namespace troupe::testing {
 
 namespace {
 
-constexpr std::chrono::seconds patience{180};
+constexpr std::chrono::seconds program_time_max{180};
 
 void close_once(int& descriptor) {
   if (descriptor >= 0)
@@ -106,7 +106,8 @@ bool program::read_some() {
   std::array<pollfd, 2> waiting{pollfd{output_, POLLIN, 0},
                                 pollfd{errors_, POLLIN, 0}};
   const auto limit
-    = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
+    = std::chrono::duration_cast<std::chrono::milliseconds>(program_time_max)
+        .count();
   if (::poll(waiting.data(), waiting.size(), static_cast<int>(limit)) <= 0) {
     send(SIGKILL);
     return false;

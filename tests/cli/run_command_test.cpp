@@ -15,6 +15,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(run_command)
+
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -109,8 +111,6 @@ const std::vector<refusal> refusals{
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(run_command)
 
 BOOST_FIXTURE_TEST_CASE(prints_what_an_agent_says, folder) {
   const auto done = run({"--input", "hello"});

@@ -17,6 +17,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(session_export)
+
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -118,8 +120,6 @@ const std::vector<std::string> damages{
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(session_export)
 
 BOOST_FIXTURE_TEST_CASE(a_long_session_is_exported_whole, long_session) {
   fill(700);

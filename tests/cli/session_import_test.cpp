@@ -14,6 +14,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(session_import)
+
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -103,8 +105,6 @@ void kill_imports(const stored_sessions& in, const AddressOf& address_of) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(session_import)
 
 BOOST_FIXTURE_TEST_CASE(an_imported_session_is_the_exported_one,
                         stored_sessions) {

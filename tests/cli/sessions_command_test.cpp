@@ -15,6 +15,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(sessions_command)
+
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -85,8 +87,6 @@ const std::vector<refusal> refusals{
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sessions_command)
 
 BOOST_DATA_TEST_CASE(says_why_it_refuses, data::make(refusals)) {
   words arguments{"sessions"};

@@ -7,6 +7,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(store_command)
+
 namespace {
 
 struct checked_store : stored_sessions {
@@ -24,8 +26,6 @@ struct checked_store : stored_sessions {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(store_command)
 
 BOOST_AUTO_TEST_CASE(says_why_it_refuses_a_check) {
   BOOST_TEST(run_program({"store"}).code == 2);

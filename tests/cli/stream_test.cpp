@@ -13,6 +13,8 @@
 
 namespace troupe::testing {
 
+BOOST_AUTO_TEST_SUITE(streaming)
+
 namespace {
 
 std::string piece_of(const std::string& words) {
@@ -50,8 +52,6 @@ struct slow_model : scratch_folder {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(streaming)
 
 BOOST_FIXTURE_TEST_CASE(pieces_are_printed_as_partial_events, slow_model) {
   auto running = ask({"--stream", "--output", "json"});

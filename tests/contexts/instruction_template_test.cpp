@@ -17,6 +17,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(instruction_templates)
+
 namespace {
 
 state_snapshot known_keys() {
@@ -154,8 +156,6 @@ const std::vector<std::pair<std::string, std::string>> failing = {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(instruction_templates)
 
 BOOST_DATA_TEST_CASE(placeholders_become_values, data::make(replaced), row) {
   const auto outcome = filled(row.instruction);

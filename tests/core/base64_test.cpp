@@ -15,6 +15,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(base64)
+
 namespace {
 
 const std::vector<std::string> plain
@@ -33,8 +35,6 @@ std::string random_bytes(random_source& random, std::size_t size) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(base64)
 
 BOOST_DATA_TEST_CASE(is_that_of_rfc_4648,
                      data::make(plain) ^ data::make(encoded),

@@ -14,6 +14,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(contents)
+
 namespace {
 
 result<content> read(std::string_view text) {
@@ -60,8 +62,6 @@ const std::vector<std::pair<std::string, std::string>> refused = {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(contents)
 
 BOOST_DATA_TEST_CASE(what_was_read_is_written_again,
                      data::make(faithful),

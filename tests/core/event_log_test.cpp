@@ -18,6 +18,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(event_logs)
+
 namespace {
 
 constexpr auto sizes = {0, 1, 2, 31, 32, 33, 63, 64, 65, 100, 5000};
@@ -65,8 +67,6 @@ std::vector<int> counting(int from, int to) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(event_logs)
 
 BOOST_DATA_TEST_CASE(a_slice_is_what_was_there_when_it_was_taken,
                      data::make(sizes),

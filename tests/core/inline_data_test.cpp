@@ -14,6 +14,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(inline_data_parts)
+
 namespace {
 
 part other_part(const std::string& text) {
@@ -27,8 +29,6 @@ std::string wire_text(const part& said) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(inline_data_parts)
 
 BOOST_AUTO_TEST_CASE(a_part_has_the_wire_form) {
   BOOST_TEST(wire_text(inline_data("hi!", "text/plain"))

@@ -17,6 +17,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(keys)
+
 namespace {
 
 std::string times(std::size_t count, std::string_view piece) {
@@ -83,8 +85,6 @@ const std::vector<std::string> bad_ids = {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(keys)
 
 BOOST_DATA_TEST_CASE(the_prefix_alone_chooses_the_scope,
                      data::make(splits),

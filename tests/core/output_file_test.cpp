@@ -19,6 +19,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(output_files)
+
 namespace {
 
 using readers = output_file::readers;
@@ -60,8 +62,6 @@ struct old_file : temporary_folder {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(output_files)
 
 BOOST_AUTO_TEST_CASE(a_link_is_refused_and_what_it_leads_to_stays) {
   for (const auto when : placements) {

@@ -20,6 +20,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(scope_states)
+
 namespace {
 
 using kind = operation_kind;
@@ -226,8 +228,6 @@ delta random_share(random_source& random) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(scope_states)
 
 BOOST_DATA_TEST_CASE(an_operation_comes_to_what_the_owner_computes,
                      data::make(operation_rows),

@@ -10,6 +10,8 @@
 
 using namespace troupe;
 
+BOOST_AUTO_TEST_SUITE(sessions)
+
 namespace {
 
 session fetched(const event_log& log) {
@@ -25,8 +27,6 @@ session fetched(const event_log& log) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sessions)
 
 BOOST_AUTO_TEST_CASE(an_empty_session_shows_all_its_fields) {
   BOOST_TEST(

@@ -18,6 +18,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(state_maps)
+
 namespace {
 
 using plain_map = std::map<std::string, json>;
@@ -49,8 +51,6 @@ state_map filled(int count) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(state_maps)
 
 // The number of names bounds the size: the flat form, around the change of
 // form, and far beyond it.

@@ -20,6 +20,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(state_views)
+
 namespace {
 
 using kind = operation_kind;
@@ -52,8 +54,6 @@ constexpr auto mixed
 const std::vector<std::string> bad_keys = {"", "app:", "user:__x", "\xff"};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(state_views)
 
 BOOST_AUTO_TEST_CASE(all_scopes_are_read_by_their_full_keys) {
   const auto view = view_of(mixed);

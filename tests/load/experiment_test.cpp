@@ -23,6 +23,8 @@ using namespace troupe::testing;
 using namespace troupe::load;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(experiments)
+
 namespace {
 
 struct place {
@@ -119,8 +121,6 @@ const std::string small = "agent: agents.yaml\n"
                           "  loud: {agents: {a: {instruction: shout}}}\n";
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(experiments)
 
 BOOST_DATA_TEST_CASE_F(place,
                        what_is_no_experiment_is_refused,

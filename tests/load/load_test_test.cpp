@@ -24,6 +24,8 @@ using namespace troupe::load;
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(load_tests)
+
 namespace {
 
 settings few(std::uint64_t appends = 2'000) {
@@ -45,8 +47,6 @@ const std::vector<std::string> mixes = {"session:set",
                                         "app:set,user:add=3,session:cas"};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(load_tests)
 
 BOOST_AUTO_TEST_CASE(a_closed_test_makes_the_appends_that_were_asked_for) {
   const auto made = perform(few());

@@ -9,6 +9,8 @@
 using namespace troupe;
 using namespace troupe::load;
 
+BOOST_AUTO_TEST_SUITE(pages)
+
 namespace {
 
 std::size_t count_of(const std::string& text, const std::string& what) {
@@ -27,8 +29,6 @@ std::string report_in(const std::string& page) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(pages)
 
 BOOST_AUTO_TEST_CASE(the_report_is_in_the_page) {
   const json report{{"kind", "load"}, {"text", "</script><b>&\u2028"}};

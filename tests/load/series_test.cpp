@@ -11,6 +11,8 @@ using namespace troupe;
 using namespace troupe::load;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(series)
+
 namespace {
 
 outcome run_of(std::uint64_t stored, std::uint64_t lost = 0) {
@@ -27,8 +29,6 @@ outcome run_of(std::uint64_t stored, std::uint64_t lost = 0) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(series)
 
 // By scipy.stats.t.interval(0.95, 3, 11.5, sem): 11.5 -+ 3.182446 * 0.645497.
 BOOST_AUTO_TEST_CASE(the_interval_is_students) {

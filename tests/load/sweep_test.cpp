@@ -16,6 +16,8 @@ using namespace troupe::load;
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(sweeps)
+
 namespace {
 
 const std::vector<std::string> bad_variations = {"callers",
@@ -30,8 +32,6 @@ const std::vector<std::string> bad_variations = {"callers",
                                                  "zipf=-1"};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sweeps)
 
 BOOST_AUTO_TEST_CASE(every_combination_is_run_the_last_setting_fastest) {
   const auto callers = read_variation("callers=1,8").value();

@@ -18,6 +18,8 @@ using namespace troupe;
 using namespace troupe::load;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(timelines)
+
 namespace {
 
 constexpr timestamp dawn(1'700'000'000'000'000us);
@@ -117,8 +119,6 @@ std::string agents_of(const timeline& line) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(timelines)
 
 BOOST_AUTO_TEST_CASE(what_models_tell_is_work_and_the_rest_is_waiting) {
   const auto line

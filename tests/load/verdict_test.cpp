@@ -18,6 +18,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace troupe::load;
 
+BOOST_AUTO_TEST_SUITE(verdicts)
+
 namespace {
 
 settings small() {
@@ -113,8 +115,6 @@ public:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(verdicts)
 
 BOOST_AUTO_TEST_CASE(what_was_stored_well_holds) {
   const stored_test test;

@@ -19,6 +19,8 @@ using namespace troupe::testing;
 using namespace troupe::load;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(workloads)
+
 namespace {
 
 struct refused_setting {
@@ -69,8 +71,6 @@ std::map<std::uint32_t, int> spread(const settings& chosen) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(workloads)
 
 BOOST_DATA_TEST_CASE(settings_that_cannot_be_run_are_refused,
                      data::make(refused_settings),

@@ -20,6 +20,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(anthropic)
+
 namespace {
 
 const wire_format& format() {
@@ -34,8 +36,6 @@ json messages(std::vector<content> said) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(anthropic)
 
 // -- requests ----
 

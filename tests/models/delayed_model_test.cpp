@@ -22,6 +22,8 @@ using namespace troupe::testing;
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(delayed_models)
+
 namespace {
 
 latency latency_of(const char* text) {
@@ -91,8 +93,6 @@ times_of(const std::string& agent, std::uint64_t seed, bool with_others) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(delayed_models)
 
 BOOST_AUTO_TEST_CASE(distributions_have_their_quantiles) {
   BOOST_TEST((latency_of(R"({"constant": 12.5})").at(0.3) == 12'500us));

@@ -19,6 +19,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(gemini)
+
 namespace {
 
 const wire_format& format() {
@@ -42,8 +44,6 @@ std::string url_of(const std::string& model, bool streams) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(gemini)
 
 // -- requests ----
 

@@ -25,6 +25,8 @@ using namespace troupe::testing;
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(http_models)
+
 namespace {
 
 const std::string secret = "s3cret-k3y";
@@ -141,8 +143,6 @@ struct asking {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(http_models)
 
 BOOST_AUTO_TEST_CASE(an_answer_is_the_models) {
   asking on(in_turn({once(whole(answer_of("hoo")))}));

@@ -21,6 +21,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(opening_models)
+
 namespace {
 
 using variables = std::map<std::string, std::string>;
@@ -48,8 +50,6 @@ const std::vector<std::string> no_urls{"localhost:8080",
                                        "file:///etc/passwd"};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(opening_models)
 
 BOOST_AUTO_TEST_CASE(a_name_tells_the_vendor_and_its_key) {
   for (const auto& [name, key] :

@@ -16,6 +16,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(openai_answers)
+
 namespace {
 
 const wire_format& format() {
@@ -24,8 +26,6 @@ const wire_format& format() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(openai_answers)
 
 BOOST_AUTO_TEST_CASE(words_come_in_the_pieces_that_the_vendor_sends) {
   const auto seen

@@ -19,6 +19,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(openai)
+
 namespace {
 
 const wire_format& format() {
@@ -62,8 +64,6 @@ part wire_part(std::string_view text) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(openai)
 
 BOOST_AUTO_TEST_CASE(a_request_is_that_of_the_reference) {
   const auto made = request_of(

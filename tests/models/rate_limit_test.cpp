@@ -13,6 +13,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(rate_limits)
+
 namespace {
 
 // A rate limit, and the names of the admitted calls in order, as one text.
@@ -34,8 +36,6 @@ struct door {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(rate_limits)
 
 BOOST_AUTO_TEST_CASE(a_minutes_worth_goes_at_once_then_evenly) {
   door on({.requests_per_minute = 3});

@@ -17,6 +17,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(recordings)
+
 namespace {
 
 /// Answers at once with the given answers, in order.
@@ -51,8 +53,6 @@ result<model_response> ask(model& asked, const std::string& agent) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(recordings)
 
 BOOST_AUTO_TEST_CASE(what_was_recorded_is_played_back_per_agent) {
   const temporary_folder folder;

@@ -17,6 +17,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(sse)
+
 namespace {
 
 using events = std::vector<std::pair<std::string, std::string>>;
@@ -83,8 +85,6 @@ std::string event_of(std::size_t size) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sse)
 
 BOOST_DATA_TEST_CASE(a_stream_is_its_events, data::make(streams), shown) {
   BOOST_TEST((read(shown.text, {}) == shown.expected));

@@ -14,6 +14,8 @@
 using namespace troupe;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(tagged_thoughts)
+
 namespace {
 
 struct told {
@@ -64,8 +66,6 @@ const std::vector<answer> answers = {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(tagged_thoughts)
 
 BOOST_DATA_TEST_CASE(a_tag_at_the_start_holds_the_thoughts,
                      data::make(answers),

@@ -20,6 +20,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(wire_formats)
+
 namespace {
 
 struct vendor {
@@ -37,8 +39,6 @@ const std::array vendors = {vendor{"openai", &openai_format, 1},
                             vendor{"anthropic", &anthropic_format, 3}};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(wire_formats)
 
 // The stream is read in one piece, byte by byte, and in two pieces split
 // anywhere.

@@ -18,6 +18,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(wire_requests)
+
 namespace {
 
 struct vendor {
@@ -71,8 +73,6 @@ json asked(const vendor& of, std::vector<content> said) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(wire_requests)
 
 BOOST_DATA_TEST_CASE(a_conversation_ends_with_words_to_the_model,
                      data::make(vendors),

@@ -13,6 +13,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(agent_tools)
+
 namespace {
 
 scripted_reply asking(const std::string& name, const std::string& request) {
@@ -35,8 +37,6 @@ scripted_reply asking_many(const std::string& name, std::size_t count) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(agent_tools)
 
 BOOST_AUTO_TEST_CASE(its_last_words_are_the_result) {
   agent_fixture on;

@@ -16,6 +16,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(append, *boost::unit_test::timeout(120))
+
 namespace {
 
 // Blocks the one thread of a runtime during its life, so that no call under way
@@ -81,8 +83,6 @@ json compare(const std::string& key, json expected, json desired) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(append, *boost::unit_test::timeout(120))
 
 // -- the stored event ----
 

@@ -13,6 +13,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(append_waits, *boost::unit_test::timeout(120))
+
 namespace {
 
 // A runtime whose next two commits take 200 ms each, once the test opens their
@@ -52,8 +54,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(append_waits, *boost::unit_test::timeout(120))
 
 BOOST_AUTO_TEST_CASE(an_append_that_would_wait_for_too_long_is_refused) {
   slow_stage slow;

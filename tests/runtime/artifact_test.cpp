@@ -16,6 +16,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(artifacts_of_runs)
+
 namespace {
 
 using deltas = std::vector<std::map<std::string, std::int64_t>>;
@@ -49,8 +51,6 @@ text_in(runtime_fixture& on, const session_key& key, const char* name) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(artifacts_of_runs)
 
 BOOST_AUTO_TEST_CASE(what_tools_save_is_named_by_the_event_of_their_results) {
   agent_fixture on;

@@ -11,6 +11,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(callbacks)
+
 namespace {
 
 content words(const std::string& said) {
@@ -46,8 +48,6 @@ model_ptr failing() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(callbacks)
 
 // -- agents ----
 

@@ -26,6 +26,8 @@ using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(cancel_storm, *boost::unit_test::timeout(600))
+
 namespace {
 
 std::size_t count_in(const char* folder) {
@@ -258,8 +260,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cancel_storm, *boost::unit_test::timeout(600))
 
 BOOST_DATA_TEST_CASE(nothing_of_a_cancelled_run_goes_on,
                      data::make({1, 2, 3, 4}),

@@ -18,6 +18,8 @@ using namespace troupe::testing;
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(cancelling, *boost::unit_test::timeout(150))
+
 namespace {
 
 agent sleeps(const std::string& name, std::chrono::nanoseconds time) {
@@ -114,8 +116,6 @@ public:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(cancelling, *boost::unit_test::timeout(150))
 
 BOOST_AUTO_TEST_CASE(a_run_can_be_cancelled_at_any_step) {
   obstacle_course on;

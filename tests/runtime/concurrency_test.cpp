@@ -19,6 +19,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(concurrency, *boost::unit_test::timeout(150))
+
 namespace {
 
 // Random appends of many threads to the sessions of three users, and checks of
@@ -174,8 +176,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(concurrency, *boost::unit_test::timeout(150))
 
 BOOST_DATA_TEST_CASE(nothing_is_lost_doubled_or_torn,
                      data::xrange(1U, 7U),

@@ -13,6 +13,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(deleted_elsewhere, *boost::unit_test::timeout(120))
+
 namespace {
 
 // A run that waits for the test, and whose next event then waits in the store.
@@ -80,8 +82,6 @@ void remove_session(session_service& sessions) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(deleted_elsewhere, *boost::unit_test::timeout(120))
 
 BOOST_DATA_TEST_CASE(a_run_whose_user_is_removed_elsewhere_is_cancelled,
                      data::xrange(std::size(ways)) * data::make({true, false}),

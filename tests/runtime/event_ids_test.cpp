@@ -14,6 +14,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(event_ids)
+
 namespace {
 
 // A session of 60 events, of which few events and ids are kept in memory.
@@ -40,8 +42,6 @@ struct long_session {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(event_ids)
 
 BOOST_FIXTURE_TEST_CASE(each_event_that_is_sent_again_takes_effect_once,
                         long_session) {

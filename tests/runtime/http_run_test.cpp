@@ -19,6 +19,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(http_runs)
+
 namespace {
 
 struct vendor {
@@ -59,8 +61,6 @@ const std::vector<vendor> vendors{
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(http_runs)
 
 BOOST_DATA_TEST_CASE(a_pipeline_runs_in_every_format,
                      data::make(vendors),

@@ -19,6 +19,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(limits_of_runs)
+
 namespace {
 
 scripted_reply many_calls(const std::string& name, std::size_t count) {
@@ -42,8 +44,6 @@ struct crowd {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(limits_of_runs)
 
 BOOST_AUTO_TEST_CASE(tools_of_all_lanes_share_the_places_of_their_run) {
   agent_fixture on;

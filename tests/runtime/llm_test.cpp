@@ -11,6 +11,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(llm_agents)
+
 namespace {
 
 const json_schema point(json::parse(R"({
@@ -47,8 +49,6 @@ struct listening {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(llm_agents)
 
 // -- instructions ----
 

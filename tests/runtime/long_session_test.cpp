@@ -17,6 +17,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(long_sessions)
+
 namespace {
 
 // Writes a session with so many events, and a summary 500 events before the
@@ -46,8 +48,6 @@ void fill(store& into, std::size_t events) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(long_sessions)
 
 // -- number of events read ----
 

@@ -17,6 +17,8 @@ using namespace troupe::testing;
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(lanes)
+
 namespace {
 
 /// An agent that waits until its run is ended.
@@ -58,8 +60,6 @@ agent works_on_items() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(lanes)
 
 // -- failures ----
 

@@ -15,6 +15,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(one_form_per_call, *boost::unit_test::timeout(100))
+
 namespace {
 
 // Runs a coroutine outside of any agent, and waits for its end.
@@ -55,8 +57,6 @@ static_assert(may_be_made_in_an_await<session_key,
 const std::string long_id = "an-id-that-is-too-long-for-the-buffer-of-a-string";
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(one_form_per_call, *boost::unit_test::timeout(100))
 
 BOOST_AUTO_TEST_CASE(a_call_that_nobody_asks_is_never_made) {
   runtime_fixture on;

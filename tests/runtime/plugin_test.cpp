@@ -15,6 +15,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(plugins)
+
 namespace {
 
 /// The calls in order: `"before_agent(a) before_model(a) "`.
@@ -117,8 +119,6 @@ agent breaks() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(plugins)
 
 // -- order ----
 

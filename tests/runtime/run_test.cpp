@@ -19,6 +19,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(runs, *boost::unit_test::timeout(120))
+
 namespace {
 
 std::size_t thread_count() {
@@ -27,8 +29,6 @@ std::size_t thread_count() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(runs, *boost::unit_test::timeout(120))
 
 // -- order ----
 

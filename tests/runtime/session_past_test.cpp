@@ -18,6 +18,8 @@ namespace data = boost::unit_test::data;
 
 using step = store_script::step;
 
+BOOST_AUTO_TEST_SUITE(session_pasts)
+
 namespace {
 
 create_request with_past(std::vector<event> events,
@@ -42,8 +44,6 @@ event at(event said, std::chrono::seconds time) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(session_pasts)
 
 BOOST_DATA_TEST_CASE(a_session_is_created_with_its_past,
                      data::make({false, true}),

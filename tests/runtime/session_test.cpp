@@ -16,6 +16,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(sessions, *boost::unit_test::timeout(120))
+
 namespace {
 
 const std::string long_id(513, 'x');
@@ -71,8 +73,6 @@ std::vector<std::string> ids_of(const session_page& page) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sessions, *boost::unit_test::timeout(120))
 
 // -- keys ----
 

@@ -21,6 +21,8 @@ namespace data = boost::unit_test::data;
 
 using step = store_script::step;
 
+BOOST_AUTO_TEST_SUITE(session_writers)
+
 namespace {
 
 struct failing_append {
@@ -64,8 +66,6 @@ std::vector<std::string> codes_of(const std::vector<result<event_ptr>>& all) {
 using strings = std::vector<std::string>;
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(session_writers)
 
 BOOST_DATA_TEST_CASE(nothing_behind_a_failed_append_is_stored,
                      data::make(failing_appends) * data::make({false, true}),

@@ -20,6 +20,8 @@ using namespace troupe::testing;
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(shutdown, *boost::unit_test::timeout(150))
+
 namespace {
 
 // Returns the codes of all calls after the end.
@@ -39,8 +41,6 @@ std::vector<std::string> codes_after(agent_fixture& on) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(shutdown, *boost::unit_test::timeout(150))
 
 BOOST_AUTO_TEST_CASE(after_the_end_every_call_is_cancelled) {
   agent_fixture on;

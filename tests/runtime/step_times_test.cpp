@@ -18,6 +18,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(timings)
+
 namespace {
 
 // Returns every step of a session as "KIND NAME".
@@ -46,8 +48,6 @@ agent caller_of_two_tools() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(timings)
 
 BOOST_AUTO_TEST_CASE(events_tell_the_steps_of_a_run_that_asks_for_it) {
   agent_fixture on;

@@ -17,6 +17,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(tool_runs)
+
 namespace {
 
 struct sum_query {
@@ -50,8 +52,6 @@ scripted_reply calling_many(const std::string& name, std::size_t count) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(tool_runs)
 
 BOOST_AUTO_TEST_CASE(a_function_is_a_tool_with_the_schema_of_its_struct) {
   agent_fixture on;

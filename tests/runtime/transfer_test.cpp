@@ -9,6 +9,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(transfers)
+
 namespace {
 
 scripted_reply over_to(const std::string& name) {
@@ -22,8 +24,6 @@ agent talker(const std::string& name,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(transfers)
 
 BOOST_AUTO_TEST_CASE(a_model_hands_over_to_a_sub_agent) {
   agent_fixture on;

@@ -26,6 +26,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::string_literals;
 
+BOOST_AUTO_TEST_SUITE(artifact_stores)
+
 namespace {
 
 const session_key ann_1{"press", "ann", "s1"};
@@ -107,8 +109,6 @@ void check_comes_back(place& at, const part& content) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(artifact_stores)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(versions_count_from_0, Place, places) {
   Place at;

@@ -13,10 +13,15 @@
 
 namespace troupe::testing {
 
+/// What a counting client counts in.
+namespace counted {
+
 inline const owner_name app{"press"};
 inline const owner_name user{"press", "ann"};
 inline const owner_name session{"press", "ann", "s1"};
 inline const session_key key{"press", "ann", "s1"};
+
+} // namespace counted
 
 inline event_ptr event_with(std::string id, const json& state) {
   auto said = std::make_shared<event>();
@@ -67,12 +72,12 @@ public:
   }
 
   result<void> load() {
-    auto kept = target_.load_session(key, {});
+    auto kept = target_.load_session(counted::key, {});
     if (!kept)
       return kept.error();
     keep(0, (*kept)->scope);
     for (const auto& [place, owner] :
-         {std::pair(1U, user), std::pair(2U, app)}) {
+         {std::pair(1U, counted::user), std::pair(2U, counted::app)}) {
       auto wider = target_.load_scope(owner);
       if (!wider)
         return wider.error();
@@ -89,7 +94,7 @@ public:
   /// Makes the next event, on the revisions that this client knows.
   store_change next(const std::string& id) const {
     return {.kind = change_kind::append,
-            .owner = session,
+            .owner = counted::session,
             .event = event_with(id,
                                 {{"count", counts_[0] + 1},
                                  {"user:count", counts_[1] + 1},

@@ -28,6 +28,8 @@ using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(file_artifacts)
+
 namespace {
 
 // Reports the entries that appear in a folder while `act` runs: "moved to NAME"
@@ -54,8 +56,6 @@ std::string appeared_in(const fs::path& folder,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(file_artifacts)
 
 BOOST_FIXTURE_TEST_CASE(files_look_as_documented, in_folder) {
   save("Report.pdf", inline_data("hi!", "text/plain"));

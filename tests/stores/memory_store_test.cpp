@@ -9,11 +9,11 @@ using namespace troupe;
 
 namespace {
 
-store_opener make_place() {
+store_opener make_memory_place() {
   return [place = make_memory_data()] { return make_memory_store(place); };
 }
 
-const testing::conformance_suite suite("memory_store",
-                                       {.make_place = make_place});
+const testing::conformance_suite in_memory("memory_store",
+                                           {.make_place = make_memory_place});
 
 } // namespace

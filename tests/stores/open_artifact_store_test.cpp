@@ -15,13 +15,13 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(artifact_address)
+
 namespace {
 
 const session_key ann_1{"press", "ann", "s1"};
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(artifact_address)
 
 BOOST_AUTO_TEST_CASE(opens_what_it_names) {
   BOOST_TEST(code_of(open_artifact_store("memory:")) == "ok");

@@ -19,6 +19,9 @@
 
 using namespace troupe;
 using namespace troupe::testing;
+using namespace troupe::testing::counted;
+
+BOOST_AUTO_TEST_SUITE(postgres_history)
 
 namespace {
 
@@ -124,8 +127,6 @@ void lose_commits(const std::string& url,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(postgres_history)
 
 BOOST_DATA_TEST_CASE(a_crash_without_durability_is_noticed,
                      boost::unit_test::data::make({0, 1})) {

@@ -21,6 +21,9 @@
 
 using namespace troupe;
 using namespace troupe::testing;
+using namespace troupe::testing::counted;
+
+BOOST_AUTO_TEST_SUITE(postgres_layout)
 
 namespace {
 
@@ -168,8 +171,6 @@ std::string version_of(const std::string& url) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(postgres_layout)
 
 BOOST_AUTO_TEST_CASE(tables_of_version_1_are_brought_forward) {
   const auto url = old_place(5);

@@ -20,6 +20,9 @@
 
 using namespace troupe;
 using namespace troupe::testing;
+using namespace troupe::testing::counted;
+
+BOOST_AUTO_TEST_SUITE(postgres_reads)
 
 namespace {
 
@@ -96,8 +99,6 @@ std::int64_t kilobytes_at_most() {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(postgres_reads)
 
 BOOST_AUTO_TEST_CASE(a_gap_or_a_repetition_in_a_session_is_corrupt) {
   for (const auto* const damage :

@@ -29,6 +29,7 @@
 
 using namespace troupe;
 using namespace troupe::testing;
+using namespace troupe::testing::counted;
 
 namespace {
 

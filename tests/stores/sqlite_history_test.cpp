@@ -23,6 +23,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(sqlite_history)
+
 namespace {
 
 const session_key ann{"press", "ann", "s1"};
@@ -170,8 +172,6 @@ public:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sqlite_history)
 
 BOOST_FIXTURE_TEST_CASE(nothing_is_acknowledged_into_a_removed_file,
                         opened_file) {

@@ -21,6 +21,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(sqlite_log_bound, *boost::unit_test::timeout(120))
+
 namespace {
 
 const owner_name session{"press", "ann", "s"};
@@ -127,8 +129,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sqlite_log_bound, *boost::unit_test::timeout(120))
 
 BOOST_AUTO_TEST_CASE(a_log_that_a_reader_holds_back_is_warned_of_once) {
   filling_store on({});

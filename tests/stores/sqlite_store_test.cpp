@@ -28,6 +28,8 @@ using namespace troupe::testing;
 namespace fs = std::filesystem;
 namespace data = boost::unit_test::data;
 
+BOOST_FIXTURE_TEST_SUITE(sqlite_store, sqlite_file)
+
 namespace {
 
 store_factory files_that_fold(std::int64_t rows) {
@@ -53,8 +55,6 @@ row_query of_press() {
 }
 
 } // namespace
-
-BOOST_FIXTURE_TEST_SUITE(sqlite_store, sqlite_file)
 
 BOOST_AUTO_TEST_CASE(conforms_when_nothing_is_folded) {
   check_conformance(files_that_fold(1'000'000));

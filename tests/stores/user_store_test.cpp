@@ -17,6 +17,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(user_stores)
+
 namespace {
 
 // Overrides nothing that it need not.
@@ -160,8 +162,6 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(user_stores)
 
 BOOST_AUTO_TEST_CASE(mistakes_are_noticed) {
   BOOST_TEST(

@@ -22,6 +22,8 @@ using namespace troupe::testing;
 
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(faults, *boost::unit_test::timeout(120))
+
 namespace {
 
 // A low number, so that folding also meets faults.
@@ -84,8 +86,6 @@ const std::vector<named_faults> kinds_of_faults = {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(faults, *boost::unit_test::timeout(120))
 
 BOOST_DATA_TEST_CASE(failed_appends_are_not_doubled_and_later_ones_work,
                      data::make(kinds_of_faults),

@@ -13,6 +13,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(kills)
+
 namespace {
 
 // Number of kills between two checks, and per file. A check reads the whole
@@ -48,8 +50,6 @@ void kill_one(const durable_place& place,
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(kills)
 
 BOOST_AUTO_TEST_CASE(what_was_acknowledged_survives_every_kill) {
   const auto kills = argument(1, 30);

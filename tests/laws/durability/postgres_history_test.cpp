@@ -26,13 +26,13 @@ struct with_history_server {
   }
 };
 
-postgres_server& server() {
+postgres_server& history_server() {
   return *with_history_server::shared();
 }
 
 std::string fresh_url() {
   static int count = 0;
-  return server().url(fmt::format("runtime_{}", ++count));
+  return history_server().url(fmt::format("runtime_{}", ++count));
 }
 
 } // namespace
@@ -46,13 +46,13 @@ BOOST_DATA_TEST_CASE(a_crash_without_durability_leaves_no_false_answer,
   lose_under_two_runtimes(
     fresh_url(),
     durability_from(sample).value(),
-    [] { server().hold_log(); },
+    [] { history_server().hold_log(); },
     [how = sample] {
       if (how == "os")
-        server().stop(postgres_server::stopping::immediate);
+        history_server().stop(postgres_server::stopping::immediate);
       else
-        server().kill();
-      server().start();
+        history_server().kill();
+      history_server().start();
     });
 }
 
@@ -73,11 +73,11 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_leaves_no_false_answer) {
   lose_under_two_runtimes(
     fresh_url(),
     durability::durable,
-    [] { server().back_up(); },
+    [] { history_server().back_up(); },
     [] {
-      server().stop(postgres_server::stopping::fast);
-      server().restore();
-      server().start();
+      history_server().stop(postgres_server::stopping::fast);
+      history_server().restore();
+      history_server().start();
     });
 }
 
@@ -89,10 +89,10 @@ BOOST_AUTO_TEST_CASE(a_crash_under_durable_loses_nothing) {
     one.open();
     for (const auto* const id : {"a", "b"})
       BOOST_TEST(one.append(here, counting(id)) == "ok");
-    server().hold_log();
+    history_server().hold_log();
     BOOST_TEST(one.append(here, counting("c")) == "ok");
-    server().kill();
-    server().start();
+    history_server().kill();
+    history_server().start();
     BOOST_TEST(one.append(here, counting("b")) == "ok");
     BOOST_TEST(one.append(here, counting("d")) == "ok");
     BOOST_TEST(one.state(here) == counted(4));
@@ -109,9 +109,9 @@ BOOST_AUTO_TEST_CASE(a_damaged_log_is_not_shown) {
     for (const auto* const id : {"a", "b", "c"})
       BOOST_TEST(one.append(here, counting(id)) == "ok");
   }
-  server().ask(fmt::format("DELETE FROM {}.change_log"
-                           " WHERE session_revision = 2",
-                           url.substr(url.rfind("%3D") + 3)));
+  history_server().ask(fmt::format("DELETE FROM {}.change_log"
+                                   " WHERE session_revision = 2",
+                                   url.substr(url.rfind("%3D") + 3)));
   runtime_fixture one(told.options(url, durability::durable));
   BOOST_TEST(code_of(one.sessions().get(here).get()) == "corrupt");
   BOOST_TEST(one.append(here, counting("d")) == "corrupt");

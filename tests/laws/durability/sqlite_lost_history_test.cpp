@@ -17,6 +17,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(sqlite_lost_history, *boost::unit_test::timeout(120))
+
 namespace {
 
 // Copies the database with SQLite, under its locks.
@@ -52,8 +54,6 @@ struct watched_file : temporary_folder {
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(sqlite_lost_history, *boost::unit_test::timeout(120))
 
 BOOST_DATA_TEST_CASE_F(watched_file,
                        an_older_copy_leaves_no_false_answer,

@@ -17,6 +17,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(temp)
+
 namespace {
 
 const session_key key{"press", "ann", "s"};
@@ -135,8 +137,6 @@ void write_canaries(runtime& on) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(temp)
 
 BOOST_AUTO_TEST_CASE(temporary_keys_reach_no_file) {
   durable_place place({.seed = 701});

@@ -9,6 +9,8 @@
 
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(append_order)
+
 namespace {
 
 constexpr std::uint32_t x = 0;
@@ -82,8 +84,6 @@ bool says(const std::string& finding, const std::string& words) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(append_order)
 
 BOOST_AUTO_TEST_CASE(a_good_history_has_no_findings) {
   script good;

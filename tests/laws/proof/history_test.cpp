@@ -21,6 +21,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(real_histories, *boost::unit_test::timeout(300))
+
 namespace {
 
 history record(runtime_options options, std::uint64_t seed, std::size_t count) {
@@ -112,8 +114,6 @@ bool says(const std::string& finding, const std::string& words) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(real_histories, *boost::unit_test::timeout(300))
 
 BOOST_DATA_TEST_CASE(what_threads_were_told_in_memory_holds,
                      data::xrange(1U, 4U),

@@ -13,6 +13,8 @@
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(linearizability, *boost::unit_test::timeout(120))
+
 namespace {
 
 using kind = register_spec::kind;
@@ -112,8 +114,6 @@ history real_history(random_source& random, std::size_t count) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(linearizability, *boost::unit_test::timeout(120))
 
 BOOST_AUTO_TEST_CASE(one_call_after_the_other_is_linearizable) {
   BOOST_TEST(calls().is_linearizable());

@@ -17,6 +17,8 @@
 using namespace troupe;
 using namespace troupe::testing;
 
+BOOST_AUTO_TEST_SUITE(long_histories, *boost::unit_test::timeout(1'800))
+
 namespace {
 
 std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
@@ -97,8 +99,6 @@ runtime_options in(const temporary_folder& folder) {
 }
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(long_histories, *boost::unit_test::timeout(1'800))
 
 BOOST_AUTO_TEST_CASE(a_million_calls_in_memory_hold) {
   play({}, calls());

@@ -23,6 +23,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(replays, *boost::unit_test::timeout(300))
+
 namespace {
 
 constexpr std::size_t users = 2;
@@ -281,8 +283,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(replays, *boost::unit_test::timeout(300))
 
 BOOST_DATA_TEST_CASE(a_stress_run_in_memory_comes_to_what_the_model_does,
                      data::xrange(1U, 4U),

@@ -22,6 +22,8 @@ using namespace troupe;
 using namespace troupe::testing;
 namespace data = boost::unit_test::data;
 
+BOOST_AUTO_TEST_SUITE(model, *boost::unit_test::timeout(300))
+
 namespace {
 
 constexpr std::array apps = {"press", "shop"};
@@ -405,8 +407,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(model, *boost::unit_test::timeout(300))
 
 BOOST_DATA_TEST_CASE(the_runtime_in_memory_answers_as_the_model,
                      data::xrange(1U, 9U),

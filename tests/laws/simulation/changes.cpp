@@ -15,7 +15,7 @@ struct sort_of_key {
 };
 
 // The keys, and the operations that fit the type of each.
-constexpr std::array<sort_of_key, 6> keys{{
+constexpr std::array<sort_of_key, 6> known_keys{{
   {"count", {kind::add, kind::add, kind::add, kind::min, kind::max}},
   {"total",
    {kind::add, kind::add, kind::compare_and_set, kind::set, kind::erase}},
@@ -74,12 +74,12 @@ wanted_change make_one(dice& chance,
                        const change_habits& habits,
                        const std::string& tag,
                        const std::string& prefix) {
-  const auto sort = chance.below(keys.size());
+  const auto sort = chance.below(known_keys.size());
   wanted_change made;
-  made.kind = chance.pick(keys[sort].kinds);
+  made.kind = chance.pick(known_keys[sort].kinds);
   const auto target
-    = chance.one_in(habits.misfits) ? chance.below(keys.size()) : sort;
-  made.key = prefix + keys[target].name;
+    = chance.one_in(habits.misfits) ? chance.below(known_keys.size()) : sort;
+  made.key = prefix + known_keys[target].name;
   switch (made.kind) {
   case kind::set:
     made.operand = start_of(sort, chance, tag);
@@ -178,8 +178,8 @@ json make_sets(dice& chance, const std::string& tag, bool temp) {
   auto sets = json::object();
   const change_habits habits;
   for (auto left = chance.below(4); left > 0; --left) {
-    const auto sort = chance.below(keys.size());
-    sets[prefix(chance, habits, temp) + keys[sort].name]
+    const auto sort = chance.below(known_keys.size());
+    sets[prefix(chance, habits, temp) + known_keys[sort].name]
       = start_of(sort, chance, tag);
   }
   return sets;

@@ -31,6 +31,8 @@ using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(overload)
+
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -157,8 +159,6 @@ private:
 };
 
 } // namespace
-
-BOOST_AUTO_TEST_SUITE(overload)
 
 BOOST_AUTO_TEST_CASE(ten_times_too_much_is_answered_and_forgotten) {
   const testing::temporary_folder folder;
