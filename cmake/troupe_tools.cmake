@@ -4,7 +4,7 @@
 add_library(troupe_warnings INTERFACE)
 target_compile_options(troupe_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
 
-# In a unity build, no anonymous namespace is in the main file, for which g++ makes an exception.
+# g++ makes an exception for anonymous namespaces of the main file. In a unity build none is in it.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(troupe_warnings INTERFACE -Wno-subobject-linkage)
 endif()

@@ -13,7 +13,7 @@
 
 namespace troupe::testing {
 
-/// What a counting client counts in.
+/// Owners whose keys a counting client changes.
 namespace counted {
 
 inline const owner_name app{"press"};

@@ -3,7 +3,15 @@
 
 cmake_minimum_required(VERSION 3.25)
 
+# A unity build compiles files that include the sources.
 file(READ "${BINARY_DIR}/compile_commands.json" commands)
+string(REGEX MATCHALL "\"file\": \"[^\"]*/Unity/[^\"]*\"" units "${commands}")
+foreach(unit IN LISTS units)
+  string(REGEX REPLACE "^\"file\": \"(.*)\"$" "\\1" unit "${unit}")
+  file(STRINGS "${unit}" included REGEX "^#include")
+  string(REGEX REPLACE "#include (\"[^\"]*\")" "\"file\": \\1" included "${included}")
+  string(APPEND commands "${included}")
+endforeach()
 set(forgotten)
 foreach(folder core models stores contexts agents actors runtime load cli examples tests)
   file(GLOB_RECURSE sources "${SOURCE_DIR}/${folder}/*.cpp")

@@ -41,7 +41,9 @@ function(troupe_mutant_objects mechanism)
     VERBATIM)
 
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${copies})
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF UNITY_BUILD OFF)
+  # In a unity build of the library too, a source that is patched is a member of its own.
+  set_source_files_properties(${originals} TARGET_DIRECTORY troupe PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS)
     get_target_property(values troupe ${property})
     if(values)
