@@ -264,9 +264,10 @@ private:
 result<void> export_sessions(const export_choice& chosen,
                              runtime_options options,
                              output& target) {
-  auto opened = open_store(
-    name_of(options.store),
-    {.durability = options.durability, .on_warning = options.on_warning});
+  store_options reading{.durability = options.durability};
+  reading.log_bytes_max = options.store_log_bytes_max;
+  reading.on_warning = options.on_warning;
+  auto opened = open_store(name_of(options.store), reading);
   if (!opened)
     return opened.error();
   const std::shared_ptr<store> kept = std::move(*opened);

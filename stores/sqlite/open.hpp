@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "troupe/stores/sqlite/settings.hpp"
 #include "troupe/stores/store.hpp"
 #include "troupe/stores/store_options.hpp"
 
@@ -17,5 +18,12 @@ namespace troupe {
 result<std::unique_ptr<store>>
 open_sqlite_store(const std::filesystem::path& file,
                   const store_options& options = {});
+
+namespace detail {
+
+/// The same with all settings. Also called by tests.
+result<std::unique_ptr<store>> open_sqlite_store(sqlite_settings settings);
+
+} // namespace detail
 
 } // namespace troupe

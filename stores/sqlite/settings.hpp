@@ -3,13 +3,11 @@
 
 #pragma once
 
-#include "troupe/stores/store.hpp"
 #include "troupe/stores/store_options.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 
 namespace troupe {
@@ -30,12 +28,5 @@ struct sqlite_settings {
   /// Half of `log_bytes_max` applies if that is less.
   std::uint64_t log_bytes_warned = std::uint64_t{256} << 20U;
 };
-
-namespace detail {
-
-/// Opens a store; see open.hpp.
-result<std::unique_ptr<store>> open_sqlite_store(sqlite_settings settings);
-
-} // namespace detail
 
 } // namespace troupe

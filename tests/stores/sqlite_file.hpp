@@ -3,7 +3,6 @@
 #pragma once
 
 #include "troupe/stores/sqlite/open.hpp"
-#include "troupe/stores/sqlite/settings.hpp"
 #include "troupe/stores/sqlite/sums.hpp"
 
 #include "../outcome.hpp"

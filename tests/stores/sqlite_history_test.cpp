@@ -2,7 +2,6 @@
 // store has it open. No event is acknowledged that the file does not contain.
 
 #include "troupe/stores/sqlite/open.hpp"
-#include "troupe/stores/sqlite/settings.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/unit_test.hpp>

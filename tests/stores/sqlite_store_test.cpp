@@ -1,6 +1,5 @@
 #include "troupe/stores/conformance/suite.hpp"
 #include "troupe/stores/sqlite/open.hpp"
-#include "troupe/stores/sqlite/settings.hpp"
 #include "troupe/stores/sqlite/sums.hpp"
 
 #include "../outcome.hpp"

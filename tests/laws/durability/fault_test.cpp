@@ -1,7 +1,7 @@
 // A SQLite store on a faulty disk: calls that fail at random, and power
 // failures.
 
-#include "troupe/stores/sqlite/settings.hpp"
+#include "troupe/stores/sqlite/open.hpp"
 
 #include "../../outcome.hpp"
 #include "../../stores/sqlite_file.hpp"
