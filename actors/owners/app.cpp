@@ -77,8 +77,7 @@ void app_actor::handle(letter_ptr received) {
   case letter_kind::retire:
     return receive(static_cast<const retire&>(*received));
   case letter_kind::shut_down:
-    for (const auto& [name, known] : users_)
-      as_inbox(known.user).tell(std::make_unique<shut_down>());
+    users_.shut_down();
     return quit();
   default:
     assert(false && "a letter that no app receives");
@@ -172,41 +171,33 @@ void app_actor::finish_letters() {
 
 // -- look-ups -----------------------------------------------------------------
 
-app_actor::child* app_actor::find_child(const std::string& user) {
-  if (live())
-    return &open_child(user);
-  const auto found = users_.find(user);
-  return found == users_.end() ? nullptr : &found->second;
+children::child* app_actor::find_user(const std::string& user) {
+  return live() ? &open_user(user) : users_.find(user);
 }
 
-app_actor::child& app_actor::open_child(const std::string& user) {
-  auto& known = users_[user];
-  if (!known.user)
-    known.user = spawn_actor<user_actor>(
+children::child& app_actor::open_user(const std::string& user) {
+  return users_.open(user, [&] {
+    return spawn_actor<user_actor>(
       shared().system,
       share(),
       *this,
       std::make_shared<const user_names>(user_names{name_, user, listed_}));
-  return known;
+  });
 }
 
 void app_actor::receive(std::unique_ptr<create> wanted) {
-  auto& known = open_child(wanted->key.user);
-  if (known.parked)
-    return known.parked->push_back(std::move(wanted));
+  auto& known = open_user(wanted->key.user);
   wanted->app = version_of(state_);
-  as_inbox(known.user).tell(std::move(wanted));
+  known.send(std::move(wanted));
 }
 
 template <class Letter>
 void app_actor::pass_down(std::unique_ptr<Letter> wanted) {
-  auto* const known = find_child(wanted->key.user);
+  auto* const known = find_user(wanted->key.user);
   if (known == nullptr)
     return refuse_unknown(std::move(wanted));
-  if (known->parked)
-    return known->parked->push_back(std::move(wanted));
   wanted->app = version_of(state_);
-  as_inbox(known->user).tell(std::move(wanted));
+  known->send(std::move(wanted));
 }
 
 void app_actor::receive(std::unique_ptr<list> wanted) {
@@ -215,14 +206,13 @@ void app_actor::receive(std::unique_ptr<list> wanted) {
                               gather.from(),
                               gather.places_max(),
                               [this](const std::string& user) {
-                                const auto found = users_.find(user);
-                                return found != users_.end()
-                                       && !found->second.parked;
+                                const auto* const known = users_.find(user);
+                                return known != nullptr && !known->is_parked();
                               }));
   for (const auto& [user, ids] : gather.chosen()) {
     auto part = std::make_unique<list>(wanted->gather);
     part->app = version_of(state_);
-    as_inbox(users_.at(user).user).tell(std::move(part));
+    users_.find(user)->tell(std::move(part));
   }
 }
 
@@ -234,54 +224,47 @@ void app_actor::receive(std::unique_ptr<read_state> wanted) {
                    {0, 0, generation()},
                    *this);
   }
-  auto* const known = find_child(*wanted->user);
+  auto* const known = find_user(*wanted->user);
   if (known == nullptr)
     return answer(std::move(wanted));
-  if (known->parked)
-    return known->parked->push_back(std::move(wanted));
-  as_inbox(known->user).tell(std::move(wanted));
+  known->send(std::move(wanted));
 }
 
 // -- removing -----------------------------------------------------------------
 
 void app_actor::receive(std::unique_ptr<remove> wanted) {
-  auto* const known = find_child(wanted->user);
+  auto* const known = find_user(wanted->user);
   if (known == nullptr) {
     wanted->outcome = false;
     return answer(std::move(wanted));
   }
-  if (known->parked)
-    return known->parked->push_back(std::move(wanted));
-  as_inbox(known->user).tell(std::move(wanted));
+  known->send(std::move(wanted));
 }
 
 void app_actor::receive(std::unique_ptr<remove_user> wanted) {
   if (wanted->done_by_user)
     return receive_removed(std::move(wanted));
-  auto* const known = find_child(wanted->user);
+  auto* const known = find_user(wanted->user);
   if (known == nullptr) {
     wanted->outcome = false;
     return answer(std::move(wanted));
   }
-  if (known->parked)
-    return known->parked->push_back(std::move(wanted));
-  known->parked = std::make_unique<letter_list>();
+  if (!known->park())
+    return known->send(std::move(wanted));
   wanted->done_by_user = true;
-  as_inbox(known->user).tell(std::move(wanted));
+  known->tell(std::move(wanted));
 }
 
 void app_actor::receive_removed(std::unique_ptr<remove_user> removed) {
-  const auto found = users_.find(removed->user);
-  auto parked = std::move(found->second.parked);
-  if (removed->gone)
-    users_.erase(found);
+  auto parked = removed->gone ? users_.forget(removed->user)
+                              : users_.resume(removed->user);
   answer(std::move(removed));
   unpark(std::move(parked));
 }
 
-void app_actor::unpark(std::unique_ptr<letter_list> parked) {
-  while (parked && !parked->empty())
-    owner_actor::deliver(parked->pop_front());
+void app_actor::unpark(letter_list parked) {
+  while (!parked.empty())
+    owner_actor::deliver(parked.pop_front());
 }
 
 // -- leaving memory -----------------------------------------------------------
@@ -306,27 +289,12 @@ void app_actor::receive(const retire& wished) {
     ++idle_checks_;
     leaving_ = wished.at_once || idle_checks_ > retirement::idle_checks_per_age;
     return;
-  case retire::step::asked: {
-    const auto found = users_.find(wished.child);
-    if (found == users_.end())
-      return; // The user was removed meanwhile.
-    auto& known = found->second;
-    const bool busy = known.parked != nullptr;
-    if (!busy)
-      known.parked = std::make_unique<letter_list>();
-    as_inbox(known.user)
-      .tell(std::make_unique<retire>(
-        busy ? retire::step::kept : retire::step::granted, wished.child));
-    return;
-  }
-  case retire::step::gone: {
-    const auto found = users_.find(wished.child);
-    auto parked = std::move(found->second.parked);
-    users_.erase(found);
-    return unpark(std::move(parked));
-  }
+  case retire::step::asked:
+    return users_.answer_leaving(wished.child);
+  case retire::step::gone:
+    return unpark(users_.forget(wished.child));
   case retire::step::stayed:
-    return unpark(std::move(users_.at(wished.child).parked));
+    return unpark(users_.resume(wished.child));
   default:
     assert(false && "a step that is not an app's");
   }

@@ -8,13 +8,13 @@
 
 #pragma once
 
+#include "troupe/actors/owners/children.hpp"
 #include "troupe/actors/owners/list_index.hpp"
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/owners/user.hpp"
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace troupe::actors {
@@ -47,18 +47,11 @@ protected:
   void install(load& loaded) override;
 
 private:
-  struct child {
-    caf::strong_actor_ptr user;
-    // Letters for the user that arrive while it is being removed or leaves
-    // memory; null otherwise.
-    std::unique_ptr<letter_list> parked;
-  };
-
-  /// The entry of a user. Over a store the user's actor is made if it is
+  /// A user. Over a store the user's actor is made if it is
   /// missing, since only the store knows whether the user exists. Without a
   /// store: null if there is no such user.
-  child* find_child(const std::string& user);
-  child& open_child(const std::string& user);
+  children::child* find_user(const std::string& user);
+  children::child& open_user(const std::string& user);
 
   void receive(std::unique_ptr<create> wanted);
   /// Adds the app's version and sends the letter on to its user.
@@ -70,7 +63,7 @@ private:
   void receive(std::unique_ptr<remove_user> wanted);
   void receive_removed(std::unique_ptr<remove_user> removed);
   void receive(const retire& wished);
-  void unpark(std::unique_ptr<letter_list> parked);
+  void unpark(letter_list parked);
   bool is_idle() const noexcept;
 
   void judge(user_climb& next);
@@ -78,7 +71,7 @@ private:
   const std::string name_;
   const std::shared_ptr<list_index> listed_; // Null over a store.
   scope_state state_;
-  std::unordered_map<std::string, child> users_;
+  children users_;
   // Climbs that were judged since the last answers went down, and the last of
   // their parts.
   std::vector<std::unique_ptr<user_climb>> judged_;

@@ -116,8 +116,7 @@ void user_actor::handle(letter_ptr received) {
   case letter_kind::retire:
     return receive(static_cast<retire&>(*received));
   case letter_kind::shut_down:
-    for (const auto& [id, known] : sessions_)
-      as_inbox(known.session).tell(std::make_unique<shut_down>());
+    sessions_.shut_down();
     return quit();
   default:
     assert(false && "a letter that no user receives");
@@ -279,41 +278,33 @@ void user_actor::send_down(std::unique_ptr<climb> answered) {
 
 // -- look-ups -----------------------------------------------------------------
 
-user_actor::child* user_actor::find_child(const std::string& id) {
-  if (live())
-    return &open_child(id);
-  const auto found = sessions_.find(id);
-  return found == sessions_.end() ? nullptr : &found->second;
+children::child* user_actor::find_session(const std::string& id) {
+  return live() ? &open_session(id) : sessions_.find(id);
 }
 
-user_actor::child& user_actor::open_child(const std::string& id) {
-  auto& known = sessions_[id];
-  if (!known.session)
-    known.session
-      = spawn_actor<session_actor>(shared().system, share(), *this, names_, id);
-  return known;
+children::child& user_actor::open_session(const std::string& id) {
+  return sessions_.open(id, [&] {
+    return spawn_actor<session_actor>(
+      shared().system, share(), *this, names_, id);
+  });
 }
 
 void user_actor::receive(std::unique_ptr<create> wanted) {
   seen_app_ = wanted->app;
   exists_ = true;
-  auto& known = open_child(wanted->key.id);
-  if (known.parked)
-    return known.parked->push_back(std::move(wanted));
+  auto& known = open_session(wanted->key.id);
   wanted->user = version_of(state_);
-  as_inbox(known.session).tell(std::move(wanted));
+  known.send(std::move(wanted));
 }
 
 template <class Letter>
 void user_actor::pass_down(std::unique_ptr<Letter> wanted) {
   seen_app_ = wanted->app;
-  auto* const known = find_child(wanted->key.id);
+  auto* const known = find_session(wanted->key.id);
   if (known == nullptr)
     return refuse_unknown(std::move(wanted));
-  if (known->parked)
-    return known->parked->push_back(std::move(wanted));
   wanted->user = version_of(state_);
-  as_inbox(known->session).tell(std::move(wanted));
+  known->send(std::move(wanted));
 }
 
 void user_actor::receive(std::unique_ptr<read_state> wanted) {
@@ -325,14 +316,13 @@ void user_actor::receive(std::unique_ptr<read_state> wanted) {
 void user_actor::receive(std::unique_ptr<list> wanted) {
   seen_app_ = wanted->app;
   for (const auto& id : wanted->gather->chosen().at(names_->user)) {
-    const auto found = sessions_.find(id);
-    if (found == sessions_.end() || found->second.parked)
+    const auto* const known = sessions_.find(id);
+    if (known == nullptr || known->is_parked())
       continue; // Removed since the app chose it, or about to be.
-    const auto& known = found->second;
     auto part = std::make_unique<list>(wanted->gather);
     part->app = wanted->app;
     part->user = version_of(state_);
-    as_inbox(known.session).tell(std::move(part));
+    known->tell(std::move(part));
   }
 }
 
@@ -354,23 +344,10 @@ void user_actor::hand_on(letter_ptr left, const std::string& id) {
 
 void user_actor::receive(retire& wished) {
   switch (wished.at) {
-  case retire::step::asked: {
-    const auto found = sessions_.find(wished.child);
-    if (found == sessions_.end())
-      return; // The session was removed meanwhile.
-    auto& known = found->second;
-    const bool busy = known.parked != nullptr;
-    if (!busy)
-      known.parked = std::make_unique<letter_list>();
-    as_inbox(known.session)
-      .tell(std::make_unique<retire>(
-        busy ? retire::step::kept : retire::step::granted, wished.child));
-    return;
-  }
+  case retire::step::asked:
+    return sessions_.answer_leaving(wished.child);
   case retire::step::gone: {
-    const auto found = sessions_.find(wished.child);
-    auto parked = std::move(found->second.parked);
-    sessions_.erase(found);
+    auto parked = sessions_.forget(wished.child);
     // Letters that the session left came before the parked ones.
     for (auto& left = wished.left; !left.empty();)
       hand_on(left.pop_front(), wished.child);
@@ -378,7 +355,7 @@ void user_actor::receive(retire& wished) {
     break;
   }
   case retire::step::stayed:
-    unpark(std::move(sessions_.at(wished.child).parked));
+    unpark(sessions_.resume(wished.child));
     break;
   case retire::step::granted:
     asked_to_retire_ = false;
@@ -408,22 +385,19 @@ bool user_actor::is_idle() const noexcept {
 void user_actor::receive(std::unique_ptr<remove> wanted) {
   if (wanted->done_by_session)
     return finish_remove(std::move(wanted));
-  auto* const known = find_child(wanted->id);
+  auto* const known = find_session(wanted->id);
   if (known == nullptr) {
     wanted->outcome = false;
     return answer(std::move(wanted));
   }
-  if (known->parked)
-    return known->parked->push_back(std::move(wanted));
-  known->parked = std::make_unique<letter_list>();
-  as_inbox(known->session).tell(std::move(wanted));
+  if (!known->park())
+    return known->send(std::move(wanted));
+  known->tell(std::move(wanted));
 }
 
 void user_actor::finish_remove(std::unique_ptr<remove> removed) {
-  const auto found = sessions_.find(removed->id);
-  auto parked = std::move(found->second.parked);
-  if (removed->gone)
-    sessions_.erase(found);
+  auto parked = removed->gone ? sessions_.forget(removed->id)
+                              : sessions_.resume(removed->id);
   auto left = std::exchange(removed->left, letter_list());
   const auto id = removed->id;
   if (removed->live) {
@@ -448,9 +422,9 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
     remove_sessions();
 }
 
-void user_actor::unpark(std::unique_ptr<letter_list> parked) {
-  while (parked && !parked->empty()) {
-    auto next = parked->pop_front();
+void user_actor::unpark(letter_list parked) {
+  while (!parked.empty()) {
+    auto next = parked.pop_front();
     renew(*next);
     owner_actor::deliver(std::move(next));
   }
@@ -475,15 +449,14 @@ void user_actor::receive(std::unique_ptr<remove_user> wanted) {
 }
 
 void user_actor::remove_sessions() {
-  for (auto& [id, known] : sessions_) {
-    if (known.parked)
-      continue;
+  sessions_.for_each([](const std::string& id, children::child& known) {
+    if (!known.park())
+      return;
     auto each = std::make_unique<remove>();
     each->id = id;
     each->for_user_removal = true;
-    known.parked = std::make_unique<letter_list>();
-    as_inbox(known.session).tell(std::move(each));
-  }
+    known.tell(std::move(each));
+  });
 }
 
 // Ends the user. No climb can arrive: the last session has ended, and the app

@@ -6,12 +6,12 @@
 
 #pragma once
 
+#include "troupe/actors/owners/children.hpp"
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/owners/session.hpp"
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 
 namespace troupe::actors {
 
@@ -47,18 +47,11 @@ protected:
   void refuse_waiting(const error& why) override;
 
 private:
-  struct child {
-    caf::strong_actor_ptr session;
-    // Letters for the session that arrive while it is being removed or leaves
-    // memory; null otherwise.
-    std::unique_ptr<letter_list> parked;
-  };
-
-  /// The entry of a session. Over a store the session's actor is made if it is
+  /// A session. Over a store the session's actor is made if it is
   /// missing, since only the store knows whether the session exists. Without a
   /// store: null if there is no such session.
-  child* find_child(const std::string& id);
-  child& open_child(const std::string& id);
+  children::child* find_session(const std::string& id);
+  children::child& open_session(const std::string& id);
 
   void receive(std::unique_ptr<user_climb> answered);
   void receive(std::unique_ptr<struct commit> answered);
@@ -76,7 +69,7 @@ private:
   void judge(climb& next);
   void send_down(std::unique_ptr<climb> answered);
   void finish_remove(std::unique_ptr<remove> removed);
-  void unpark(std::unique_ptr<letter_list> parked);
+  void unpark(letter_list parked);
   void remove_sessions();
   void finish_remove_user();
   bool is_idle() const noexcept;
@@ -90,7 +83,7 @@ private:
   // Whether the store has this user.
   bool exists_ = true;
   scope_version seen_app_;
-  std::unordered_map<std::string, child> sessions_;
+  children sessions_;
 
   letter_list queue_; // Climbs that wait in order.
   bool climbing_ = false;

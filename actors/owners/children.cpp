@@ -1,0 +1,65 @@
+#include "troupe/actors/owners/children.hpp"
+
+#include "troupe/actors/engine/inbox_actor.hpp"
+
+#include <cassert>
+
+namespace troupe::actors {
+
+namespace {
+
+letter_list taken(std::unique_ptr<letter_list> parked) {
+  return parked ? std::move(*parked) : letter_list();
+}
+
+} // namespace
+
+void children::child::send(letter_ptr sent) {
+  if (parked_)
+    parked_->push_back(std::move(sent));
+  else
+    tell(std::move(sent));
+}
+
+bool children::child::park() {
+  if (parked_)
+    return false;
+  parked_ = std::make_unique<letter_list>();
+  return true;
+}
+
+void children::child::tell(letter_ptr sent) const {
+  as_inbox(actor_).tell(std::move(sent));
+}
+
+children::child* children::find(const std::string& name) {
+  const auto found = all_.find(name);
+  return found == all_.end() ? nullptr : &found->second;
+}
+
+void children::answer_leaving(const std::string& name) {
+  auto* const known = find(name);
+  if (known == nullptr)
+    return; // It was removed meanwhile.
+  const auto step = known->park() ? retire::step::granted : retire::step::kept;
+  known->tell(std::make_unique<retire>(step, name));
+}
+
+letter_list children::resume(const std::string& name) {
+  return taken(std::move(all_.at(name).parked_));
+}
+
+letter_list children::forget(const std::string& name) {
+  const auto found = all_.find(name);
+  assert(found != all_.end());
+  auto parked = taken(std::move(found->second.parked_));
+  all_.erase(found);
+  return parked;
+}
+
+void children::shut_down() {
+  for (const auto& [name, known] : all_)
+    known.tell(std::make_unique<actors::shut_down>());
+}
+
+} // namespace troupe::actors

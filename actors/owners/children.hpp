@@ -1,0 +1,82 @@
+// The owners below an app or a user, by name, with the letters that wait for
+// one that is being removed or leaves memory.
+
+#pragma once
+
+#include "troupe/actors/messages.hpp"
+
+#include <caf/actor_control_block.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace troupe::actors {
+
+/// Not thread-safe: for the actor that is the parent.
+class children {
+public:
+  class child {
+  public:
+    /// Sends the letter to the actor, or parks it.
+    void send(letter_ptr sent);
+
+    /// Parks letters from now on. Returns false if they are parked already.
+    bool park();
+
+    bool is_parked() const noexcept { return parked_ != nullptr; }
+
+    /// Sends a letter that does not wait, for an actor that letters are parked
+    /// for.
+    void tell(letter_ptr sent) const;
+
+  private:
+    friend children;
+
+    caf::strong_actor_ptr actor_;
+    std::unique_ptr<letter_list> parked_; // Null: letters go to the actor.
+  };
+
+  bool empty() const noexcept { return all_.empty(); }
+
+  /// The child of that name; null if there is none.
+  child* find(const std::string& name);
+
+  /// The child of that name; `make` returns the actor of a new one.
+  template <class Make>
+  child& open(const std::string& name, const Make& make) {
+    auto& known = all_[name];
+    if (!known.actor_)
+      known.actor_ = make();
+    return known;
+  }
+
+  /// Calls `use(name, child)` for all.
+  template <class Use>
+  void for_each(const Use& use) {
+    for (auto& [name, known] : all_)
+      use(name, known);
+  }
+
+  /// Answers a child that asks to leave memory: from now on its letters are
+  /// parked, unless they are parked already. Does nothing if there is no such
+  /// child.
+  void answer_leaving(const std::string& name);
+
+  /// Each ends the parking of a child and returns its parked letters, in their
+  /// order. `forget` also removes the child.
+  [[nodiscard]] letter_list resume(const std::string& name);
+  [[nodiscard]] letter_list forget(const std::string& name);
+
+  /// Lets all children end.
+  void shut_down();
+
+  void clear() noexcept { all_.clear(); }
+
+private:
+  std::unordered_map<std::string, child> all_;
+};
+
+} // namespace troupe::actors
