@@ -17,7 +17,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::string_view vendor = "Anthropic";
+constexpr std::string_view anthropic_vendor = "Anthropic";
 
 // The interface has no default; this is that of ADK's AnthropicLlm.
 constexpr std::int64_t max_tokens_default = 8'192;
@@ -116,7 +116,7 @@ private:
       return held.error();
     if (!*held || by_model)
       return bad_request(fmt::format("{} takes no {}{}",
-                                     vendor,
+                                     anthropic_vendor,
                                      kind_of(said),
                                      by_model ? " by the model" : ""));
     const auto& which = **held;
@@ -126,7 +126,7 @@ private:
       = std::ranges::find(images, which.mime_type) != images.end();
     if (!is_image && which.mime_type != "application/pdf"
         && !(which.is_inline() && which.mime_type == "text/plain"))
-      return no_such_media(vendor, which);
+      return no_such_media(anthropic_vendor, which);
     json block{{"type", is_image ? "image" : "document"},
                {"source", source_of(which)}};
     if (!is_image && !which.display_name.empty())
@@ -206,8 +206,8 @@ result<void> add_format(generation_settings& settings,
   const bool has_schema = !asked.response_schema.is_null();
   if (!type.is_null() && type != "text/plain"
       && !(has_schema && type == "application/json"))
-    return bad_request(
-      fmt::format("{} answers in no {} without a schema", vendor, type.dump()));
+    return bad_request(fmt::format(
+      "{} answers in no {} without a schema", anthropic_vendor, type.dump()));
   if (auto config = settings.take("outputConfig"); !config.is_null())
     body["output_config"] = std::move(config);
   if (!has_schema)
@@ -265,7 +265,7 @@ add_settings(const model_request& asked, const wire_options& with, json& body) {
              budget.get<std::int64_t>(), 0, 1'000'000)
                                       : 0);
   }
-  const auto choice = take_tool_choice(*settings, vendor);
+  const auto choice = take_tool_choice(*settings, anthropic_vendor);
   if (!choice)
     return choice.error();
   if (*choice)
@@ -277,12 +277,12 @@ add_settings(const model_request& asked, const wire_options& with, json& body) {
                                     "seed",
                                     "responseLogprobs",
                                     "logprobs"},
-                                   vendor);
+                                   anthropic_vendor);
       !none)
     return none;
-  if (auto none = refuse_gemini_fields(*settings, vendor); !none)
+  if (auto none = refuse_gemini_fields(*settings, anthropic_vendor); !none)
     return none;
-  return add_own_fields(std::move(*settings).rest(), body, vendor);
+  return add_own_fields(std::move(*settings).rest(), body, anthropic_vendor);
 }
 
 } // namespace
@@ -291,7 +291,8 @@ result<json> anthropic_body(const model_request& asked,
                             const wire_options& with) {
   // The rule is from error messages ("String should match pattern
   // '^[a-zA-Z0-9_-]{1,128}$'"); no reference documents it.
-  if (auto known = check_tool_names(asked, {128, "_-"}, vendor); !known)
+  if (auto known = check_tool_names(asked, {128, "_-"}, anthropic_vendor);
+      !known)
     return known.error();
   auto messages = message_writer(!with.without.thoughts).write(asked);
   if (!messages)

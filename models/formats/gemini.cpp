@@ -21,7 +21,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::string_view vendor = "Gemini";
+constexpr std::string_view gemini_vendor = "Gemini";
 
 // -- requests ----
 
@@ -205,7 +205,8 @@ private:
     constexpr std::array<std::string_view, 4> kinds
       = {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"};
     if (std::ranges::find(kinds, kind_of(said)) == kinds.end())
-      return bad_request(fmt::format("{} takes no {}", vendor, kind_of(said)));
+      return bad_request(
+        fmt::format("{} takes no {}", gemini_vendor, kind_of(said)));
     return std::get<value>(said.body).data();
   }
 
@@ -238,7 +239,7 @@ result<void> add_settings(const model_request& asked, json& body) {
   for (const auto* name : {"tools", "systemInstruction", "contents", "model"})
     if (!settings->take(name).is_null())
       return bad_request(fmt::format(
-        "generation_config: '{}' of {} is set already", name, vendor));
+        "generation_config: '{}' of {} is set already", name, gemini_vendor));
   auto config = std::move(*settings).rest_in_camel_case();
   if (!asked.response_schema.is_null()) {
     config["responseMimeType"] = "application/json";
@@ -412,7 +413,7 @@ private:
 
 class gemini_wire_format : public wire_format {
 public:
-  std::string_view provider() const noexcept override { return vendor; }
+  std::string_view provider() const noexcept override { return gemini_vendor; }
 
   // An answer without any content is valid, as in ADK.
   result<model_response>
@@ -438,7 +439,8 @@ private:
   result<http_request> build_request(const model_request& asked,
                                      const wire_options& with) const override {
     // The rule is from python-genai, types.py, FunctionDeclaration.name.
-    if (auto known = check_tool_names(asked, {128, "_.:-", false}, vendor);
+    if (auto known
+        = check_tool_names(asked, {128, "_.:-", false}, gemini_vendor);
         !known)
       return known.error();
     const auto path = path_of(with);

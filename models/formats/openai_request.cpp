@@ -15,7 +15,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::string_view vendor = "OpenAI";
+constexpr std::string_view openai_vendor = "OpenAI";
 
 // Sources: openai/openai-python, types/chat (generated from the OpenAPI
 // specification), August 2026.
@@ -53,8 +53,8 @@ private:
       else if (const auto* call = element.call())
         calls.push_back(made_call(element, *call));
       else
-        return bad_request(
-          fmt::format("{} takes no {} by the model", vendor, kind_of(element)));
+        return bad_request(fmt::format(
+          "{} takes no {} by the model", openai_vendor, kind_of(element)));
     }
     if (words.empty() && calls.empty())
       return {};
@@ -142,7 +142,8 @@ private:
     if (!held)
       return held.error();
     if (!*held)
-      return bad_request(fmt::format("{} takes no {}", vendor, kind_of(said)));
+      return bad_request(
+        fmt::format("{} takes no {}", openai_vendor, kind_of(said)));
     const auto& which = **held;
     const auto data_url
       = fmt::format("data:{};base64,{}", which.mime_type, which.base64);
@@ -162,7 +163,7 @@ private:
          {{"filename",
            which.display_name.empty() ? "document.pdf" : which.display_name},
           {"file_data", data_url}}}};
-    return no_such_media(vendor, which);
+    return no_such_media(openai_vendor, which);
   }
 
   static std::string_view audio_format(std::string_view mime_type) {
@@ -240,7 +241,8 @@ result<void> add_format(generation_settings& settings,
                         json& body) {
   const auto type = settings.take("responseMimeType");
   if (!type.is_null() && type != "application/json" && type != "text/plain")
-    return bad_request(fmt::format("{} answers in no {}", vendor, type.dump()));
+    return bad_request(
+      fmt::format("{} answers in no {}", openai_vendor, type.dump()));
   if (!asked.response_schema.is_null())
     body["response_format"] = response_format(asked.response_schema.data(),
                                               !with.without.strict_schema);
@@ -278,7 +280,7 @@ add_settings(const model_request& asked, const wire_options& with, json& body) {
     body["top_k"]
       = std::move(count); // An extension of vLLM, llama.cpp and others.
   }
-  const auto choice = take_tool_choice(*settings, vendor);
+  const auto choice = take_tool_choice(*settings, openai_vendor);
   if (!choice)
     return choice.error();
   if (*choice)
@@ -287,9 +289,9 @@ add_settings(const model_request& asked, const wire_options& with, json& body) {
     return added;
   if (auto added = add_format(*settings, asked, with, body); !added)
     return added;
-  if (auto none = refuse_gemini_fields(*settings, vendor); !none)
+  if (auto none = refuse_gemini_fields(*settings, openai_vendor); !none)
     return none;
-  return add_own_fields(std::move(*settings).rest(), body, vendor);
+  return add_own_fields(std::move(*settings).rest(), body, openai_vendor);
 }
 
 } // namespace
@@ -301,7 +303,7 @@ bool is_openai(std::string_view base_url) {
 
 result<json> openai_body(const model_request& asked, const wire_options& with) {
   // The rule is from openai-python, types/shared/function_definition.py.
-  if (auto named = check_tool_names(asked, {64, "_-"}, vendor); !named)
+  if (auto named = check_tool_names(asked, {64, "_-"}, openai_vendor); !named)
     return named.error();
   auto messages = message_writer(asked, with).write(asked);
   if (!messages)
