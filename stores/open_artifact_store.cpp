@@ -31,8 +31,8 @@ open_artifact_store(std::string_view address, const artifact_options& options) {
   if (address.starts_with(memory_scheme))
     return refused_artifacts(address, "should be memory: alone");
   if (!address.starts_with(file_scheme))
-    return refused_artifacts(address,
-                   "has no known scheme; there are memory:, file:PATH");
+    return refused_artifacts(
+      address, "has no known scheme; there are memory:, file:PATH");
   const std::string path(address.substr(file_scheme.size()));
   if (const auto flaw = path_flaw(path); !flaw.empty())
     return refused_artifacts(address, flaw);

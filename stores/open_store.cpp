@@ -83,8 +83,8 @@ result<store_address> read_store_address(std::string_view text) {
   const auto* const scheme = scheme_of(text);
   if (scheme == nullptr)
     return refused_store(text,
-                   "has no known scheme; there are memory:, sqlite:PATH, "
-                   "postgres:URL");
+                         "has no known scheme; there are memory:, sqlite:PATH, "
+                         "postgres:URL");
   const auto location = text.substr(scheme->prefix.size());
   switch (scheme->kind) {
   case store_kind::memory:
