@@ -5,8 +5,10 @@ add_library(troupe_warnings INTERFACE)
 target_compile_options(troupe_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
 
 # g++ makes an exception for anonymous namespaces of the main file. In a unity build none is in it.
+# And it inlines less in large sources: without the parameter an append costs 5 to 9 % more.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(troupe_warnings INTERFACE -Wno-subobject-linkage)
+  add_compile_options("SHELL:--param large-unit-insns=200000")
 endif()
 
 # ccache can cache g++ with precompiled headers only if the preprocessor names these headers and if
