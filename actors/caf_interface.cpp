@@ -102,8 +102,7 @@ caf::behavior session_interface(session_actor& self,
                                 std::shared_ptr<setup> shared) {
   return {
     [&self, shared](append_atom, const event_ptr& said) {
-      append_event(
-        *shared, self.key(), event_ptr(said), {}, promise_of<event_ptr>(self));
+      append_event(*shared, self.key(), said, {}, promise_of<event_ptr>(self));
       return caf::delegated<event_ptr>();
     },
     [&self, shared](get_atom) {
@@ -141,7 +140,7 @@ caf::behavior app_interface(app_actor& self,
       append_atom, const session_key& key, const event_ptr& said) {
       auto done = promise_of<event_ptr>(self);
       if (const auto within = key_within(app, key))
-        append_event(*shared, *within, event_ptr(said), {}, std::move(done));
+        append_event(*shared, *within, said, {}, std::move(done));
       else
         done(within.error());
       return caf::delegated<event_ptr>();

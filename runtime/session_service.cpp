@@ -246,11 +246,11 @@ void start_read_state(const backend_ptr& backend,
 template <class Event>
 class append_start {
 public:
-  append_start(const backend_ptr& backend,
+  append_start(backend_ptr backend,
                session_key&& key,
                Event&& said,
                const append_options& options) noexcept
-    : backend_(backend),
+    : backend_(std::move(backend)),
       key_(std::move(key)),
       said_(std::move(said)),
       options_(options) {}

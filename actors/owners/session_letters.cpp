@@ -130,7 +130,7 @@ result<std::unique_ptr<remove>> make_remove(const session_key& key) {
 template <class Event>
 void append_event(setup& shared,
                   const session_key& key,
-                  Event&& said,
+                  Event said,
                   const append_options& options,
                   completion<event_ptr> done,
                   const write_place& place) {
@@ -167,13 +167,13 @@ void append_event(setup& shared,
 
 template void append_event<event>(setup&,
                                   const session_key&,
-                                  event&&,
+                                  event,
                                   const append_options&,
                                   completion<event_ptr>,
                                   const write_place&);
 template void append_event<event_ptr>(setup&,
                                       const session_key&,
-                                      event_ptr&&,
+                                      event_ptr,
                                       const append_options&,
                                       completion<event_ptr>,
                                       const write_place&);

@@ -38,20 +38,20 @@ event_ptr as_shared(event_ptr&& said);
 template <class Event>
 void append_event(setup& shared,
                   const session_key& key,
-                  Event&& said,
+                  Event said,
                   const append_options& options,
                   completion<event_ptr> done,
                   const write_place& place = {});
 
 extern template void append_event<event>(setup&,
                                          const session_key&,
-                                         event&&,
+                                         event,
                                          const append_options&,
                                          completion<event_ptr>,
                                          const write_place&);
 extern template void append_event<event_ptr>(setup&,
                                              const session_key&,
-                                             event_ptr&&,
+                                             event_ptr,
                                              const append_options&,
                                              completion<event_ptr>,
                                              const write_place&);
