@@ -12,7 +12,8 @@ namespace troupe::testing {
 
 namespace {
 
-// Time between two attempts of a caller.
+// Time between two attempts of a caller, as a client would leave it. No result
+// is waited for.
 constexpr std::chrono::milliseconds respite{2};
 
 constexpr std::size_t surprises_max = 10;
