@@ -2,6 +2,7 @@
 
 #include "troupe/actors/engine/inbox_actor.hpp"
 #include "troupe/actors/engine/job_loop.hpp"
+#include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/engine/scheduler.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/retirement.hpp"
@@ -113,7 +114,8 @@ result<void> session_backend::shut_down() {
 }
 
 bool is_runtime_thread() noexcept {
-  return actors::is_worker_thread() || executor::current() != nullptr;
+  return actors::is_worker_thread() || executor::current() != nullptr
+         || actors::lent_thread::activation_on() != nullptr;
 }
 
 } // namespace troupe::detail

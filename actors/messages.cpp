@@ -1,5 +1,7 @@
 #include "troupe/actors/messages.hpp"
 
+#include "troupe/actors/engine/lent_thread.hpp"
+#include "troupe/actors/engine/scheduler.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/session.hpp"
@@ -12,12 +14,46 @@ namespace troupe::actors {
 
 namespace {
 
+// A completion that a lent thread has to leave to a worker.
+template <class T>
+struct postponed final : call {
+  postponed(setup& counted_in, completion<T> to_call, result<T> with)
+    : call(letter_kind::finished),
+      shared(counted_in),
+      done(std::move(to_call)),
+      outcome(std::move(with)) {
+    shared.calls.enter(0);
+  }
+
+  void refuse(error) override {} // Never called.
+
+  void complete() override {
+    std::exchange(done, nullptr)(std::move(outcome));
+    shared.calls.leave(0);
+  }
+
+  void fail(const error&) override {} // Never called.
+
+  setup& shared; // The job that completes the call keeps it.
+  completion<T> done;
+  result<T> outcome;
+};
+
 // Calls a completion. Completions must not throw, by their contract; `noexcept`
 // ends the program instead of an unrelated owner.
 template <class T>
 void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
-  if (auto receiver = std::exchange(done, nullptr))
-    receiver(std::move(outcome));
+  if (auto receiver = std::exchange(done, nullptr)) {
+    if (auto* const lent = lent_thread::activation_on();
+        lent == nullptr || answered.is_of_blocked_thread) {
+      receiver(std::move(outcome));
+    } else {
+      letter_list later;
+      later.push_back(std::make_unique<postponed<T>>(
+        static_cast<setup&>(*lent), std::move(receiver), std::move(outcome)));
+      complete_later(*lent, std::move(later));
+    }
+  }
   if (auto* gate = std::exchange(answered.gate, nullptr))
     gate->leave(0);
 }
@@ -32,6 +68,7 @@ public:
       answered_(std::move(answered)) {}
 
   resume_result resume(caf::execution_unit*, std::size_t) override {
+    start_long_job();
     while (!answered_.empty()) {
       const auto next = answered_.pop_front();
       static_cast<call&>(*next).complete();
@@ -83,8 +120,17 @@ template struct call_for<bool>;
 template struct call_for<session_page>;
 
 void complete_later(execution& on, letter_list answered) {
+  letter_list later;
+  while (!answered.empty()) {
+    auto next = answered.pop_front();
+    if (auto& known = static_cast<call&>(*next); known.is_of_blocked_thread)
+      known.complete();
+    else
+      later.push_back(std::move(next));
+  }
   // The scheduler takes over the reference that a new object starts with.
-  schedule(on, new completion_job(on.shared_from_this(), std::move(answered)));
+  if (!later.empty())
+    schedule(on, new completion_job(on.shared_from_this(), std::move(later)));
 }
 
 void append::release() {
@@ -106,6 +152,10 @@ void append::refuse(error why) {
 }
 
 void append::complete() {
+  // A blocked thread may append again as soon as it is woken, and needs its
+  // place then.
+  if (is_of_blocked_thread)
+    release();
   call_for::complete();
   // Released last, so that shutting down also waits for the caller's code.
   release();

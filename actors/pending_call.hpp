@@ -3,12 +3,12 @@
 #pragma once
 
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/engine/blocked_thread.hpp"
+#include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/engine/tool_pool.hpp"
 #include "troupe/contexts/pending.hpp"
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -21,60 +21,74 @@ inline error would_deadlock() {
           "a blocking call on a thread of the runtime; use then or co_await"};
 }
 
-/// Calls `start` with a completion, and blocks until that is called. Fails with
-/// `errc::would_deadlock` on a thread of the runtime.
+/// Calls `start` with a completion, and blocks until that is called. Meanwhile
+/// the calling thread runs the activations of the owners that the call wakes.
+/// Fails with `errc::would_deadlock` on a thread of the runtime.
 template <class T, class Start>
-result<T> wait_for(Start&& start) {
+result<T> wait_for(execution& on, Start&& start) {
   if (detail::is_runtime_thread())
     return would_deadlock();
-  const tool_pool::lend lent;
-
-  struct {
-    std::mutex mutex;
-    std::condition_variable came;
-    std::optional<result<T>> answer;
-  } waiting;
-
-  start([&waiting](result<T> answer) {
-    // The lock is held until after the notification: the waiter destroys
-    // `waiting` as soon as it gets the lock.
-    const std::lock_guard guard(waiting.mutex);
-    waiting.answer.emplace(std::move(answer));
-    waiting.came.notify_one();
-  });
-  std::unique_lock guard(waiting.mutex);
-  waiting.came.wait(guard, [&waiting] { return waiting.answer.has_value(); });
-  return std::move(*waiting.answer);
+  const tool_pool::lend slot;
+  blocked_thread waiting;
+  std::optional<result<T>> answer;
+  {
+    lent_thread lent(on);
+    start([&waiting, &answer](result<T> outcome) {
+      answer.emplace(std::move(outcome));
+      waiting.wake();
+    });
+    while (!waiting.is_woken() && lent.run_next()) {
+    }
+  }
+  if (!waiting.is_woken())
+    waiting.wait();
+  return std::move(*answer);
 }
 
-/// A call that a function object starts. It takes a `completion<T>` and is
-/// called once.
+/// A call that a function object starts on the owners of a runtime. The object
+/// takes a `completion<T>`, is called once, and keeps the runtime's data. Its
+/// `answer_now`, if it has one, answers without any other thread where it can.
 template <class T, class Start>
 class pending_call final : public detail::call<T> {
 public:
   template <class... Arguments>
-  explicit pending_call(Arguments&&... arguments)
-    : start_(std::forward<Arguments>(arguments)...) {}
+  explicit pending_call(execution& on, Arguments&&... arguments)
+    : on_(on),
+      start_(std::forward<Arguments>(arguments)...) {}
+
+  std::optional<result<T>> answer_now() override {
+    if constexpr (requires { start_.answer_now(); })
+      return start_.answer_now();
+    else
+      return std::nullopt;
+  }
 
   void start(completion<T> done) override { start_(std::move(done)); }
 
-  result<T> wait() override { return wait_for<T>(start_); }
+  result<T> wait() override {
+    if (detail::is_runtime_thread())
+      return would_deadlock();
+    if (auto known = answer_now())
+      return *std::move(known);
+    return wait_for<T>(on_, start_);
+  }
 
 private:
+  execution& on_;
   Start start_;
 };
 
 /// Makes the function object of a call in its place.
 template <class T, class Start, class... Arguments>
-pending<T> emplace_pending(Arguments&&... arguments) {
+pending<T> emplace_pending(execution& on, Arguments&&... arguments) {
   return pending<T>(std::make_unique<pending_call<T, Start>>(
-    std::forward<Arguments>(arguments)...));
+    on, std::forward<Arguments>(arguments)...));
 }
 
 template <class T, class Start>
-pending<T> make_pending(Start&& start) {
+pending<T> make_pending(execution& on, Start&& start) {
   return emplace_pending<T, std::remove_cvref_t<Start>>(
-    std::forward<Start>(start));
+    on, std::forward<Start>(start));
 }
 
 } // namespace troupe::actors

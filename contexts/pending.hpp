@@ -28,6 +28,10 @@ public:
   call& operator=(const call&) = delete;
   virtual ~call() = default;
 
+  // The answer, if it is known without another thread. Called before one of
+  // the others, which is not called then.
+  virtual std::optional<result<T>> answer_now() { return std::nullopt; }
+
   // Starts the call; `done` gets the answer, on any thread.
   virtual void start(completion<T> done) = 0;
 
@@ -49,7 +53,10 @@ public:
   call_awaiter(const call_awaiter&) = delete;
   call_awaiter& operator=(const call_awaiter&) = delete;
 
-  bool await_ready() const noexcept { return false; }
+  bool await_ready() {
+    answer_ = call_->answer_now();
+    return answer_.has_value();
+  }
 
   // Returns false if the answer came at once, so that the coroutine continues
   // without suspension.

@@ -44,7 +44,8 @@ struct runtime_options {
   std::vector<plugin> plugins = {};
   /// Receives the number of events of each commit: of the events that a session
   /// decides together, or over a store of one transaction. Called on the
-  /// threads that commit, concurrently; must not block or throw.
+  /// threads that commit, concurrently; these may be threads of blocked
+  /// callers. Must not block or throw.
   std::function<void(std::size_t events)> on_commit = {};
   /// Receives warnings for an operator, one sentence each, about conditions
   /// that fail no call, such as commits that the store has lost. Called on any

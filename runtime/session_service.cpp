@@ -1,6 +1,7 @@
 #include "troupe/runtime/session_service.hpp"
 
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/owners/direct_read.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/session_letters.hpp"
@@ -95,6 +96,28 @@ void start_get(const backend_ptr& backend,
   else
     (*wanted)->fail(actors::unknown_session((*wanted)->key));
 }
+
+// Reads a session: on the calling thread if its owners sleep, or by a letter.
+class get_start {
+public:
+  get_start(backend_ptr backend, session_key&& key, const get_options& options)
+    : backend_(std::move(backend)),
+      key_(std::move(key)),
+      options_(options) {}
+
+  std::optional<result<session>> answer_now() const {
+    return actors::read_directly(backend_->shared(), key_, options_);
+  }
+
+  void operator()(completion<session> done) const {
+    start_get(backend_, key_, options_, std::move(done));
+  }
+
+private:
+  const backend_ptr backend_;
+  const session_key key_;
+  const get_options options_;
+};
 
 // A checked request for a page.
 struct page_request {
@@ -273,7 +296,7 @@ pending<event_ptr> append(const backend_ptr& backend,
                           Event& said,
                           const append_options& options) {
   return emplace_pending<event_ptr, append_start<Event>>(
-    backend, std::move(key), std::move(said), options);
+    backend->shared(), backend, std::move(key), std::move(said), options);
 }
 
 } // namespace
@@ -284,6 +307,7 @@ session_service::session_service(
 
 pending<session> session_service::create(create_request request) {
   return make_pending<session>(
+    backend_->shared(),
     [backend = backend_,
      request = std::move(request)](completion<session> done) mutable {
       start_create(backend, std::move(request), std::move(done));
@@ -296,15 +320,13 @@ pending<session> session_service::create(create_request request, json state) {
 }
 
 pending<session> session_service::get(session_key key, get_options options) {
-  return make_pending<session>([backend = backend_,
-                                key = std::move(key),
-                                options](completion<session> done) {
-    start_get(backend, key, options, std::move(done));
-  });
+  return emplace_pending<session, get_start>(
+    backend_->shared(), backend_, std::move(key), options);
 }
 
 pending<session_page> session_service::list(list_request request) {
   return make_pending<session_page>(
+    backend_->shared(),
     [backend = backend_,
      request = std::move(request)](completion<session_page> done) {
       start_list(backend, request, std::move(done));
@@ -325,29 +347,33 @@ pending<event_ptr> session_service::append_event(session_key key,
 
 pending<bool> session_service::remove(session_key key) {
   return make_pending<bool>(
+    backend_->shared(),
     [backend = backend_, key = std::move(key)](completion<bool> done) {
       start_remove(backend, key, std::move(done));
     });
 }
 
 pending<bool> session_service::remove_user(std::string app, std::string user) {
-  return make_pending<bool>([backend = backend_,
-                             app = std::move(app),
-                             user = std::move(user)](completion<bool> done) {
-    start_remove_user(backend, app, user, std::move(done));
-  });
+  return make_pending<bool>(
+    backend_->shared(),
+    [backend = backend_, app = std::move(app), user = std::move(user)](
+      completion<bool> done) {
+      start_remove_user(backend, app, user, std::move(done));
+    });
 }
 
 pending<json> session_service::user_state(std::string app, std::string user) {
-  return make_pending<json>([backend = backend_,
-                             app = std::move(app),
-                             user = std::move(user)](completion<json> done) {
-    start_read_state(backend, app, user, std::move(done));
-  });
+  return make_pending<json>(
+    backend_->shared(),
+    [backend = backend_, app = std::move(app), user = std::move(user)](
+      completion<json> done) {
+      start_read_state(backend, app, user, std::move(done));
+    });
 }
 
 pending<json> session_service::app_state(std::string app) {
   return make_pending<json>(
+    backend_->shared(),
     [backend = backend_, app = std::move(app)](completion<json> done) {
       start_read_state(backend, app, std::nullopt, std::move(done));
     });
@@ -365,6 +391,7 @@ session_state session_service::state(session_key key) {
 
 pending<readonly_state> session_state::snapshot() {
   return make_pending<readonly_state>(
+    service_.backend_->shared(),
     [service = service_, key = key_](completion<readonly_state> done) mutable {
       service.get(std::move(key), {.num_recent_events = 0})
         .then([done = std::move(done)](result<session> fetched) {
@@ -378,6 +405,7 @@ pending<readonly_state> session_state::snapshot() {
 
 pending<std::optional<value>> session_state::get(std::string key) {
   return make_pending<std::optional<value>>(
+    service_.backend_->shared(),
     [from = *this,
      key = std::move(key)](completion<std::optional<value>> done) mutable {
       if (auto checked = check_key(key); !checked)
@@ -395,6 +423,7 @@ pending<std::optional<value>> session_state::get(std::string key) {
 pending<void>
 session_state::write(std::string key, operation_kind kind, json operand) {
   return make_pending<void>(
+    service_.backend_->shared(),
     [to = *this, key = std::move(key), kind, operand = std::move(operand)](
       completion<void> done) mutable {
       event change;

@@ -107,6 +107,8 @@ public:
   session_writer writer(session_key key);
 
 private:
+  friend class session_state;
+
   std::shared_ptr<detail::session_backend> backend_;
 };
 

@@ -28,6 +28,7 @@ template <class Event>
 pending<event_ptr> session_writer::append_any(Event said,
                                               append_options options) {
   return actors::make_pending<event_ptr>(
+    parts_->backend->shared(),
     [to = parts_, said = std::move(said), options](
       completion<event_ptr> done) mutable {
       if (actors::is_partial(said))
@@ -59,7 +60,7 @@ pending<event_ptr> session_writer::append(event_ptr said,
 
 pending<void> session_writer::resume() {
   return actors::make_pending<void>(
-    [order = parts_->order](completion<void> done) {
+    parts_->backend->shared(), [order = parts_->order](completion<void> done) {
       order->resume(std::move(done));
     });
 }

@@ -1,6 +1,7 @@
 #include "troupe/actors/engine/execution.hpp"
 
 #include "troupe/actors/engine/job_loop.hpp"
+#include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/engine/scheduler.hpp"
 
 #include <cstdint>
@@ -21,6 +22,11 @@ void schedule(execution& on, caf::resumable* job) {
   kept->senders.enter(0);
   schedule(kept->system, job);
   kept->senders.leave(0);
+}
+
+void schedule_brief(execution& on, caf::resumable* job) {
+  if (!lent_thread::take(on, job))
+    schedule(on, job);
 }
 
 } // namespace troupe::actors

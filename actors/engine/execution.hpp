@@ -36,4 +36,7 @@ protected:
 /// keeps the actor system until that is done.
 void schedule(execution& on, caf::resumable* job);
 
+/// The same for the activation of an owner, which a lent thread runs itself.
+void schedule_brief(execution& on, caf::resumable* job);
+
 } // namespace troupe::actors

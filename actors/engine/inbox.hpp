@@ -134,6 +134,17 @@ public:
   /// Takes all letters, oldest first. The actor counts as awake afterwards.
   letter_list take() noexcept { return take_all(awake_mark()); }
 
+  /// Marks a sleeping actor as awake, without a letter. Returns false if it
+  /// does not sleep. Thread-safe.
+  bool try_wake() noexcept {
+    // Acquire: the caller reads what the actor wrote before it slept.
+    letter* expected = nullptr;
+    return head_.compare_exchange_strong(expected,
+                                         awake_mark(),
+                                         std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
+
   /// Marks the actor as asleep. Returns false if a letter has arrived.
   bool try_sleep() noexcept {
     auto* expected = awake_mark();

@@ -4,6 +4,7 @@
 
 #include "troupe/actors/engine/inbox_actor.hpp"
 
+#include "troupe/actors/engine/blocked_thread.hpp"
 #include "troupe/actors/engine/caf_error.hpp"
 #include "troupe/actors/engine/scheduler.hpp"
 
@@ -59,7 +60,10 @@ inbox_actor::inbox_actor(caf::actor_config& config,
 void inbox_actor::wake() {
   // The scheduler releases this reference after the job.
   intrusive_ptr_add_ref(ctrl());
-  schedule(*on_, this);
+  if (is_brief())
+    schedule_brief(*on_, this);
+  else
+    schedule(*on_, this);
 }
 
 void inbox_actor::tell(letter_ptr sent) {
@@ -115,24 +119,33 @@ void inbox_actor::handle_safely(letter_ptr received) noexcept {
   }
 }
 
+// `letters_max` bounds the letters of this activation. Workers pass no bound.
 caf::resumable::resume_result inbox_actor::resume(caf::execution_unit* unit,
-                                                  std::size_t) {
+                                                  std::size_t letters_max) {
   if (!activate(unit))
     return done;
   std::optional<brief_job> brief;
   if (is_brief())
     brief.emplace();
+  else
+    start_long_job();
+  const wake_batch woken;
   for (int round = 0; round < rounds_max; ++round) {
-    auto letters = inbox_.take();
-    while (!letters.empty() && !getf(is_shutting_down_flag))
-      handle_safely(letters.pop_front());
-    while (!letters.empty())
-      leave_behind(letters.pop_front());
-    if (!getf(is_shutting_down_flag))
+    if (taken_.empty())
+      taken_ = inbox_.take();
+    for (; !taken_.empty() && letters_max > 0 && !getf(is_shutting_down_flag);
+         --letters_max)
+      handle_safely(taken_.pop_front());
+    if (getf(is_shutting_down_flag))
+      while (!taken_.empty())
+        leave_behind(taken_.pop_front());
+    else
       rest();
     const no_timeouts none;
     if (finalize())
       return done;
+    if (letters_max == 0 && !taken_.empty())
+      return resume_later;
     // Last access to the actor: after this a sender may schedule it on another
     // thread.
     if (inbox_.try_sleep())

@@ -22,6 +22,31 @@ class inbox_actor : public caf::event_based_actor {
 public:
   inbox_actor(caf::actor_config& config, std::shared_ptr<execution> on);
 
+  /// Keeps a sleeping actor from running while this lives, so that this thread
+  /// can read its state. Its letters wait meanwhile. For short reads only.
+  class pause {
+  public:
+    /// `of` outlives this object.
+    explicit pause(inbox_actor& of) noexcept
+      : actor_(of.inbox_.try_wake() ? &of : nullptr) {}
+
+    ~pause() {
+      if (actor_ != nullptr && !actor_->inbox_.try_sleep())
+        actor_->wake();
+    }
+
+    pause(const pause&) = delete;
+    pause& operator=(const pause&) = delete;
+
+    /// Whether the actor slept, and no letter has arrived since.
+    bool holds() const noexcept {
+      return actor_ != nullptr && actor_->inbox_.empty();
+    }
+
+  private:
+    inbox_actor* const actor_;
+  };
+
   /// Sends a letter. Thread-safe. If the actor has ended, `turn_away` answers
   /// the letter on the calling thread.
   void tell(letter_ptr sent);
@@ -66,7 +91,9 @@ protected:
   virtual void part() {}
 
   /// Whether further letters have arrived since the current batch was taken.
-  bool has_letters() const noexcept { return !inbox_.empty(); }
+  bool has_letters() const noexcept {
+    return !taken_.empty() || !inbox_.empty();
+  }
 
   execution& runs_on() const noexcept { return *on_; }
 
@@ -77,6 +104,8 @@ private:
 
   const std::shared_ptr<execution> on_;
   inbox inbox_;
+  letter_list
+    taken_; // Letters of the inbox that no activation has handled yet.
 };
 
 /// Takes a letter as the type that its kind stands for.

@@ -1,5 +1,7 @@
 #include "troupe/actors/engine/scheduler.hpp"
 
+#include "troupe/actors/engine/spin.hpp"
+
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/logger.hpp>
@@ -19,7 +21,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -35,13 +39,21 @@ namespace {
 constexpr int looks_before_yield = 64;
 constexpr int looks_before_sleep = 160;
 
-void pause() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
+// Jobs that a worker takes from its own slot before it looks into the queues,
+// so that two actors that wake each other do not keep others waiting.
+constexpr int next_in_a_row_max = 16;
+
+// A worker looks into the shared queue first once in so many jobs.
+constexpr unsigned shared_first_every = 8;
+
+// A neighbour takes jobs of a worker only if the worker has so many queued, or
+// has worked on the same job during so many of the neighbour's looks. Fewer
+// short jobs are done sooner by the worker that has their data in its cache.
+constexpr std::size_t jobs_worth_taking = 5;
+constexpr int looks_of_a_long_job = 32;
+
+// Period in which one sleeping worker looks for jobs behind a long one.
+constexpr std::chrono::microseconds watch_period{500};
 
 class job_queue {
 public:
@@ -57,6 +69,10 @@ public:
     // the other, and the job would wait for the next push.
     size_.store(count + 1, std::memory_order_seq_cst);
     return count + 1;
+  }
+
+  std::size_t size() const noexcept {
+    return size_.load(std::memory_order_relaxed);
   }
 
   caf::resumable* pop() {
@@ -101,10 +117,12 @@ struct fair_policy : caf::policy::unprofiled {
   struct coordinator_data {
     explicit coordinator_data(caf::scheduler::abstract_coordinator*) {}
 
-    std::atomic<std::size_t> next{0};
+    job_queue jobs; // Jobs of threads that are no workers.
     std::mutex mutex;
     std::condition_variable work;
     std::atomic<int> sleepers{0};
+    // Whether one of the sleepers looks for jobs now and then.
+    std::atomic<bool> watched{false};
   };
 
   struct worker_data {
@@ -112,15 +130,26 @@ struct fair_policy : caf::policy::unprofiled {
 
     worker_data(const worker_data&) {}
 
+    bool has_jobs() const noexcept {
+      return next.load(std::memory_order_relaxed) != nullptr || jobs.size() > 0;
+    }
+
+    // The job that runs next. Filled by the worker alone; emptied by it, or by
+    // a neighbour while the worker runs a long job.
+    alignas(64) std::atomic<caf::resumable*> next{nullptr};
+    // Number of jobs that the worker has begun.
+    std::atomic<std::uint64_t> begun{0};
+    int next_in_a_row = 0;
     alignas(64) job_queue jobs;
   };
 
-  template <class Worker>
-  static void push(Worker* worker, caf::resumable* job) {
-    const auto count = worker->data().jobs.push(job);
-    if (count == 1 && in_brief_job && here.worker == worker)
-      return;
-    auto& shared = worker->parent()->data();
+  // The job that a neighbour works on, as an idle worker sees it.
+  struct sighting {
+    std::uint64_t begun = 0;
+    int looks = 0;
+  };
+
+  static void wake_one(coordinator_data& shared) {
     if (shared.sleepers.load(std::memory_order_seq_cst) == 0)
       return;
     // A sleeper holds the mutex from its last look until it waits. Locking it
@@ -131,19 +160,17 @@ struct fair_policy : caf::policy::unprofiled {
 
   template <class Coordinator>
   void central_enqueue(Coordinator* coordinator, caf::resumable* job) {
-    using worker_type = typename Coordinator::worker_type;
-    auto* worker
-      = here.coordinator == coordinator
-          ? static_cast<worker_type*>(here.worker)
-          : coordinator->worker_by_id(
-            coordinator->data().next.fetch_add(1, std::memory_order_relaxed)
-            % coordinator->num_workers());
-    push(worker, job);
+    if (here.coordinator == coordinator)
+      return push(static_cast<typename Coordinator::worker_type*>(here.worker),
+                  job);
+    coordinator->data().jobs.push(job);
+    wake_one(coordinator->data());
   }
 
   template <class Worker>
   void external_enqueue(Worker* worker, caf::resumable* job) {
-    push(worker, job);
+    worker->parent()->data().jobs.push(job);
+    wake_one(worker->parent()->data());
   }
 
   template <class Worker>
@@ -151,21 +178,81 @@ struct fair_policy : caf::policy::unprofiled {
     push(worker, job);
   }
 
+  // A job that has used up its activation goes behind all others.
   template <class Worker>
   void resume_job_later(Worker* worker, caf::resumable* job) {
-    push(worker, job);
+    worker->data().jobs.push(job);
   }
 
+  // Called by the worker itself.
   template <class Worker>
-  static caf::resumable* find(Worker* worker) {
-    if (auto* job = worker->data().jobs.pop())
-      return job;
-    auto* all = worker->parent();
-    for (std::size_t step = 1; step < all->num_workers(); ++step) {
-      auto* other
-        = all->worker_by_id((worker->id() + step) % all->num_workers());
-      if (auto* job = other->data().jobs.pop())
+  static void push(Worker* worker, caf::resumable* job) {
+    auto& mine = worker->data();
+    if (mine.next.load(std::memory_order_relaxed) == nullptr)
+      // Release: a neighbour that takes the job sees what its sender wrote.
+      mine.next.store(job, std::memory_order_release);
+    else if (mine.jobs.push(job) >= jobs_worth_taking)
+      return wake_one(worker->parent()->data());
+    if (!in_brief_job)
+      watch(worker);
+  }
+
+  // Makes sure that a neighbour notices if the worker's jobs wait for long.
+  template <class Worker>
+  static void watch(Worker* worker) {
+    auto& shared = worker->parent()->data();
+    if (!shared.watched.load(std::memory_order_relaxed))
+      wake_one(shared);
+  }
+
+  static caf::resumable* take_next(worker_data& from) {
+    if (from.next.load(std::memory_order_relaxed) == nullptr)
+      return nullptr;
+    return from.next.exchange(nullptr, std::memory_order_acq_rel);
+  }
+
+  // A job of the worker itself, or of no worker.
+  template <class Worker>
+  static caf::resumable* find_own(Worker* worker) {
+    auto& mine = worker->data();
+    auto& shared = worker->parent()->data();
+    if (mine.begun.load(std::memory_order_relaxed) % shared_first_every == 0)
+      if (auto* job = shared.jobs.pop())
         return job;
+    if (mine.next_in_a_row < next_in_a_row_max)
+      if (auto* job = take_next(mine)) {
+        ++mine.next_in_a_row;
+        return job;
+      }
+    mine.next_in_a_row = 0;
+    if (auto* job = mine.jobs.pop())
+      return job;
+    if (auto* job = take_next(mine))
+      return job;
+    return shared.jobs.pop();
+  }
+
+  // A job of a neighbour that has many, or is busy with a long one.
+  template <class Worker>
+  static caf::resumable* find_elsewhere(Worker* worker,
+                                        std::vector<sighting>& seen,
+                                        int looks_of_long) {
+    auto* all = worker->parent();
+    seen.resize(all->num_workers());
+    for (std::size_t step = 1; step < all->num_workers(); ++step) {
+      const auto at = (worker->id() + step) % all->num_workers();
+      auto& other = all->worker_by_id(at)->data();
+      const auto begun = other.begun.load(std::memory_order_relaxed);
+      auto& known = seen[at];
+      if (known.begun != begun)
+        known = {begun, 0};
+      const bool is_long = ++known.looks > looks_of_long;
+      if (is_long || other.jobs.size() >= jobs_worth_taking)
+        if (auto* job = other.jobs.pop())
+          return job;
+      if (is_long)
+        if (auto* job = take_next(other))
+          return job;
     }
     return nullptr;
   }
@@ -178,34 +265,76 @@ struct fair_policy : caf::policy::unprofiled {
       // that are not compiled in.
       caf::logger::set_current_actor_system(nullptr);
     }
+    auto* job = find_own(worker);
+    if (job == nullptr)
+      job = look(worker);
+    if (job == nullptr)
+      job = sleep(worker);
+    auto& begun = worker->data().begun;
+    begun.store(begun.load(std::memory_order_relaxed) + 1,
+                std::memory_order_relaxed);
+    return job;
+  }
+
+  template <class Worker>
+  caf::resumable* look(Worker* worker) {
+    seen_.clear();
     for (int look = 0; look < looks_before_sleep; ++look) {
-      if (auto* job = find(worker))
+      if (auto* job = find_elsewhere(worker, seen_, looks_of_a_long_job))
+        return job;
+      if (auto* job = find_own(worker))
         return job;
       if (look < looks_before_yield)
-        pause();
+        spin_pause();
       else
         std::this_thread::yield();
     }
+    return nullptr;
+  }
+
+  // Sleeps until there is a job. While other workers are awake, one of the
+  // sleepers is the watcher: it looks now and then for jobs behind a long one.
+  template <class Worker>
+  caf::resumable* sleep(Worker* worker) {
     auto& shared = worker->parent()->data();
+    const auto count = static_cast<int>(worker->parent()->num_workers());
+    seen_.clear();
     std::unique_lock guard(shared.mutex);
     // Counted before the last look: a pusher that sees no sleeper has stored
     // its job already, so this look finds the job.
-    shared.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    auto asleep = shared.sleepers.fetch_add(1, std::memory_order_seq_cst) + 1;
     caf::resumable* job = nullptr;
-    while ((job = find(worker)) == nullptr)
-      shared.work.wait(guard);
+    while ((job = find_own(worker)) == nullptr
+           && (job = find_elsewhere(worker, seen_, 1)) == nullptr) {
+      if (asleep < count && !shared.watched.load(std::memory_order_relaxed)) {
+        shared.watched.store(true, std::memory_order_relaxed);
+        shared.work.wait_for(guard, watch_period);
+        shared.watched.store(false, std::memory_order_relaxed);
+      } else {
+        shared.work.wait(guard);
+      }
+      asleep = shared.sleepers.load(std::memory_order_relaxed);
+    }
     shared.sleepers.fetch_sub(1, std::memory_order_seq_cst);
     return job;
   }
 
   template <class Worker, class Visit>
   void foreach_resumable(Worker* worker, Visit visit) {
+    if (auto* job = take_next(worker->data()))
+      visit(job);
     while (auto* job = worker->data().jobs.pop())
       visit(job);
   }
 
   template <class Coordinator, class Visit>
-  void foreach_central_resumable(Coordinator*, Visit) {}
+  void foreach_central_resumable(Coordinator* coordinator, Visit visit) {
+    while (auto* job = coordinator->data().jobs.pop())
+      visit(job);
+  }
+
+private:
+  std::vector<sighting> seen_;
 };
 
 // CAF's clock with one difference. Each actor that ends asks the clock to
@@ -297,6 +426,13 @@ void install_scheduler(caf::actor_system_config& config, std::size_t threads) {
     threads = std::max(1U, std::thread::hardware_concurrency());
   config.set("scheduler.max-threads", threads);
   config.load<fair_scheduler>();
+}
+
+void start_long_job() noexcept {
+  using worker = caf::scheduler::worker<fair_policy>;
+  if (auto* mine = static_cast<worker*>(here.worker);
+      mine != nullptr && mine->data().has_jobs())
+    fair_policy::watch(mine);
 }
 
 brief_job::brief_job() noexcept {

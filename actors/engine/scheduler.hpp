@@ -1,9 +1,12 @@
-// A scheduler for CAF: jobs run in order of arrival, and idle workers sleep
-// instead of polling.
+// A scheduler for CAF: a job stays on the worker that has its data in its
+// cache, and idle workers sleep instead of polling.
 //
-// CAF 0.17's own scheduler runs the newest job first, so callers starve under
-// load. It also polls with sleeps of 50 µs, which delay each round trip between
-// two threads (docs/architecture.md, "A scheduler of our own").
+// The first job that a worker schedules runs next on this worker, without
+// passing a queue. Other workers take jobs only of a worker that has many, or
+// that is busy with a long one. CAF 0.17's own scheduler runs the newest job
+// first, so callers starve under load. It also polls with sleeps of 50 µs,
+// which delay each round trip between two threads (docs/architecture.md, "A
+// scheduler of our own").
 
 #pragma once
 
@@ -26,10 +29,14 @@ bool is_worker_thread() noexcept;
 /// workers.
 bool is_worker_of(const caf::actor_system& system) noexcept;
 
-/// While it lives, the first job that this worker schedules wakes no other
-/// worker: this worker runs it next. A wake-up takes longer than the whole job
-/// of an owner. Only for code that is known to be short, so never around users'
-/// code.
+/// Tells the scheduler that the job that this worker begins may be long, as
+/// users' code may be. Makes sure that another worker is awake that can take
+/// the jobs behind it.
+void start_long_job() noexcept;
+
+/// While it lives, jobs that this worker schedules wake no other worker: this
+/// worker runs them soon. A wake-up takes longer than the whole job of an
+/// owner. Only for code that is known to be short, so never around users' code.
 class brief_job {
 public:
   brief_job() noexcept;

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/letters/kind.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/session_request.hpp"
@@ -15,7 +16,9 @@ struct execution;
 
 /// A letter that a caller outside of the actors waits for.
 struct call : letter {
-  using letter::letter;
+  explicit call(letter_kind which) noexcept
+    : letter(which),
+      is_of_blocked_thread(lent_thread::is_starting()) {}
 
   /// Hands the answer to the caller; runs off the owners, once.
   virtual void complete() = 0;
@@ -25,6 +28,10 @@ struct call : letter {
 
   /// The gate that counts the call until it is complete; null if none does.
   load_gate* gate = nullptr;
+
+  /// The answer only wakes the blocked thread that made the call. No code of
+  /// users is called, so any thread may complete it at once.
+  bool is_of_blocked_thread;
 };
 
 template <class T>
@@ -43,7 +50,8 @@ struct call_for : call {
   completion<T> done;
 };
 
-/// Completes calls in order, on a thread of the actor system.
+/// Completes calls in order: those of blocked threads now, and the others on a
+/// thread of the actor system.
 void complete_later(execution& on, letter_list answered);
 
 } // namespace troupe::actors

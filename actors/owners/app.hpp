@@ -29,6 +29,9 @@ public:
 
   const std::string& app_name() const noexcept { return name_; }
 
+  /// The keys. Call while the actor is paused, or on its thread.
+  const state_map& keys() const noexcept { return state_.keys(); }
+
   /// Whether only the directory and the runtime itself hold references to the
   /// app, and its inbox is empty. Call on the app's thread and under the
   /// directory's lock, so that no reference is handed out meanwhile.

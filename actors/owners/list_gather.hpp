@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/core/session_request.hpp"
 
 #include <atomic>
@@ -80,6 +81,8 @@ private:
   std::optional<page_start> last_;
   completion<session_page> done_;
   setup& shared_; // Outlives every call that it counts.
+  // As in `call`: the page goes to a blocked thread, at once.
+  const bool is_of_blocked_thread_ = lent_thread::is_starting();
   std::atomic<std::size_t> parts_{0};
   std::mutex mutex_;
   std::vector<session> rows_;

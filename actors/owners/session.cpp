@@ -230,10 +230,7 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
     return confirm(
       std::move(wanted), owners(false, false), {generation()}, parent().app());
   }
-  const auto count
-    = std::min<std::uint64_t>(wanted->options.num_recent_events.value_or(
-                                std::numeric_limits<std::size_t>::max()),
-                              revision());
+  const auto count = shown_by(wanted->options);
   if (!reach(revision() - count + 1))
     return stored_->waiting.push_back(std::move(wanted));
   if (wanted->refresh && runs_) {
@@ -241,18 +238,30 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
     if (!stored_)
       wanted->renewed.publish();
   }
-  auto events = log_.slice().recent(count);
-  if (wanted->options.after)
-    events = events.after(*wanted->options.after);
-  wanted->outcome = session(key(),
-                            readonly_state(snapshot()),
-                            std::move(events),
-                            last_update_time_,
-                            revision());
+  wanted->outcome = read(wanted->options, seen_user_.keys, seen_app_.keys);
   confirm(std::move(wanted),
           owners(true, true),
           {generation(), seen_user_.generation, seen_app_.generation},
           parent().app());
+}
+
+std::uint64_t session_actor::shown_by(const get_options& options) const {
+  return std::min<std::uint64_t>(
+    options.num_recent_events.value_or(std::numeric_limits<std::size_t>::max()),
+    revision());
+}
+
+session session_actor::read(const get_options& options,
+                            const state_map& user,
+                            const state_map& app) const {
+  auto events = log_.slice().recent(shown_by(options));
+  if (options.after)
+    events = events.after(*options.after);
+  return {key(),
+          readonly_state({state_.keys(), user, app, {}}),
+          std::move(events),
+          last_update_time_,
+          revision()};
 }
 
 void session_actor::receive(std::unique_ptr<list> wanted) {

@@ -52,6 +52,14 @@ public:
   /// Sends a look-up to the app, where all look-ups start.
   void ask_app(letter_ptr wanted);
 
+  user_actor& parent() const noexcept;
+
+  /// The session with the given keys of its user and app, without a store. Call
+  /// while the actor is paused, or on its thread.
+  session read(const get_options& options,
+               const state_map& user,
+               const state_map& app) const;
+
   /// Time of the last use, on the clock of the directory. Thread-safe.
   std::uint64_t last_used() const noexcept {
     return last_used_.load(std::memory_order_relaxed);
@@ -99,6 +107,9 @@ private:
 
   // Number of the newest event.
   std::uint64_t revision() const noexcept { return first_ + log_.size(); }
+
+  // Number of the newest events that a `get` shows.
+  std::uint64_t shown_by(const get_options& options) const;
 
   void start_batch();
   bool cut_off(std::unique_ptr<append>& next);
@@ -197,7 +208,6 @@ private:
   // Takes the newest versions of the owners above. They send their versions in
   // order, so a later version is newer.
   void see(scope_version user, scope_version app);
-  user_actor& parent() const noexcept;
   state_snapshot snapshot() const;
 
   // Active and waiting runs; null for most sessions.

@@ -148,6 +148,9 @@ void append_event(setup& shared,
   if (!letter)
     return done(letter.error());
   (*letter)->place = place;
+  // The answer may also call completions of others who wait for the writer.
+  if (place.exists())
+    (*letter)->is_of_blocked_thread = false;
   if (!found)
     return done(found.error());
   const auto admitted = found->session

@@ -29,6 +29,11 @@ public:
 
   owner_actor& app() const noexcept;
 
+  app_actor& parent() const noexcept { return app_; }
+
+  /// The keys. Call while the actor is paused, or on its thread.
+  const state_map& keys() const noexcept { return state_.keys(); }
+
   caf::behavior make_behavior() override;
 
 protected:

@@ -10,8 +10,11 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
 
 #include <atomic>
+#include <latch>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -56,6 +59,35 @@ caf::behavior handing_down(caf::event_based_actor* self,
     if (left > 0)
       self->send(self->spawn(handing_down, count), left - 1);
     self->quit();
+  }};
+}
+
+caf::behavior counting_down(caf::event_based_actor* self, std::latch* handled) {
+  return {[self, handled](int) {
+    handled->count_down();
+    self->quit();
+  }};
+}
+
+// Sends to all of `behind`, and blocks its worker until they have handled it.
+caf::behavior waiting_for(caf::event_based_actor* self,
+                          const std::vector<caf::actor>* behind,
+                          std::latch* handled) {
+  return {[self, behind, handled](int number) {
+    for (const auto& each : *behind)
+      self->send(each, number);
+    handled->wait();
+    self->quit();
+    return number;
+  }};
+}
+
+// Sends each number back to its sender, until it stops.
+caf::behavior playing(caf::event_based_actor* self,
+                      const std::atomic<bool>* stop) {
+  return {[self, stop](int number) {
+    if (!*stop)
+      self->send(caf::actor_cast<caf::actor>(self->current_sender()), number);
   }};
 }
 
@@ -124,6 +156,47 @@ BOOST_AUTO_TEST_CASE(sleeping_workers_wake_for_each_request) {
       .receive([&](int same) { wrong += same != number; },
                [&](const caf::error&) { ++wrong; });
   BOOST_TEST(wrong == 0);
+}
+
+// The first message goes into the slot of the busy worker, the others into its
+// queue. The busy job waits until all of them were handled.
+BOOST_DATA_TEST_CASE(jobs_behind_a_long_one_are_taken_by_others,
+                     data::make({1, 2, 7}),
+                     waiting) {
+  fair_system on(2);
+  for (int round = 0; round < 20; ++round) {
+    std::latch handled(waiting);
+    std::vector<caf::actor> behind;
+    for (int index = 0; index < waiting; ++index)
+      behind.push_back(on.system.spawn(counting_down, &handled));
+    caf::scoped_actor self(on.system);
+    bool is_done = false;
+    self
+      ->request(
+        on.system.spawn(waiting_for, &behind, &handled), caf::infinite, 1)
+      .receive([&](int) { is_done = true; }, [](const caf::error&) {});
+    BOOST_TEST(is_done);
+  }
+}
+
+BOOST_DATA_TEST_CASE(actors_that_wake_each_other_do_not_keep_others_waiting,
+                     data::make({1U, 2U}),
+                     threads) {
+  fair_system on(threads);
+  std::atomic<bool> stop{false};
+  std::atomic<int> count = 0;
+  for (unsigned pair = 0; pair < threads; ++pair) {
+    const auto left = on.system.spawn(playing, &stop);
+    const auto right = on.system.spawn(playing, &stop);
+    caf::send_as(right, left, 1);
+  }
+  caf::scoped_actor self(on.system);
+  const auto counter = on.system.spawn(counting, &count);
+  for (int round = 0; round < 100; ++round)
+    self->request(counter, caf::infinite, 1)
+      .receive([](int) {}, [](const caf::error&) {});
+  BOOST_TEST(count == 100);
+  stop = true;
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_knows_that_it_is_one) {

@@ -268,4 +268,27 @@ public:
   troupe::runtime runtime;
 };
 
+/// Blocks the one thread of a runtime during its life: no job of it runs. Calls
+/// of blocked threads still can.
+class standstill {
+public:
+  standstill(runtime_fixture& on, const session_key& key) {
+    on.sessions().get(key).then(
+      [this, moved = moves_.get_future().share()](const result<session>&) {
+        standing_.add();
+        moved.wait();
+      });
+    standing_.await(1);
+  }
+
+  ~standstill() { moves_.set_value(); }
+
+  standstill(const standstill&) = delete;
+  standstill& operator=(const standstill&) = delete;
+
+private:
+  tally standing_;
+  std::promise<void> moves_;
+};
+
 } // namespace troupe::testing

@@ -1,5 +1,8 @@
 #include "traffic.hpp"
 
+#include "troupe/actors/backend.hpp"
+#include "troupe/actors/engine/lent_thread.hpp"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -78,7 +81,21 @@ void traffic::act(std::size_t client) {
     later(client);
 }
 
+// A blocked caller runs activations of owners itself. The number of the call
+// decides which calls are such, and after how many activations the thread
+// leaves.
 void traffic::act_once(std::size_t client, runtime& on) {
+  const auto number = told_.calls.size();
+  if (number % 4 != 3)
+    return call_once(client, on);
+  actors::lent_thread lent(detail::backend_of(on)->shared());
+  call_once(client, on);
+  for (auto activations = number / 4 % 8; activations > 0 && lent.run_next();
+       --activations) {
+  }
+}
+
+void traffic::call_once(std::size_t client, runtime& on) {
   auto& sessions = on.sessions();
   auto drawn = chance_.below(100 + plan_.runs + plan_.removals * 2);
   const auto is_next = [&drawn](std::size_t weight) {

@@ -53,6 +53,7 @@ private:
   program* program_of(std::size_t client) const;
   void act(std::size_t client);
   void act_once(std::size_t client, runtime& on);
+  void call_once(std::size_t client, runtime& on);
   void later(std::size_t client);
 
   call_record& note(std::size_t client, call_kind kind);
