@@ -43,6 +43,14 @@ public:
   virtual void receive(const result<T>& /*answer*/) {}
 };
 
+// Whether a coroutine may get an answer on its own thread without a
+// suspension. A coroutine that never suspends would keep its thread, so only
+// some calls in a row of one thread are answered so.
+bool may_answer_now() noexcept;
+
+// Counts an awaited call of the calling thread.
+void note_await(bool answered_now) noexcept;
+
 // The awaiter of a call. The coroutine continues on its lane.
 template <class T>
 class call_awaiter {
@@ -54,7 +62,9 @@ public:
   call_awaiter& operator=(const call_awaiter&) = delete;
 
   bool await_ready() {
-    answer_ = call_->answer_now();
+    if (may_answer_now())
+      answer_ = call_->answer_now();
+    note_await(answer_.has_value());
     return answer_.has_value();
   }
 

@@ -12,6 +12,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
+#include <future>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -90,6 +91,51 @@ BOOST_AUTO_TEST_CASE(coroutines_read_directly_too) {
     }(on, key, before, behind),
     [](const std::exception_ptr&) {});
   BOOST_TEST((before == behind));
+}
+
+// A coroutine that is always answered at once would never return to the code
+// that starts it.
+BOOST_AUTO_TEST_CASE(
+  a_coroutine_that_only_reads_leaves_the_thread_that_starts_it) {
+  runtime_fixture on;
+  const auto key = on.open("s", {{"k", 1}});
+  std::atomic<bool> stop = false;
+  std::promise<void> ended;
+  start(
+    [](runtime_fixture& in,
+       session_key wanted,
+       std::atomic<bool>& until) -> task<> {
+      while (!until)
+        (void)co_await in.sessions().get(wanted);
+    }(on, key, stop),
+    [&ended](const std::exception_ptr&) { ended.set_value(); });
+  stop = true;
+  ended.get_future().wait();
+}
+
+// One worker serves others while a coroutine reads without a pause.
+BOOST_AUTO_TEST_CASE(a_coroutine_that_only_reads_does_not_keep_a_worker) {
+  runtime_fixture on({.threads = 1});
+  const auto key = on.open("s", {{"k", 1}});
+  std::atomic<bool> stop = false;
+  std::promise<void> ended;
+  start(
+    [](runtime_fixture& in,
+       session_key wanted,
+       std::atomic<bool>& until) -> task<> {
+      while (!until)
+        (void)co_await in.sessions().get(wanted);
+    }(on, key, stop),
+    [&ended](const std::exception_ptr&) { ended.set_value(); });
+  for (int number = 0; number < 10; ++number) {
+    answers<event_ptr> stored;
+    on.sessions()
+      .append_event(key, change({{"k", number}}))
+      .then(stored.next());
+    BOOST_TEST(code_of(stored.await().front()) == "ok");
+  }
+  stop = true;
+  ended.get_future().wait();
 }
 
 // One writer sets the same number in all three scopes, of its session and of
