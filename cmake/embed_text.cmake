@@ -1,4 +1,5 @@
-# Writes a C++ source with texts as string constants: cmake -DOUTPUT=FILE -DTEXTS=NAME=FILE,... -P embed_text.cmake
+# Writes a C++ source with texts as string constants:
+# cmake -DOUTPUT=FILE -DNAMESPACE=NAMESPACE -DTEXTS=NAME=FILE,... -P embed_text.cmake
 # Files with the same name are concatenated.
 
 cmake_minimum_required(VERSION 3.25)
@@ -18,9 +19,9 @@ foreach(text IN LISTS texts)
   string(APPEND content_of_${name} "${content}")
 endforeach()
 
-set(source "// Made by cmake/embed_text.cmake.\n\n#include <string_view>\n\nnamespace troupe::load::detail {\n\n")
+set(source "// Made by cmake/embed_text.cmake.\n\n#include <string_view>\n\nnamespace ${NAMESPACE} {\n\n")
 foreach(name IN LISTS names)
   string(APPEND source "extern const std::string_view ${name};\nconst std::string_view ${name} = R\"text(${content_of_${name}})text\";\n\n")
 endforeach()
-string(APPEND source "} // namespace troupe::load::detail\n")
+string(APPEND source "} // namespace ${NAMESPACE}\n")
 file(WRITE "${OUTPUT}" "${source}")

@@ -1,5 +1,5 @@
 # Read by find_package(troupe): finds the dependencies, then defines troupe::troupe, troupe::actors,
-# troupe::conformance and troupe::load.
+# troupe::conformance, troupe::load and, if the program was built, troupe::cli.
 
 include(CMakeFindDependencyMacro)
 find_dependency(Boost 1.74)

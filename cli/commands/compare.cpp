@@ -1,7 +1,8 @@
 #include "troupe/cli/commands/compare.hpp"
 
-#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/output.hpp"
 #include "troupe/cli/terminal/report_file.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
@@ -51,6 +52,10 @@ compare_command::compare_command(CLI::App& load)
                                  "and their confidence intervals")),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = *arguments_;
+  show_example(*command_,
+               "troupe load --duration 1 --repeat 3 --json before.json\n"
+               "troupe load --duration 1 --repeat 3 --json after.json\n"
+               "troupe load compare before.json after.json --margin 10");
   command_
     ->add_option("BEFORE",
                  chosen.before,
@@ -80,9 +85,7 @@ compare_command::compare_command(CLI::App& load)
     "Rate, p50 and p99 decide. One is worse if it lost more than --margin and "
     "its\ninterval does not contain zero change.\n"
     "Exit codes: 0 nothing is worse; 1 something is worse; 2 the command line "
-    "is wrong,\nor a file cannot be read.\n\n"
-    "Example:\n"
-    "  troupe load compare before.json after.json --margin 10");
+    "is wrong,\nor a file cannot be read.");
 }
 
 compare_command::~compare_command() = default;

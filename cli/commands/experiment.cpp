@@ -1,10 +1,10 @@
 #include "troupe/cli/commands/experiment.hpp"
 
-#include "troupe/agents/exit_loop.hpp"
-#include "troupe/cli/allow_env_option.hpp"
-#include "troupe/cli/exit_code.hpp"
-#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/options/allow_env_option.hpp"
+#include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/report_file.hpp"
 #include "troupe/cli/terminal/screen_line.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
@@ -83,12 +83,17 @@ std::string absolute_model(const std::string& spec) {
 
 } // namespace
 
-experiment_command::experiment_command(CLI::App& program)
+experiment_command::experiment_command(CLI::App& program,
+                                       agent_file_options agents)
   : command_(program.add_subcommand("experiment",
                                     "Run variants of an agent file, each on "
                                     "the same inputs, and compare them")),
+    agents_(std::move(agents)),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = *arguments_;
+  show_example(*command_,
+               "troupe init hello --no-program\n"
+               "troupe experiment hello/experiment.yaml --html hello.html");
   command_
     ->add_option("FILE",
                  chosen.file,
@@ -132,9 +137,7 @@ experiment_command::experiment_command(CLI::App& program)
     "troupe trace\nand troupe sessions get show the single runs.\n"
     "Exit codes: 0 done, even if some runs failed; 1 all runs failed, or the "
     "command\nfailed; 2 the command line or a file is wrong; 130 and "
-    "143 after Ctrl-C and SIGTERM,\nwith a report.\n\n"
-    "Example:\n"
-    "  troupe experiment lanes.yaml --repeats 20 --html lanes.html");
+    "143 after Ctrl-C and SIGTERM,\nwith a report.");
 }
 
 experiment_command::~experiment_command() = default;
@@ -155,8 +158,7 @@ int experiment_command::execute(interrupts& signals) const {
     return report(fit.error(), exit_usage);
   if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)
     return report(apart.error(), exit_usage);
-  agent_file_options more;
-  more.tools = make_registry({exit_loop()});
+  auto more = agents_;
   more.allowed_variables = chosen.allowed_variables;
   if (chosen.model) {
     // Opened anew for each run, so that a script starts from its beginning.

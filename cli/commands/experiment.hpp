@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "troupe/agents/agent_file.hpp"
 #include "troupe/cli/terminal/interrupts.hpp"
 
 #include <memory>
@@ -15,8 +16,9 @@ namespace troupe::cli {
 
 class experiment_command {
 public:
-  /// Adds the command to `program`, which outlives this.
-  explicit experiment_command(CLI::App& program);
+  /// Adds the command to `program`, which outlives this. `agents` has the tools
+  /// and callbacks of agent files.
+  experiment_command(CLI::App& program, agent_file_options agents);
   ~experiment_command();
 
   /// Whether the command line chooses this command.
@@ -29,6 +31,7 @@ private:
   struct arguments;
 
   CLI::App* command_;
+  agent_file_options agents_;
   std::unique_ptr<arguments> arguments_;
 };
 

@@ -1,8 +1,9 @@
 #include "troupe/cli/commands/load.hpp"
 
-#include "troupe/cli/exit_code.hpp"
-#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/load_progress.hpp"
 #include "troupe/cli/terminal/report_file.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
@@ -86,6 +87,9 @@ load_command::load_command(CLI::App& program)
     "Load test of concurrent appends; checks the stored events at the end")),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = arguments_->chosen;
+  show_example(*command_,
+               "troupe load --store sqlite:load.db --callers 64 --duration 3 "
+               "--expect 'p99<1s'");
   arguments_->store.add_to(*command_);
   const auto count
     = [this](const char* name, std::size_t& into, const char* what) {
@@ -181,10 +185,7 @@ load_command::load_command(CLI::App& program)
     "append is\nstored once, in order, with exact totals.\n"
     "Exit codes: 0 it holds; 1 it does not, or an --expect does not, or the "
     "test failed;\n2 the command line is wrong; 130 and 143 after Ctrl-C and "
-    "SIGTERM, with a report.\n\n"
-    "Example:\n"
-    "  troupe load --store sqlite:load.db --callers 512 --duration 30 --expect "
-    "'p99<10ms'");
+    "SIGTERM, with a report.");
   add_sweep();
   compare_ = std::make_unique<compare_command>(*command_);
 }
@@ -193,6 +194,9 @@ void load_command::add_sweep() {
   sweep_ = command_->add_subcommand(
     "sweep", "Load tests with varied settings: a table of all combinations");
   sweep_->fallthrough();
+  show_example(*sweep_,
+               "troupe load sweep --vary callers=1,8,64 --vary sessions=8,64 "
+               "--duration 1");
   varied_ = sweep_->add_option("--vary")
               ->description("A setting and its values, such as "
                             "callers=1,8,64,512; given twice, every "
@@ -201,10 +205,7 @@ void load_command::add_sweep() {
               ->required()
               ->take_all()
               ->allow_extra_args(false);
-  sweep_->footer("The options are those of troupe load.\n\n"
-                 "Example:\n"
-                 "  troupe load sweep --vary callers=1,8,64,512 --vary "
-                 "sessions=1,64");
+  sweep_->footer("The options are those of troupe load.");
 }
 
 load_command::~load_command() = default;

@@ -1,14 +1,13 @@
 #include "troupe/cli/commands/run.hpp"
 
-#include "troupe/agents/agent_file.hpp"
-#include "troupe/agents/exit_loop.hpp"
 #include "troupe/agents/resumption.hpp"
-#include "troupe/cli/allow_env_option.hpp"
-#include "troupe/cli/exit_code.hpp"
-#include "troupe/cli/state_option.hpp"
-#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/options/allow_env_option.hpp"
+#include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/state_option.hpp"
+#include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/event_text.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/input_lines.hpp"
 #include "troupe/cli/terminal/output.hpp"
 #include "troupe/cli/terminal/progress.hpp"
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -56,6 +56,16 @@ std::string quoted(const std::string& word) {
   for (const char next : word)
     text += next == '\'' ? std::string("'\\''") : std::string(1, next);
   return text + "'";
+}
+
+/// The name of a program, quoted only if it has to be.
+std::string in_shell(const std::string& name) {
+  constexpr std::string_view others = "./_-+";
+  const bool plain = std::ranges::all_of(name, [&](unsigned char each) {
+    return std::isalnum(each) != 0
+           || others.find(static_cast<char>(each)) != others.npos;
+  });
+  return plain ? name : quoted(name);
 }
 
 /// `CALL_ID=JSON`.
@@ -280,11 +290,12 @@ result<session_key> find_session(runtime& owners,
 
 // The command line that continues the session, up to its answer.
 std::string run_command::go_on_line(const arguments& chosen,
-                                    const session_key& session) {
+                                    const session_key& session) const {
   if (chosen.store.address() == "memory:")
     return {};
   auto line
-    = fmt::format("troupe run {} --store {} --app {} --user {} --session {}",
+    = fmt::format("{} run {} --store {} --app {} --user {} --session {}",
+                  in_shell(program_name_),
                   quoted(chosen.agent_file),
                   quoted(leave_out_passwords(chosen.store.address())),
                   quoted(session.app),
@@ -303,10 +314,18 @@ std::string run_command::go_on_note(const arguments& chosen) {
              "~/.pgpass or a service file";
 }
 
-run_command::run_command(CLI::App& program)
+run_command::run_command(CLI::App& program,
+                         agent_file_options agents,
+                         std::string program_name)
   : command_(program.add_subcommand("run", "Run an agent file on a session")),
+    agents_(std::move(agents)),
+    program_name_(std::move(program_name)),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = *arguments_;
+  show_example(*command_,
+               "troupe init hello --no-program\n"
+               "troupe run hello --input 'Hello!' --state "
+               "'{\"user:name\": \"Ann\"}'");
   command_
     ->add_option("AGENT_FILE",
                  chosen.agent_file,
@@ -389,10 +408,7 @@ run_command::run_command(CLI::App& program)
   command_->footer(
     "Prints each event as it is committed.\n"
     "Exit codes: 0 done; 1 a rule was broken or the run failed; 2 the command "
-    "line is wrong;\n130 and 143 after Ctrl-C and SIGTERM.\n\n"
-    "Example:\n"
-    "  troupe run pipeline.yaml --input 'Go!' --state '{\"topic\": "
-    "\"owls\"}' --output json");
+    "line is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
 }
 
 run_command::~run_command() = default;
@@ -435,8 +451,7 @@ int run_command::execute(interrupts& signals) const {
       return report(opened.error());
     kept_answers = std::move(*opened);
   }
-  agent_file_options options;
-  options.tools = make_registry({exit_loop()});
+  auto options = agents_;
   options.open = [&kept_answers, &chosen](model_source source,
                                           const std::filesystem::path& base) {
     source.streams = source.streams || chosen.stream;

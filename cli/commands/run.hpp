@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "troupe/agents/agent_file.hpp"
 #include "troupe/cli/terminal/interrupts.hpp"
 #include "troupe/core/key.hpp"
 
@@ -17,8 +18,12 @@ namespace troupe::cli {
 
 class run_command {
 public:
-  /// Adds the command to `program`, which outlives this.
-  explicit run_command(CLI::App& program);
+  /// Adds the command to `program`, which outlives this. `agents` has the tools
+  /// and callbacks of agent files; `program_name` is the word that calls the
+  /// program.
+  run_command(CLI::App& program,
+              agent_file_options agents,
+              std::string program_name);
   ~run_command();
 
   /// Whether the command line chooses this command.
@@ -30,13 +35,15 @@ public:
 private:
   struct arguments;
 
-  static std::string go_on_line(const arguments& chosen,
-                                const session_key& session);
+  std::string go_on_line(const arguments& chosen,
+                         const session_key& session) const;
   static std::string go_on_note(const arguments& chosen);
 
   CLI::App* command_;
   CLI::Option* answers_;
   CLI::Option* inputs_;
+  agent_file_options agents_;
+  std::string program_name_;
   std::unique_ptr<arguments> arguments_;
 };
 

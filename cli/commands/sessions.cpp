@@ -1,13 +1,14 @@
 #include "troupe/cli/commands/sessions.hpp"
 
-#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/state_option.hpp"
+#include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/sessions/event_lines.hpp"
 #include "troupe/cli/sessions/export.hpp"
 #include "troupe/cli/sessions/import.hpp"
 #include "troupe/cli/sessions/portable.hpp"
-#include "troupe/cli/state_option.hpp"
-#include "troupe/cli/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/output.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
 
@@ -243,6 +244,17 @@ int import_from_file(const arguments& chosen, interrupts& signals) {
   return end(done, target, signals);
 }
 
+// -- help --------------------------------------------------------------------
+
+const std::string create_line
+  = "troupe sessions create --app press --user ann --session s1\n";
+const std::string append_line
+  = "echo '{\"author\": \"user\", \"content\": {\"parts\": [{\"text\": "
+    "\"Hi!\"}]}}' | troupe sessions append --app press --user ann --session "
+    "s1\n";
+const std::string export_line
+  = "troupe sessions export --app press > press.jsonl\n";
+
 // -- options ------------------------------------------------------------------
 
 CLI::Option* add_app(CLI::App& command, arguments& chosen) {
@@ -271,9 +283,12 @@ struct sessions_command::subcommands {
 
   explicit subcommands(CLI::App& command) : parent(command) {}
 
-  CLI::App&
-  add(const std::string& name, const std::string& description, action execute) {
+  CLI::App& add(const std::string& name,
+                const std::string& description,
+                const std::string& example,
+                action execute) {
     auto& added = *parent.add_subcommand(name, description);
+    show_example(added, example);
     actions.emplace_back(&added, execute);
     chosen.store.add_to(added);
     return added;
@@ -293,15 +308,11 @@ sessions_command::sessions_command(CLI::App& program)
   // Set before the subcommands, which inherit it.
   command_->footer(
     "Exit codes: 0 done; 1 a rule was broken or it failed; 2 the command line "
-    "is wrong;\n130 and 143 after Ctrl-C and SIGTERM.\n\n"
-    "Example:\n"
-    "  troupe sessions create --app press --user ann --session s1\n"
-    "  echo '{\"author\": \"user\", \"content\": {\"parts\": [{\"text\": "
-    "\"Hi!\"}]}}' |\n"
-    "    troupe sessions append --app press --user ann --session s1");
+    "is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
+  show_example(*command_, create_line + append_line);
 
   auto& create = subcommands_->add(
-    "create", "Create a session and print it", create_session);
+    "create", "Create a session and print it", create_line, create_session);
   add_app(create, chosen)->required();
   add_user(create, chosen)->required();
   add_session(create, chosen)->description("Session; default: a new id");
@@ -314,7 +325,12 @@ sessions_command::sessions_command(CLI::App& program)
     ->check(check_state)
     ->capture_default_str();
 
-  auto& get = subcommands_->add("get", "Print a session", get_session);
+  auto& get = subcommands_->add(
+    "get",
+    "Print a session",
+    create_line
+      + "troupe sessions get --app press --user ann --session s1 --recent 10",
+    get_session);
   add_key(get, chosen);
   get.add_option("--recent", chosen.recent, "Only the N newest events")
     ->type_name("N")
@@ -331,6 +347,7 @@ sessions_command::sessions_command(CLI::App& program)
     = subcommands_->add("list",
                         "Print sessions without their events, newest update "
                         "first",
+                        create_line + "troupe sessions list --app press",
                         list_sessions);
   add_app(list, chosen)->required();
   add_user(list, chosen)->description("User; default: all of the app");
@@ -348,18 +365,23 @@ sessions_command::sessions_command(CLI::App& program)
     "append",
     "Append events from stdin, one JSON object per line, and print each stored "
     "one once it is durable",
+    create_line + append_line,
     append_events);
   add_key(append, chosen);
 
   auto& remove
     = subcommands_->add("delete",
                         "Delete a session; the state of user and app stays",
+                        create_line
+                          + "troupe sessions delete --app press --user ann "
+                            "--session s1",
                         delete_session);
   add_key(remove, chosen);
 
   auto& write = subcommands_->add(
     "export",
     "Print sessions as other ADKs read them, one JSON object per line",
+    create_line + export_line,
     export_to_stdout);
   add_app(write, chosen)->required();
   auto* user
@@ -372,6 +394,8 @@ sessions_command::sessions_command(CLI::App& program)
     "import",
     "Create sessions with their events from the session JSON of other ADKs, "
     "and print them without their events",
+    create_line + export_line
+      + "troupe sessions import press.jsonl --app magazine",
     import_from_file);
   add_app(read, chosen)->description("App; default: that of the file");
   add_user(read, chosen)->description("User; default: that of the file");

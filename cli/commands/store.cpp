@@ -1,7 +1,8 @@
 #include "troupe/cli/commands/store.hpp"
 
-#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/screen_line.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
 
@@ -51,9 +52,10 @@ store_command::store_command(CLI::App& program)
   command_->require_subcommand(1);
   // Set before the subcommand, which inherits it.
   command_->footer("Exit codes: 0 sound; 1 damaged, or it cannot be read; 2 "
-                   "the command line is wrong.\n\n"
-                   "Example:\n"
-                   "  troupe store check --store sqlite:troupe.db");
+                   "the command line is wrong.");
+  show_example(*command_,
+               "troupe sessions create --app press --user ann\n"
+               "troupe store check --store sqlite:troupe.db");
   auto& check = *command_->add_subcommand(
     "check", "Read a whole store and print its damage, one finding per line");
   store_.add_to(check);

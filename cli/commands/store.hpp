@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/interrupts.hpp"
 
 namespace troupe::cli {

@@ -1,8 +1,9 @@
 #include "troupe/cli/commands/trace.hpp"
 
-#include "troupe/cli/exit_code.hpp"
-#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/report_file.hpp"
 #include "troupe/cli/terminal/screen_line.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
@@ -54,6 +55,10 @@ trace_command::trace_command(CLI::App& program)
     "trace", "Show timelines of a session's agents, from its log")),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = *arguments_;
+  show_example(*command_,
+               "troupe init hello --no-program\n"
+               "troupe run hello --session s1 --step-times --input 'Hello!'\n"
+               "troupe trace --app hello --session s1");
   chosen.store.add_to(*command_);
   command_->add_option("--app", chosen.app, "App")->required()->type_name("A");
   command_->add_option("--user", chosen.user, "User")
@@ -76,10 +81,7 @@ trace_command::trace_command(CLI::App& program)
   command_->footer(
     "Runs of troupe experiment and of troupe run --step-times record when "
     "models and\ntools worked. In other sessions only the ends of steps are "
-    "known.\n\n"
-    "Example:\n"
-    "  troupe trace --store sqlite:troupe.db --app press --session s1 --html "
-    "trace.html");
+    "known.");
 }
 
 trace_command::~trace_command() = default;

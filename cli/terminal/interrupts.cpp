@@ -1,6 +1,6 @@
 #include "troupe/cli/terminal/interrupts.hpp"
 
-#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 
 #include <pthread.h>
 #include <sys/eventfd.h>

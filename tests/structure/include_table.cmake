@@ -27,7 +27,7 @@ set(agents_rooms headers turns files sources)
 set(actors_rooms engine parts letters headers owners runs sources)
 set(runtime_rooms headers sources)
 set(load_rooms headers pages sources)
-set(cli_rooms headers terminal sessions commands sources)
+set(cli_rooms headers terminal options sessions commands sources)
 
 set(nouns_max 20)
 
@@ -46,7 +46,7 @@ endfunction()
 # Whether users include a header.
 function(is_public result file)
   set(${result} OFF PARENT_SCOPE)
-  if(file MATCHES "^([a-z]+)/[a-z_0-9]+\\.hpp$" AND NOT CMAKE_MATCH_1 MATCHES "^(actors|cli)$")
+  if(file MATCHES "^([a-z]+)/[a-z_0-9]+\\.hpp$" AND NOT CMAKE_MATCH_1 STREQUAL "actors")
     set(${result} ON PARENT_SCOPE)
   elseif(file STREQUAL "actors/handles.hpp" OR file MATCHES "^stores/conformance/.+\\.hpp$")
     set(${result} ON PARENT_SCOPE)

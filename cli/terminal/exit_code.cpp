@@ -1,4 +1,4 @@
-#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 
 #include "troupe/cli/terminal/visible_text.hpp"
 #include "troupe/core/support/passwords.hpp"

@@ -1,4 +1,4 @@
-#include "troupe/cli/state_option.hpp"
+#include "troupe/cli/options/state_option.hpp"
 
 #include <fmt/format.h>
 

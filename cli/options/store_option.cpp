@@ -1,4 +1,4 @@
-#include "troupe/cli/store_option.hpp"
+#include "troupe/cli/options/store_option.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-#include "troupe/cli/memory_end.hpp"
+#include "troupe/cli/terminal/memory_end.hpp"
 
-#include "troupe/cli/exit_code.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

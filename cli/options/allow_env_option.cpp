@@ -1,4 +1,4 @@
-#include "troupe/cli/allow_env_option.hpp"
+#include "troupe/cli/options/allow_env_option.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
