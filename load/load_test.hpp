@@ -63,6 +63,13 @@ struct progress {
 /// during the final check. Must not throw.
 using watcher = std::function<void(const progress&)>;
 
+/// A condition on the results (`--expect`), and whether it holds.
+struct judged_expectation {
+  std::string text; ///< Such as `p99<5ms`.
+  bool holds = false;
+  std::string finding; ///< If it does not hold: what was measured instead.
+};
+
 /// Results of a load test.
 struct outcome {
   /// The settings, with the name of the store only.
@@ -123,6 +130,8 @@ struct outcome {
   std::string unchecked;
   /// Error of closing the store, or empty.
   std::string closing;
+  /// Conditions on these results, set by the caller of the test.
+  std::vector<judged_expectation> expected;
 
   /// Whether something was stored and the verdict holds.
   bool holds() const noexcept { return stored > 0 && found && found->holds(); }

@@ -177,6 +177,18 @@ json verdict_to_json(const outcome& made) {
   return written;
 }
 
+json expectations_to_json(const outcome& made) {
+  auto written = json::array();
+  for (const auto& each : made.expected) {
+    auto& added = written.emplace_back(json::object());
+    added["text"] = each.text;
+    added["holds"] = each.holds;
+    if (!each.holds)
+      added["finding"] = each.finding;
+  }
+  return written;
+}
+
 std::optional<double> parse_number(std::string_view text) {
   double number = 0;
   const auto* const end = text.data() + text.size();
@@ -317,11 +329,12 @@ std::string to_text(const outcome& made) {
   if (!made.found)
     return text
            + fmt::format("verdict: not checked, the store could not be read: "
-                         "{}\n",
-                         made.unchecked);
+                         "{}{}\n",
+                         made.unchecked,
+                         broken_expectations(made));
   for (const auto& finding : made.found->findings)
     text += fmt::format("- {}\n", finding);
-  return text + to_string(*made.found) + '\n';
+  return text + to_string(*made.found) + broken_expectations(made) + '\n';
 }
 
 json to_json(const settings& chosen) {
@@ -392,6 +405,7 @@ json to_json(const outcome& made) {
     rows.push_back(std::move(row));
   }
   written["verdict"] = verdict_to_json(made);
+  written["expectations"] = expectations_to_json(made);
   return written;
 }
 
@@ -414,6 +428,14 @@ std::string to_csv(const outcome& made) {
                         latency(each, each.p99),
                         latency(each, each.max),
                         each.memory);
+  return text;
+}
+
+std::string broken_expectations(const outcome& made) {
+  std::string text;
+  for (const auto& each : made.expected)
+    if (!each.holds)
+      text += "; FAILED: " + each.finding;
   return text;
 }
 
@@ -476,26 +498,28 @@ result<void> check_expectations(const settings& chosen,
   return {};
 }
 
-std::vector<std::string>
-broken_expectations(const outcome& made,
-                    const std::vector<expectation>& expected) {
-  std::vector<std::string> broken;
+std::vector<judged_expectation>
+judge_expectations(const outcome& made,
+                   const std::vector<expectation>& expected) {
+  std::vector<judged_expectation> judged;
   for (const auto& each : expected) {
+    auto& added = judged.emplace_back();
+    added.text = each.text;
     // Without an append no latency is low.
     if (!is_count(each.what) && made.response.empty()) {
-      broken.push_back(
-        fmt::format("expected {}, but nothing was stored", each.text));
+      added.finding
+        = fmt::format("expected {}, but nothing was stored", each.text);
       continue;
     }
     const auto found = measured(made, each.what);
-    if (each.less ? found < each.limit : found > each.limit)
-      continue;
-    broken.push_back(fmt::format("expected {}, but {} is {}",
-                                 each.text,
-                                 each.what,
-                                 shown(each.what, found)));
+    added.holds = each.less ? found < each.limit : found > each.limit;
+    if (!added.holds)
+      added.finding = fmt::format("expected {}, but {} is {}",
+                                  each.text,
+                                  each.what,
+                                  shown(each.what, found));
   }
-  return broken;
+  return judged;
 }
 
 } // namespace troupe::load

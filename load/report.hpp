@@ -49,9 +49,13 @@ result<expectation> read_expectation(std::string_view text);
 result<void> check_expectations(const settings& chosen,
                                 const std::vector<expectation>& expected);
 
-/// Returns the conditions that do not hold, one line each; empty if all hold.
-std::vector<std::string>
-broken_expectations(const outcome& made,
-                    const std::vector<expectation>& expected);
+/// The end of a report's last line: the conditions that do not hold; empty if
+/// all hold.
+std::string broken_expectations(const outcome& made);
+
+/// Judges each condition by the results.
+std::vector<judged_expectation>
+judge_expectations(const outcome& made,
+                   const std::vector<expectation>& expected);
 
 } // namespace troupe::load

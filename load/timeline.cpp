@@ -301,6 +301,7 @@ private:
     const auto chain = chain_finder(made_, !is_told_).longest();
     made_.longest_lane = chain.work;
     made_.longest_lane_model_calls = chain.model_calls;
+    made_.calls_recorded = is_told_;
     put_lanes_in_order();
   }
 
@@ -412,8 +413,7 @@ std::vector<timeline> timelines_of(const event_slice& events) {
 std::string to_text(const timeline& shown, std::size_t width) {
   auto text = fmt::format(
     "invocation {}, {}\n"
-    "{} in all, {} of work ({:.2f} at a time), {} of it one after the other\n"
-    "{} model calls, {} tool calls",
+    "{} in all, {} of work ({:.2f} at a time), {} of it one after the other\n",
     on_one_line(shown.invocation),
     to_rfc3339(shown.started),
     to_text(shown.wall),
@@ -421,9 +421,12 @@ std::string to_text(const timeline& shown, std::size_t width) {
     shown.wall.count() > 0 ? static_cast<double>(shown.work.count())
                                / static_cast<double>(shown.wall.count())
                            : 0.0,
-    to_text(shown.longest_lane),
-    shown.model_calls,
-    shown.tool_calls);
+    to_text(shown.longest_lane));
+  text += shown.calls_recorded
+            ? fmt::format("{} model calls, {} tool calls",
+                          shown.model_calls,
+                          shown.tool_calls)
+            : "model and tool calls not recorded (run with --step-times)";
   if (shown.tokens > 0)
     text += fmt::format(", {} tokens", shown.tokens);
   if (!shown.error.empty())
@@ -473,8 +476,9 @@ json to_json(const timeline& shown) {
   written["wall"] = shown.wall.count();
   written["work"] = shown.work.count();
   written["longestLane"] = shown.longest_lane.count();
-  written["modelCalls"] = shown.model_calls;
-  written["toolCalls"] = shown.tool_calls;
+  written["modelCalls"]
+    = shown.calls_recorded ? json(shown.model_calls) : json();
+  written["toolCalls"] = shown.calls_recorded ? json(shown.tool_calls) : json();
   written["tokens"] = shown.tokens;
   written["error"] = maybe(shown.error);
   auto& lanes = written["lanes"] = json::array();

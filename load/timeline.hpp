@@ -70,6 +70,9 @@ struct timeline {
   std::chrono::nanoseconds longest_lane{};
   /// Model calls on those lanes.
   std::size_t longest_lane_model_calls = 0;
+  /// Whether events of the invocation record what models and tools did
+  /// (`run_options::step_times`). Without it no call is counted.
+  bool calls_recorded = false;
   /// Calls on lanes of the run. Calls inside an agent that is a tool belong to
   /// the step of that tool.
   std::size_t model_calls = 0;
@@ -94,7 +97,8 @@ std::string to_text(const timeline& shown, std::size_t width);
 /// "modelCalls", "toolCalls", "tokens", "error": text or null, "lanes":
 /// [{"agent", "branch", "steps": [{"kind": "model"|"tool"|"other"|"wait",
 /// "name", "start", "end", "event", "detail": text or null, "error": text or
-/// null}]}]}`, times in nanoseconds.
+/// null}]}]}`, times in nanoseconds. The numbers of calls are null if they are
+/// not recorded.
 json to_json(const timeline& shown);
 
 } // namespace troupe::load

@@ -304,10 +304,9 @@ int load_command::execute_tests(const load::settings& chosen,
       end.fail(made.error());
       break;
     }
-    for (const auto& each : load::broken_expectations(*made, expected)) {
-      end.holds = false;
-      std::fputs(fmt::format("{}\n", each).c_str(), stderr);
-    }
+    made->expected = load::judge_expectations(*made, expected);
+    for (const auto& each : made->expected)
+      end.holds = end.holds && each.holds;
     end.holds = end.holds && made->holds();
     if (end.well)
       end.note(files.json.write(load::to_line(to_json(*made))));

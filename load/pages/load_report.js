@@ -15,15 +15,18 @@ function verdictState(verdict) {
     "All that was acknowledged is stored once, in order, with exact totals."];
 }
 
-function verdictPanel(verdict) {
-  const [state, word, sentence] = verdictState(verdict);
+function verdictPanel(verdict, expectations) {
+  const broken = (expectations ?? []).filter((each) => !each.holds);
+  const [state, word, sentence] = broken.length > 0 && verdict?.holds
+    ? ["fails", "Missed", "What was acknowledged is stored, but a condition does not hold."]
+    : verdictState(verdict);
   const made = element("section", { class: `verdict ${state}`, "aria-label": "Verdict" },
     element("p", {}, element("span", { class: "word" }, word), sentence));
   if (verdict?.checked)
     made.append(element("dl", { class: "counts" }, VERDICT_COUNTS.map(([key, name]) => element(
       "div", { class: key !== "acknowledged" && verdict[key] > 0 ? "wrong" : null },
       element("dt", {}, name), element("dd", {}, formatCount(verdict[key] ?? 0))))));
-  const findings = verdict?.findings ?? [];
+  const findings = [...(verdict?.findings ?? []), ...broken.map((each) => each.finding)];
   if (findings.length > 0)
     made.append(element("ul", { tabindex: "0", "aria-label": "Findings" },
       findings.map((finding) => element("li", {}, finding))));
@@ -334,7 +337,8 @@ function failurePanel(report) {
 function loadOf(settings) {
   return settings.arrival === "open"
     ? `open, ${formatRate(settings.rate)} appends per second`
-    : `closed, ${many(settings.callers ?? 0, "caller")}`;
+    : ["closed", isNumber(settings.callers) ? many(settings.callers, "caller") : null]
+      .filter(Boolean).join(", ");
 }
 
 function distributionOf(settings) {
@@ -367,7 +371,7 @@ function drawLoadReport(page, report) {
       `run ${report.run ?? NONE}`, `${settings.store ?? NONE}, ${settings.durability ?? NONE}`,
       loadOf(settings), formatSeconds(report.elapsedSeconds),
       report.interrupted ? "interrupted before its end" : null]),
-    verdictPanel(report.verdict), headlineFigures(report),
+    verdictPanel(report.verdict, report.expectations), headlineFigures(report),
     fill(element("div", { class: "grid" }), {}, [
       throughputPanel(report, seconds), latencyOverTimePanel(report, seconds),
       percentilePanel(report, extras.length % 2 === 1), batchPanel(report), extras,

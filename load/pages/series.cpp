@@ -129,16 +129,21 @@ std::string to_text(const std::vector<outcome>& runs) {
       },
       time);
   text += '\n';
+  std::string broken;
+  for (std::size_t index = 0; index < runs.size(); ++index)
+    if (const auto of_run = broken_expectations(runs[index]); !of_run.empty())
+      broken += fmt::format("; run {}{}", index + 1, of_run.substr(1));
   for (const auto& each : runs)
     if (!each.found)
       return text
              + fmt::format("verdict: not checked, the store could not be "
-                           "read: {}\n",
-                           each.unchecked);
+                           "read: {}{}\n",
+                           each.unchecked,
+                           broken);
   const auto sum = total(runs);
   for (const auto& finding : sum.findings)
     text += fmt::format("- {}\n", finding);
-  return text + to_string(sum) + '\n';
+  return text + to_string(sum) + broken + '\n';
 }
 
 } // namespace troupe::load

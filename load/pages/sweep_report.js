@@ -121,12 +121,26 @@ function sweepTable(report) {
   ], report.rows, { label: "All combinations" });
 }
 
+// The facts about the base settings, without those that are varied.
+const FACTS_OF_SETTINGS = { arrival: "load", rate: "load", callers: "callers",
+  duration: "ends after", appends: "ends after", apps: "apps, users, sessions",
+  users: "apps, users, sessions", sessions: "apps, users, sessions", zipf: "appends go",
+  hot: "appends go", ops: "mix", payload: "text in each event", readers: "readers beside" };
+
+function sharedFacts(settings, names) {
+  const varied = new Set(names.map((name) => FACTS_OF_SETTINGS[name] ?? name));
+  return settingFacts(settings).map(([name, value]) => [name, varied.has(name) ? "varied" : value]);
+}
+
 function drawSweepReport(page, report) {
-  const settings = report.settings ?? {};
+  const given = report.settings ?? {};
   const whole = { ...report, vary: report.vary ?? [], rows: report.rows ?? [] };
-  const names = whole.vary.map(({ name }) => name).join(" and ");
+  const varied = whole.vary.map(({ name }) => name);
+  const names = varied.join(" and ");
+  const settings = varied.includes("callers") ? { ...given, callers: null } : given;
   page.append(pageHead(document.title, [report.startedAt ? formatMoment(report.startedAt) : null,
-    names ? `varies ${names}` : null, settings.store, loadOf(settings)]));
+    names ? `varies ${names}` : null, varied.includes("store") ? null : settings.store,
+    varied.includes("rate") ? null : loadOf(settings)].filter(Boolean)));
   if (whole.vary.length === 0 || whole.rows.length === 0)
     page.append(panel("Sweep", null, () => nothing("No combination was measured.")));
   const grid = element("div", { class: "grid" });
@@ -141,6 +155,6 @@ function drawSweepReport(page, report) {
       panel("All combinations", "the best of a column is marked", () => sweepTable(whole),
         { class: "wide" }));
   }
-  grid.append(surroundings(report, settingFacts(settings)));
+  grid.append(surroundings(report, sharedFacts(settings, varied)));
   page.append(grid);
 }

@@ -23,7 +23,12 @@ function named(text) {
   return text === null || text === undefined || text === "" ? "(no name)" : String(text);
 }
 
-// Lanes below the lane that started them, each group in the order in which it came.
+function beginOf(lane) {
+  return smallest((lane.steps ?? []).map((step) => step.start).filter(isNumber), 0);
+}
+
+// Lanes in the order of time; those below another one stand together, where the first of them
+// begins.
 function inTreeOrder(lanes) {
   const root = { lanes: [], below: new Map() };
   for (const lane of lanes) {
@@ -35,14 +40,15 @@ function inTreeOrder(lanes) {
     }
     node.lanes.push(lane);
   }
-  const ordered = [];
   const visit = (node, depth) => {
-    ordered.push(...node.lanes.map((lane) => ({ lane, depth })));
-    for (const child of node.below.values())
-      visit(child, depth + (node.lanes.length > 0 ? 1 : 0));
+    const below = [...node.below.values()]
+      .map((child) => visit(child, depth + (node.lanes.length > 0 ? 1 : 0)));
+    const own = node.lanes.map((lane) => ({ begin: beginOf(lane), rows: [{ lane, depth }] }));
+    const parts = [...own, ...below].sort((left, right) => left.begin - right.begin);
+    return { begin: smallest(parts.map((part) => part.begin), 0),
+      rows: parts.flatMap((part) => part.rows) };
   };
-  visit(root, 0);
-  return ordered;
+  return visit(root, 0).rows;
 }
 
 // Steps that overlap within a lane, such as tools called at once, get tracks of their own.

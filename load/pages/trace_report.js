@@ -1,5 +1,9 @@
 // The report of one session: what its agents did in each invocation, and when.
 
+function callsText(count) {
+  return isNumber(count) ? formatCount(count) : "not recorded";
+}
+
 function invocationFigures(timeline) {
   const share = timeline.wall > 0 && isNumber(timeline.work) ? timeline.work / timeline.wall : null;
   return figuresRow([
@@ -9,8 +13,8 @@ function invocationFigures(timeline) {
       aside: timeline.wall > 0 && isNumber(timeline.longestLane)
         ? `${formatShare(timeline.longestLane / timeline.wall)} of the wall time` : null },
     { name: "parallelism", aside: "work per wall time", value: formatNumber(share) },
-    { name: "model calls", value: formatCount(timeline.modelCalls) },
-    { name: "tool calls", value: formatCount(timeline.toolCalls) },
+    { name: "model calls", value: callsText(timeline.modelCalls) },
+    { name: "tool calls", value: callsText(timeline.toolCalls) },
   ]);
 }
 
@@ -47,8 +51,8 @@ function invocationTable(invocations) {
     { name: "work", number: true, text: (each) => formatTime(each.work) },
     { name: "longest lane", number: true, text: (each) => formatTime(each.longestLane) },
     { name: "lanes", number: true, text: (each) => formatCount(each.lanes?.length ?? 0) },
-    { name: "model calls", number: true, text: (each) => formatCount(each.modelCalls) },
-    { name: "tool calls", number: true, text: (each) => formatCount(each.toolCalls) },
+    { name: "model calls", number: true, text: (each) => callsText(each.modelCalls) },
+    { name: "tool calls", number: true, text: (each) => callsText(each.toolCalls) },
     { name: "invocation", words: true, text: (each) => each.invocation ?? NONE },
     { name: "error", words: true, mark: (each) => (each.error ? "bad" : ""),
       text: (each) => (each.error ? shortened(textOf(each.error), 160) : "") },
