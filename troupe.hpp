@@ -20,7 +20,6 @@
 #include "troupe/agents/resumption.hpp"
 #include "troupe/agents/summary.hpp"
 #include "troupe/agents/tool.hpp"
-#include "troupe/agents/turnstile.hpp"
 #include "troupe/contexts/artifacts.hpp"
 #include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/callback_context.hpp"

@@ -1,6 +1,7 @@
 #include "troupe/agents/tool.hpp"
 
 #include "troupe/agents/turns/name.hpp"
+#include "troupe/agents/turns/turnstile.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "troupe/agents/json_schema.hpp"
-#include "troupe/agents/turnstile.hpp"
 #include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/tool_context.hpp"
 #include "troupe/core/json.hpp"
@@ -24,6 +23,7 @@
 namespace troupe {
 
 class agent;
+class turnstile;
 
 /// The function of a tool: gets the arguments, a JSON object, and returns any
 /// JSON. An object goes to the model as it is; any other value as

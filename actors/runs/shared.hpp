@@ -7,7 +7,7 @@
 #include "troupe/actors/setup.hpp"
 #include "troupe/agents/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"
-#include "troupe/agents/turnstile.hpp"
+#include "troupe/agents/turns/turnstile.hpp"
 #include "troupe/contexts/run_options.hpp"
 
 #include <atomic>

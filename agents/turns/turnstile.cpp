@@ -1,4 +1,4 @@
-#include "troupe/agents/turnstile.hpp"
+#include "troupe/agents/turns/turnstile.hpp"
 
 #include <utility>
 
