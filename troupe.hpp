@@ -17,7 +17,6 @@
 #include "troupe/agents/json_schema.hpp"
 #include "troupe/agents/parameters.hpp"
 #include "troupe/agents/plugin.hpp"
-#include "troupe/agents/resumption.hpp"
 #include "troupe/agents/summary.hpp"
 #include "troupe/agents/tool.hpp"
 #include "troupe/contexts/artifacts.hpp"

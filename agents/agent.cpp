@@ -1,7 +1,7 @@
 #include "troupe/agents/agent.hpp"
 
-#include "troupe/agents/resumption.hpp"
 #include "troupe/agents/turns/name.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"
 
 #include <fmt/format.h>

@@ -3,7 +3,6 @@
 
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/function_tool.hpp"
-#include "troupe/agents/resumption.hpp"
 #include "troupe/models/scripted_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 

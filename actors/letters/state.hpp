@@ -4,7 +4,7 @@
 
 #include "troupe/actors/letters/store.hpp"
 #include "troupe/actors/parts/write_order.hpp"
-#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/session_request.hpp"
 

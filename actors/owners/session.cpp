@@ -19,7 +19,7 @@
 #include "troupe/actors/owners/user.hpp"
 #include "troupe/actors/parts/retry.hpp"
 #include "troupe/actors/run_control.hpp"
-#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
 

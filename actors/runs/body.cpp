@@ -4,7 +4,7 @@
 #include "troupe/actors/runs/callbacks.hpp"
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/actors/runs/user_failure.hpp"
-#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
 

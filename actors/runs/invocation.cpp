@@ -13,7 +13,7 @@
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/actors/runs/temp_space.hpp"
 #include "troupe/actors/runs/tool_job.hpp"
-#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
-#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"
 #include "troupe/agents/turns/turnstile.hpp"
 #include "troupe/contexts/run_options.hpp"

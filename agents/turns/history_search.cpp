@@ -1,7 +1,7 @@
 #include "troupe/agents/turns/history_search.hpp"
 
-#include "troupe/agents/resumption.hpp"
 #include "troupe/agents/summary.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include <algorithm>
 

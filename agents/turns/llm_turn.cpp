@@ -1,8 +1,8 @@
 #include "troupe/agents/turns/llm_turn.hpp"
 
-#include "troupe/agents/resumption.hpp"
 #include "troupe/agents/turns/history_search.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"
 
 #include <fmt/format.h>

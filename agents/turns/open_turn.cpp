@@ -1,7 +1,7 @@
 #include "troupe/agents/turns/open_turn.hpp"
 
-#include "troupe/agents/resumption.hpp"
 #include "troupe/agents/tool.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "troupe/cli/commands/run.hpp"
 
-#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 #include "troupe/cli/options/allow_env_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/state_option.hpp"

@@ -3,8 +3,8 @@
 
 #include "troupe/agents/turns/history_search.hpp"
 
-#include "troupe/agents/resumption.hpp"
 #include "troupe/agents/summary.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/unit_test.hpp>

@@ -3,8 +3,8 @@
 
 #include "troupe/agents/turns/llm_turn.hpp"
 
-#include "troupe/agents/resumption.hpp"
 #include "troupe/agents/summary.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include "../await.hpp"
 #include "../outcome.hpp"

@@ -26,13 +26,6 @@
 
 namespace troupe {
 
-/// Name of the call that asks the user about another call, as in ADK.
-/// Arguments: `{"originalFunctionCall": {"id", "name", "args"},
-/// "toolConfirmation": {"hint", "payload"}}`. Response:
-/// `{"confirmed": bool, "payload"?}`.
-inline constexpr std::string_view confirmation_name
-  = "adk_request_confirmation";
-
 /// A call and the event that made it; both point into the history.
 struct found_call {
   /// Event that made the call.

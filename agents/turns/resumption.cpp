@@ -1,4 +1,4 @@
-#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
 
