@@ -1,9 +1,9 @@
 #include "troupe/stores/open_store.hpp"
 
 #include "troupe/core/support/passwords.hpp"
-#include "troupe/stores/memory_store.hpp"
 #include "troupe/stores/postgres/address.hpp"
 #include "troupe/stores/postgres/open.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 #include "troupe/stores/shared/path_rule.hpp"
 #include "troupe/stores/sqlite/open.hpp"
 

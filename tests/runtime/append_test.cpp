@@ -2,7 +2,7 @@
 // revisions, and overload.
 
 #include "troupe/runtime/runtime.hpp"
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "runtime_fixture.hpp"
 #include <boost/test/data/monomorphic.hpp>

@@ -3,7 +3,7 @@
 // process.
 
 #include "troupe/runtime/runtime.hpp"
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "../forwarding_store.hpp"
 #include "runtime_fixture.hpp"

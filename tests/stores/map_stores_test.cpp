@@ -3,7 +3,7 @@
 #include "troupe/stores/map_stores.hpp"
 
 #include "troupe/stores/composed_store.hpp"
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "../forwarding_store.hpp"
 #include "../outcome.hpp"

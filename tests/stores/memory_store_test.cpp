@@ -1,7 +1,7 @@
 // The memory store keeps every promise of a store, alone and with other stores
 // on one place.
 
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "conformance.hpp"
 

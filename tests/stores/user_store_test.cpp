@@ -2,7 +2,7 @@
 // interface they pass the conformance checks; with deliberate mistakes they
 // fail.
 
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "../forwarding_store.hpp"
 #include "conformance.hpp"

@@ -4,7 +4,7 @@
 #include "replay.hpp"
 
 #include "troupe/runtime/runtime.hpp"
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "../../forwarding_store.hpp"
 #include "../../outcome.hpp"

@@ -4,8 +4,8 @@
 #include "session_model.hpp"
 
 #include "troupe/runtime/runtime.hpp"
-#include "troupe/stores/memory_store.hpp"
 #include "troupe/stores/open_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "../../outcome.hpp"
 #include "../../random.hpp"

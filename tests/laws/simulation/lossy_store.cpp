@@ -1,6 +1,6 @@
 #include "lossy_store.hpp"
 
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "shared_place.hpp"
 

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include <cstdint>
 #include <filesystem>

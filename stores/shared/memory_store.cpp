@@ -1,4 +1,4 @@
-#include "troupe/stores/memory_store.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "troupe/stores/shared/session_order.hpp"
 #include "troupe/stores/shared/unreported_removals.hpp"
