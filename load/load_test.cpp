@@ -1,7 +1,8 @@
 #include "troupe/load/load_test.hpp"
 
 #include "troupe/core/environment.hpp"
-#include "troupe/load/load_recorder.hpp"
+#include "troupe/load/measuring/inspection.hpp"
+#include "troupe/load/measuring/recorder.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include <fmt/format.h>

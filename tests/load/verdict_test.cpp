@@ -1,7 +1,6 @@
 // The verdict of a load test: the violations that it finds in faulty stores.
 
-#include "troupe/load/verdict.hpp"
-
+#include "troupe/load/measuring/inspection.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include "../outcome.hpp"

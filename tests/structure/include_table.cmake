@@ -26,7 +26,7 @@ set(contexts_rooms headers sources)
 set(agents_rooms headers turns files sources)
 set(actors_rooms engine parts letters headers owners runs sources)
 set(runtime_rooms headers sources)
-set(load_rooms headers pages sources)
+set(load_rooms headers measuring pages sources)
 set(cli_rooms headers terminal options sessions commands sources)
 
 set(nouns_max 20)

@@ -1,4 +1,4 @@
-#include "troupe/load/load_recorder.hpp"
+#include "troupe/load/measuring/recorder.hpp"
 
 #include "troupe/load/load_test.hpp"
 
