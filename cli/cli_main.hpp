@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// What a program adds to `troupe`.
+/// Additions of a program to `troupe`.
 struct cli_options {
   /// Tools that agent files may name, beside `exit_loop`.
   std::vector<tool> tools = {};

@@ -169,7 +169,8 @@ BOOST_FIXTURE_TEST_CASE(a_run_can_keep_the_times_of_its_steps, place) {
                  .code
                == 0);
     const auto trace = parse_json(content_of(path() + "/t.json")).value();
-    BOOST_TEST(trace.at("invocations")[0].at("modelCalls") == (kept ? 1 : 0));
+    BOOST_TEST(trace.at("invocations")[0].at("modelCalls")
+               == (kept ? json(1) : json()));
   }
 }
 
