@@ -1,9 +1,9 @@
 #include "troupe/actors/backend.hpp"
 
-#include "troupe/actors/engine/inbox_actor.hpp"
 #include "troupe/actors/engine/job_loop.hpp"
 #include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/engine/scheduler.hpp"
+#include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/retirement.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
@@ -97,7 +97,7 @@ result<void> session_backend::shut_down() {
     await(shared_->calls);
     await(shared_->appends);
     for (const auto& app : shared_->apps->close())
-      actors::as_inbox(app).tell(std::make_unique<actors::shut_down>());
+      app->tell(std::make_unique<actors::shut_down>());
     await(shared_->actors);
     if (shared_->store)
       closed_ = shared_->store->stop();

@@ -138,7 +138,7 @@ void append::release() {
     counted->leave(bytes);
   if (!admitted_by)
     return;
-  as_session(admitted_by).leave(bytes);
+  admitted_by->leave(bytes);
   admitted_by.reset();
 }
 
@@ -176,7 +176,7 @@ void append::fail(const error& why) {
   answered->outcome = why;
   answered->request = request;
   answered->lane = lane;
-  as_inbox(reply_to).tell(std::move(answered));
+  reply_to->tell(std::move(answered));
 }
 
 create::~create() {
@@ -238,7 +238,7 @@ void start_run::fail(const error& why) {
   auto refused = std::make_unique<append>();
   refused->outcome = why;
   refused->request = nullptr;
-  as_inbox(invocation).tell(std::move(refused));
+  invocation->tell(std::move(refused));
 }
 
 } // namespace troupe::actors

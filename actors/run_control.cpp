@@ -78,7 +78,7 @@ void call_later(actors::setup& shared, actors::letter_list calls) {
 
 } // namespace
 
-void run_control::attach(caf::strong_actor_ptr invocation) {
+void run_control::attach(actors::ref<actors::inbox_actor> invocation) {
   std::optional<error> wished;
   {
     const std::lock_guard guard(mutex_);
@@ -88,8 +88,7 @@ void run_control::attach(caf::strong_actor_ptr invocation) {
     wished = wished_end_;
   }
   if (wished)
-    actors::as_inbox(invocation)
-      .tell(std::make_unique<actors::cancel>(*wished));
+    invocation->tell(std::make_unique<actors::cancel>(*wished));
 }
 
 std::optional<result<event_ptr>> run_control::take() {
@@ -204,7 +203,7 @@ void run_control::wait(completion<void> done) {
 }
 
 void run_control::cancel(error reason) {
-  caf::strong_actor_ptr told;
+  actors::ref<actors::inbox_actor> told;
   {
     const std::lock_guard guard(mutex_);
     if (outcome_ || wished_end_)
@@ -216,8 +215,7 @@ void run_control::cancel(error reason) {
   // here.
   stop.request_stop();
   if (told)
-    actors::as_inbox(told).tell(
-      std::make_unique<actors::cancel>(std::move(reason)));
+    told->tell(std::make_unique<actors::cancel>(std::move(reason)));
 }
 
 bool run_control::has_ended() const {

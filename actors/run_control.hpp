@@ -3,9 +3,9 @@
 
 #pragma once
 
+#include "troupe/actors/engine/ref.hpp"
 #include "troupe/core/session_request.hpp"
 
-#include <caf/actor_control_block.hpp>
 #include <caf/fwd.hpp>
 
 #include <atomic>
@@ -18,8 +18,9 @@
 #include <vector>
 
 namespace troupe::actors {
+class inbox_actor;
 struct setup;
-}
+} // namespace troupe::actors
 
 namespace troupe::detail {
 
@@ -42,7 +43,7 @@ public:
 
   /// Sets the actor that `cancel` reaches. If the run was cancelled before, the
   /// actor is told at once.
-  void attach(caf::strong_actor_ptr invocation);
+  void attach(actors::ref<actors::inbox_actor> invocation);
 
   /// Hands out one event. Of partial events that are not taken, only the newest
   /// are kept.
@@ -90,7 +91,7 @@ private:
   std::vector<std::string> waits_for_;
   completion<event_ptr> next_waiter_;
   std::vector<completion<void>> end_waiters_;
-  caf::strong_actor_ptr invocation_;
+  actors::ref<actors::inbox_actor> invocation_;
   std::optional<error> wished_end_;
 };
 

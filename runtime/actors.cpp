@@ -25,7 +25,7 @@ result<actors::app_handle> app_actor_of(runtime& owner,
     detail::backend_of(owner)->share(), *name);
   if (!found)
     return actors::closed();
-  return caf::actor_cast<actors::app_handle>(found);
+  return caf::actor_cast<actors::app_handle>(found.as_caf());
 }
 
 result<actors::session_handle> session_actor_of(runtime& owner,
@@ -37,7 +37,7 @@ result<actors::session_handle> session_actor_of(runtime& owner,
     = detail::backend_of(owner)->shared().directory->find(*checked);
   if (!found)
     return actors::unknown_session(*checked);
-  return caf::actor_cast<actors::session_handle>(found);
+  return caf::actor_cast<actors::session_handle>(found.as_caf());
 }
 
 } // namespace troupe

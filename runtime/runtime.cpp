@@ -3,9 +3,9 @@
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/engine/spawn.hpp"
 #include "troupe/actors/failure.hpp"
+#include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/append_letter.hpp"
 #include "troupe/actors/owners/directory.hpp"
-#include "troupe/actors/owners/session.hpp"
 #include "troupe/actors/runs/invocation.hpp"
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/core/support/passwords.hpp"
@@ -377,7 +377,7 @@ run runtime::run(const agent& root,
   auto wanted = std::make_unique<actors::start_run>();
   wanted->key = started->facts.session;
   if (!shared.store)
-    wanted->session = &actors::as_session(started->session);
+    wanted->session = &*started->session;
   wanted->control = control;
   wanted->policy = started->options.policy;
   wanted->reads = root.reads();
@@ -394,7 +394,7 @@ run runtime::run(const agent& root,
   // Sent from this thread, so that the runs of one caller start in the order of
   // the calls. Sent before `attach`, so that a cancellation cannot send the end
   // of the run before its start.
-  actors::as_inbox(app).tell(std::move(wanted));
+  app->tell(std::move(wanted));
   control->attach(std::move(invocation));
   return troupe::run(std::move(control));
 }

@@ -1,6 +1,7 @@
 #include "troupe/runtime/session_service.hpp"
 
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/direct_read.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/list_gather.hpp"
@@ -14,7 +15,6 @@ namespace troupe {
 namespace {
 
 using actors::app_of;
-using actors::as_inbox;
 using actors::emplace_pending;
 using actors::make_pending;
 using detail::session_backend;
@@ -76,7 +76,7 @@ void start_create(const backend_ptr& backend,
   if (!admit_call(**wanted, shared))
     return;
   if (const auto app = shared.apps->open(backend->share(), (*wanted)->key.app))
-    as_inbox(app).tell(std::move(*wanted));
+    app->tell(std::move(*wanted));
   else
     (*wanted)->fail(actors::closed());
 }
@@ -92,7 +92,7 @@ void start_get(const backend_ptr& backend,
   if (!admit_call(**wanted, backend->shared()))
     return;
   if (const auto app = app_of(backend->shared(), (*wanted)->key.app))
-    as_inbox(app).tell(std::move(*wanted));
+    app->tell(std::move(*wanted));
   else
     (*wanted)->fail(actors::unknown_session((*wanted)->key));
 }
@@ -192,7 +192,7 @@ void start_list(const backend_ptr& backend,
   wanted->only_user = std::move(checked->user);
   // Without an app this was the last part: the page is empty and complete.
   if (const auto app = shared.apps->find(checked->app))
-    as_inbox(app).tell(std::move(wanted));
+    app->tell(std::move(wanted));
 }
 
 void start_remove(const backend_ptr& backend,
@@ -209,7 +209,7 @@ void start_remove(const backend_ptr& backend,
   if (!admit_call(**wanted, backend->shared()))
     return;
   if (const auto app = app_of(backend->shared(), checked->app))
-    return as_inbox(app).tell(std::move(*wanted));
+    return app->tell(std::move(*wanted));
   (*wanted)->outcome = false;
   (*wanted)->complete();
 }
@@ -235,7 +235,7 @@ void start_remove_user(const backend_ptr& backend,
   if (!admit_call(*wanted, backend->shared()))
     return;
   if (const auto known = app_of(backend->shared(), *app_name))
-    return as_inbox(known).tell(std::move(wanted));
+    return known->tell(std::move(wanted));
   wanted->outcome = false;
   wanted->complete();
 }
@@ -259,7 +259,7 @@ void start_read_state(const backend_ptr& backend,
   if (!admit_call(*wanted, backend->shared()))
     return;
   if (const auto known = app_of(backend->shared(), *app_name))
-    as_inbox(known).tell(std::move(wanted));
+    known->tell(std::move(wanted));
   else
     wanted->complete();
 }

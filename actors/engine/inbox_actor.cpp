@@ -165,8 +165,4 @@ void inbox_actor::on_exit() {
   on_->actors.leave(0);
 }
 
-inbox_actor& as_inbox(const caf::strong_actor_ptr& actor) noexcept {
-  return static_cast<inbox_actor&>(*actor->get());
-}
-
 } // namespace troupe::actors

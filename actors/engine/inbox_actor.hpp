@@ -10,7 +10,6 @@
 #include "troupe/actors/engine/execution.hpp"
 #include "troupe/actors/engine/inbox.hpp"
 
-#include <caf/actor_control_block.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/mailbox_element.hpp>
 
@@ -113,8 +112,5 @@ template <class Letter>
 std::unique_ptr<Letter> take_as(letter_ptr received) noexcept {
   return std::unique_ptr<Letter>(static_cast<Letter*>(received.release()));
 }
-
-/// The actor behind `actor`, which must be one of ours.
-inbox_actor& as_inbox(const caf::strong_actor_ptr& actor) noexcept;
 
 } // namespace troupe::actors

@@ -6,8 +6,9 @@
 
 #pragma once
 
+#include "troupe/actors/engine/ref.hpp"
+
 #include <caf/actor_cast.hpp>
-#include <caf/actor_control_block.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/logger.hpp>
 
@@ -35,11 +36,11 @@ private:
 };
 
 template <class Actor, class... Arguments>
-caf::strong_actor_ptr spawn_actor(caf::actor_system& system,
-                                  Arguments&&... arguments) {
+ref<Actor> spawn_actor(caf::actor_system& system, Arguments&&... arguments) {
   const logger_guard guard(system);
-  return caf::actor_cast<caf::strong_actor_ptr>(
-    system.spawn<Actor, caf::lazy_init>(std::forward<Arguments>(arguments)...));
+  return ref<Actor>(
+    caf::actor_cast<caf::strong_actor_ptr>(system.spawn<Actor, caf::lazy_init>(
+      std::forward<Arguments>(arguments)...)));
 }
 
 } // namespace troupe::actors

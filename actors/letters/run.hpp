@@ -6,8 +6,6 @@
 #include "troupe/contexts/history_extent.hpp"
 #include "troupe/contexts/run_options.hpp"
 
-#include <caf/actor_control_block.hpp>
-
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +30,7 @@ struct start_run : letter {
   /// The session that the caller meant; a later session of the same key refuses
   /// the run with `not_found`. Null: any session of the key.
   const session_actor* session = nullptr;
-  caf::strong_actor_ptr invocation;
+  ref<inbox_actor> invocation;
   std::shared_ptr<const detail::run_control> control;
   run_policy policy = run_policy::queue;
   /// Extent of the history that the run's agents read, and its first events.
@@ -44,7 +42,7 @@ struct start_run : letter {
   std::unique_ptr<append> message;
   std::shared_ptr<session_view> view;
   /// Set when the run starts: the session that takes its events.
-  caf::strong_actor_ptr granted_by;
+  ref<session_actor> granted_by;
 };
 
 struct end_run : letter {

@@ -8,8 +8,6 @@
 #include "troupe/core/key.hpp"
 #include "troupe/core/session_request.hpp"
 
-#include <caf/actor_control_block.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +18,7 @@
 
 namespace troupe::actors {
 
+class app_actor;
 class user_actor;
 class session_actor;
 class session_directory;
@@ -73,12 +72,12 @@ struct append : call_for<event_ptr> {
   std::uint64_t app_revision = 0;
   std::size_t bytes = 0;
   /// The session that counts the letter; null before.
-  caf::strong_actor_ptr admitted_by;
+  ref<session_actor> admitted_by;
   /// The runtime's gate, while only the runtime counts the letter: on the way
   /// to a session that has to be loaded.
   load_gate* admitted_to = nullptr;
   /// The invocation that waits for the answer; null if a caller waits.
-  caf::strong_actor_ptr reply_to;
+  ref<inbox_actor> reply_to;
   /// The event is the message of a run, which has `rights`.
   bool starts_run = false;
   answer_rights rights;

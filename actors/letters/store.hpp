@@ -2,14 +2,13 @@
 
 #pragma once
 
+#include "troupe/actors/engine/ref.hpp"
 #include "troupe/actors/letters/call.hpp"
 #include "troupe/actors/letters/view.hpp"
 #include "troupe/actors/parts/id_filter.hpp"
 #include "troupe/agents/turns/history_search.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/stores/store.hpp"
-
-#include <caf/actor_control_block.hpp>
 
 #include <array>
 #include <cstdint>
@@ -24,12 +23,14 @@ class run_control;
 
 namespace troupe::actors {
 
+class inbox_actor;
+
 /// An owner in memory, as the store's queue knows it. `name` never changes. The
 /// owner sets `actor` before its first load, and the queue clears it after
 /// `leave`. Only the queue's writer uses the other members.
 struct live_owner {
   owner_name name;
-  caf::strong_actor_ptr actor;
+  ref<inbox_actor> actor;
   /// The owner's memory differs from the store. No change or answer that is
   /// based on it leaves the queue until the owner has loaded again.
   bool stale = false;
@@ -172,7 +173,7 @@ struct confirm : letter {
   /// Generations of the versions that the answer shows.
   std::array<std::uint64_t, 3> generations{};
   /// Receives `held` if the answer is stale.
-  caf::strong_actor_ptr app;
+  ref<inbox_actor> app;
   std::unique_ptr<call> held;
 };
 

@@ -91,7 +91,7 @@ admit(append& letter, session_actor& session, const setup& shared) {
                  fmt::format("too much is under way on session {} or in the "
                              "runtime; try again when some of it is done",
                              to_string(session.key())));
-  letter.admitted_by = caf::actor_cast<caf::strong_actor_ptr>(&session);
+  letter.admitted_by = ref(session);
   // Read after the letter was counted: shutting down sets `closing` first, and
   // then waits for all that is counted.
   if (shared.closing) {

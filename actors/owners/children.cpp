@@ -29,7 +29,7 @@ bool children::child::park() {
 }
 
 void children::child::tell(letter_ptr sent) const {
-  as_inbox(actor_).tell(std::move(sent));
+  actor_->tell(std::move(sent));
 }
 
 children::child* children::find(const std::string& name) {

@@ -5,8 +5,6 @@
 
 #include "troupe/actors/messages.hpp"
 
-#include <caf/actor_control_block.hpp>
-
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -35,7 +33,7 @@ public:
   private:
     friend children;
 
-    caf::strong_actor_ptr actor_;
+    ref<inbox_actor> actor_;
     std::unique_ptr<letter_list> parked_; // Null: letters go to the actor.
   };
 

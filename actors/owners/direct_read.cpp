@@ -13,12 +13,12 @@ std::optional<session> read_directly(setup& shared,
   const auto found = shared.directory->find(key);
   if (!found)
     return std::nullopt;
-  const auto& wanted = as_session(found);
+  const auto& wanted = *found;
   const auto& user = wanted.parent();
   const auto& app = user.parent();
   // In this order: an answer that a wider owner sends before it is paused
   // reaches an owner that is paused already, and shows there as a letter.
-  const inbox_actor::pause session_pause(as_inbox(found));
+  const inbox_actor::pause session_pause(*found);
   const inbox_actor::pause user_pause(wanted.parent());
   const inbox_actor::pause app_pause(user.parent());
   if (!app_pause.holds() || !user_pause.holds() || !session_pause.holds())

@@ -13,7 +13,7 @@ namespace {
 template <class Sessions>
 auto position(Sessions& sessions, std::size_t hash, const session_key& key) {
   auto [next, last] = sessions.equal_range(hash);
-  while (next != last && !as_session(next->second).has_key(key))
+  while (next != last && !next->second->has_key(key))
     ++next;
   return next == last ? sessions.end() : next;
 }
@@ -22,14 +22,14 @@ auto position(Sessions& sessions, std::size_t hash, const session_key& key) {
 
 // -- apps ---------------------------------------------------------------------
 
-caf::strong_actor_ptr app_directory::find(const std::string& app) const {
+ref<app_actor> app_directory::find(const std::string& app) const {
   const std::lock_guard guard(mutex_);
   const auto found = apps_.find(app);
   return found == apps_.end() ? nullptr : found->second;
 }
 
-caf::strong_actor_ptr app_directory::open(const std::shared_ptr<setup>& shared,
-                                          const std::string& app) {
+ref<app_actor> app_directory::open(const std::shared_ptr<setup>& shared,
+                                   const std::string& app) {
   const std::lock_guard guard(mutex_);
   if (closed_ || shared->closing)
     return nullptr;
@@ -58,21 +58,21 @@ void app_directory::suggest_leaving(bool at_once) const {
     auto suggested
       = std::make_unique<retire>(retire::step::suggested, std::string());
     suggested->at_once = at_once;
-    as_inbox(app).tell(std::move(suggested));
+    app->tell(std::move(suggested));
   }
 }
 
-std::vector<caf::strong_actor_ptr> app_directory::close() {
+std::vector<ref<app_actor>> app_directory::close() {
   const std::lock_guard guard(mutex_);
   closed_ = true;
-  std::vector<caf::strong_actor_ptr> all;
+  std::vector<ref<app_actor>> all;
   for (auto& [name, app] : apps_)
     all.push_back(std::move(app));
   apps_.clear();
   return all;
 }
 
-caf::strong_actor_ptr app_of(setup& shared, const std::string& app) {
+ref<app_actor> app_of(setup& shared, const std::string& app) {
   if (auto found = shared.apps->find(app))
     return found;
   return shared.store ? shared.apps->open(shared.share(), app) : nullptr;
@@ -85,17 +85,17 @@ void session_directory::add(session_actor& session) {
   tick();
   auto& held = shard_of(hash);
   const std::lock_guard guard(held.mutex);
-  held.sessions.emplace(hash, caf::actor_cast<caf::strong_actor_ptr>(&session));
+  held.sessions.emplace(hash, ref(session));
   size_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void session_directory::remove(session_actor& session) {
   const auto hash = std::hash<session_key>{}(session.key());
   auto& held = shard_of(hash);
-  caf::strong_actor_ptr removed; // Destroyed after the lock is released.
+  ref<session_actor> removed; // Destroyed after the lock is released.
   const std::lock_guard guard(held.mutex);
   auto [next, last] = held.sessions.equal_range(hash);
-  while (next != last && &as_session(next->second) != &session)
+  while (next != last && &*next->second != &session)
     ++next;
   if (next == last)
     return;
@@ -104,7 +104,7 @@ void session_directory::remove(session_actor& session) {
   size_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-caf::strong_actor_ptr session_directory::find(const session_key& key) const {
+ref<session_actor> session_directory::find(const session_key& key) const {
   const auto hash = std::hash<session_key>{}(key);
   const auto& held = shard_of(hash);
   const std::lock_guard guard(held.mutex);
@@ -112,8 +112,7 @@ caf::strong_actor_ptr session_directory::find(const session_key& key) const {
   return found != held.sessions.end() ? found->second : nullptr;
 }
 
-caf::strong_actor_ptr
-session_directory::find_free(const session_key& key) const {
+ref<session_actor> session_directory::find_free(const session_key& key) const {
   const auto hash = std::hash<session_key>{}(key);
   const auto& held = shard_of(hash);
   const std::lock_guard guard(held.mutex);
@@ -138,8 +137,8 @@ void session_directory::arrive(const session_key& key) {
     held.forwards.erase(found);
 }
 
-std::vector<caf::strong_actor_ptr> session_directory::all() const {
-  std::vector<caf::strong_actor_ptr> found;
+std::vector<ref<session_actor>> session_directory::all() const {
+  std::vector<ref<session_actor>> found;
   found.reserve(size());
   for (const auto& held : shards_) {
     const std::lock_guard guard(held.mutex);

@@ -6,9 +6,8 @@
 
 #pragma once
 
+#include "troupe/actors/engine/ref.hpp"
 #include "troupe/core/key.hpp"
-
-#include <caf/actor_control_block.hpp>
 
 #include <array>
 #include <atomic>
@@ -32,11 +31,11 @@ class app_directory {
 public:
   /// The actor of an app, or null. Without a store, null means that no session
   /// was ever created in the app.
-  caf::strong_actor_ptr find(const std::string& app) const;
+  ref<app_actor> find(const std::string& app) const;
 
   /// Finds or makes the actor of an app; null once closed.
-  caf::strong_actor_ptr open(const std::shared_ptr<setup>& shared,
-                             const std::string& app);
+  ref<app_actor> open(const std::shared_ptr<setup>& shared,
+                      const std::string& app);
 
   /// Removes an app that wants to leave memory. Returns false, and keeps it, if
   /// another reference to it exists: its holder could still send a letter. Only
@@ -48,17 +47,17 @@ public:
   void suggest_leaving(bool at_once) const;
 
   /// Returns all apps and closes the directory: no app is made from then on.
-  std::vector<caf::strong_actor_ptr> close();
+  std::vector<ref<app_actor>> close();
 
 private:
   mutable std::mutex mutex_;
   bool closed_ = false;
-  std::unordered_map<std::string, caf::strong_actor_ptr> apps_;
+  std::unordered_map<std::string, ref<app_actor>> apps_;
 };
 
 /// The actor that takes letters for sessions of an app. Over a store it is made
 /// if missing; without one it may be null.
-caf::strong_actor_ptr app_of(setup& shared, const std::string& app);
+ref<app_actor> app_of(setup& shared, const std::string& app);
 
 /// Thread-safe.
 class session_directory {
@@ -69,12 +68,12 @@ public:
   void remove(session_actor& session);
 
   /// The session's actor, or null. The result keeps the actor alive.
-  caf::strong_actor_ptr find(const session_key& key) const;
+  ref<session_actor> find(const session_key& key) const;
 
   /// The session's actor for a letter that is sent right away. Null while
   /// letters for the session are forwarded by its app, since this letter must
   /// not overtake them.
-  caf::strong_actor_ptr find_free(const session_key& key) const;
+  ref<session_actor> find_free(const session_key& key) const;
 
   /// Counts a forwarded letter until `arrive` is called for it.
   void start_forward(const session_key& key);
@@ -94,7 +93,7 @@ public:
     return size_.load(std::memory_order_relaxed);
   }
 
-  std::vector<caf::strong_actor_ptr> all() const;
+  std::vector<ref<session_actor>> all() const;
 
 private:
   static constexpr std::size_t shard_count = 64;
@@ -102,7 +101,7 @@ private:
   // Keys are not stored here: the actor has its own to compare with.
   struct alignas(64) shard {
     mutable std::mutex mutex;
-    std::unordered_multimap<std::size_t, caf::strong_actor_ptr> sessions;
+    std::unordered_multimap<std::size_t, ref<session_actor>> sessions;
     // Number of forwarded letters on their way, by session.
     std::unordered_map<session_key, std::size_t> forwards;
   };

@@ -40,7 +40,7 @@ void owner_actor::deliver(letter_ptr received) {
 void owner_actor::start_load() {
   auto& owned = *at_store_->live;
   if (!owned.actor)
-    owned.actor = caf::actor_cast<caf::strong_actor_ptr>(this);
+    owned.actor = ref<inbox_actor>(*this);
   at_store_->is_loading = true;
   // Cleared before the load enters the queue: a `reload` that arrives later
   // concerns the loaded state and must mark it stale again.
@@ -111,7 +111,7 @@ void owner_actor::confirm(std::unique_ptr<call> held,
   auto waiting = std::make_unique<struct confirm>();
   waiting->owners = std::move(owners);
   waiting->generations = generations;
-  waiting->app = caf::actor_cast<caf::strong_actor_ptr>(&app);
+  waiting->app = ref<inbox_actor>(app);
   waiting->held = std::move(held);
   shared().store->push(std::move(waiting));
 }

@@ -65,7 +65,7 @@ void retirement::note_apps(std::size_t count) {
 void retirement::evict_surplus() {
   std::vector<std::uint64_t> used;
   for (const auto& each : shared_.directory->all())
-    used.push_back(as_session(each).last_used());
+    used.push_back(each->last_used());
   counting_ = false;
   const auto most = shared_.options.live_sessions_max;
   if (used.size() <= most)
@@ -78,8 +78,8 @@ void retirement::evict_surplus() {
 
 void retirement::suggest(std::uint64_t tick) {
   for (const auto& each : shared_.directory->all())
-    if (as_session(each).last_used() <= tick)
-      as_inbox(each).tell(
+    if (each->last_used() <= tick)
+      each->tell(
         std::make_unique<retire>(retire::step::suggested, std::string()));
 }
 

@@ -36,12 +36,8 @@ name_of(const setup& shared, const user_names& above, const std::string& id) {
 
 } // namespace
 
-session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept {
-  return static_cast<session_actor&>(*actor->get());
-}
-
 user_actor& session_actor::parent() const noexcept {
-  return static_cast<user_actor&>(*kept_user_->get());
+  return *kept_user_;
 }
 
 session_actor::session_actor(caf::actor_config& config,
@@ -50,7 +46,7 @@ session_actor::session_actor(caf::actor_config& config,
                              std::shared_ptr<const user_names> names,
                              std::string id)
   : owner_actor(config, shared, name_of(*shared, *names, id)),
-    kept_user_(caf::actor_cast<caf::strong_actor_ptr>(&user)),
+    kept_user_(user),
     names_(std::move(names)),
     id_(std::move(id)),
     stored_(shared->store ? std::make_unique<store_side>() : nullptr) {}
@@ -183,7 +179,7 @@ void session_actor::receive(std::unique_ptr<forward> passed) {
       // it.
       held_.enter(next.bytes, SIZE_MAX, SIZE_MAX);
       next.admitted_to = nullptr;
-      next.admitted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
+      next.admitted_by = ref(*this);
     }
   }
   handle(std::move(passed->held));
@@ -510,7 +506,7 @@ void session_actor::reply(std::unique_ptr<append> answered) {
   if (!answered->reply_to)
     return answer(std::move(answered));
   const auto invocation = std::exchange(answered->reply_to, nullptr);
-  as_inbox(invocation).tell(std::move(answered));
+  invocation->tell(std::move(answered));
 }
 
 // -- runs ---------------------------------------------------------------------
@@ -557,11 +553,11 @@ void session_actor::grant(std::unique_ptr<start_run> next) {
     {next->invocation, first_read(*next), next->reads.newest_max});
   publish();
   next->view = runs_->view;
-  next->granted_by = caf::actor_cast<caf::strong_actor_ptr>(this);
+  next->granted_by = ref(*this);
   // `deliver`, not `handle`: the session may have to load when the run starts.
   owner_actor::deliver(std::move(next->message));
   const auto invocation = next->invocation;
-  as_inbox(invocation).tell(std::move(next));
+  invocation->tell(std::move(next));
 }
 
 void session_actor::receive(std::unique_ptr<end_run> ended) {
@@ -601,8 +597,7 @@ bool session_actor::start_remove() {
     }
     // The session's end is durable only with the user's removal. Later letters
     // therefore wait for that at the app.
-    stored_->successor
-      = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
+    stored_->successor = ref(parent().app());
     stored_->goes_with_user = true;
     finish_remove(std::move(removal));
     return false;
@@ -638,7 +633,7 @@ void session_actor::finish_remove(std::unique_ptr<remove> removal) {
   removal->gone = true;
   if (!stored_ || removal->for_user_removal)
     return parent().tell(std::move(removal));
-  stored_->successor = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
+  stored_->successor = ref(parent().app());
   stored_->removal = std::move(removal);
   stored_->is_removed = true;
 }
@@ -647,8 +642,7 @@ void session_actor::cancel_runs() {
   if (!runs_)
     return;
   for (const auto& active : runs_->active)
-    as_inbox(active.invocation)
-      .tell(std::make_unique<cancel>(deleted_session(key())));
+    active.invocation->tell(std::make_unique<cancel>(deleted_session(key())));
 }
 
 void session_actor::release() {

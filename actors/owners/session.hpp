@@ -213,7 +213,7 @@ private:
   // Active and waiting runs; null for most sessions.
   struct session_runs {
     struct active_run {
-      caf::strong_actor_ptr invocation;
+      ref<inbox_actor> invocation;
       std::uint64_t first_read; // Older events are not kept for it.
       // Its message may get a lower number when it is decided again, so its
       // newest events are kept by count, too.
@@ -277,7 +277,7 @@ private:
     bool asked_to_retire = false;
     // Set when the session retires or is removed: the actor that takes later
     // letters, and letters that came before the end.
-    caf::strong_actor_ptr successor;
+    ref<owner_actor> successor;
     letter_list left;
     // The removal that ended the session; answered last, with the letters
     // in `left`.
@@ -289,7 +289,7 @@ private:
 
   // Session and user hold each other; the user releases the session when
   // it ends.
-  const caf::strong_actor_ptr kept_user_;
+  const ref<user_actor> kept_user_;
   const std::shared_ptr<const user_names> names_;
   const std::string id_;
 
@@ -321,7 +321,5 @@ private:
   load_count held_; // Appends under way, counted by their senders.
   std::atomic<std::uint64_t> last_used_{0};
 };
-
-session_actor& as_session(const caf::strong_actor_ptr& actor) noexcept;
 
 } // namespace troupe::actors

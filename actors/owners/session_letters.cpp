@@ -1,6 +1,7 @@
 #include "troupe/actors/owners/session_letters.hpp"
 
 #include "troupe/actors/failure.hpp"
+#include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/session_past.hpp"
 
@@ -29,8 +30,8 @@ namespace {
 // The receiver of an append: the session if it is in memory; otherwise its app,
 // with the key.
 struct destination {
-  caf::strong_actor_ptr session;
-  caf::strong_actor_ptr app;
+  ref<session_actor> session;
+  ref<app_actor> app;
   session_key key;
 };
 
@@ -154,18 +155,18 @@ void append_event(setup& shared,
   if (!found)
     return done(found.error());
   const auto admitted = found->session
-                          ? admit(**letter, as_session(found->session), shared)
+                          ? admit(**letter, *found->session, shared)
                           : admit(**letter, shared);
   if (!admitted)
     return done(admitted.error());
   (*letter)->done = std::move(done);
   if (found->session)
-    return as_inbox(found->session).tell(std::move(*letter));
+    return found->session->tell(std::move(*letter));
   shared.directory->start_forward(found->key);
   auto passed = std::make_unique<forward>(*shared.directory);
   passed->key = std::move(found->key);
   passed->held = std::move(*letter);
-  as_inbox(found->app).tell(std::move(passed));
+  found->app->tell(std::move(passed));
 }
 
 template void append_event<event>(setup&,

@@ -247,13 +247,12 @@ void session_actor::reply_after_refresh(letter_list answered) {
   wanted->key = key();
   wanted->options.num_recent_events = 0;
   wanted->refresh = true;
-  wanted->done = [self = caf::actor_cast<caf::strong_actor_ptr>(this),
-                  kept = share(),
-                  number = held.refresh](result<session> seen) {
+  wanted->done = [self = ref(*this), kept = share(), number = held.refresh](
+                   result<session> seen) {
     auto refreshed = std::make_unique<view_refresh>();
     refreshed->number = number;
     refreshed->seen = std::move(seen);
-    as_inbox(self).tell(std::move(refreshed));
+    self->tell(std::move(refreshed));
   };
   ask_app(std::move(wanted));
 }
@@ -535,8 +534,7 @@ void session_actor::receive(const retire& wished) {
     // Out of the directory first: new appends then go to the app, which leads
     // them to the successor.
     shared().directory->remove(*this);
-    stored_->successor
-      = caf::actor_cast<caf::strong_actor_ptr>(&parent().app());
+    stored_->successor = ref(parent().app());
     return quit();
   case retire::step::kept:
     stored_->asked_to_retire = false;
@@ -555,7 +553,7 @@ void session_actor::send_on(letter_ptr sent) {
   case letter_kind::get:
   case letter_kind::start_run:
   case letter_kind::forward:
-    return as_inbox(stored_->successor).tell(std::move(sent));
+    return stored_->successor->tell(std::move(sent));
   default:
     return owner_actor::turn_away(std::move(sent));
   }
@@ -620,7 +618,7 @@ void session_actor::turn_away(letter_ptr sent) {
   passed->key = key();
   shared().directory->start_forward(passed->key);
   passed->held = std::move(sent);
-  as_inbox(stored_->successor).tell(std::move(passed));
+  stored_->successor->tell(std::move(passed));
 }
 
 } // namespace troupe::actors

@@ -268,7 +268,7 @@ void store_queue::handle(group& next) {
             || is_behind(*settled->seen_user, settled->view.user_generation)
             || is_behind(*settled->seen_app, settled->view.app_generation));
     const auto from = settled->from->actor;
-    as_inbox(from).tell(std::move(settled));
+    from->tell(std::move(settled));
   }
   for (auto& held : next.confirms)
     if (held)
@@ -392,7 +392,7 @@ void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
     return;
   owner->stale = true;
   ++owner->generation;
-  as_inbox(owner->actor).tell(std::make_unique<signal>(letter_kind::reload));
+  owner->actor->tell(std::make_unique<signal>(letter_kind::reload));
 }
 
 // Writes all commits that are not based on stale owners, and sets the outcome
@@ -488,7 +488,7 @@ result<void> store_queue::check_other_processes(group& next) {
       continue;
     const auto actor = wanted->owner->actor;
     wanted->events = moved.error();
-    as_inbox(actor).tell(std::move(wanted));
+    actor->tell(std::move(wanted));
   }
   return moved.error();
 }
@@ -513,7 +513,7 @@ void store_queue::answer(std::unique_ptr<confirm> held) {
   for (std::size_t index = 0; index < held->owners.size(); ++index)
     if (held->owners[index]
         && is_behind(*held->owners[index], held->generations[index]))
-      return as_inbox(held->app).tell(std::move(held->held));
+      return held->app->tell(std::move(held->held));
   answered_.push_back(std::move(held->held));
 }
 

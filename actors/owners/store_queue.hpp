@@ -99,7 +99,7 @@ private:
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
   void start(std::unique_ptr<read_events> wanted);
-  void search(caf::strong_actor_ptr asks, std::unique_ptr<read_events> wanted);
+  void search(ref<inbox_actor> asks, std::unique_ptr<read_events> wanted);
   bool is_stopping();
   void start(std::unique_ptr<find_events> wanted);
   void make_stale(const std::shared_ptr<live_owner>& owner);

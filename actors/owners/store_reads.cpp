@@ -81,7 +81,7 @@ void store_queue::start(std::unique_ptr<load> wanted) {
       });
     else
       done->scope = guarded([&] { return kept.load_scope(name); });
-    as_inbox(actor).tell(std::move(done));
+    actor->tell(std::move(done));
   });
 }
 
@@ -124,12 +124,12 @@ void store_queue::start(std::unique_ptr<read_events> wanted) {
     if (done->events && done->events->size() != done->last - done->first + 1
         && !std::exchange(done->is_second, true))
       return push(std::move(done));
-    as_inbox(actor).tell(std::move(done));
+    actor->tell(std::move(done));
   });
 }
 
 // Searches one page. The next page is queued after other reads.
-void store_queue::search(caf::strong_actor_ptr asks,
+void store_queue::search(ref<inbox_actor> asks,
                          std::unique_ptr<read_events> wanted) {
   constexpr std::uint64_t page_max = 256;
   read([this,
@@ -150,7 +150,7 @@ void store_queue::search(caf::strong_actor_ptr asks,
       if (page && !std::exchange(done->is_second, true))
         return push(std::move(done));
       done->events = std::move(page);
-      return as_inbox(asks).tell(std::move(done));
+      return asks->tell(std::move(done));
     }
     auto& found = *done->search;
     while (done->last >= first && found.needs_more()) {
@@ -159,7 +159,7 @@ void store_queue::search(caf::strong_actor_ptr asks,
     }
     if (found.needs_more() && !done->control->has_left && !is_stopping())
       return search(asks, std::move(done));
-    as_inbox(asks).tell(std::move(done));
+    asks->tell(std::move(done));
   });
 }
 
@@ -191,7 +191,7 @@ void store_queue::start(std::unique_ptr<find_events> wanted) {
       done->events = guarded([&] { return kept.find_events(key, done->ids); });
     if (done->wants_filter)
       done->filter = make_filter(kept, key);
-    as_inbox(actor).tell(std::move(done));
+    actor->tell(std::move(done));
   });
 }
 

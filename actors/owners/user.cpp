@@ -53,7 +53,7 @@ user_actor::user_actor(caf::actor_config& config,
                        app_actor& app,
                        std::shared_ptr<const user_names> names)
   : owner_actor(config, std::move(shared), owner_name{names->app, names->user}),
-    kept_app_(caf::actor_cast<caf::strong_actor_ptr>(&app)),
+    kept_app_(app),
     app_(app),
     names_(std::move(names)) {}
 

@@ -80,7 +80,7 @@ private:
   bool is_idle() const noexcept;
 
   // User and app hold each other; the app releases the user when it ends.
-  const caf::strong_actor_ptr kept_app_;
+  const ref<app_actor> kept_app_;
   app_actor& app_;
   const std::shared_ptr<const user_names> names_;
 

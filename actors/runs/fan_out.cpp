@@ -113,9 +113,8 @@ void fan_out::time_out(std::size_t index) {
   if (!running_[index] || ending_)
     return;
   timed_out_[index] = true;
-  as_inbox(running_[index])
-    .tell(std::make_unique<struct cancel>(
-      error(errc::cancelled, "the time of its lane is up")));
+  running_[index]->tell(std::make_unique<struct cancel>(
+    error(errc::cancelled, "the time of its lane is up")));
 }
 
 void fan_out::end_rest(const error& reason) {
@@ -126,7 +125,7 @@ void fan_out::end_rest(const error& reason) {
 void fan_out::cancel(const error& reason) {
   for (const auto& lane : running_)
     if (lane)
-      as_inbox(lane).tell(std::make_unique<struct cancel>(reason));
+      lane->tell(std::make_unique<struct cancel>(reason));
 }
 
 bool fan_out::is_over() const noexcept {

@@ -3,10 +3,9 @@
 
 #pragma once
 
+#include "troupe/actors/engine/ref.hpp"
 #include "troupe/actors/runs/temp_space.hpp"
 #include "troupe/agents/agent.hpp"
-
-#include <caf/actor_control_block.hpp>
 
 #include <chrono>
 #include <coroutine>
@@ -92,7 +91,7 @@ private:
 
   lane_actor& owner_; // Owns this.
   fan_out_request& request_;
-  std::vector<caf::strong_actor_ptr> running_;
+  std::vector<ref<lane_actor>> running_;
   std::vector<bool> timed_out_;
   std::size_t next_ = 0;
   std::size_t left_ = 0; // Lanes that run now.

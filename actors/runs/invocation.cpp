@@ -6,7 +6,7 @@
 
 #include "troupe/actors/runs/invocation.hpp"
 
-#include "troupe/actors/engine/inbox_actor.hpp"
+#include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/append_letter.hpp"
 #include "troupe/actors/runs/body.hpp"
 #include "troupe/actors/runs/nested_session.hpp"
@@ -91,7 +91,7 @@ void invocation_actor::leave_session() {
   auto leaving = std::make_unique<end_run>();
   leaving->key = run_->facts.session;
   leaving->invocation = id();
-  as_inbox(run_->app).tell(std::move(leaving));
+  run_->app->tell(std::move(leaving));
 }
 
 task<agent_end> invocation_actor::body() {
@@ -124,8 +124,8 @@ void invocation_actor::release() {
   auto letter = make_append(std::move(told), {}, *run_->shared);
   if (!letter)
     return leave_session(std::move(*releasing_));
-  (*letter)->reply_to = caf::actor_cast<caf::strong_actor_ptr>(this);
-  as_inbox(run_->session).tell(std::move(*letter));
+  (*letter)->reply_to = ref<inbox_actor>(*this);
+  run_->session->tell(std::move(*letter));
 }
 
 void invocation_actor::released(const append& answered) {
@@ -239,10 +239,10 @@ void invocation_actor::send_on(lane_actor& from, emit_request& request) {
   // Not counted by `admit`: events of running agents are never refused as
   // `busy`. They are bounded, since each lane has one uncommitted event at
   // most.
-  (*letter)->reply_to = caf::actor_cast<caf::strong_actor_ptr>(this);
+  (*letter)->reply_to = ref<inbox_actor>(*this);
   (*letter)->request = &request;
   (*letter)->lane = &from;
-  as_inbox(run_->session).tell(std::move(*letter));
+  run_->session->tell(std::move(*letter));
 }
 
 // Keeps an event of an agent that is a tool: the nested session decides it.

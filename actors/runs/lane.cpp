@@ -8,8 +8,7 @@
 #include "troupe/actors/caf_interface.hpp"
 #include "troupe/actors/engine/spawn.hpp"
 #include "troupe/actors/failure.hpp"
-#include "troupe/actors/owners/owner.hpp"
-#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/runs/agent_body.hpp"
 #include "troupe/actors/runs/fan_out.hpp"
@@ -295,7 +294,7 @@ void lane_actor::refresh(refresh_request& request) {
       end_wait();
     });
   };
-  as_inbox(run_->app).tell(std::move(wanted));
+  run_->app->tell(std::move(wanted));
 }
 
 void lane_actor::read(history_request& request) {
@@ -480,15 +479,14 @@ void lane_actor::start_lanes(fan_out_request& request) {
   post(std::exchange(fan_out_request_, nullptr)->waiting);
 }
 
-caf::strong_actor_ptr lane_actor::spawn_below(std::size_t index,
-                                              lane_start start) {
+ref<lane_actor> lane_actor::spawn_below(std::size_t index, lane_start start) {
   if (!start.temp)
     start.temp = temp();
   if (!start.nested)
     start.nested = nested();
   auto lane = spawn_actor<lane_actor>(
     home_system(), run_, *root_lane_, *this, index, std::move(start));
-  as_inbox(lane).tell(std::make_unique<struct signal>(letter_kind::begin));
+  lane->tell(std::make_unique<struct signal>(letter_kind::begin));
   return lane;
 }
 

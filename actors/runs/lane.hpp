@@ -86,7 +86,7 @@ public:
   // -- for fan-outs and tool calls --------------------------------------------
 
   /// Starts a lane below this one.
-  caf::strong_actor_ptr spawn_below(std::size_t index, lane_start start);
+  ref<lane_actor> spawn_below(std::size_t index, lane_start start);
 
   /// Calls `due` on this lane after `delay`, unless the current fan-out
   /// has ended.

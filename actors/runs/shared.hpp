@@ -27,10 +27,10 @@ struct run_shared {
   std::shared_ptr<setup> shared;
   std::shared_ptr<detail::run_control> control;
   /// The session's actor; set together with `view`.
-  caf::strong_actor_ptr session;
+  ref<session_actor> session;
   /// The app's actor, which takes look-ups and the start and end of the run. It
   /// outlives its users and sessions.
-  caf::strong_actor_ptr app;
+  ref<app_actor> app;
   /// The session of this run, and those of the runs that wait for it.
   std::vector<session_key> sessions;
   std::atomic<std::size_t> model_calls{0};

@@ -181,9 +181,8 @@ void tool_calls::receive(std::size_t index, tool_job& ended) {
 void tool_calls::give_up(std::size_t index) {
   if (const auto found = agents_.find(index); found != agents_.end()) {
     found->second.timed_out = true;
-    as_inbox(found->second.lane)
-      .tell(std::make_unique<struct cancel>(
-        error(errc::cancelled, "its time is up")));
+    found->second.lane->tell(std::make_unique<struct cancel>(
+      error(errc::cancelled, "its time is up")));
     return;
   }
   const auto job = jobs_[index];
@@ -206,7 +205,7 @@ void tool_calls::finish(std::size_t index) {
 
 void tool_calls::cancel(const error& reason) {
   for (const auto& [index, call] : agents_)
-    as_inbox(call.lane).tell(std::make_unique<struct cancel>(reason));
+    call.lane->tell(std::make_unique<struct cancel>(reason));
   // Calls that have not begun need not be awaited.
   for (std::size_t index = 0; index < jobs_.size(); ++index)
     if (jobs_[index] && jobs_[index]->withdraw()) {

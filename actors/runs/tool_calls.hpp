@@ -46,7 +46,7 @@ private:
   // A tool that is an agent.
   struct agent_call {
     std::shared_ptr<tool_job> job;
-    caf::strong_actor_ptr lane;
+    ref<lane_actor> lane;
     std::shared_ptr<nested_session> session;
     bool timed_out = false;
   };

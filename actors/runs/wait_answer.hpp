@@ -45,19 +45,19 @@ public:
   /// Calls `use` with the lane, unless the lane has ended.
   template <class Use>
   void with_lane(const Use& use) {
-    if (const auto lane = lane_.lock())
-      use(static_cast<lane_actor&>(as_inbox(lane)));
+    if (const auto lane = ref<lane_actor>(lane_.lock()))
+      use(*lane);
   }
 
 private:
   void send(std::function<void()> deliver) {
-    const auto lane = lane_.lock();
+    const auto lane = ref<lane_actor>(lane_.lock());
     if (!lane)
       return;
     auto arrived = std::make_unique<answer>();
     arrived->wait = wait_;
     arrived->deliver = std::move(deliver);
-    as_inbox(lane).tell(std::move(arrived));
+    lane->tell(std::move(arrived));
   }
 
   caf::weak_actor_ptr lane_;

@@ -2,9 +2,9 @@
 // wakes, and nothing else.
 
 #include "troupe/actors/backend.hpp"
-#include "troupe/actors/engine/inbox_actor.hpp"
 #include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/session.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include "runtime_fixture.hpp"
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(completions_of_others_run_on_workers) {
     {
       // The session is asleep and stays so until both calls were made. This
       // thread then wakes it.
-      const actors::inbox_actor::pause paused(actors::as_inbox(session));
+      const actors::inbox_actor::pause paused(*session);
       std::thread([&] {
         on.sessions()
           .append_event(key, wide(1))
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(activations_above_the_bound_go_to_the_workers) {
   {
     actors::lent_thread lent(backend.shared());
     {
-      const actors::inbox_actor::pause paused(actors::as_inbox(session));
+      const actors::inbox_actor::pause paused(*session);
       std::thread([&] {
         for (int number = 0; number < count; ++number)
           on.sessions().append_event(key, wide(number)).then(all.next());

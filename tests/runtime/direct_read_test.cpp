@@ -4,8 +4,8 @@
 #include "troupe/actors/owners/direct_read.hpp"
 
 #include "troupe/actors/backend.hpp"
-#include "troupe/actors/engine/inbox_actor.hpp"
 #include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/session.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include "runtime_fixture.hpp"
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_letter_on_its_way_comes_first) {
   const auto owner = shared.directory->find(key);
   answers<event_ptr> stored;
   {
-    const actors::inbox_actor::pause paused(actors::as_inbox(owner));
+    const actors::inbox_actor::pause paused(*owner);
     BOOST_TEST(paused.holds());
     // Another reader finds the session busy.
     BOOST_TEST(!read(on, key).has_value());
