@@ -220,9 +220,7 @@ forward::~forward() {
   directory.arrive(key);
 }
 
-list::list(std::shared_ptr<list_gather> into)
-  : letter(letter_kind::list),
-    gather(std::move(into)) {
+list::list(std::shared_ptr<list_gather> into) : gather(std::move(into)) {
   gather->add_part();
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "troupe/actors/letters/call.hpp"
+#include "troupe/actors/letters/dispatch.hpp"
 #include "troupe/actors/letters/kind.hpp"
 #include "troupe/actors/letters/run.hpp"
 #include "troupe/actors/letters/state.hpp"

@@ -107,10 +107,4 @@ private:
     taken_; // Letters of the inbox that no activation has handled yet.
 };
 
-/// Takes a letter as the type that its kind stands for.
-template <class Letter>
-std::unique_ptr<Letter> take_as(letter_ptr received) noexcept {
-  return std::unique_ptr<Letter>(static_cast<Letter*>(received.release()));
-}
-
 } // namespace troupe::actors

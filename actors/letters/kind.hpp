@@ -10,7 +10,7 @@ namespace troupe::actors {
 
 enum class letter_kind : std::uint8_t {
   // 0 is the engine's: a CAF message.
-  finished = 1, // a run is over; to those that wait for it
+  finished = 1, // a completed call; no actor receives it
   shut_down,    // parent → child: end; no work is under way
   retire,       // child → parent → child → parent: leave memory
   load,         // owner → store and back
@@ -41,6 +41,21 @@ enum class letter_kind : std::uint8_t {
   lane_ended,   // lane → parent lane
   more_lanes,   // a lane with a large fan-out → itself
   lane_timer,   // timer → lane, for its fan-out
+};
+
+/// A letter that nobody waits for: it is dropped if it is not handled.
+struct note : letter {
+  using letter::letter;
+
+  void fail(const error&) override {}
+};
+
+/// Base of the letters of one kind.
+template <letter_kind Kind, class Base = note>
+struct letter_of : Base {
+  static constexpr auto own_kind = Kind;
+
+  letter_of() : Base(Kind) {}
 };
 
 } // namespace troupe::actors

@@ -19,9 +19,7 @@ class run_control;
 
 namespace troupe::actors {
 
-struct start_run : letter {
-  start_run() : letter(letter_kind::start_run) {}
-
+struct start_run : letter_of<letter_kind::start_run, letter> {
   void fail(const error& why) override;
 
   session_key key;
@@ -45,12 +43,8 @@ struct start_run : letter {
   ref<session_actor> granted_by;
 };
 
-struct end_run : letter {
-  end_run() : letter(letter_kind::end_run) {}
-
-  void fail(const error&) override {
-  } // The session has ended, and its runs with it.
-
+/// A session that has ended has no runs.
+struct end_run : letter_of<letter_kind::end_run> {
   session_key key;
   scope_version app;
   scope_version user;
@@ -59,71 +53,47 @@ struct end_run : letter {
   caf::actor_id invocation = 0;
 };
 
-/// A letter without content.
-struct signal : letter {
-  using letter::letter;
+/// Starts the body of an agent on its lane.
+struct begin : letter_of<letter_kind::begin> {};
 
-  void fail(const error&) override {}
-};
-
-struct cancel : letter {
-  explicit cancel(error why)
-    : letter(letter_kind::cancel),
-      reason(std::move(why)) {}
-
-  void fail(const error&) override {} // The run has ended.
+struct cancel : letter_of<letter_kind::cancel> {
+  explicit cancel(error why) : reason(std::move(why)) {}
 
   error reason;
 };
 
-struct resume : letter {
-  explicit resume(std::coroutine_handle<> waiting)
-    : letter(letter_kind::resume),
-      suspended(waiting) {}
-
-  void fail(const error&) override {} // Lanes outlive their coroutines.
+/// Lanes outlive their coroutines.
+struct resume : letter_of<letter_kind::resume> {
+  explicit resume(std::coroutine_handle<> waiting) : suspended(waiting) {}
 
   std::coroutine_handle<> suspended;
 };
 
-struct emit : letter {
-  emit() : letter(letter_kind::emit) {}
-
-  void fail(const error&) override {} // Invocations outlive their lanes.
-
+/// Invocations outlive their lanes.
+struct emit : letter_of<letter_kind::emit> {
   lane_actor* from = nullptr;
   emit_request* request = nullptr;
 };
 
 /// Ends one wait of a lane. `wait` is the number of the wait: the lane ignores
 /// answers to earlier ones.
-struct answer : letter {
-  answer() : letter(letter_kind::answer) {}
-
-  // The lane has ended and waits for nothing.
-  void fail(const error&) override {}
-
+struct answer : letter_of<letter_kind::answer> {
   std::uint64_t wait = 0;
   /// Puts the answer into the lane's request; called on the lane.
   std::function<void()> deliver;
 };
 
-struct lane_ended : letter {
-  lane_ended() : letter(letter_kind::lane_ended) {}
-
-  void fail(const error&) override {}
-
+struct lane_ended : letter_of<letter_kind::lane_ended> {
   std::size_t index = 0;
   result<agent_end> outcome = agent_end();
   /// The last event of the lane with visible text; null if there is none.
   event_ptr last_said;
 };
 
-struct lane_timer : letter {
-  lane_timer() : letter(letter_kind::lane_timer) {}
+/// Tells a lane to start the next lanes of a large fan-out.
+struct more_lanes : letter_of<letter_kind::more_lanes> {};
 
-  void fail(const error&) override {}
-
+struct lane_timer : letter_of<letter_kind::lane_timer> {
   /// Number of the lane's fan-out that set the timer.
   std::uint64_t fan_out = 0;
   std::function<void()> due;

@@ -27,6 +27,8 @@ class lane_actor;
 /// One event on its way to the session's log. Only the holder of the letter may
 /// touch it, so it needs no lock.
 struct append : call_for<event_ptr> {
+  static constexpr auto own_kind = letter_kind::append;
+
   explicit append(letter_kind which = letter_kind::append) : call_for(which) {}
 
   ~append() override { release(); }
@@ -103,6 +105,8 @@ struct append : call_for<event_ptr> {
 /// Creates a session. The delta of `event` is the initial state; `event` itself
 /// is not stored.
 struct create : append {
+  static constexpr auto own_kind = letter_kind::create;
+
   create() : append(letter_kind::create) {}
 
   ~create() override;
@@ -121,13 +125,9 @@ struct create : append {
   completion<session> created_done;
 };
 
-/// Events of one session that touch its user or app, in their order.
-struct climb : letter {
-  climb() : letter(letter_kind::climb) {}
-
-  void fail(const error&) override {
-  } // Owners with a climb under way do not end.
-
+/// Events of one session that touch its user or app, in their order. Owners
+/// with a climb under way do not end.
+struct climb : letter_of<letter_kind::climb> {
   session_actor* from = nullptr; // The session; it waits for this letter.
   std::vector<append*> events;   // The session owns the letters.
   /// Over a store: the commit of the batch. The widest owner pushes it where it
@@ -147,11 +147,7 @@ struct climb : letter {
 };
 
 /// Climbs of one user that reach its app, in their order.
-struct user_climb : letter {
-  user_climb() : letter(letter_kind::user_climb) {}
-
-  void fail(const error&) override {}
-
+struct user_climb : letter_of<letter_kind::user_climb> {
   user_actor* from = nullptr;
   std::vector<std::unique_ptr<climb>> climbs;
   /// As in `climb`.
@@ -162,10 +158,8 @@ struct user_climb : letter {
 /// Carries a letter down to a session that may have to be loaded. Later letters
 /// to the session take the same way until this one has arrived, so that they do
 /// not overtake it.
-struct forward : letter {
-  explicit forward(session_directory& counted)
-    : letter(letter_kind::forward),
-      directory(counted) {}
+struct forward : letter_of<letter_kind::forward, letter> {
+  explicit forward(session_directory& counted) : directory(counted) {}
 
   ~forward() override;
 
@@ -178,9 +172,7 @@ struct forward : letter {
   letter_ptr held;
 };
 
-struct get : call_for<session> {
-  get() : call_for(letter_kind::get) {}
-
+struct get : letter_of<letter_kind::get, call_for<session>> {
   void complete() override;
 
   session_key key;
@@ -195,7 +187,7 @@ struct get : call_for<session> {
 /// Collects the parts of one `list`.
 class list_gather;
 
-struct list : letter {
+struct list : letter_of<letter_kind::list, letter> {
   explicit list(std::shared_ptr<list_gather> into);
   ~list() override;
 
@@ -207,9 +199,7 @@ struct list : letter {
   scope_version user;
 };
 
-struct read_state : call_for<json> {
-  read_state() : call_for(letter_kind::read_state) {}
-
+struct read_state : letter_of<letter_kind::read_state, call_for<json>> {
   void complete() override;
 
   void refuse(error why) override { refusal = std::move(why); }
@@ -220,9 +210,7 @@ struct read_state : call_for<json> {
   std::optional<error> refusal;
 };
 
-struct remove : call_for<bool> {
-  remove() : call_for(letter_kind::remove) {}
-
+struct remove : letter_of<letter_kind::remove, call_for<bool>> {
   std::string user;
   std::string id;
   bool done_by_session = false;
@@ -247,9 +235,7 @@ struct remove : call_for<bool> {
   bool for_user_removal = false;
 };
 
-struct remove_user : call_for<bool> {
-  remove_user() : call_for(letter_kind::remove_user) {}
-
+struct remove_user : letter_of<letter_kind::remove_user, call_for<bool>> {
   std::string user;
   bool done_by_user = false;
   /// The user's actor has ended.
@@ -258,7 +244,7 @@ struct remove_user : call_for<bool> {
 
 /// Steps by which an owner leaves memory. Only the parent may grant it, and
 /// holds back letters from above meanwhile.
-struct retire : letter {
+struct retire : letter_of<letter_kind::retire, letter> {
   enum class step : std::uint8_t {
     // To the child: it has been idle for long, or memory is short.
     suggested,
@@ -272,10 +258,7 @@ struct retire : letter {
     stayed, // to the parent: the child stays, it has work
   };
 
-  retire(step now, std::string whose)
-    : letter(letter_kind::retire),
-      at(now),
-      child(std::move(whose)) {}
+  retire(step now, std::string whose) : at(now), child(std::move(whose)) {}
 
   void fail(const error& why) override {
     while (!left.empty())
@@ -291,10 +274,6 @@ struct retire : letter {
   letter_list left;
 };
 
-struct shut_down : letter {
-  shut_down() : letter(letter_kind::shut_down) {}
-
-  void fail(const error&) override {}
-};
+struct shut_down : letter_of<letter_kind::shut_down> {};
 
 } // namespace troupe::actors

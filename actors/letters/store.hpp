@@ -4,6 +4,7 @@
 
 #include "troupe/actors/engine/ref.hpp"
 #include "troupe/actors/letters/call.hpp"
+#include "troupe/actors/letters/dispatch.hpp"
 #include "troupe/actors/letters/view.hpp"
 #include "troupe/actors/parts/id_filter.hpp"
 #include "troupe/agents/turns/history_search.hpp"
@@ -42,12 +43,9 @@ struct live_owner {
 /// change does not touch that owner.
 using live_owners = std::array<std::shared_ptr<live_owner>, 3>;
 
-/// Loads the state of `owner`. The same letter goes back to it as the answer.
-struct load : letter {
-  load() : letter(letter_kind::load) {}
-
-  void fail(const error&) override {} // The queue answers every load.
-
+/// Loads the state of `owner`. The same letter goes back to it as the answer;
+/// the queue answers every load.
+struct load : letter_of<letter_kind::load> {
   std::shared_ptr<live_owner> owner;
   load_options options;
   /// Sessions only: number of the oldest event to load, in addition to the
@@ -59,21 +57,16 @@ struct load : letter {
   result<std::optional<stored_session>> session = std::nullopt;
 };
 
+/// Tells an owner that it is stale.
+struct reload : letter_of<letter_kind::reload> {};
+
 /// Tells the queue that an owner has left memory.
-struct leave : letter {
-  leave() : letter(letter_kind::leave) {}
-
-  void fail(const error&) override {}
-
+struct leave : letter_of<letter_kind::leave> {
   std::shared_ptr<live_owner> owner;
 };
 
 /// Reads events of a session that are not in memory.
-struct read_events : letter {
-  read_events() : letter(letter_kind::read_events) {}
-
-  void fail(const error&) override {}
-
+struct read_events : letter_of<letter_kind::read_events> {
   std::shared_ptr<live_owner> owner;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -92,11 +85,7 @@ struct read_events : letter {
 };
 
 /// Finds events that are not in memory by their ids.
-struct find_events : letter {
-  find_events() : letter(letter_kind::find_events) {}
-
-  void fail(const error&) override {}
-
+struct find_events : letter_of<letter_kind::find_events> {
   std::shared_ptr<live_owner> owner;
   /// The session's count of loads when it asked. The session ignores the answer
   /// after a later load.
@@ -115,20 +104,14 @@ struct find_events : letter {
 
 /// The answer to a `get` that the session sent itself, to see the newest state
 /// of user and app.
-struct view_refresh : letter {
-  view_refresh() : letter(letter_kind::view_refresh) {}
-
-  void fail(const error&) override {}
-
+struct view_refresh : letter_of<letter_kind::view_refresh> {
   std::uint64_t number = 0;
   result<session> seen = error(errc::internal, "the view was not refreshed");
 };
 
 /// Changes that an owner has decided, in its order, with the letters to answer
 /// once they are durable.
-struct commit : letter {
-  commit() : letter(letter_kind::commit) {}
-
+struct commit : letter_of<letter_kind::commit, letter> {
   void fail(const error& why) override;
 
   enum class verdict : std::uint8_t {
@@ -164,9 +147,7 @@ struct commit : letter {
 /// Holds an answer until the commits that it is based on are durable. If its
 /// owners have become stale by then, `held` goes to `app` again and is computed
 /// anew.
-struct confirm : letter {
-  confirm() : letter(letter_kind::confirm) {}
-
+struct confirm : letter_of<letter_kind::confirm, letter> {
   void fail(const error& why) override { held->fail(why); }
 
   live_owners owners;

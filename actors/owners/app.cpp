@@ -33,55 +33,42 @@ error app_actor::closed_reason() const {
 }
 
 bool app_actor::is_for_now(const letter& received) const noexcept {
-  switch (received.kind) {
-  case letter_kind::retire:
-  case letter_kind::shut_down:
-    return true;
-  case letter_kind::remove_user:
-    return static_cast<const remove_user&>(received).done_by_user;
-  default:
-    return false;
-  }
+  if (const auto* const removed = as<remove_user>(received))
+    return removed->done_by_user;
+  return is_one_of<retire, shut_down>(received);
 }
 
 void app_actor::handle(letter_ptr received) {
   // Any other letter at hand cancels the departure.
   leaving_ = false;
-  if (received->kind != letter_kind::retire)
+  if (!is_one_of<retire>(*received))
     idle_checks_ = 0;
-  if (received->kind == letter_kind::user_climb)
-    return judge(
-      *judged_.emplace_back(take_as<user_climb>(std::move(received))));
   // A look-up that overtook the answers of earlier climbs would show the new
   // `app:` keys beside old keys of user and session.
-  finish_letters();
-  switch (received->kind) {
-  case letter_kind::create:
-    return receive(take_as<create>(std::move(received)));
-  case letter_kind::get:
-    return pass_down(take_as<get>(std::move(received)));
-  case letter_kind::forward:
-    return pass_down(take_as<forward>(std::move(received)));
-  case letter_kind::start_run:
-    return pass_down(take_as<start_run>(std::move(received)));
-  case letter_kind::end_run:
-    return pass_down(take_as<end_run>(std::move(received)));
-  case letter_kind::list:
-    return receive(take_as<list>(std::move(received)));
-  case letter_kind::read_state:
-    return receive(take_as<read_state>(std::move(received)));
-  case letter_kind::remove:
-    return receive(take_as<remove>(std::move(received)));
-  case letter_kind::remove_user:
-    return receive(take_as<remove_user>(std::move(received)));
-  case letter_kind::retire:
-    return receive(static_cast<const retire&>(*received));
-  case letter_kind::shut_down:
-    users_.shut_down();
-    return quit();
-  default:
-    assert(false && "a letter that no app receives");
-  }
+  if (!is_one_of<user_climb>(*received))
+    finish_letters();
+  dispatch<user_climb,
+           get,
+           forward,
+           start_run,
+           end_run,
+           create,
+           list,
+           read_state,
+           remove,
+           remove_user,
+           retire,
+           shut_down>(std::move(received),
+                      [this](auto sent) { receive(std::move(sent)); });
+}
+
+void app_actor::receive(std::unique_ptr<user_climb> up) {
+  judge(*judged_.emplace_back(std::move(up)));
+}
+
+void app_actor::receive(std::unique_ptr<shut_down>) {
+  users_.shut_down();
+  quit();
 }
 
 // -- loading ------------------------------------------------------------------
@@ -93,19 +80,14 @@ void app_actor::install(load& loaded) {
 }
 
 void app_actor::refuse(letter_ptr received, const error& why) {
-  switch (received->kind) {
-  case letter_kind::user_climb: {
-    auto undone = take_as<user_climb>(std::move(received));
-    undone->failed = why;
-    auto& user = *undone->from;
-    return user.tell(std::move(undone));
-  }
-  case letter_kind::end_run:
-    // The end of a run must arrive, and needs no state.
-    return handle(std::move(received));
-  default:
-    return received->fail(why);
-  }
+  if (is_one_of<end_run>(*received))
+    return handle(std::move(received)); // It must arrive, and needs no state.
+  if (!try_dispatch<user_climb>(received, [&why](auto undone) {
+        undone->failed = why;
+        auto& user = *undone->from;
+        user.tell(std::move(undone));
+      }))
+    received->fail(why);
 }
 
 // -- appending ----------------------------------------------------------------
@@ -192,7 +174,7 @@ void app_actor::receive(std::unique_ptr<create> wanted) {
 }
 
 template <class Letter>
-void app_actor::pass_down(std::unique_ptr<Letter> wanted) {
+void app_actor::receive(std::unique_ptr<Letter> wanted) {
   auto* const known = find_user(wanted->key.user);
   if (known == nullptr)
     return refuse_unknown(std::move(wanted));
@@ -283,18 +265,19 @@ bool app_actor::is_unknown_elsewhere() const noexcept {
   return ctrl()->strong_refs == own && !has_letters();
 }
 
-void app_actor::receive(const retire& wished) {
-  switch (wished.at) {
+void app_actor::receive(std::unique_ptr<retire> wished) {
+  switch (wished->at) {
   case retire::step::suggested:
     ++idle_checks_;
-    leaving_ = wished.at_once || idle_checks_ > retirement::idle_checks_per_age;
+    leaving_
+      = wished->at_once || idle_checks_ > retirement::idle_checks_per_age;
     return;
   case retire::step::asked:
-    return users_.answer_leaving(wished.child);
+    return users_.answer_leaving(wished->child);
   case retire::step::gone:
-    return unpark(users_.forget(wished.child));
+    return unpark(users_.forget(wished->child));
   case retire::step::stayed:
-    return unpark(users_.resume(wished.child));
+    return unpark(users_.resume(wished->child));
   default:
     assert(false && "a step that is not an app's");
   }

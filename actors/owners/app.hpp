@@ -56,16 +56,18 @@ private:
   children::child* find_user(const std::string& user);
   children::child& open_user(const std::string& user);
 
+  void receive(std::unique_ptr<user_climb> up);
   void receive(std::unique_ptr<create> wanted);
-  /// Adds the app's version and sends the letter on to its user.
+  /// Adds the app's version and sends a look-up on to its user.
   template <class Letter>
-  void pass_down(std::unique_ptr<Letter> wanted);
+  void receive(std::unique_ptr<Letter> wanted);
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<read_state> wanted);
   void receive(std::unique_ptr<remove> wanted);
   void receive(std::unique_ptr<remove_user> wanted);
   void receive_removed(std::unique_ptr<remove_user> removed);
-  void receive(const retire& wished);
+  void receive(std::unique_ptr<retire> wished);
+  void receive(std::unique_ptr<shut_down> told);
   void unpark(letter_list parked);
   bool is_idle() const noexcept;
 

@@ -24,7 +24,7 @@ auto rank(const session& row) {
 // A job that sorts the page and completes the call, off the owners.
 struct finished : call {
   explicit finished(std::shared_ptr<list_gather> from)
-    : call(letter_kind::list),
+    : call(letter_kind::finished),
       gather(std::move(from)) {}
 
   void complete() override { gather->finish(); }

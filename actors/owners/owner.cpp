@@ -21,20 +21,20 @@ owner_actor::owner_actor(caf::actor_config& config,
 // -- loading ------------------------------------------------------------------
 
 void owner_actor::deliver(letter_ptr received) {
-  switch (received->kind) {
-  case letter_kind::load:
-    return finish_load(take_as<load>(std::move(received)));
-  case letter_kind::reload:
-    at_store_->is_stale = true;
+  if (at_store_ && try_dispatch<load, reload>(received, [this](auto sent) {
+        receive(std::move(sent));
+      }))
     return;
-  default:
-    if (is_waiting() && !is_for_now(*received)) {
-      note_parked(*received);
-      at_store_->parked.push_back(std::move(received));
-    } else {
-      handle(std::move(received));
-    }
+  if (is_waiting() && !is_for_now(*received)) {
+    note_parked(*received);
+    at_store_->parked.push_back(std::move(received));
+  } else {
+    handle(std::move(received));
   }
+}
+
+void owner_actor::receive(std::unique_ptr<reload>) {
+  at_store_->is_stale = true;
 }
 
 void owner_actor::start_load() {
@@ -53,7 +53,7 @@ void owner_actor::start_load() {
   shared().store->push(std::move(wanted));
 }
 
-void owner_actor::finish_load(std::unique_ptr<load> loaded) {
+void owner_actor::receive(std::unique_ptr<load> loaded) {
   at_store_->is_loading = false;
   if (!loaded->scope || !loaded->session) {
     const auto why

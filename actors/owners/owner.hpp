@@ -127,7 +127,8 @@ protected:
 
 private:
   void start_load();
-  void finish_load(std::unique_ptr<load> loaded);
+  void receive(std::unique_ptr<load> loaded);
+  void receive(std::unique_ptr<reload> told);
   void handle_parked();
   void send_answers();
 

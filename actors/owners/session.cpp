@@ -88,11 +88,11 @@ error session_actor::closed_reason() const {
 // A run that has begun is cancelled with its session. Its message is the
 // exception: it would begin the run, so it gets the answer of any append.
 error session_actor::refusal_of(const letter& sent) const {
-  if (sent.kind != letter_kind::append || shared().closing)
-    return closed_reason();
-  const auto& said = static_cast<const append&>(sent);
-  return said.reply_to && !said.starts_run ? deleted_session(key())
-                                           : closed_reason();
+  const auto* const said = as<append>(sent);
+  return said != nullptr && said->reply_to && !said->starts_run
+             && !shared().closing
+           ? deleted_session(key())
+           : closed_reason();
 }
 
 void session_actor::see(scope_version user, scope_version app) {
@@ -107,80 +107,65 @@ state_snapshot session_actor::snapshot() const {
 // -- messages -----------------------------------------------------------------
 
 bool session_actor::is_for_now(const letter& received) const noexcept {
-  switch (received.kind) {
-  case letter_kind::climb:
-  case letter_kind::commit:
-  case letter_kind::view_refresh:
-  case letter_kind::read_events:
-  case letter_kind::find_events:
-  case letter_kind::retire:
-  case letter_kind::end_run:
-  case letter_kind::shut_down:
-    return true;
-  default:
-    return false;
-  }
+  return is_one_of<climb,
+                   struct commit,
+                   view_refresh,
+                   read_events,
+                   find_events,
+                   retire,
+                   end_run,
+                   shut_down>(received);
 }
 
 void session_actor::handle(letter_ptr received) {
   if (stored_)
     last_used_.store(shared().directory->clock(), std::memory_order_relaxed);
-  switch (received->kind) {
-  case letter_kind::create: {
-    auto& first = static_cast<create&>(*received);
-    see(std::move(first.user), std::move(first.app));
-    ++creations_;
-    return queue_.push_back(std::move(received));
-  }
-  case letter_kind::append:
-  case letter_kind::remove:
-    return queue_.push_back(std::move(received));
-  case letter_kind::forward:
-    return receive(take_as<forward>(std::move(received)));
-  case letter_kind::climb:
-    return receive(take_as<climb>(std::move(received)));
-  case letter_kind::commit:
-    return receive(take_as<struct commit>(std::move(received)));
-  case letter_kind::view_refresh:
-    return receive(take_as<view_refresh>(std::move(received)));
-  case letter_kind::read_events:
-    return receive(take_as<read_events>(std::move(received)));
-  case letter_kind::find_events:
-    return receive(take_as<find_events>(std::move(received)));
-  case letter_kind::get:
-    return creations_ > 0 && !created_
-             ? early_.push_back(std::move(received))
-             : receive(take_as<get>(std::move(received)));
-  case letter_kind::list:
-    // A session is listed once its creation is committed.
-    return created_ ? receive(take_as<list>(std::move(received))) : void();
-  case letter_kind::start_run:
-    return creations_ > 0 && !created_
-             ? early_.push_back(std::move(received))
-             : receive(take_as<start_run>(std::move(received)));
-  case letter_kind::end_run:
-    return receive(take_as<end_run>(std::move(received)));
-  case letter_kind::retire:
-    return receive(static_cast<const retire&>(*received));
-  case letter_kind::shut_down:
-    shared().directory->remove(*this);
-    return quit();
-  default:
-    assert(false && "a letter that no session receives");
-  }
+  dispatch<append,
+           climb,
+           struct commit,
+           get,
+           create,
+           forward,
+           start_run,
+           end_run,
+           list,
+           remove,
+           view_refresh,
+           read_events,
+           find_events,
+           retire,
+           shut_down>(std::move(received),
+                      [this](auto sent) { receive(std::move(sent)); });
+}
+
+void session_actor::receive(std::unique_ptr<append> sent) {
+  queue_.push_back(std::move(sent));
+}
+
+void session_actor::receive(std::unique_ptr<create> wanted) {
+  see(std::move(wanted->user), std::move(wanted->app));
+  ++creations_;
+  queue_.push_back(std::move(wanted));
+}
+
+void session_actor::receive(std::unique_ptr<remove> wanted) {
+  queue_.push_back(std::move(wanted));
+}
+
+void session_actor::receive(std::unique_ptr<shut_down>) {
+  shared().directory->remove(*this);
+  quit();
 }
 
 void session_actor::receive(std::unique_ptr<forward> passed) {
   see(std::move(passed->user), std::move(passed->app));
-  if (passed->held->kind == letter_kind::append) {
-    auto& next = static_cast<append&>(*passed->held);
-    if (next.admitted_to != nullptr) {
-      // The runtime counted the letter already, so the session must not refuse
-      // it.
-      held_.enter(next.bytes, SIZE_MAX, SIZE_MAX);
-      next.admitted_to = nullptr;
-      next.admitted_by = ref(*this);
-    }
+  if (auto* const next = as<append>(*passed->held);
+      next != nullptr && next->admitted_to != nullptr) {
+    // The runtime counted the letter already, so the session must not refuse
+    // it.
+    held_.enter(next->bytes, SIZE_MAX, SIZE_MAX);
+    next->admitted_to = nullptr;
+    next->admitted_by = ref(*this);
   }
   handle(std::move(passed->held));
 }
@@ -192,7 +177,7 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
     stored_->reserved = nullptr;
     state_.abandon();
     for (const auto* undone : accepted_)
-      if (undone->kind == letter_kind::append)
+      if (is_one_of<append>(*undone))
         ids_.forget(
           undone->event->id,
           revision()
@@ -220,6 +205,8 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
 }
 
 void session_actor::receive(std::unique_ptr<get> wanted) {
+  if (awaits_creation())
+    return early_.push_back(std::move(wanted));
   see(wanted->user, wanted->app);
   if (!created_) {
     wanted->outcome = unknown_session(wanted->key);
@@ -260,7 +247,10 @@ session session_actor::read(const get_options& options,
           revision()};
 }
 
+// A session is listed once its creation is committed.
 void session_actor::receive(std::unique_ptr<list> wanted) {
+  if (!created_)
+    return;
   wanted->gather->add(session(key(),
                               readonly_state({state_.keys(),
                                               std::move(wanted->user.keys),
@@ -282,7 +272,7 @@ void session_actor::finish_letters() {
   while (!is_waiting() && !climbing_ && !queue_.empty()) {
     if (stored_ && (stored_->removing || stored_->comparing))
       return;
-    if (queue_.front().kind != letter_kind::remove)
+    if (!is_one_of<remove>(queue_.front()))
       start_batch();
     else if (!start_remove())
       return;
@@ -290,7 +280,7 @@ void session_actor::finish_letters() {
   forget_found();
   // A session that does not exist leaves memory as soon as it is idle.
   if (stored_ && !created_)
-    receive(retire(retire::step::suggested, id_));
+    ask_to_retire();
 }
 
 // -- appending ----------------------------------------------------------------
@@ -300,7 +290,7 @@ void session_actor::finish_letters() {
 // one go along, since they come later in the session's order.
 void session_actor::start_batch() {
   std::unique_ptr<climb> up;
-  while (!queue_.empty() && queue_.front().kind != letter_kind::remove) {
+  while (!queue_.empty() && !is_one_of<remove>(queue_.front())) {
     auto& front = static_cast<append&>(queue_.front());
     const bool wide = reaches(front, scope::user) || reaches(front, scope::app);
     // Narrow events before a wide one are committed first: they need not wait
@@ -322,7 +312,7 @@ void session_actor::start_batch() {
       continue;
     // A creation ends the batch: its answer shows the state without later
     // events.
-    const bool creates = last.kind == letter_kind::create;
+    const bool creates = is_one_of<create>(last);
     if (!wide && creates)
       break;
     if (!wide)
@@ -350,12 +340,12 @@ void session_actor::start_batch() {
 result<void> session_actor::check_existence(const append& next) const {
   const bool exists
     = created_ || std::ranges::any_of(accepted_, [](const auto* each) {
-        return each->kind == letter_kind::create;
+        return is_one_of<create>(*each);
       });
-  if (next.kind == letter_kind::create && exists)
+  if (is_one_of<create>(next) && exists)
     return error(errc::already_exists,
                  fmt::format("session {} exists already", to_string(key())));
-  if (next.kind == letter_kind::append && !exists)
+  if (is_one_of<append>(next) && !exists)
     return next.reply_to ? refusal_of(next) : unknown_session(key());
   return {};
 }
@@ -416,8 +406,8 @@ bool session_actor::accept(append& next, bool undecided) {
     return false;
   }
   accepted_.push_back(&next);
-  if (next.kind == letter_kind::create)
-    return accept_past(static_cast<create&>(next));
+  if (auto* const first = as<create>(next))
+    return accept_past(*first);
   // Some accepted events of the batch may still be refused, so ids of as many
   // older events are kept.
   note_id(next, revision() + accepted_.size(), ids_kept() + accepted_.size());
@@ -430,8 +420,8 @@ void session_actor::commit() {
   create* first = nullptr;
   for (auto* next : accepted_) {
     last_update_time_ = std::max(last_update_time_, next->event->timestamp);
-    if (next->kind == letter_kind::create) {
-      first = static_cast<create*>(next);
+    if (auto* const creation = as<create>(*next)) {
+      first = creation;
     } else {
       auto kept = finish_event(*next);
       log_.push_back(kept);
@@ -501,7 +491,7 @@ void session_actor::reply(std::unique_ptr<append> answered) {
     follower->outcome = answered->outcome;
     reply(std::move(follower));
   }
-  if (answered->kind == letter_kind::create)
+  if (is_one_of<create>(*answered))
     --creations_;
   if (!answered->reply_to)
     return answer(std::move(answered));
@@ -522,6 +512,8 @@ void session_actor::publish() {
 }
 
 void session_actor::receive(std::unique_ptr<start_run> wanted) {
+  if (awaits_creation())
+    return early_.push_back(std::move(wanted));
   see(wanted->user, wanted->app);
   if (wanted->control->has_left)
     return wanted->fail(cancelled_before_start());

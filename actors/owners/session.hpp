@@ -91,17 +91,24 @@ protected:
 private:
   // -- messages ---------------------------------------------------------------
 
+  void receive(std::unique_ptr<append> sent);
+  void receive(std::unique_ptr<create> wanted);
+  void receive(std::unique_ptr<remove> wanted);
   void receive(std::unique_ptr<climb> answered);
   void receive(std::unique_ptr<struct commit> answered);
   void receive(std::unique_ptr<read_events> answered);
   void receive(std::unique_ptr<find_events> answered);
   void receive(std::unique_ptr<view_refresh> refreshed);
   void receive(std::unique_ptr<forward> passed);
-  void receive(const retire& wished);
+  void receive(std::unique_ptr<retire> wished);
   void receive(std::unique_ptr<get> wanted);
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<start_run> wanted);
   void receive(std::unique_ptr<end_run> ended);
+  void receive(std::unique_ptr<shut_down> told);
+
+  // Whether look-ups wait for the session's creation.
+  bool awaits_creation() const noexcept { return creations_ > 0 && !created_; }
 
   // -- appending --------------------------------------------------------------
 
@@ -149,10 +156,11 @@ private:
 
   // -- over a store -----------------------------------------------------------
 
-  void reply_to_removal(std::unique_ptr<remove> removal,
-                        const struct commit& answered);
-  void reply_to_start(std::unique_ptr<start_run> refused,
-                      const struct commit& answered);
+  // Answer a letter of a commit, or decide it again.
+  void reply_to(std::unique_ptr<append> decided, const struct commit& answered);
+  void reply_to(std::unique_ptr<remove> removal, const struct commit& answered);
+  void reply_to(std::unique_ptr<start_run> refused,
+                const struct commit& answered);
   void decide_again(std::unique_ptr<append> decided);
   void requeue();
   void reply_after_refresh(letter_list answered);
@@ -172,6 +180,7 @@ private:
   bool is_changing() const noexcept;
   bool continues(std::uint64_t before, const event_ptr& newest) const;
   bool is_idle() const noexcept;
+  void ask_to_retire();
 
   // -- runs -------------------------------------------------------------------
 
@@ -198,6 +207,7 @@ private:
   void search_again();
   void refuse_waiting_start(caf::actor_id invocation);
 
+  void refuse(std::unique_ptr<remove> removal, const error& why);
   bool start_remove();
   void finish_remove(std::unique_ptr<remove> removal);
   void cancel_runs();

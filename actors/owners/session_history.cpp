@@ -17,11 +17,7 @@ namespace troupe::actors {
 
 namespace {
 
-bool is_start(const letter& waiting) {
-  return waiting.kind == letter_kind::start_run;
-}
-
-void note(history_start& into, const history_search& found) {
+void set_start(history_start& into, const history_search& found) {
   into.since_summary = found.since_summary();
   into.answered = found.answered().value_or(UINT64_MAX);
 }
@@ -84,7 +80,7 @@ bool session_actor::find_history_of(start_run& wanted) {
   history_search search(wanted.message->event->content, wanted.reads);
   look_in_memory(search);
   if (!search.needs_more() || first_ == 0) {
-    note(wanted.history, search);
+    set_start(wanted.history, search);
     wanted.searched = cuts;
     return true;
   }
@@ -129,12 +125,11 @@ void session_actor::receive_search(std::unique_ptr<read_events> answered) {
   letter_list rest;
   while (!waiting.empty()) {
     auto next = waiting.pop_front();
-    if (is_start(*next))
-      if (auto& start = static_cast<start_run&>(*next);
-          start.control == answered->control) {
-        note(start.history, found);
-        start.searched = answered->cuts;
-      }
+    if (auto* const start = as<start_run>(*next);
+        start != nullptr && start->control == answered->control) {
+      set_start(start->history, found);
+      start->searched = answered->cuts;
+    }
     rest.push_back(std::move(next));
   }
   resume_waiting(std::move(rest));
@@ -167,7 +162,7 @@ result<void> session_actor::find_answered(append& message) {
 }
 
 bool session_actor::has_waiting_starts() const noexcept {
-  return stored_ && stored_->waiting.any_of(is_start);
+  return stored_ && stored_->waiting.any_of(&is_one_of<start_run>);
 }
 
 // The loaded session may be another one, or has fewer events. Waiting runs
@@ -185,9 +180,8 @@ void session_actor::search_again() {
 
 void session_actor::refuse_waiting_start(caf::actor_id invocation) {
   const auto is_it = [invocation](const letter& waiting) {
-    return is_start(waiting)
-           && static_cast<const start_run&>(waiting).invocation->id()
-                == invocation;
+    const auto* const start = as<start_run>(waiting);
+    return start != nullptr && start->invocation->id() == invocation;
   };
   const auto refuse_in = [&is_it](letter_list& waiting, waiting_history* kept) {
     if (!waiting.any_of(is_it))

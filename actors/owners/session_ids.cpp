@@ -37,7 +37,7 @@ std::size_t session_actor::ids_kept() const noexcept {
 }
 
 bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
-  if (retry->kind != letter_kind::append)
+  if (is_one_of<create>(*retry))
     return false;
   const auto place = find_id(*retry);
   const auto logged = revision();
@@ -162,10 +162,10 @@ void session_actor::ask_for_ids(const append& first) {
   letter_list seen;
   while (!queue_.empty()) {
     auto next = queue_.pop_front();
-    if (next->kind == letter_kind::append && wanted->ids.size() < ids_max)
-      if (const auto& sent = static_cast<append&>(*next);
-          find_id(sent).may_be_stored)
-        wanted->ids.push_back(sent.event->id);
+    if (const auto* const sent = as<append>(*next);
+        sent != nullptr && wanted->ids.size() < ids_max
+        && find_id(*sent).may_be_stored)
+      wanted->ids.push_back(sent->event->id);
     seen.push_back(std::move(next));
   }
   queue_ = std::move(seen);
@@ -227,11 +227,10 @@ void session_actor::receive(std::unique_ptr<find_events> answered) {
   letter_list others;
   while (!queue_.empty()) {
     auto next = queue_.pop_front();
-    const bool is_asked
-      = next->kind == letter_kind::append
-        && std::ranges::find(answered->ids,
-                             static_cast<append&>(*next).event->id)
-             != answered->ids.end();
+    const auto* const sent = as<append>(*next);
+    const bool is_asked = sent != nullptr
+                          && std::ranges::find(answered->ids, sent->event->id)
+                               != answered->ids.end();
     if (is_asked)
       next->fail(answered->events.error());
     else

@@ -19,9 +19,8 @@ error with_number(std::size_t number, const error& why) {
 }
 
 const std::vector<std::unique_ptr<append>>* past_of(const append& letter) {
-  return letter.kind == letter_kind::create
-           ? &static_cast<const create&>(letter).past
-           : nullptr;
+  const auto* const creation = as<create>(letter);
+  return creation != nullptr ? &creation->past : nullptr;
 }
 
 } // namespace

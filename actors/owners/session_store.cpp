@@ -26,9 +26,8 @@ bool is_gone(const result<session>& seen) {
 }
 
 bool is_refused(const append& letter) {
-  return letter.kind == letter_kind::create
-           ? !static_cast<const create&>(letter).created
-           : !letter.outcome;
+  const auto* const creation = as<create>(letter);
+  return creation != nullptr ? !creation->created : !letter.outcome;
 }
 
 // The versions that a letter brings down; null if it brings none.
@@ -75,7 +74,7 @@ store_change session_actor::change_of(const append& decided,
   store_change change;
   change.owner = live()->name;
   change.session_revision = number;
-  if (decided.kind == letter_kind::create) {
+  if (is_one_of<create>(decided)) {
     change.kind = change_kind::create;
     change.event = decided.event;
   } else {
@@ -100,7 +99,7 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   bool app = false;
   bool creates = false;
   for (auto& each : batch_) {
-    creates = creates || each->kind == letter_kind::create;
+    creates = creates || is_one_of<create>(*each);
     user = user || reaches(*each, scope::user);
     app = app || reaches(*each, scope::app);
     decided.refuses = decided.refuses || is_refused(*each);
@@ -160,30 +159,25 @@ void session_actor::receive(std::unique_ptr<struct commit> answered) {
   }
   if (answered->outcome == verdict::durable)
     answered->view.publish();
-  while (!answered->letters.empty()) {
-    auto next = answered->letters.pop_front();
-    if (next->kind == letter_kind::remove) {
-      reply_to_removal(take_as<remove>(std::move(next)), *answered);
-      continue;
-    }
-    if (next->kind == letter_kind::start_run) {
-      reply_to_start(take_as<start_run>(std::move(next)), *answered);
-      continue;
-    }
-    auto letter = take_as<append>(std::move(next));
-    if (answered->outcome == verdict::again
-        || (answered->refuses_again && is_refused(*letter))) {
-      decide_again(std::move(letter));
-      continue;
-    }
-    if (answered->outcome == verdict::failed)
-      letter->refuse(answered->why);
-    reply_in_order(std::move(letter));
-  }
+  while (!answered->letters.empty())
+    dispatch<append, create, remove, start_run>(
+      answered->letters.pop_front(),
+      [&](auto decided) { reply_to(std::move(decided), *answered); });
 }
 
-void session_actor::reply_to_removal(std::unique_ptr<remove> removal,
-                                     const struct commit& answered) {
+void session_actor::reply_to(std::unique_ptr<append> decided,
+                             const struct commit& answered) {
+  using verdict = actors::commit::verdict;
+  if (answered.outcome == verdict::again
+      || (answered.refuses_again && is_refused(*decided)))
+    return decide_again(std::move(decided));
+  if (answered.outcome == verdict::failed)
+    decided->refuse(answered.why);
+  reply_in_order(std::move(decided));
+}
+
+void session_actor::reply_to(std::unique_ptr<remove> removal,
+                             const struct commit& answered) {
   stored_->removing = false;
   switch (answered.outcome) {
   case commit::verdict::again:
@@ -198,8 +192,8 @@ void session_actor::reply_to_removal(std::unique_ptr<remove> removal,
   }
 }
 
-void session_actor::reply_to_start(std::unique_ptr<start_run> refused,
-                                   const struct commit& answered) {
+void session_actor::reply_to(std::unique_ptr<start_run> refused,
+                             const struct commit& answered) {
   if (answered.refuses_again)
     return stored_->again.push_back(std::move(refused));
   refused->fail(answered.outcome == commit::verdict::failed
@@ -215,7 +209,7 @@ void session_actor::requeue() {
   for (auto again = std::exchange(stored_->again, letter_list());
        !again.empty();) {
     auto next = again.pop_front();
-    if (next->kind == letter_kind::start_run) {
+    if (is_one_of<start_run>(*next)) {
       renew(*next);
       handle(std::move(next));
     } else {
@@ -261,7 +255,7 @@ void session_actor::reply_after_refresh(letter_list answered) {
 // `reply_after_refresh` would otherwise wait for this creation, and this
 // creation for the `get`.
 void session_actor::hold_back(letter_list& held, letter_ptr answered) {
-  if (answered->kind == letter_kind::create)
+  if (is_one_of<create>(*answered))
     --creations_;
   held.push_back(std::move(answered));
 }
@@ -281,12 +275,10 @@ void session_actor::reply_held() {
     all.pop_front();
     while (!next.letters.empty()) {
       auto letter = take_as<append>(next.letters.pop_front());
-      const bool creates = letter->kind == letter_kind::create;
-      if (next.seen && *next.seen && creates) {
-        auto& created = static_cast<create&>(*letter).created;
-        if (created)
-          created = **next.seen;
-      }
+      auto* const creation = as<create>(*letter);
+      const bool creates = creation != nullptr;
+      if (next.seen && *next.seen && creates && creation->created)
+        creation->created = **next.seen;
       // A run, or a creator, must not continue without the current state. If
       // the session is gone, the run ends with `cancelled`.
       if (next.seen && !*next.seen && (creates || letter->reply_to))
@@ -393,24 +385,21 @@ void session_actor::refuse_waiting(const error& why) {
 }
 
 void session_actor::refuse(letter_ptr received, const error& why) {
-  switch (received->kind) {
-  case letter_kind::create:
-    if (creations_ > 0)
-      --creations_;
-    break;
-  case letter_kind::remove: {
-    // The user waits for this answer.
-    auto removal = take_as<remove>(std::move(received));
-    removal->done_by_session = true;
-    if (removal->for_user_removal)
-      return finish_remove(std::move(removal));
-    removal->outcome = why;
-    return parent().tell(std::move(removal));
-  }
-  default:
-    break;
-  }
+  if (try_dispatch<remove>(
+        received, [&](auto removal) { refuse(std::move(removal), why); }))
+    return;
+  if (is_one_of<create>(*received) && creations_ > 0)
+    --creations_;
   received->fail(why);
+}
+
+// The user waits for this answer.
+void session_actor::refuse(std::unique_ptr<remove> removal, const error& why) {
+  removal->done_by_session = true;
+  if (removal->for_user_removal)
+    return finish_remove(std::move(removal));
+  removal->outcome = why;
+  parent().tell(std::move(removal));
 }
 
 // -- older events -------------------------------------------------------------
@@ -519,12 +508,15 @@ bool session_actor::is_idle() const noexcept {
          && !stored_->removing;
 }
 
-void session_actor::receive(const retire& wished) {
-  switch (wished.at) {
+void session_actor::ask_to_retire() {
+  if (is_idle() && !std::exchange(stored_->asked_to_retire, true))
+    parent().tell(std::make_unique<retire>(retire::step::asked, id_));
+}
+
+void session_actor::receive(std::unique_ptr<retire> wished) {
+  switch (wished->at) {
   case retire::step::suggested:
-    if (is_idle() && !std::exchange(stored_->asked_to_retire, true))
-      parent().tell(std::make_unique<retire>(retire::step::asked, id_));
-    return;
+    return ask_to_retire();
   case retire::step::granted:
     stored_->asked_to_retire = false;
     if (!is_idle()) {
@@ -547,16 +539,12 @@ void session_actor::receive(const retire& wished) {
 // Sends a letter back to the app. The app holds it until the removal of the
 // user is durable or has failed.
 void session_actor::send_on(letter_ptr sent) {
-  switch (sent->kind) {
-  case letter_kind::append:
-    return turn_away(std::move(sent));
-  case letter_kind::get:
-  case letter_kind::start_run:
-  case letter_kind::forward:
-    return stored_->successor->tell(std::move(sent));
-  default:
-    return owner_actor::turn_away(std::move(sent));
-  }
+  if (is_one_of<append>(*sent))
+    turn_away(std::move(sent));
+  else if (is_one_of<get, start_run, forward>(*sent))
+    stored_->successor->tell(std::move(sent));
+  else
+    owner_actor::turn_away(std::move(sent));
 }
 
 void session_actor::leave_behind(letter_ptr sent) {
@@ -571,18 +559,11 @@ void session_actor::leave_behind(letter_ptr sent) {
 bool session_actor::is_for_successor(const letter& sent) const noexcept {
   if (!stored_ || !stored_->successor)
     return false;
-  switch (sent.kind) {
-  case letter_kind::append:
-    // A run ends with the session that it began in.
-    return !stored_->is_removed || !static_cast<const append&>(sent).reply_to;
-  case letter_kind::create:
-  case letter_kind::get:
-  case letter_kind::forward:
-  case letter_kind::start_run:
-    return stored_->is_removed;
-  default:
-    return false;
-  }
+  // A run ends with the session that it began in.
+  if (const auto* const said = as<append>(sent))
+    return !stored_->is_removed || !said->reply_to;
+  return stored_->is_removed
+         && is_one_of<create, get, forward, start_run>(sent);
 }
 
 void session_actor::leave_all_behind() {
@@ -609,10 +590,11 @@ void session_actor::part() {
 // Forwards appends that were sent to this actor after it had left memory to the
 // actor that takes its place.
 void session_actor::turn_away(letter_ptr sent) {
-  if (!is_for_successor(*sent) || sent->kind != letter_kind::append)
+  const auto* const said = as<append>(*sent);
+  if (said == nullptr || !is_for_successor(*sent))
     return sent->fail(refusal_of(*sent));
   // Appends of runs are cancelled with the user.
-  if (stored_->goes_with_user && static_cast<append&>(*sent).reply_to)
+  if (stored_->goes_with_user && said->reply_to)
     return sent->fail(deleted_session(key()));
   auto passed = std::make_unique<forward>(*shared().directory);
   passed->key = key();

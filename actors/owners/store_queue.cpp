@@ -40,8 +40,8 @@ bool is_refusal(const commit& decided) noexcept {
 }
 
 bool is_ready(const letter& sent) noexcept {
-  return sent.kind != letter_kind::commit
-         || static_cast<const commit&>(sent).filled;
+  const auto* const decided = as<commit>(sent);
+  return decided == nullptr || decided->filled;
 }
 
 } // namespace
@@ -146,30 +146,10 @@ bool store_queue::take(group& next) {
     return false;
   std::size_t changes = 0;
   while (!queue_.empty() && is_ready(queue_.front()) && changes < changes_max) {
-    auto front = queue_.pop_front();
-    switch (front->kind) {
-    case letter_kind::commit:
-      next.commits.push_back(take_as<commit>(std::move(front)));
-      changes += next.commits.back()->changes.size();
-      break;
-    case letter_kind::confirm:
-      next.confirms.push_back(take_as<confirm>(std::move(front)));
-      break;
-    case letter_kind::load:
-      next.loads.push_back(take_as<load>(std::move(front)));
-      break;
-    case letter_kind::read_events:
-      next.reads.push_back(take_as<read_events>(std::move(front)));
-      break;
-    case letter_kind::find_events:
-      next.finds.push_back(take_as<find_events>(std::move(front)));
-      break;
-    case letter_kind::leave:
-      next.leaves.push_back(take_as<leave>(std::move(front)));
-      break;
-    default:
-      assert(false && "a letter that no store receives");
-    }
+    if (const auto* const decided = as<commit>(queue_.front()))
+      changes += decided->changes.size();
+    dispatch<commit, confirm, load, read_events, find_events, leave>(
+      queue_.pop_front(), [&next](auto front) { next.add(std::move(front)); });
   }
   return true;
 }
@@ -302,13 +282,11 @@ void store_queue::count_done(const group& settled) {
     for (const auto* next = letters.empty() ? nullptr : &letters.front();
          next != nullptr;
          next = next->next) {
-      if (next->kind != letter_kind::append)
-        continue;
-      const auto& answered = static_cast<const append&>(*next);
-      if (!answered.admitted_by)
+      const auto* const answered = as<append>(*next);
+      if (answered == nullptr || !answered->admitted_by)
         continue;
       ++done_.count;
-      done_.bytes += answered.bytes;
+      done_.bytes += answered->bytes;
     }
   }
 }
@@ -392,7 +370,7 @@ void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
     return;
   owner->stale = true;
   ++owner->generation;
-  owner->actor->tell(std::make_unique<signal>(letter_kind::reload));
+  owner->actor->tell(std::make_unique<reload>());
 }
 
 // Writes all commits that are not based on stale owners, and sets the outcome

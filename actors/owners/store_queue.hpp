@@ -67,6 +67,26 @@ private:
 
   /// Letters that are handled together, sorted by kind.
   struct group {
+    void add(std::unique_ptr<commit> next) {
+      commits.push_back(std::move(next));
+    }
+
+    void add(std::unique_ptr<confirm> next) {
+      confirms.push_back(std::move(next));
+    }
+
+    void add(std::unique_ptr<load> next) { loads.push_back(std::move(next)); }
+
+    void add(std::unique_ptr<read_events> next) {
+      reads.push_back(std::move(next));
+    }
+
+    void add(std::unique_ptr<find_events> next) {
+      finds.push_back(std::move(next));
+    }
+
+    void add(std::unique_ptr<leave> next) { leaves.push_back(std::move(next)); }
+
     std::vector<std::unique_ptr<commit>> commits;
     std::vector<std::unique_ptr<confirm>> confirms;
     std::vector<std::unique_ptr<load>> loads;
@@ -137,7 +157,7 @@ private:
 /// A call that a reader thread answers.
 template <class T>
 struct answered : call_for<T> {
-  answered() : call_for<T>(letter_kind::read_state) {}
+  answered() : call_for<T>(letter_kind::finished) {}
 };
 
 /// Runs `job` on a reader thread, and completes `wanted` with its result on a

@@ -74,53 +74,36 @@ error user_actor::closed_reason() const {
 }
 
 bool user_actor::is_for_now(const letter& received) const noexcept {
-  switch (received.kind) {
-  case letter_kind::user_climb:
-  case letter_kind::commit:
-  case letter_kind::retire:
-  case letter_kind::shut_down:
-    return true;
-  case letter_kind::remove:
-    return static_cast<const remove&>(received).done_by_session;
-  default:
-    return false;
-  }
+  if (const auto* const removed = as<remove>(received))
+    return removed->done_by_session;
+  return is_one_of<user_climb, struct commit, retire, shut_down>(received);
 }
 
 void user_actor::handle(letter_ptr received) {
-  switch (received->kind) {
-  case letter_kind::climb:
-    return queue_.push_back(std::move(received));
-  case letter_kind::user_climb:
-    return receive(take_as<user_climb>(std::move(received)));
-  case letter_kind::commit:
-    return receive(take_as<struct commit>(std::move(received)));
-  case letter_kind::create:
-    return receive(take_as<create>(std::move(received)));
-  case letter_kind::get:
-    return pass_down(take_as<get>(std::move(received)));
-  case letter_kind::forward:
-    return pass_down(take_as<forward>(std::move(received)));
-  case letter_kind::start_run:
-    return pass_down(take_as<start_run>(std::move(received)));
-  case letter_kind::end_run:
-    return pass_down(take_as<end_run>(std::move(received)));
-  case letter_kind::list:
-    return receive(take_as<list>(std::move(received)));
-  case letter_kind::read_state:
-    return receive(take_as<read_state>(std::move(received)));
-  case letter_kind::remove:
-    return receive(take_as<remove>(std::move(received)));
-  case letter_kind::remove_user:
-    return receive(take_as<remove_user>(std::move(received)));
-  case letter_kind::retire:
-    return receive(static_cast<retire&>(*received));
-  case letter_kind::shut_down:
-    sessions_.shut_down();
-    return quit();
-  default:
-    assert(false && "a letter that no user receives");
-  }
+  dispatch<climb,
+           user_climb,
+           get,
+           forward,
+           start_run,
+           end_run,
+           create,
+           struct commit,
+           list,
+           read_state,
+           remove,
+           remove_user,
+           retire,
+           shut_down>(std::move(received),
+                      [this](auto sent) { receive(std::move(sent)); });
+}
+
+void user_actor::receive(std::unique_ptr<climb> up) {
+  queue_.push_back(std::move(up));
+}
+
+void user_actor::receive(std::unique_ptr<shut_down>) {
+  sessions_.shut_down();
+  quit();
 }
 
 // -- loading ------------------------------------------------------------------
@@ -138,25 +121,23 @@ void user_actor::refuse_waiting(const error& why) {
 }
 
 void user_actor::refuse(letter_ptr received, const error& why) {
-  switch (received->kind) {
-  case letter_kind::climb: {
-    auto undone = take_as<climb>(std::move(received));
-    undone->failed = why;
-    auto& session = *undone->from;
-    return session.tell(std::move(undone));
-  }
-  case letter_kind::end_run:
-    // The end of a run must arrive, and needs no state.
-    return handle(std::move(received));
-  case letter_kind::remove_user: {
-    // The app waits for this answer.
-    auto removal = take_as<remove_user>(std::move(received));
-    removal->outcome = why;
-    return app_.tell(std::move(removal));
-  }
-  default:
-    return received->fail(why);
-  }
+  if (is_one_of<end_run>(*received))
+    return handle(std::move(received)); // It must arrive, and needs no state.
+  if (!try_dispatch<climb, remove_user>(
+        received, [&](auto undone) { refuse(std::move(undone), why); }))
+    received->fail(why);
+}
+
+void user_actor::refuse(std::unique_ptr<climb> undone, const error& why) {
+  undone->failed = why;
+  send_down(std::move(undone));
+}
+
+// The app waits for this answer.
+void user_actor::refuse(std::unique_ptr<remove_user> removal,
+                        const error& why) {
+  removal->outcome = why;
+  app_.tell(std::move(removal));
 }
 
 // -- appending ----------------------------------------------------------------
@@ -298,7 +279,7 @@ void user_actor::receive(std::unique_ptr<create> wanted) {
 }
 
 template <class Letter>
-void user_actor::pass_down(std::unique_ptr<Letter> wanted) {
+void user_actor::receive(std::unique_ptr<Letter> wanted) {
   seen_app_ = wanted->app;
   auto* const known = find_session(wanted->key.id);
   if (known == nullptr)
@@ -330,7 +311,7 @@ void user_actor::receive(std::unique_ptr<list> wanted) {
 
 // Sends a letter that a departed session left to the session's successor.
 void user_actor::hand_on(letter_ptr left, const std::string& id) {
-  if (left->kind != letter_kind::append) {
+  if (!is_one_of<append>(*left)) {
     renew(*left);
     return owner_actor::deliver(std::move(left));
   }
@@ -342,20 +323,20 @@ void user_actor::hand_on(letter_ptr left, const std::string& id) {
   owner_actor::deliver(std::move(passed));
 }
 
-void user_actor::receive(retire& wished) {
-  switch (wished.at) {
+void user_actor::receive(std::unique_ptr<retire> wished) {
+  switch (wished->at) {
   case retire::step::asked:
-    return sessions_.answer_leaving(wished.child);
+    return sessions_.answer_leaving(wished->child);
   case retire::step::gone: {
-    auto parked = sessions_.forget(wished.child);
+    auto parked = sessions_.forget(wished->child);
     // Letters that the session left came before the parked ones.
-    for (auto& left = wished.left; !left.empty();)
-      hand_on(left.pop_front(), wished.child);
+    for (auto& left = wished->left; !left.empty();)
+      hand_on(left.pop_front(), wished->child);
     unpark(std::move(parked));
     break;
   }
   case retire::step::stayed:
-    unpark(sessions_.resume(wished.child));
+    unpark(sessions_.resume(wished->child));
     break;
   case retire::step::granted:
     asked_to_retire_ = false;

@@ -58,19 +58,23 @@ private:
   children::child* find_session(const std::string& id);
   children::child& open_session(const std::string& id);
 
+  void receive(std::unique_ptr<climb> up);
   void receive(std::unique_ptr<user_climb> answered);
   void receive(std::unique_ptr<struct commit> answered);
   void receive(std::unique_ptr<read_state> wanted);
-  void receive(retire& wished);
+  void receive(std::unique_ptr<retire> wished);
+  void receive(std::unique_ptr<shut_down> told);
   void hand_on(letter_ptr left, const std::string& id);
   void receive(std::unique_ptr<create> wanted);
-  /// Adds the user's version and sends the letter on to its session.
+  /// Adds the user's version and sends a look-up on to its session.
   template <class Letter>
-  void pass_down(std::unique_ptr<Letter> wanted);
+  void receive(std::unique_ptr<Letter> wanted);
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<remove> wanted);
   void receive(std::unique_ptr<remove_user> wanted);
 
+  void refuse(std::unique_ptr<climb> undone, const error& why);
+  void refuse(std::unique_ptr<remove_user> removal, const error& why);
   void judge(climb& next);
   void send_down(std::unique_ptr<climb> answered);
   void finish_remove(std::unique_ptr<remove> removed);

@@ -40,7 +40,7 @@ void fan_out::start_more() {
   for (int started = 0; may_start(); ++started) {
     if (started == lanes_per_portion) {
       more_under_way = true;
-      owner_.tell(std::make_unique<struct signal>(letter_kind::more_lanes));
+      owner_.tell(std::make_unique<actors::more_lanes>());
       return;
     }
     if (!request_.lanes[next_].is_over)

@@ -53,33 +53,23 @@ invocation_actor::invocation_actor(caf::actor_config& config,
                *this) {}
 
 void invocation_actor::deliver(letter_ptr received) {
-  switch (received->kind) {
-  case letter_kind::start_run: {
-    auto& granted = static_cast<start_run&>(*received);
-    run_->view = granted.view;
-    run_->history = granted.history;
-    run_->session = granted.granted_by;
-    return;
-  }
-  case letter_kind::append:
-    return receive(take_as<append>(std::move(received)));
-  case letter_kind::emit: {
-    const auto& sent = static_cast<actors::emit&>(*received);
-    return take(*sent.from, *sent.request);
-  }
-  case letter_kind::cancel:
-    return receive(static_cast<struct cancel&>(*received));
-  default:
-    return lane_actor::deliver(std::move(received));
-  }
+  if (!try_dispatch<append, actors::emit, start_run, struct cancel>(
+        received, [this](auto sent) { receive(std::move(sent)); }))
+    lane_actor::deliver(std::move(received));
 }
 
 // -- the start on the session -------------------------------------------------
 
-void invocation_actor::receive(struct cancel& wished) {
+void invocation_actor::receive(std::unique_ptr<start_run> granted) {
+  run_->view = std::move(granted->view);
+  run_->history = granted->history;
+  run_->session = std::move(granted->granted_by);
+}
+
+void invocation_actor::receive(std::unique_ptr<struct cancel> wished) {
   if (cancelled())
     return;
-  cancel_lane(wished.reason);
+  cancel_lane(wished->reason);
   if (started_)
     return;
   // The run may still wait in its session, which then refuses its start.
@@ -154,6 +144,10 @@ void invocation_actor::leave_session(result<void> outcome) {
 }
 
 // -- events of the lanes ------------------------------------------------------
+
+void invocation_actor::receive(std::unique_ptr<actors::emit> sent) {
+  take(*sent->from, *sent->request);
+}
 
 void invocation_actor::emit(emit_request& request) {
   take(*this, request);

@@ -30,7 +30,9 @@ protected:
 
 private:
   void receive(std::unique_ptr<append> answered);
-  void receive(struct cancel& wished);
+  void receive(std::unique_ptr<actors::emit> sent);
+  void receive(std::unique_ptr<start_run> granted);
+  void receive(std::unique_ptr<struct cancel> wished);
   void take(lane_actor& from, emit_request& request);
   void send(lane_actor& from, emit_request& request);
   void send_with_temp(lane_actor& from, emit_request& request);

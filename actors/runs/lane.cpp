@@ -111,27 +111,33 @@ error lane_actor::closed_reason() const {
 }
 
 void lane_actor::deliver(letter_ptr received) {
-  switch (received->kind) {
-  case letter_kind::begin:
-    return start_body();
-  case letter_kind::resume:
-    return go_on(static_cast<actors::resume&>(*received).suspended);
-  case letter_kind::answer:
-    return receive(static_cast<answer&>(*received));
-  case letter_kind::more_lanes:
-    if (!lanes_)
-      return;
-    lanes_->more_under_way = false;
-    return go_on_with_lanes();
-  case letter_kind::lane_timer:
-    return receive(static_cast<lane_timer&>(*received));
-  case letter_kind::lane_ended:
-    return receive(static_cast<lane_ended&>(*received));
-  case letter_kind::cancel:
-    return cancel_lane(static_cast<struct cancel&>(*received).reason);
-  default:
-    assert(false && "a letter that no lane receives");
-  }
+  dispatch<actors::resume,
+           answer,
+           begin,
+           lane_ended,
+           more_lanes,
+           lane_timer,
+           struct cancel>(std::move(received),
+                          [this](auto sent) { receive(*sent); });
+}
+
+void lane_actor::receive(begin&) {
+  start_body();
+}
+
+void lane_actor::receive(actors::resume& waiting) {
+  go_on(waiting.suspended);
+}
+
+void lane_actor::receive(more_lanes&) {
+  if (!lanes_)
+    return;
+  lanes_->more_under_way = false;
+  go_on_with_lanes();
+}
+
+void lane_actor::receive(struct cancel& wished) {
+  cancel_lane(wished.reason);
 }
 
 // -- the coroutine ------------------------------------------------------------
@@ -486,7 +492,7 @@ ref<lane_actor> lane_actor::spawn_below(std::size_t index, lane_start start) {
     start.nested = nested();
   auto lane = spawn_actor<lane_actor>(
     home_system(), run_, *root_lane_, *this, index, std::move(start));
-  lane->tell(std::make_unique<struct signal>(letter_kind::begin));
+  lane->tell(std::make_unique<begin>());
   return lane;
 }
 

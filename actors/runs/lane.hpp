@@ -163,6 +163,10 @@ private:
                                 std::uint64_t wait,
                                 model_call& request,
                                 const std::string& who);
+  void receive(begin& told);
+  void receive(actors::resume& waiting);
+  void receive(more_lanes& told);
+  void receive(struct cancel& wished);
   void receive(answer& arrived);
   void receive(lane_ended& ended);
   void receive(lane_timer& arrived);
