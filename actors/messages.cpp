@@ -232,6 +232,20 @@ void list::fail(const error&) {
   // A session that has ended meanwhile is left out of the list.
 }
 
+look_up* look_up_of(letter& sent) noexcept {
+  look_up* found = nullptr;
+  const auto find = [&]<class Letter>(std::type_identity<Letter>) {
+    found = as<Letter>(sent);
+    return found != nullptr;
+  };
+  static_cast<void>((find(std::type_identity<get>())
+                     || find(std::type_identity<forward>())
+                     || find(std::type_identity<start_run>())
+                     || find(std::type_identity<end_run>())
+                     || find(std::type_identity<create>())));
+  return found;
+}
+
 void start_run::fail(const error& why) {
   auto refused = std::make_unique<append>();
   refused->outcome = why;

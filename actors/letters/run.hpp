@@ -19,12 +19,9 @@ class run_control;
 
 namespace troupe::actors {
 
-struct start_run : letter_of<letter_kind::start_run, letter> {
+struct start_run : letter_of<letter_kind::start_run, letter>, look_up {
   void fail(const error& why) override;
 
-  session_key key;
-  scope_version app;
-  scope_version user;
   /// The session that the caller meant; a later session of the same key refuses
   /// the run with `not_found`. Null: any session of the key.
   const session_actor* session = nullptr;
@@ -44,10 +41,7 @@ struct start_run : letter_of<letter_kind::start_run, letter> {
 };
 
 /// A session that has ended has no runs.
-struct end_run : letter_of<letter_kind::end_run> {
-  session_key key;
-  scope_version app;
-  scope_version user;
+struct end_run : letter_of<letter_kind::end_run>, look_up {
   /// Actor id of the run. A later run may get the same address, but not this
   /// id.
   caf::actor_id invocation = 0;

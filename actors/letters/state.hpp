@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "troupe/actors/letters/look_up.hpp"
 #include "troupe/actors/letters/store.hpp"
 #include "troupe/actors/parts/write_order.hpp"
 #include "troupe/agents/turns/resumption.hpp"
@@ -104,7 +105,7 @@ struct append : call_for<event_ptr> {
 
 /// Creates a session. The delta of `event` is the initial state; `event` itself
 /// is not stored.
-struct create : append {
+struct create : append, look_up {
   static constexpr auto own_kind = letter_kind::create;
 
   create() : append(letter_kind::create) {}
@@ -116,11 +117,8 @@ struct create : append {
 
   void refuse(error why) override { created = std::move(why); }
 
-  session_key key;
   /// Events that the session is created with. All of them take effect, or none.
   std::vector<std::unique_ptr<append>> past;
-  scope_version app;
-  scope_version user;
   result<session> created = error(errc::internal, "a call was dropped");
   completion<session> created_done;
 };
@@ -158,7 +156,7 @@ struct user_climb : letter_of<letter_kind::user_climb> {
 /// Carries a letter down to a session that may have to be loaded. Later letters
 /// to the session take the same way until this one has arrived, so that they do
 /// not overtake it.
-struct forward : letter_of<letter_kind::forward, letter> {
+struct forward : letter_of<letter_kind::forward, letter>, look_up {
   explicit forward(session_directory& counted) : directory(counted) {}
 
   ~forward() override;
@@ -166,19 +164,13 @@ struct forward : letter_of<letter_kind::forward, letter> {
   void fail(const error& why) override { held->fail(why); }
 
   session_directory& directory; // Outlives all letters.
-  session_key key;
-  scope_version app;
-  scope_version user;
   letter_ptr held;
 };
 
-struct get : letter_of<letter_kind::get, call_for<session>> {
+struct get : letter_of<letter_kind::get, call_for<session>>, look_up {
   void complete() override;
 
-  session_key key;
   get_options options;
-  scope_version app;
-  scope_version user;
   /// Also renews the view of the session's runs.
   bool refresh = false;
   pending_view renewed;

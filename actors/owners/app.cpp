@@ -173,7 +173,7 @@ void app_actor::receive(std::unique_ptr<create> wanted) {
   known.send(std::move(wanted));
 }
 
-template <class Letter>
+template <std::derived_from<look_up> Letter>
 void app_actor::receive(std::unique_ptr<Letter> wanted) {
   auto* const known = find_user(wanted->key.user);
   if (known == nullptr)

@@ -13,6 +13,7 @@
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/owners/user.hpp"
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,7 +60,7 @@ private:
   void receive(std::unique_ptr<user_climb> up);
   void receive(std::unique_ptr<create> wanted);
   /// Adds the app's version and sends a look-up on to its user.
-  template <class Letter>
+  template <std::derived_from<look_up> Letter>
   void receive(std::unique_ptr<Letter> wanted);
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<read_state> wanted);

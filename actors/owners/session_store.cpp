@@ -30,33 +30,6 @@ bool is_refused(const append& letter) {
   return creation != nullptr ? !creation->created : !letter.outcome;
 }
 
-// The versions that a letter brings down; null if it brings none.
-struct brought_roots {
-  scope_version* user = nullptr;
-  scope_version* app = nullptr;
-};
-
-template <class Letter>
-brought_roots roots_in(letter& sent) {
-  auto& brings = static_cast<Letter&>(sent);
-  return {&brings.user, &brings.app};
-}
-
-brought_roots roots_of(letter& sent) {
-  switch (sent.kind) {
-  case letter_kind::create:
-    return roots_in<create>(sent);
-  case letter_kind::get:
-    return roots_in<get>(sent);
-  case letter_kind::forward:
-    return roots_in<forward>(sent);
-  case letter_kind::start_run:
-    return roots_in<start_run>(sent);
-  default:
-    return {};
-  }
-}
-
 } // namespace
 
 // -- writing ------------------------------------------------------------------
@@ -477,16 +450,16 @@ void session_actor::resume_waiting(letter_list waiting) {
 }
 
 void session_actor::note_parked(letter& parked) {
-  if (const auto brought = roots_of(parked); brought.user != nullptr)
-    see(*brought.user, *brought.app);
+  if (const auto* const down = look_up_of(parked))
+    see(down->user, down->app);
 }
 
 // The letter carries the versions of the time when it arrived. The session must
 // not go back to them.
 void session_actor::renew(letter& parked) const {
-  if (const auto brought = roots_of(parked); brought.user != nullptr) {
-    *brought.user = seen_user_;
-    *brought.app = seen_app_;
+  if (auto* const down = look_up_of(parked)) {
+    down->user = seen_user_;
+    down->app = seen_app_;
   }
 }
 

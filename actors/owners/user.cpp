@@ -19,24 +19,6 @@ namespace troupe::actors {
 
 namespace {
 
-// The app's version that a letter brings down, or null.
-scope_version* app_version_of(letter& sent) {
-  switch (sent.kind) {
-  case letter_kind::create:
-    return &static_cast<create&>(sent).app;
-  case letter_kind::get:
-    return &static_cast<get&>(sent).app;
-  case letter_kind::forward:
-    return &static_cast<forward&>(sent).app;
-  case letter_kind::start_run:
-    return &static_cast<start_run&>(sent).app;
-  case letter_kind::end_run:
-    return &static_cast<end_run&>(sent).app;
-  default:
-    return nullptr;
-  }
-}
-
 // Whether the app may refuse an event of the climb: the last one, or, if a
 // session is created with its past, any of them.
 bool may_be_refused(const climb& up) {
@@ -278,7 +260,7 @@ void user_actor::receive(std::unique_ptr<create> wanted) {
   known.send(std::move(wanted));
 }
 
-template <class Letter>
+template <std::derived_from<look_up> Letter>
 void user_actor::receive(std::unique_ptr<Letter> wanted) {
   seen_app_ = wanted->app;
   auto* const known = find_session(wanted->key.id);
@@ -412,16 +394,16 @@ void user_actor::unpark(letter_list parked) {
 }
 
 void user_actor::note_parked(letter& parked) {
-  if (const auto* app = app_version_of(parked))
-    seen_app_ = *app;
+  if (const auto* const down = look_up_of(parked))
+    seen_app_ = down->app;
 }
 
 // A parked letter brought the app's version of the time when it arrived; later
 // events may have changed the app since. It gets the newest version seen here.
 // To ask the app again would put it after letters that came later.
 void user_actor::renew(letter& parked) const {
-  if (auto* app = app_version_of(parked))
-    *app = seen_app_;
+  if (auto* const down = look_up_of(parked))
+    down->app = seen_app_;
 }
 
 void user_actor::receive(std::unique_ptr<remove_user> wanted) {

@@ -10,6 +10,7 @@
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/owners/session.hpp"
 
+#include <concepts>
 #include <memory>
 #include <string>
 
@@ -67,7 +68,7 @@ private:
   void hand_on(letter_ptr left, const std::string& id);
   void receive(std::unique_ptr<create> wanted);
   /// Adds the user's version and sends a look-up on to its session.
-  template <class Letter>
+  template <std::derived_from<look_up> Letter>
   void receive(std::unique_ptr<Letter> wanted);
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<remove> wanted);
