@@ -202,10 +202,19 @@ struct read_state : letter_of<letter_kind::read_state, call_for<json>> {
   std::optional<error> refusal;
 };
 
-struct remove : letter_of<letter_kind::remove, call_for<bool>> {
+/// Removes a child of an owner. The child ends, and sends the letter back.
+template <letter_kind Kind>
+struct removal : letter_of<Kind, call_for<bool>> {
   std::string user;
+  /// The child has the letter, or had it.
+  bool done_by_child = false;
+  /// The child's actor has ended.
+  bool gone = false;
+};
+
+/// Removes a session.
+struct remove : removal<letter_kind::remove> {
   std::string id;
-  bool done_by_session = false;
 
   void fail(const error& why) override {
     while (!left.empty())
@@ -221,18 +230,11 @@ struct remove : letter_of<letter_kind::remove, call_for<bool>> {
   /// confirmed against it.
   std::shared_ptr<live_owner> live;
   std::uint64_t generation = 0;
-  /// The session's actor has ended.
-  bool gone = false;
   /// The session is removed as a part of its user's removal.
   bool for_user_removal = false;
 };
 
-struct remove_user : letter_of<letter_kind::remove_user, call_for<bool>> {
-  std::string user;
-  bool done_by_user = false;
-  /// The user's actor has ended.
-  bool gone = false;
-};
+struct remove_user : removal<letter_kind::remove_user> {};
 
 /// Steps by which an owner leaves memory. Only the parent may grant it, and
 /// holds back letters from above meanwhile.

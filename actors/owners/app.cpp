@@ -20,7 +20,7 @@ namespace troupe::actors {
 app_actor::app_actor(caf::actor_config& config,
                      std::shared_ptr<setup> shared,
                      std::string name)
-  : owner_actor(config, std::move(shared), owner_name{name}),
+  : parent_actor(config, std::move(shared), owner_name{name}),
     name_(std::move(name)),
     listed_(live() ? nullptr : std::make_shared<list_index>()) {}
 
@@ -34,7 +34,7 @@ error app_actor::closed_reason() const {
 
 bool app_actor::is_for_now(const letter& received) const noexcept {
   if (const auto* const removed = as<remove_user>(received))
-    return removed->done_by_user;
+    return removed->done_by_child;
   return is_one_of<retire, shut_down>(received);
 }
 
@@ -47,47 +47,21 @@ void app_actor::handle(letter_ptr received) {
   // `app:` keys beside old keys of user and session.
   if (!is_one_of<user_climb>(*received))
     finish_letters();
-  dispatch<user_climb,
-           get,
-           forward,
-           start_run,
-           end_run,
-           create,
-           list,
-           read_state,
-           remove,
-           remove_user,
-           retire,
-           shut_down>(std::move(received),
-                      [this](auto sent) { receive(std::move(sent)); });
+  dispatch_to_parent<user_climb>(
+    std::move(received), [this](auto sent) { receive(std::move(sent)); });
 }
 
 void app_actor::receive(std::unique_ptr<user_climb> up) {
   judge(*judged_.emplace_back(std::move(up)));
 }
 
-void app_actor::receive(std::unique_ptr<shut_down>) {
-  users_.shut_down();
-  quit();
-}
-
-// -- loading ------------------------------------------------------------------
-
-void app_actor::install(load& loaded) {
-  auto& found = *loaded.scope;
-  state_ = found ? scope_state(std::move(found->keys), found->revision)
-                 : scope_state();
-}
-
 void app_actor::refuse(letter_ptr received, const error& why) {
-  if (is_one_of<end_run>(*received))
-    return handle(std::move(received)); // It must arrive, and needs no state.
   if (!try_dispatch<user_climb>(received, [&why](auto undone) {
         undone->failed = why;
         auto& user = *undone->from;
         user.tell(std::move(undone));
       }))
-    received->fail(why);
+    parent_actor::refuse(std::move(received), why);
 }
 
 // -- appending ----------------------------------------------------------------
@@ -153,33 +127,18 @@ void app_actor::finish_letters() {
 
 // -- look-ups -----------------------------------------------------------------
 
-children::child* app_actor::find_user(const std::string& user) {
-  return live() ? &open_user(user) : users_.find(user);
-}
-
-children::child& app_actor::open_user(const std::string& user) {
-  return users_.open(user, [&] {
-    return spawn_actor<user_actor>(
-      shared().system,
-      share(),
-      *this,
-      std::make_shared<const user_names>(user_names{name_, user, listed_}));
-  });
-}
-
-void app_actor::receive(std::unique_ptr<create> wanted) {
-  auto& known = open_user(wanted->key.user);
-  wanted->app = version_of(state_);
-  known.send(std::move(wanted));
+ref<inbox_actor> app_actor::spawn_child(const std::string& name) {
+  return spawn_actor<user_actor>(
+    shared().system,
+    share(),
+    *this,
+    std::make_shared<const user_names>(user_names{name_, name, listed_}));
 }
 
 template <std::derived_from<look_up> Letter>
 void app_actor::receive(std::unique_ptr<Letter> wanted) {
-  auto* const known = find_user(wanted->key.user);
-  if (known == nullptr)
-    return refuse_unknown(std::move(wanted));
-  wanted->app = version_of(state_);
-  known->send(std::move(wanted));
+  auto& down = *wanted;
+  send_below(std::move(wanted), down.key.user, down.app);
 }
 
 void app_actor::receive(std::unique_ptr<list> wanted) {
@@ -188,13 +147,13 @@ void app_actor::receive(std::unique_ptr<list> wanted) {
                               gather.from(),
                               gather.places_max(),
                               [this](const std::string& user) {
-                                const auto* const known = users_.find(user);
+                                const auto* const known = children_.find(user);
                                 return known != nullptr && !known->is_parked();
                               }));
   for (const auto& [user, ids] : gather.chosen()) {
     auto part = std::make_unique<list>(wanted->gather);
     part->app = version_of(state_);
-    users_.find(user)->tell(std::move(part));
+    children_.find(user)->tell(std::move(part));
   }
 }
 
@@ -206,7 +165,7 @@ void app_actor::receive(std::unique_ptr<read_state> wanted) {
                    {0, 0, generation()},
                    *this);
   }
-  auto* const known = find_user(*wanted->user);
+  auto* const known = find_child(*wanted->user);
   if (known == nullptr)
     return answer(std::move(wanted));
   known->send(std::move(wanted));
@@ -215,7 +174,7 @@ void app_actor::receive(std::unique_ptr<read_state> wanted) {
 // -- removing -----------------------------------------------------------------
 
 void app_actor::receive(std::unique_ptr<remove> wanted) {
-  auto* const known = find_user(wanted->user);
+  auto* const known = find_child(wanted->user);
   if (known == nullptr) {
     wanted->outcome = false;
     return answer(std::move(wanted));
@@ -224,35 +183,22 @@ void app_actor::receive(std::unique_ptr<remove> wanted) {
 }
 
 void app_actor::receive(std::unique_ptr<remove_user> wanted) {
-  if (wanted->done_by_user)
+  if (wanted->done_by_child)
     return receive_removed(std::move(wanted));
-  auto* const known = find_user(wanted->user);
-  if (known == nullptr) {
-    wanted->outcome = false;
-    return answer(std::move(wanted));
-  }
-  if (!known->park())
-    return known->send(std::move(wanted));
-  wanted->done_by_user = true;
-  known->tell(std::move(wanted));
+  const auto& user = wanted->user;
+  remove_child(std::move(wanted), user);
 }
 
 void app_actor::receive_removed(std::unique_ptr<remove_user> removed) {
-  auto parked = removed->gone ? users_.forget(removed->user)
-                              : users_.resume(removed->user);
+  auto parked = settle(removed->user, removed->gone);
   answer(std::move(removed));
   unpark(std::move(parked));
-}
-
-void app_actor::unpark(letter_list parked) {
-  while (!parked.empty())
-    owner_actor::deliver(parked.pop_front());
 }
 
 // -- leaving memory -----------------------------------------------------------
 
 bool app_actor::is_idle() const noexcept {
-  return live() && users_.empty() && judged_.empty() && !is_loading()
+  return live() && children_.empty() && judged_.empty() && !is_loading()
          && !is_stale();
 }
 
@@ -273,18 +219,17 @@ void app_actor::receive(std::unique_ptr<retire> wished) {
       = wished->at_once || idle_checks_ > retirement::idle_checks_per_age;
     return;
   case retire::step::asked:
-    return users_.answer_leaving(wished->child);
   case retire::step::gone:
-    return unpark(users_.forget(wished->child));
   case retire::step::stayed:
-    return unpark(users_.resume(wished->child));
+    return settle_leaving(*wished);
   default:
     assert(false && "a step that is not an app's");
   }
 }
 
-void app_actor::release() {
-  users_.clear();
+// A user leaves no letters: it has none when it leaves.
+void app_actor::hand_on(letter_ptr left, const std::string&) {
+  owner_actor::deliver(std::move(left));
 }
 
 } // namespace troupe::actors

@@ -8,9 +8,8 @@
 
 #pragma once
 
-#include "troupe/actors/owners/children.hpp"
 #include "troupe/actors/owners/list_index.hpp"
-#include "troupe/actors/owners/owner.hpp"
+#include "troupe/actors/owners/parent.hpp"
 #include "troupe/actors/owners/user.hpp"
 
 #include <concepts>
@@ -20,7 +19,7 @@
 
 namespace troupe::actors {
 
-class app_actor final : public owner_actor {
+class app_actor final : public parent_actor {
 public:
   app_actor(caf::actor_config& config,
             std::shared_ptr<setup> shared,
@@ -29,9 +28,6 @@ public:
   caf::behavior make_behavior() override;
 
   const std::string& app_name() const noexcept { return name_; }
-
-  /// The keys. Call while the actor is paused, or on its thread.
-  const state_map& keys() const noexcept { return state_.keys(); }
 
   /// Whether only the directory and the runtime itself hold references to the
   /// app, and its inbox is empty. Call on the app's thread and under the
@@ -43,22 +39,15 @@ protected:
   bool is_for_now(const letter& received) const noexcept override;
   void refuse(letter_ptr received, const error& why) override;
   void finish_letters() override;
-  void release() override;
+  ref<inbox_actor> spawn_child(const std::string& name) override;
+  void hand_on(letter_ptr left, const std::string& child) override;
   error closed_reason() const override;
 
   bool can_load() const noexcept override { return judged_.empty(); }
 
-  void install(load& loaded) override;
-
 private:
-  /// A user. Over a store the user's actor is made if it is
-  /// missing, since only the store knows whether the user exists. Without a
-  /// store: null if there is no such user.
-  children::child* find_user(const std::string& user);
-  children::child& open_user(const std::string& user);
-
+  using parent_actor::receive;
   void receive(std::unique_ptr<user_climb> up);
-  void receive(std::unique_ptr<create> wanted);
   /// Adds the app's version and sends a look-up on to its user.
   template <std::derived_from<look_up> Letter>
   void receive(std::unique_ptr<Letter> wanted);
@@ -68,16 +57,12 @@ private:
   void receive(std::unique_ptr<remove_user> wanted);
   void receive_removed(std::unique_ptr<remove_user> removed);
   void receive(std::unique_ptr<retire> wished);
-  void receive(std::unique_ptr<shut_down> told);
-  void unpark(letter_list parked);
   bool is_idle() const noexcept;
 
   void judge(user_climb& next);
 
   const std::string name_;
   const std::shared_ptr<list_index> listed_; // Null over a store.
-  scope_state state_;
-  children users_;
   // Climbs that were judged since the last answers went down, and the last of
   // their parts.
   std::vector<std::unique_ptr<user_climb>> judged_;

@@ -575,7 +575,6 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
 // Returns whether the session continues with the letters after the removal.
 bool session_actor::start_remove() {
   auto removal = take_as<remove>(queue_.pop_front());
-  removal->done_by_session = true;
   if (!stored_) {
     finish_remove(std::move(removal));
     return false;

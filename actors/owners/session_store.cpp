@@ -368,7 +368,6 @@ void session_actor::refuse(letter_ptr received, const error& why) {
 
 // The user waits for this answer.
 void session_actor::refuse(std::unique_ptr<remove> removal, const error& why) {
-  removal->done_by_session = true;
   if (removal->for_user_removal)
     return finish_remove(std::move(removal));
   removal->outcome = why;

@@ -34,7 +34,8 @@ user_actor::user_actor(caf::actor_config& config,
                        std::shared_ptr<setup> shared,
                        app_actor& app,
                        std::shared_ptr<const user_names> names)
-  : owner_actor(config, std::move(shared), owner_name{names->app, names->user}),
+  : parent_actor(
+    config, std::move(shared), owner_name{names->app, names->user}),
     kept_app_(app),
     app_(app),
     names_(std::move(names)) {}
@@ -57,44 +58,24 @@ error user_actor::closed_reason() const {
 
 bool user_actor::is_for_now(const letter& received) const noexcept {
   if (const auto* const removed = as<remove>(received))
-    return removed->done_by_session;
+    return removed->done_by_child;
   return is_one_of<user_climb, struct commit, retire, shut_down>(received);
 }
 
 void user_actor::handle(letter_ptr received) {
-  dispatch<climb,
-           user_climb,
-           get,
-           forward,
-           start_run,
-           end_run,
-           create,
-           struct commit,
-           list,
-           read_state,
-           remove,
-           remove_user,
-           retire,
-           shut_down>(std::move(received),
-                      [this](auto sent) { receive(std::move(sent)); });
+  dispatch_to_parent<climb, user_climb, struct commit>(
+    std::move(received), [this](auto sent) { receive(std::move(sent)); });
 }
 
 void user_actor::receive(std::unique_ptr<climb> up) {
   queue_.push_back(std::move(up));
 }
 
-void user_actor::receive(std::unique_ptr<shut_down>) {
-  sessions_.shut_down();
-  quit();
-}
-
 // -- loading ------------------------------------------------------------------
 
 void user_actor::install(load& loaded) {
-  auto& found = *loaded.scope;
-  exists_ = found.has_value();
-  state_ = found ? scope_state(std::move(found->keys), found->revision)
-                 : scope_state();
+  exists_ = loaded.scope->has_value();
+  parent_actor::install(loaded);
 }
 
 void user_actor::refuse_waiting(const error& why) {
@@ -103,11 +84,9 @@ void user_actor::refuse_waiting(const error& why) {
 }
 
 void user_actor::refuse(letter_ptr received, const error& why) {
-  if (is_one_of<end_run>(*received))
-    return handle(std::move(received)); // It must arrive, and needs no state.
   if (!try_dispatch<climb, remove_user>(
         received, [&](auto undone) { refuse(std::move(undone), why); }))
-    received->fail(why);
+    parent_actor::refuse(std::move(received), why);
 }
 
 void user_actor::refuse(std::unique_ptr<climb> undone, const error& why) {
@@ -164,7 +143,7 @@ void user_actor::finish_letters() {
   if (removal_ && !removing_) {
     // Letters that wait for a load came before the removal and may open
     // sessions: they are handled first.
-    if (!sessions_.empty())
+    if (!children_.empty())
       remove_sessions();
     else if (!climbing_ && !is_loading())
       return finish_remove_user();
@@ -241,33 +220,18 @@ void user_actor::send_down(std::unique_ptr<climb> answered) {
 
 // -- look-ups -----------------------------------------------------------------
 
-children::child* user_actor::find_session(const std::string& id) {
-  return live() ? &open_session(id) : sessions_.find(id);
-}
-
-children::child& user_actor::open_session(const std::string& id) {
-  return sessions_.open(id, [&] {
-    return spawn_actor<session_actor>(
-      shared().system, share(), *this, names_, id);
-  });
-}
-
-void user_actor::receive(std::unique_ptr<create> wanted) {
-  seen_app_ = wanted->app;
-  exists_ = true;
-  auto& known = open_session(wanted->key.id);
-  wanted->user = version_of(state_);
-  known.send(std::move(wanted));
+ref<inbox_actor> user_actor::spawn_child(const std::string& name) {
+  return spawn_actor<session_actor>(
+    shared().system, share(), *this, names_, name);
 }
 
 template <std::derived_from<look_up> Letter>
 void user_actor::receive(std::unique_ptr<Letter> wanted) {
   seen_app_ = wanted->app;
-  auto* const known = find_session(wanted->key.id);
-  if (known == nullptr)
-    return refuse_unknown(std::move(wanted));
-  wanted->user = version_of(state_);
-  known->send(std::move(wanted));
+  if (is_one_of<create>(*wanted))
+    exists_ = true;
+  auto& down = *wanted;
+  send_below(std::move(wanted), down.key.id, down.user);
 }
 
 void user_actor::receive(std::unique_ptr<read_state> wanted) {
@@ -279,7 +243,7 @@ void user_actor::receive(std::unique_ptr<read_state> wanted) {
 void user_actor::receive(std::unique_ptr<list> wanted) {
   seen_app_ = wanted->app;
   for (const auto& id : wanted->gather->chosen().at(names_->user)) {
-    const auto* const known = sessions_.find(id);
+    const auto* const known = children_.find(id);
     if (known == nullptr || known->is_parked())
       continue; // Removed since the app chose it, or about to be.
     auto part = std::make_unique<list>(wanted->gather);
@@ -308,24 +272,14 @@ void user_actor::hand_on(letter_ptr left, const std::string& id) {
 void user_actor::receive(std::unique_ptr<retire> wished) {
   switch (wished->at) {
   case retire::step::asked:
-    return sessions_.answer_leaving(wished->child);
-  case retire::step::gone: {
-    auto parked = sessions_.forget(wished->child);
-    // Letters that the session left came before the parked ones.
-    for (auto& left = wished->left; !left.empty();)
-      hand_on(left.pop_front(), wished->child);
-    unpark(std::move(parked));
-    break;
-  }
+  case retire::step::gone:
   case retire::step::stayed:
-    unpark(sessions_.resume(wished->child));
-    break;
+    return settle_leaving(*wished);
   case retire::step::granted:
     asked_to_retire_ = false;
-    if (!is_idle()) {
-      app_.tell(std::make_unique<retire>(retire::step::stayed, names_->user));
-      return;
-    }
+    if (!is_idle())
+      return app_.tell(
+        std::make_unique<retire>(retire::step::stayed, names_->user));
     app_.tell(std::make_unique<retire>(retire::step::gone, names_->user));
     return quit();
   case retire::step::kept:
@@ -334,39 +288,30 @@ void user_actor::receive(std::unique_ptr<retire> wished) {
   case retire::step::suggested:
     return;
   }
-  if (removal_)
-    remove_sessions();
 }
 
 bool user_actor::is_idle() const noexcept {
-  return sessions_.empty() && queue_.empty() && !climbing_ && !removal_
+  return children_.empty() && queue_.empty() && !climbing_ && !removal_
          && !is_loading();
 }
 
 // -- removing -----------------------------------------------------------------
 
 void user_actor::receive(std::unique_ptr<remove> wanted) {
-  if (wanted->done_by_session)
+  if (wanted->done_by_child)
     return finish_remove(std::move(wanted));
-  auto* const known = find_session(wanted->id);
-  if (known == nullptr) {
-    wanted->outcome = false;
-    return answer(std::move(wanted));
-  }
-  if (!known->park())
-    return known->send(std::move(wanted));
-  known->tell(std::move(wanted));
+  const auto& id = wanted->id;
+  remove_child(std::move(wanted), id);
 }
 
 void user_actor::finish_remove(std::unique_ptr<remove> removed) {
-  auto parked = removed->gone ? sessions_.forget(removed->id)
-                              : sessions_.resume(removed->id);
+  auto parked = settle(removed->id, removed->gone);
   auto left = std::exchange(removed->left, letter_list());
   const auto id = removed->id;
   if (removed->live) {
     // Another process may have created the session: if the answer turns out
     // stale, the removal starts again at the app.
-    removed->done_by_session = false;
+    removed->done_by_child = false;
     const auto generation = removed->generation;
     auto live = std::exchange(removed->live, nullptr);
     confirm(std::move(removed),
@@ -380,17 +325,13 @@ void user_actor::finish_remove(std::unique_ptr<remove> removed) {
   while (!left.empty())
     hand_on(left.pop_front(), id);
   unpark(std::move(parked));
-  // A session that was created again after its removal is removed, too.
-  if (removal_)
-    remove_sessions();
 }
 
-void user_actor::unpark(letter_list parked) {
-  while (!parked.empty()) {
-    auto next = parked.pop_front();
-    renew(*next);
-    owner_actor::deliver(std::move(next));
-  }
+// A session that was created again after its removal is removed, too, if the
+// user is.
+void user_actor::child_settled() {
+  if (removal_)
+    remove_sessions();
 }
 
 void user_actor::note_parked(letter& parked) {
@@ -412,11 +353,12 @@ void user_actor::receive(std::unique_ptr<remove_user> wanted) {
 }
 
 void user_actor::remove_sessions() {
-  sessions_.for_each([](const std::string& id, children::child& known) {
+  children_.for_each([](const std::string& id, children::child& known) {
     if (!known.park())
       return;
     auto each = std::make_unique<remove>();
     each->id = id;
+    each->done_by_child = true;
     each->for_user_removal = true;
     known.tell(std::move(each));
   });
@@ -452,10 +394,6 @@ void user_actor::receive(std::unique_ptr<struct commit> answered) {
   removal_->gone = true;
   quit();
   app_.tell(std::move(removal_));
-}
-
-void user_actor::release() {
-  sessions_.clear();
 }
 
 } // namespace troupe::actors

@@ -6,8 +6,7 @@
 
 #pragma once
 
-#include "troupe/actors/owners/children.hpp"
-#include "troupe/actors/owners/owner.hpp"
+#include "troupe/actors/owners/parent.hpp"
 #include "troupe/actors/owners/session.hpp"
 
 #include <concepts>
@@ -18,7 +17,7 @@ namespace troupe::actors {
 
 class app_actor;
 
-class user_actor final : public owner_actor {
+class user_actor final : public parent_actor {
 public:
   user_actor(caf::actor_config& config,
              std::shared_ptr<setup> shared,
@@ -32,9 +31,6 @@ public:
 
   app_actor& parent() const noexcept { return app_; }
 
-  /// The keys. Call while the actor is paused, or on its thread.
-  const state_map& keys() const noexcept { return state_.keys(); }
-
   caf::behavior make_behavior() override;
 
 protected:
@@ -42,7 +38,9 @@ protected:
   bool is_for_now(const letter& received) const noexcept override;
   void refuse(letter_ptr received, const error& why) override;
   void finish_letters() override;
-  void release() override;
+  ref<inbox_actor> spawn_child(const std::string& name) override;
+  void hand_on(letter_ptr left, const std::string& child) override;
+  void child_settled() override;
   error closed_reason() const override;
 
   bool can_load() const noexcept override { return !climbing_; }
@@ -53,20 +51,12 @@ protected:
   void refuse_waiting(const error& why) override;
 
 private:
-  /// A session. Over a store the session's actor is made if it is
-  /// missing, since only the store knows whether the session exists. Without a
-  /// store: null if there is no such session.
-  children::child* find_session(const std::string& id);
-  children::child& open_session(const std::string& id);
-
+  using parent_actor::receive;
   void receive(std::unique_ptr<climb> up);
   void receive(std::unique_ptr<user_climb> answered);
   void receive(std::unique_ptr<struct commit> answered);
   void receive(std::unique_ptr<read_state> wanted);
   void receive(std::unique_ptr<retire> wished);
-  void receive(std::unique_ptr<shut_down> told);
-  void hand_on(letter_ptr left, const std::string& id);
-  void receive(std::unique_ptr<create> wanted);
   /// Adds the user's version and sends a look-up on to its session.
   template <std::derived_from<look_up> Letter>
   void receive(std::unique_ptr<Letter> wanted);
@@ -79,7 +69,6 @@ private:
   void judge(climb& next);
   void send_down(std::unique_ptr<climb> answered);
   void finish_remove(std::unique_ptr<remove> removed);
-  void unpark(letter_list parked);
   void remove_sessions();
   void finish_remove_user();
   bool is_idle() const noexcept;
@@ -89,11 +78,9 @@ private:
   app_actor& app_;
   const std::shared_ptr<const user_names> names_;
 
-  scope_state state_;
   // Whether the store has this user.
   bool exists_ = true;
   scope_version seen_app_;
-  children sessions_;
 
   letter_list queue_; // Climbs that wait in order.
   bool climbing_ = false;

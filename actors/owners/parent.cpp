@@ -1,0 +1,59 @@
+#include "troupe/actors/owners/parent.hpp"
+
+namespace troupe::actors {
+
+void parent_actor::receive(std::unique_ptr<shut_down>) {
+  children_.shut_down();
+  quit();
+}
+
+void parent_actor::refuse(letter_ptr received, const error& why) {
+  // The end of a run must arrive, and needs no state.
+  if (is_one_of<end_run>(*received))
+    handle(std::move(received));
+  else
+    received->fail(why);
+}
+
+void parent_actor::install(load& loaded) {
+  auto& found = *loaded.scope;
+  state_ = found ? scope_state(std::move(found->keys), found->revision)
+                 : scope_state();
+}
+
+void parent_actor::release() {
+  children_.clear();
+}
+
+children::child* parent_actor::find_child(const std::string& name) {
+  return live() ? &open_child(name) : children_.find(name);
+}
+
+children::child& parent_actor::open_child(const std::string& name) {
+  return children_.open(name, [&] { return spawn_child(name); });
+}
+
+letter_list parent_actor::settle(const std::string& child, bool gone) {
+  return gone ? children_.forget(child) : children_.resume(child);
+}
+
+void parent_actor::unpark(letter_list parked) {
+  while (!parked.empty()) {
+    auto next = parked.pop_front();
+    renew(*next);
+    owner_actor::deliver(std::move(next));
+  }
+  child_settled();
+}
+
+void parent_actor::settle_leaving(retire& wished) {
+  if (wished.at == retire::step::asked)
+    return children_.answer_leaving(wished.child);
+  auto parked = settle(wished.child, wished.at == retire::step::gone);
+  // Letters that the child left came before the parked ones.
+  while (!wished.left.empty())
+    hand_on(wished.left.pop_front(), wished.child);
+  unpark(std::move(parked));
+}
+
+} // namespace troupe::actors

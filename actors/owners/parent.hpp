@@ -1,0 +1,103 @@
+// An owner with owners below it: the part that app and user share.
+//
+// Look-ups for a child are sent on in order of arrival. While a child is being
+// removed, or leaves memory, letters for it are parked.
+
+#pragma once
+
+#include "troupe/actors/owners/children.hpp"
+#include "troupe/actors/owners/owner.hpp"
+
+#include <string>
+#include <type_traits>
+
+namespace troupe::actors {
+
+class parent_actor : public owner_actor {
+public:
+  using owner_actor::owner_actor;
+
+  /// The keys. Call while the actor is paused, or on its thread.
+  const state_map& keys() const noexcept { return state_.keys(); }
+
+protected:
+  /// Makes the actor of a child.
+  virtual ref<inbox_actor> spawn_child(const std::string& name) = 0;
+
+  /// Handles a letter that a departed child did not handle.
+  virtual void hand_on(letter_ptr left, const std::string& child) = 0;
+
+  /// Called when letters for a child are no longer parked.
+  virtual void child_settled() {}
+
+  /// Calls `handle` with a letter of a parent, or one of `Own`.
+  template <class... Own, class Handle>
+  static void dispatch_to_parent(letter_ptr received, const Handle& handle) {
+    dispatch<Own...,
+             get,
+             forward,
+             start_run,
+             end_run,
+             create,
+             list,
+             read_state,
+             remove,
+             remove_user,
+             retire,
+             shut_down>(std::move(received), handle);
+  }
+
+  void receive(std::unique_ptr<shut_down> told);
+  void refuse(letter_ptr received, const error& why) override;
+  void install(load& loaded) override;
+  void release() override;
+
+  // -- children ---------------------------------------------------------------
+
+  /// A child. Over a store its actor is made if it is missing, since only the
+  /// store knows whether the child exists. Without a store: null if there is no
+  /// such child.
+  children::child* find_child(const std::string& name);
+  children::child& open_child(const std::string& name);
+
+  /// Adds the owner's version, as `own`, and sends the look-up on to its child.
+  /// A creation makes the child.
+  template <class Letter>
+  void send_below(std::unique_ptr<Letter> wanted,
+                  const std::string& child,
+                  scope_version& own) {
+    auto* const known
+      = std::is_same_v<Letter, create> ? &open_child(child) : find_child(child);
+    if (known == nullptr)
+      return refuse_unknown(std::move(wanted));
+    own = version_of(state_);
+    known->send(std::move(wanted));
+  }
+
+  /// Starts the removal of a child, whose letters are parked meanwhile.
+  template <class Removal>
+  void remove_child(std::unique_ptr<Removal> wanted, const std::string& child) {
+    auto* const known = find_child(child);
+    if (known == nullptr) {
+      wanted->outcome = false;
+      return answer(std::move(wanted));
+    }
+    if (!known->park())
+      return known->send(std::move(wanted));
+    wanted->done_by_child = true;
+    known->tell(std::move(wanted));
+  }
+
+  /// Ends the parking for a child, and forgets it if it is `gone`. Returns its
+  /// letters.
+  [[nodiscard]] letter_list settle(const std::string& child, bool gone);
+  void unpark(letter_list parked);
+
+  /// Answers the steps of a child that leaves memory.
+  void settle_leaving(retire& wished);
+
+  scope_state state_;
+  children children_;
+};
+
+} // namespace troupe::actors
