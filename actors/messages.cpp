@@ -174,6 +174,7 @@ void append::fail(const error& why) {
   // destroys it.
   auto answered = std::make_unique<append>();
   answered->outcome = why;
+  answered->starts_run = starts_run;
   answered->request = request;
   answered->lane = lane;
   reply_to->tell(std::move(answered));
@@ -247,10 +248,7 @@ look_up* look_up_of(letter& sent) noexcept {
 }
 
 void start_run::fail(const error& why) {
-  auto refused = std::make_unique<append>();
-  refused->outcome = why;
-  refused->request = nullptr;
-  invocation->tell(std::move(refused));
+  invocation->tell(std::make_unique<refused_run>(why));
 }
 
 } // namespace troupe::actors

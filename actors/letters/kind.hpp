@@ -32,6 +32,7 @@ enum class letter_kind : std::uint8_t {
   remove,       // anyone → app → user → session → user
   remove_user,  // anyone → app → user → app
   start_run,    // invocation → app → user → session, and back
+  refused_run,  // whoever refuses a run → invocation
   end_run,      // the same way, so that it cannot overtake
   begin,        // runtime → invocation; parent lane → lane
   cancel,       // anyone → invocation; parent lane → lane

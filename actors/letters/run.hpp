@@ -40,6 +40,13 @@ struct start_run : letter_of<letter_kind::start_run, letter>, look_up {
   ref<session_actor> granted_by;
 };
 
+/// Tells an invocation that its run does not start.
+struct refused_run : letter_of<letter_kind::refused_run> {
+  explicit refused_run(error reason) : why(std::move(reason)) {}
+
+  error why;
+};
+
 /// A session that has ended has no runs.
 struct end_run : letter_of<letter_kind::end_run>, look_up {
   /// Actor id of the run. A later run may get the same address, but not this

@@ -84,9 +84,9 @@ struct append : call_for<event_ptr> {
   /// The event is the message of a run, which has `rights`.
   bool starts_run = false;
   answer_rights rights;
-  /// The invocation's request that this letter answers; null for its message,
-  /// its refusal and its release.
-  void* request = nullptr;
+  /// The event of an agent that this letter carries; null for the message of a
+  /// run and the release of its claim.
+  emit_request* request = nullptr;
   lane_actor* lane = nullptr;
   /// Retries of the same event; they get the same answer.
   letter_list followers;

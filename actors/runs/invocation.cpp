@@ -53,8 +53,9 @@ invocation_actor::invocation_actor(caf::actor_config& config,
                *this) {}
 
 void invocation_actor::deliver(letter_ptr received) {
-  if (!try_dispatch<append, actors::emit, start_run, struct cancel>(
-        received, [this](auto sent) { receive(std::move(sent)); }))
+  if (
+    !try_dispatch<append, actors::emit, start_run, refused_run, struct cancel>(
+      received, [this](auto sent) { receive(std::move(sent)); }))
     lane_actor::deliver(std::move(received));
 }
 
@@ -64,6 +65,10 @@ void invocation_actor::receive(std::unique_ptr<start_run> granted) {
   run_->view = std::move(granted->view);
   run_->history = granted->history;
   run_->session = std::move(granted->granted_by);
+}
+
+void invocation_actor::receive(std::unique_ptr<refused_run> refused) {
+  end(cancelled() ? *cancelled() : std::move(refused->why));
 }
 
 void invocation_actor::receive(std::unique_ptr<struct cancel> wished) {
@@ -255,24 +260,26 @@ void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
   answer(from, request, std::move(kept));
 }
 
+void invocation_actor::receive_message(const append& answered) {
+  if (!answered.outcome) {
+    // The outcome is unknown: the message, with its claim, may be stored.
+    if (answered.event && answered.outcome.error().code() == errc::store_failed)
+      run_->claim = claim_of(*answered.event);
+    return end(cancelled() ? *cancelled() : answered.outcome.error());
+  }
+  started_ = true;
+  run_->history.message = answered.number;
+  run_->history.answered = answered.answered_from;
+  run_->claim = claim_of(**answered.outcome);
+  start_body();
+}
+
 void invocation_actor::receive(std::unique_ptr<append> answered) {
   if (releasing_)
     return released(*answered);
-  if (answered->request == nullptr) {
-    if (!answered->outcome) {
-      // The outcome is unknown: the message, with its claim, may be stored.
-      if (answered->event
-          && answered->outcome.error().code() == errc::store_failed)
-        run_->claim = claim_of(*answered->event);
-      return end(cancelled() ? *cancelled() : answered->outcome.error());
-    }
-    started_ = true;
-    run_->history.message = answered->number;
-    run_->history.answered = answered->answered_from;
-    run_->claim = claim_of(**answered->outcome);
-    return start_body();
-  }
-  auto& request = *static_cast<emit_request*>(answered->request);
+  if (answered->starts_run)
+    return receive_message(*answered);
+  auto& request = *answered->request;
   const bool again
     = answered->joined && answered->outcome
       && (*answered->outcome)->invocation_id == run_->facts.invocation_id;

@@ -32,6 +32,8 @@ private:
   void receive(std::unique_ptr<append> answered);
   void receive(std::unique_ptr<actors::emit> sent);
   void receive(std::unique_ptr<start_run> granted);
+  void receive(std::unique_ptr<refused_run> refused);
+  void receive_message(const append& answered);
   void receive(std::unique_ptr<struct cancel> wished);
   void take(lane_actor& from, emit_request& request);
   void send(lane_actor& from, emit_request& request);
