@@ -237,7 +237,7 @@ std::uint64_t session_actor::shown_by(const get_options& options) const {
 session session_actor::read(const get_options& options,
                             const state_map& user,
                             const state_map& app) const {
-  auto events = log_.slice().recent(shown_by(options));
+  auto events = events_.slice().recent(shown_by(options));
   if (options.after)
     events = events.after(*options.after);
   return {key(),
@@ -366,7 +366,7 @@ result<void> session_actor::check_revision(const append& next) const {
 // other message can claim the same pause.
 result<void> session_actor::claim(append& next) {
   auto resumed
-    = check_responses(next.event->content, log_.slice(), next.rights);
+    = check_responses(next.event->content, events_.slice(), next.rights);
   if (!resumed)
     return resumed.error();
   if (auto found = find_answered(next); !found)
@@ -424,7 +424,7 @@ void session_actor::commit() {
       first = creation;
     } else {
       auto kept = finish_event(*next);
-      log_.push_back(kept);
+      events_.push_back(kept);
       next->outcome = std::move(kept);
       next->number = revision();
       if (first != nullptr)
@@ -502,7 +502,9 @@ void session_actor::reply(std::unique_ptr<append> answered) {
 // -- runs ---------------------------------------------------------------------
 
 pending_view session_actor::make_view() {
-  return {runs_->view, {snapshot(), log_.slice(), first_}, ++runs_->views};
+  return {runs_->view,
+          {snapshot(), events_.slice(), events_.before()},
+          ++runs_->views};
 }
 
 // Over a store the view is published when its commit is durable.

@@ -12,8 +12,8 @@
 #include "troupe/actors/owners/list_index.hpp"
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/owners/waiting_history.hpp"
+#include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
-#include "troupe/core/event_log.hpp"
 
 #include <atomic>
 #include <memory>
@@ -113,7 +113,7 @@ private:
   // -- appending --------------------------------------------------------------
 
   // Number of the newest event.
-  std::uint64_t revision() const noexcept { return first_ + log_.size(); }
+  std::uint64_t revision() const noexcept { return events_.revision(); }
 
   // Number of the newest events that a `get` shows.
   std::uint64_t shown_by(const get_options& options) const;
@@ -135,7 +135,7 @@ private:
 
   // Position of the event with a given id, as far as memory knows.
   struct id_place {
-    std::uint64_t number = 0; // In `log_` or `accepted_`; 0: in neither.
+    std::uint64_t number = 0; // In `events_` or `accepted_`; 0: in neither.
     bool may_be_stored = false;
   };
 
@@ -304,10 +304,7 @@ private:
   const std::string id_;
 
   scope_state state_;
-  // The newest events, from number `first_` + 1 on. Older ones are in the
-  // store only.
-  std::uint64_t first_ = 0;
-  event_log log_;
+  event_window events_;
   recent_ids ids_;
   timestamp last_update_time_{};
   std::unique_ptr<listing> listing_; // Null over a store.

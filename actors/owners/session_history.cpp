@@ -79,7 +79,7 @@ bool session_actor::find_history_of(start_run& wanted) {
     return true;
   history_search search(wanted.message->event->content, wanted.reads);
   look_in_memory(search);
-  if (!search.needs_more() || first_ == 0) {
+  if (!search.needs_more() || events_.before() == 0) {
     set_start(wanted.history, search);
     wanted.searched = cuts;
     return true;
@@ -94,8 +94,10 @@ bool session_actor::find_history_of(start_run& wanted) {
 }
 
 void session_actor::look_in_memory(history_search& search) const {
-  for (auto index = log_.size(); index > 0 && search.needs_more(); --index)
-    search.take(first_ + index, *log_[index - 1]);
+  for (auto number = revision();
+       number > events_.before() && search.needs_more();
+       --number)
+    search.take(number, *events_.at(number));
 }
 
 void session_actor::receive_search(std::unique_ptr<read_events> answered) {
@@ -147,7 +149,7 @@ result<void> session_actor::find_answered(append& message) {
     return {};
   history_search search(message.event->content, history_extent::none());
   look_in_memory(search);
-  if (search.needs_more() && first_ > 0)
+  if (search.needs_more() && events_.before() > 0)
     return error(
       errc::conflict,
       fmt::format(

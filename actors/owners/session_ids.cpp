@@ -54,7 +54,7 @@ bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
     return true;
   }
   if (place.number != 0) {
-    join(std::move(retry), log_[place.number - first_ - 1]);
+    join(std::move(retry), events_.at(place.number));
     return true;
   }
   if (!place.may_be_stored)
@@ -92,12 +92,12 @@ session_actor::id_place session_actor::find_id(const append& sent) {
   id_place place;
   place.number
     = ids_.find(id, newest, ids_kept(), [&](std::uint64_t candidate) {
-        if (candidate <= first_) {
+        if (candidate <= events_.before()) {
           unread = std::max(unread, candidate);
           return false;
         }
         if (candidate <= logged)
-          return log_[candidate - first_ - 1]->id == id;
+          return events_.at(candidate)->id == id;
         const auto index = candidate - logged - 1;
         return index < accepted_.size() && accepted_[index]->event->id == id;
       });

@@ -308,18 +308,13 @@ load_options session_actor::what_to_load() const {
 void session_actor::install(load& loaded) {
   auto& found = *loaded.session;
   const auto before = revision();
-  const auto last = log_.size() == 0 ? event_ptr() : log_[log_.size() - 1];
+  const auto last = events_.has(before) ? events_.at(before) : event_ptr();
   const bool existed = std::exchange(created_, found.has_value());
   state_ = scope_state(found ? std::move(found->scope.keys) : state_map());
   last_update_time_ = found ? found->last_update_time : timestamp();
-  log_ = event_log();
-  first_ = 0;
-  if (found) {
-    const auto newest = found->scope.revision;
-    first_ = newest - found->events.size();
-    for (auto& each : found->events)
-      log_.push_back(std::move(each));
-  }
+  events_ = found
+              ? event_window(found->scope.revision, std::move(found->events))
+              : event_window();
   install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
   keep_for_active();
   if (created_ && !existed)
@@ -345,8 +340,8 @@ bool session_actor::continues(std::uint64_t before,
   if (!created_ || revision() < before)
     return false;
   return before == 0
-         || (newest && before > first_
-             && log_[before - first_ - 1]->id == newest->id);
+         || (newest && events_.has(before)
+             && events_.at(before)->id == newest->id);
 }
 
 void session_actor::refuse_waiting(const error& why) {
@@ -377,7 +372,7 @@ void session_actor::refuse(std::unique_ptr<remove> removal, const error& why) {
 // -- older events -------------------------------------------------------------
 
 bool session_actor::reach(std::uint64_t first) {
-  if (first > first_)
+  if (first > events_.before())
     return true;
   if (!stored_->fetching) {
     auto wanted = std::make_unique<read_events>();
@@ -392,7 +387,7 @@ void session_actor::fetch(std::unique_ptr<read_events> wanted) {
   stored_->fetching = true;
   wanted->cuts = stored_->cuts;
   wanted->owner = live();
-  wanted->last = first_;
+  wanted->last = events_.before();
   shared().store->push(std::move(wanted));
 }
 
@@ -409,7 +404,8 @@ void session_actor::receive(std::unique_ptr<read_events> answered) {
   auto waiting = std::exchange(stored_->waiting, letter_list());
   auto& events = answered->events;
   // A load in between may have brought another session: ask again.
-  const bool fits = answered->cuts == stored_->cuts && answered->last == first_;
+  const bool fits
+    = answered->cuts == stored_->cuts && answered->last == events_.before();
   if (events && fits && events->size() != answered->last - answered->first + 1)
     events = error(errc::corrupt,
                    fmt::format("session {} has {} of its events {} to {}",
@@ -426,15 +422,8 @@ void session_actor::receive(std::unique_ptr<read_events> answered) {
       waiting.pop_front()->fail(events.error());
     return;
   }
-  if (fits) {
-    event_log whole;
-    for (auto& each : *events)
-      whole.push_back(std::move(each));
-    for (std::size_t index = 0; index < log_.size(); ++index)
-      whole.push_back(log_[index]);
-    log_ = std::move(whole);
-    first_ = answered->first - 1;
-  }
+  if (fits)
+    events_.add_older(std::move(*events));
   resume_waiting(std::move(waiting));
 }
 
@@ -466,8 +455,8 @@ void session_actor::forget_old_events() {
   if (stored_->fetching || !stored_->waiting.empty())
     return;
   const auto oldest = std::min(oldest_read(), revision() + 1);
-  first_ += log_.keep_newest(std::max<std::size_t>(shared().options.events_kept,
-                                                   revision() + 1 - oldest));
+  events_.keep_newest(std::max<std::size_t>(shared().options.events_kept,
+                                            revision() + 1 - oldest));
 }
 
 // -- leaving memory -----------------------------------------------------------

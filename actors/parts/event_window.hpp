@@ -1,0 +1,67 @@
+// The newest events of a session, by their numbers. Older events are in the
+// store only.
+
+#pragma once
+
+#include "troupe/core/event_log.hpp"
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace troupe::actors {
+
+/// Events are numbered from 1. Not thread-safe; slices are.
+class event_window {
+public:
+  event_window() = default;
+
+  /// `newest` are the events up to number `revision`.
+  event_window(std::uint64_t revision, std::vector<event_ptr> newest)
+    : before_(revision - newest.size()) {
+    for (auto& each : newest)
+      log_.push_back(std::move(each));
+  }
+
+  /// Number of the newest event; 0 if there is none.
+  std::uint64_t revision() const noexcept { return before_ + log_.size(); }
+
+  /// Number of the events that are older than all in the window.
+  std::uint64_t before() const noexcept { return before_; }
+
+  bool has(std::uint64_t number) const noexcept {
+    return number > before_ && number <= revision();
+  }
+
+  /// The event with this number, which the window has.
+  const event_ptr& at(std::uint64_t number) const {
+    assert(has(number));
+    return log_[number - before_ - 1];
+  }
+
+  event_slice slice() const { return log_.slice(); }
+
+  void push_back(event_ptr said) { log_.push_back(std::move(said)); }
+
+  /// Adds the events directly before the window.
+  void add_older(std::vector<event_ptr> older) {
+    assert(older.size() <= before_);
+    auto newest = std::exchange(log_, event_log());
+    before_ -= older.size();
+    for (auto& each : older)
+      log_.push_back(std::move(each));
+    for (std::size_t index = 0; index < newest.size(); ++index)
+      log_.push_back(newest[index]);
+  }
+
+  /// Drops events that are older than the newest `count`, in whole chunks.
+  void keep_newest(std::size_t count) { before_ += log_.keep_newest(count); }
+
+private:
+  std::uint64_t before_ = 0;
+  event_log log_;
+};
+
+} // namespace troupe::actors
