@@ -14,6 +14,7 @@
 #include "troupe/actors/owners/waiting_history.hpp"
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
+#include "troupe/actors/sessions/held_answers.hpp"
 
 #include <atomic>
 #include <memory>
@@ -165,8 +166,10 @@ private:
   void requeue();
   void reply_after_refresh(letter_list answered);
   void reply_in_order(std::unique_ptr<append> answered);
-  void hold_back(letter_list& held, letter_ptr answered);
+  letter_ptr hold_back(letter_ptr answered);
   void reply_held();
+  void reply_held(std::unique_ptr<append> answered,
+                  const std::optional<result<session>>& seen);
   void reply_all_held();
   void send_to_store(std::vector<store_change> changes);
   void refuse_behind_others(std::unique_ptr<start_run> wanted);
@@ -259,17 +262,7 @@ private:
     std::size_t commits = 0;
     // Letters of answered commits that are decided again, in order.
     letter_list again;
-
-    // Answers that are durable but wait for a view of the newest user and app,
-    // and answers after those, in order.
-    struct waiting_view {
-      letter_list letters;
-      std::uint64_t refresh = 0; // 0: waits only for those before it.
-      std::optional<result<session>> seen;
-    };
-
-    std::deque<waiting_view> held_back;
-    std::uint64_t refreshes = 0;
+    held_answers held_back;
     // The commit of the climb under way, which already has its place in the
     // store's queue.
     struct commit* reserved = nullptr;

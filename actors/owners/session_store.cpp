@@ -206,91 +206,81 @@ void session_actor::decide_again(std::unique_ptr<append> decided) {
 // The view of these runs, or of the creator of the session, showed stale state
 // of user or app. The answers wait until a `get` has brought the current state.
 void session_actor::reply_after_refresh(letter_list answered) {
-  auto& held = stored_->held_back.emplace_back();
+  letter_list held;
   while (!answered.empty())
-    hold_back(held.letters, answered.pop_front());
-  held.refresh = ++stored_->refreshes;
+    held.push_back(hold_back(answered.pop_front()));
+  const auto number = stored_->held_back.hold(std::move(held));
   auto wanted = std::make_unique<get>();
   wanted->key = key();
   wanted->options.num_recent_events = 0;
   wanted->refresh = true;
-  wanted->done = [self = ref(*this), kept = share(), number = held.refresh](
-                   result<session> seen) {
-    auto refreshed = std::make_unique<view_refresh>();
-    refreshed->number = number;
-    refreshed->seen = std::move(seen);
-    self->tell(std::move(refreshed));
-  };
+  wanted->done
+    = [self = ref(*this), kept = share(), number](result<session> seen) {
+        auto refreshed = std::make_unique<view_refresh>();
+        refreshed->number = number;
+        refreshed->seen = std::move(seen);
+        self->tell(std::move(refreshed));
+      };
   ask_app(std::move(wanted));
 }
 
 // The creation counts as over, so look-ups no longer wait for it. The `get` of
 // `reply_after_refresh` would otherwise wait for this creation, and this
 // creation for the `get`.
-void session_actor::hold_back(letter_list& held, letter_ptr answered) {
+letter_ptr session_actor::hold_back(letter_ptr answered) {
   if (is_one_of<create>(*answered))
     --creations_;
-  held.push_back(std::move(answered));
+  return answered;
 }
 
-// A later refresh also covers letters that wait for an earlier one.
 void session_actor::receive(std::unique_ptr<view_refresh> refreshed) {
-  for (auto& each : stored_->held_back)
-    if (each.refresh != 0 && each.refresh <= refreshed->number && !each.seen)
-      each.seen = refreshed->seen;
+  stored_->held_back.note(refreshed->number, refreshed->seen);
   reply_held();
 }
 
 void session_actor::reply_held() {
-  auto& all = stored_->held_back;
-  while (!all.empty() && (all.front().refresh == 0 || all.front().seen)) {
-    auto next = std::move(all.front());
-    all.pop_front();
-    while (!next.letters.empty()) {
-      auto letter = take_as<append>(next.letters.pop_front());
-      auto* const creation = as<create>(*letter);
-      const bool creates = creation != nullptr;
-      if (next.seen && *next.seen && creates && creation->created)
-        creation->created = **next.seen;
-      // A run, or a creator, must not continue without the current state. If
-      // the session is gone, the run ends with `cancelled`.
-      if (next.seen && !*next.seen && (creates || letter->reply_to))
-        letter->refuse(letter->reply_to
-                           && (stored_->goes_with_user || is_gone(*next.seen))
-                         ? deleted_session(key())
-                         : next.seen->error());
-      if (creates)
-        ++creations_; // `reply` counts it down.
-      reply(std::move(letter));
-    }
-  }
+  while (auto ready = stored_->held_back.take())
+    while (!ready->letters.empty())
+      reply_held(take_as<append>(ready->letters.pop_front()), ready->seen);
+}
+
+void session_actor::reply_held(std::unique_ptr<append> answered,
+                               const std::optional<result<session>>& seen) {
+  auto* const creation = as<create>(*answered);
+  if (creation != nullptr && seen && *seen && creation->created)
+    creation->created = **seen;
+  // A run, or a creator, must not continue without the current state. If the
+  // session is gone, the run ends with `cancelled`.
+  if (seen && !*seen && (creation != nullptr || answered->reply_to))
+    answered->refuse(answered->reply_to
+                         && (stored_->goes_with_user || is_gone(*seen))
+                       ? deleted_session(key())
+                       : seen->error());
+  if (creation != nullptr)
+    ++creations_; // `reply` counts it down.
+  reply(std::move(answered));
 }
 
 // Called at the end. All these answers are durable, but the session is gone, or
 // will be unless the store fails to remove its user.
 void session_actor::reply_all_held() {
-  const auto why
-    = stored_->goes_with_user
-        ? error(errc::store_failed,
-                fmt::format("session {} cannot be read while its user is being "
-                            "removed",
-                            to_string(key())))
-        : closed_reason();
-  for (auto& each : stored_->held_back)
-    if (each.refresh != 0 && !each.seen)
-      each.seen = why;
+  stored_->held_back.give_up(
+    stored_->goes_with_user
+      ? error(errc::store_failed,
+              fmt::format("session {} cannot be read while its user is being "
+                          "removed",
+                          to_string(key())))
+      : closed_reason());
   reply_held();
 }
 
 // Queues the answer after those that wait for a refreshed view, so a run gets
 // its events in order.
 void session_actor::reply_in_order(std::unique_ptr<append> answered) {
-  auto& all = stored_->held_back;
-  if (all.empty())
-    return reply(std::move(answered));
-  if (all.back().refresh != 0)
-    all.emplace_back();
-  hold_back(all.back().letters, std::move(answered));
+  if (stored_->held_back.empty())
+    reply(std::move(answered));
+  else
+    stored_->held_back.hold_behind(hold_back(std::move(answered)));
 }
 
 // -- loading ------------------------------------------------------------------
