@@ -390,6 +390,7 @@ run runtime::run(const agent& root,
   auto invocation = actors::spawn_actor<actors::invocation_actor>(
     shared.system, std::move(started), root, std::move(*temp));
   wanted->invocation = invocation;
+  wanted->id = invocation.id();
   wanted->message->reply_to = invocation;
   // Sent from this thread, so that the runs of one caller start in the order of
   // the calls. Sent before `attach`, so that a cancellation cannot send the end

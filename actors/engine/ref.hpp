@@ -40,6 +40,8 @@ public:
 
   void reset() noexcept { kept_.reset(); }
 
+  caf::actor_id id() const noexcept { return kept_->id(); }
+
   /// The same reference for CAF.
   const caf::strong_actor_ptr& as_caf() const& noexcept { return kept_; }
 

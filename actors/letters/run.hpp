@@ -26,6 +26,9 @@ struct start_run : letter_of<letter_kind::start_run, letter>, look_up {
   /// the run with `not_found`. Null: any session of the key.
   const session_actor* session = nullptr;
   ref<inbox_actor> invocation;
+  /// Actor id of the invocation. A later run may get its address, but not its
+  /// id.
+  caf::actor_id id = 0;
   std::shared_ptr<const detail::run_control> control;
   run_policy policy = run_policy::queue;
   /// Extent of the history that the run's agents read, and its first events.
@@ -49,9 +52,8 @@ struct refused_run : letter_of<letter_kind::refused_run> {
 
 /// A session that has ended has no runs.
 struct end_run : letter_of<letter_kind::end_run>, look_up {
-  /// Actor id of the run. A later run may get the same address, but not this
-  /// id.
-  caf::actor_id invocation = 0;
+  /// As in `start_run`.
+  caf::actor_id id = 0;
 };
 
 /// Starts the body of an agent on its lane.

@@ -502,14 +502,12 @@ void session_actor::reply(std::unique_ptr<append> answered) {
 // -- runs ---------------------------------------------------------------------
 
 pending_view session_actor::make_view() {
-  return {runs_->view,
-          {snapshot(), events_.slice(), events_.before()},
-          ++runs_->views};
+  return runs_->make_view({snapshot(), events_.slice(), events_.before()});
 }
 
 // Over a store the view is published when its commit is durable.
 void session_actor::publish() {
-  if (runs_ && !runs_->active.empty() && !stored_)
+  if (runs_ && runs_->has_active() && !stored_)
     make_view().publish();
 }
 
@@ -527,26 +525,21 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
   if (has_waiting_starts() || !has_history_for(*wanted))
     return stored_->waiting.push_back(std::move(wanted));
   if (!runs_)
-    runs_ = std::make_unique<session_runs>();
-  if (runs_->active.empty() || wanted->policy == run_policy::interleave)
+    runs_ = std::make_unique<run_desk>();
+  if (runs_->may_start(wanted->policy))
     return grant(std::move(wanted));
   if (wanted->policy == run_policy::reject)
     return wanted->fail(
       error(errc::busy,
             fmt::format("session {} already has a run", to_string(key()))));
-  queue_run(std::move(wanted));
-}
-
-void session_actor::queue_run(std::unique_ptr<start_run> next) {
-  runs_->kept_for_waiting.add(*next);
-  runs_->waiting.push_back(std::move(next));
+  runs_->queue(std::move(wanted));
 }
 
 void session_actor::grant(std::unique_ptr<start_run> next) {
-  runs_->active.push_back(
-    {next->invocation, first_read(*next), next->reads.newest_max});
+  runs_->start(
+    {next->invocation, next->id, first_read(*next), next->reads.newest_max});
   publish();
-  next->view = runs_->view;
+  next->view = runs_->view();
   next->granted_by = ref(*this);
   // `deliver`, not `handle`: the session may have to load when the run starts.
   owner_actor::deliver(std::move(next->message));
@@ -556,19 +549,13 @@ void session_actor::grant(std::unique_ptr<start_run> next) {
 
 void session_actor::receive(std::unique_ptr<end_run> ended) {
   see(std::move(ended->user), std::move(ended->app));
-  const auto is_it = [&ended](const auto& active) {
-    return active.invocation->id() == ended->invocation;
-  };
-  if (!runs_ || std::erase_if(runs_->active, is_it) == 0)
-    refuse_waiting_start(ended->invocation);
+  if (!runs_ || !runs_->end(ended->id))
+    refuse_waiting_start(ended->id);
   if (!runs_)
     return;
-  if (runs_->active.empty() && !runs_->waiting.empty()) {
-    auto next = take_as<start_run>(runs_->waiting.pop_front());
-    runs_->kept_for_waiting.remove(*next);
+  if (auto next = runs_->take_next())
     grant(std::move(next));
-  }
-  if (runs_->active.empty() && runs_->waiting.empty())
+  if (runs_->empty())
     runs_.reset();
 }
 
@@ -634,8 +621,8 @@ void session_actor::finish_remove(std::unique_ptr<remove> removal) {
 void session_actor::cancel_runs() {
   if (!runs_)
     return;
-  for (const auto& active : runs_->active)
-    active.invocation->tell(std::make_unique<cancel>(deleted_session(key())));
+  for (const auto& each : runs_->active())
+    each.invocation->tell(std::make_unique<cancel>(deleted_session(key())));
 }
 
 void session_actor::release() {
@@ -643,20 +630,20 @@ void session_actor::release() {
     reply_all_held();
   if (stored_ && (stored_->goes_with_user || stored_->is_removed))
     leave_all_behind();
-  const auto fail_all = [this](letter_list& letters) {
+  const auto fail_all = [this](letter_list&& letters) {
     while (!letters.empty()) {
       const auto next = letters.pop_front();
       next->fail(refusal_of(*next));
     }
   };
-  fail_all(queue_);
-  fail_all(early_);
+  fail_all(std::move(queue_));
+  fail_all(std::move(early_));
   if (stored_) {
-    fail_all(stored_->again);
-    fail_all(stored_->waiting);
+    fail_all(std::move(stored_->again));
+    fail_all(std::move(stored_->waiting));
   }
   if (runs_)
-    fail_all(runs_->waiting);
+    fail_all(runs_->take_waiting());
   runs_.reset();
 }
 

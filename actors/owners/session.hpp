@@ -11,10 +11,10 @@
 
 #include "troupe/actors/owners/list_index.hpp"
 #include "troupe/actors/owners/owner.hpp"
-#include "troupe/actors/owners/waiting_history.hpp"
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
 #include "troupe/actors/sessions/held_answers.hpp"
+#include "troupe/actors/sessions/run_desk.hpp"
 
 #include <atomic>
 #include <memory>
@@ -188,7 +188,6 @@ private:
   // -- runs -------------------------------------------------------------------
 
   void grant(std::unique_ptr<start_run> next);
-  void queue_run(std::unique_ptr<start_run> next);
   result<void> claim(append& next);
   pending_view make_view();
   void publish();
@@ -202,13 +201,9 @@ private:
   void receive_search(std::unique_ptr<read_events> answered);
   result<void> find_answered(append& message);
   std::uint64_t first_read(const start_run& wanted) const;
-  // The oldest event that an active or waiting run reads.
-  std::uint64_t oldest_read() const;
-  std::uint64_t newest_to_load() const;
-  void keep_for_active();
   bool has_waiting_starts() const noexcept;
   void search_again();
-  void refuse_waiting_start(caf::actor_id invocation);
+  void refuse_waiting_start(caf::actor_id run);
 
   void refuse(std::unique_ptr<remove> removal, const error& why);
   bool start_remove();
@@ -222,23 +217,6 @@ private:
   // order, so a later version is newer.
   void see(scope_version user, scope_version app);
   state_snapshot snapshot() const;
-
-  // Active and waiting runs; null for most sessions.
-  struct session_runs {
-    struct active_run {
-      ref<inbox_actor> invocation;
-      std::uint64_t first_read; // Older events are not kept for it.
-      // Its message may get a lower number when it is decided again, so its
-      // newest events are kept by count, too.
-      std::uint64_t newest_max;
-    };
-
-    std::vector<active_run> active;
-    letter_list waiting;
-    waiting_history kept_for_waiting;
-    std::shared_ptr<session_view> view = std::make_shared<session_view>();
-    std::uint64_t views = 0;
-  };
 
   // Search for ids that are not in `ids_`; over a store only.
   struct id_search {
@@ -315,7 +293,7 @@ private:
   std::uint32_t creations_ = 0;
   letter_list early_;
 
-  std::unique_ptr<session_runs> runs_;
+  std::unique_ptr<run_desk> runs_; // Null for most sessions.
   const std::unique_ptr<store_side> stored_;
 
   load_count held_; // Appends under way, counted by their senders.

@@ -30,40 +30,8 @@ std::uint64_t session_actor::first_read(const start_run& wanted) const {
   return history.first_read(wanted.reads);
 }
 
-std::uint64_t session_actor::oldest_read() const {
-  if (!runs_)
-    return UINT64_MAX;
-  auto oldest = runs_->kept_for_waiting.first_read(revision());
-  for (const auto& active : runs_->active)
-    oldest = std::min(oldest, active.first_read);
-  return oldest;
-}
-
 std::uint64_t session_actor::oldest_to_load() const {
-  return oldest_read();
-}
-
-// A run whose message is decided again reads the same number of events before
-// it, whatever number the message has by then.
-std::uint64_t session_actor::newest_to_load() const {
-  std::uint64_t newest = 0;
-  if (!runs_)
-    return newest;
-  // A waiting run may start before the load ends.
-  newest = runs_->kept_for_waiting.newest_max();
-  for (const auto& active : runs_->active)
-    newest = std::max(newest, active.newest_max);
-  return newest;
-}
-
-void session_actor::keep_for_active() {
-  if (!runs_)
-    return;
-  const history_start now{.message = revision() + 1};
-  for (auto& active : runs_->active)
-    active.first_read
-      = std::min(active.first_read,
-                 now.first_read(history_extent::newest(active.newest_max)));
+  return runs_ ? runs_->oldest_read(revision()) : UINT64_MAX;
 }
 
 bool session_actor::has_history_for(start_run& wanted) {
@@ -143,9 +111,8 @@ result<void> session_actor::find_answered(append& message) {
   message.answered_from = UINT64_MAX;
   if (!runs_ || !has_responses(message.event->content))
     return {};
-  const auto run = std::ranges::find(
-    runs_->active, message.reply_to, &session_runs::active_run::invocation);
-  if (run == runs_->active.end())
+  auto* const run = runs_->find(message.reply_to.id());
+  if (run == nullptr)
     return {};
   history_search search(message.event->content, history_extent::none());
   look_in_memory(search);
@@ -173,38 +140,18 @@ void session_actor::search_again() {
   ++stored_->cuts;
   if (!runs_ || !created_)
     return;
-  auto waiting = std::exchange(runs_->waiting, letter_list());
-  runs_->kept_for_waiting = {};
+  auto waiting = runs_->take_waiting();
   while (!stored_->waiting.empty())
     waiting.push_back(stored_->waiting.pop_front());
   stored_->waiting = std::move(waiting);
 }
 
-void session_actor::refuse_waiting_start(caf::actor_id invocation) {
-  const auto is_it = [invocation](const letter& waiting) {
-    const auto* const start = as<start_run>(waiting);
-    return start != nullptr && start->invocation->id() == invocation;
-  };
-  const auto refuse_in = [&is_it](letter_list& waiting, waiting_history* kept) {
-    if (!waiting.any_of(is_it))
-      return;
-    letter_list still;
-    while (!waiting.empty()) {
-      auto next = waiting.pop_front();
-      if (!is_it(*next)) {
-        still.push_back(std::move(next));
-        continue;
-      }
-      if (kept != nullptr)
-        kept->remove(static_cast<const start_run&>(*next));
-      next->fail(cancelled_before_start());
-    }
-    waiting = std::move(still);
-  };
+void session_actor::refuse_waiting_start(caf::actor_id run) {
+  const auto why = cancelled_before_start();
   if (runs_)
-    refuse_in(runs_->waiting, &runs_->kept_for_waiting);
+    runs_->refuse(run, why);
   if (stored_)
-    refuse_in(stored_->waiting, nullptr);
+    refuse_start(stored_->waiting, run, why, [](const start_run&) {});
 }
 
 } // namespace troupe::actors

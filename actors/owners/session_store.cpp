@@ -84,7 +84,7 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   decided.changes = std::move(changes);
   // The view shows versions of the owners above; their generations tell how old
   // these are.
-  const bool shows = runs_ && !runs_->active.empty();
+  const bool shows = runs_ && runs_->has_active();
   if (shows)
     decided.view = make_view();
   if (shows || creates) {
@@ -291,7 +291,7 @@ bool session_actor::can_load() const noexcept {
 
 load_options session_actor::what_to_load() const {
   return {.events_max = std::max<std::size_t>(shared().options.events_kept,
-                                              newest_to_load()),
+                                              runs_ ? runs_->newest_max() : 0),
           .ids_max = shared().options.remembered_ids};
 }
 
@@ -306,7 +306,8 @@ void session_actor::install(load& loaded) {
               ? event_window(found->scope.revision, std::move(found->events))
               : event_window();
   install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
-  keep_for_active();
+  if (runs_)
+    runs_->reload(revision());
   if (created_ && !existed)
     appear();
   if (!created_ && existed) {
@@ -444,7 +445,7 @@ void session_actor::renew(letter& parked) const {
 void session_actor::forget_old_events() {
   if (stored_->fetching || !stored_->waiting.empty())
     return;
-  const auto oldest = std::min(oldest_read(), revision() + 1);
+  const auto oldest = std::min(oldest_to_load(), revision() + 1);
   events_.keep_newest(std::max<std::size_t>(shared().options.events_kept,
                                             revision() + 1 - oldest));
 }
@@ -522,8 +523,8 @@ void session_actor::leave_all_behind() {
     while (!letters->empty())
       leave_behind(letters->pop_front());
   if (runs_)
-    while (!runs_->waiting.empty())
-      leave_behind(runs_->waiting.pop_front());
+    for (auto waiting = runs_->take_waiting(); !waiting.empty();)
+      leave_behind(waiting.pop_front());
 }
 
 void session_actor::part() {

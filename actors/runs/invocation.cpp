@@ -85,7 +85,7 @@ void invocation_actor::leave_session() {
   run_->control->has_left = true;
   auto leaving = std::make_unique<end_run>();
   leaving->key = run_->facts.session;
-  leaving->invocation = id();
+  leaving->id = id();
   run_->app->tell(std::move(leaving));
 }
 
