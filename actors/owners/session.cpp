@@ -1,7 +1,7 @@
 // Invariants of a session:
 //
-// - At most one batch is under way: `batch_` holds its letters, and `accepted_`
-//   those that will become events `revision() + 1` and following, in order.
+// - At most one batch is under way. Its accepted letters will become events
+//   `revision() + 1` and following, in order.
 // - The log grows only in `commit`, after all wider owners have judged the
 //   batch. So a refused event leaves nothing in any scope.
 // - Appends, creations and removals are decided in the order of `queue_`.
@@ -14,11 +14,10 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/retirement.hpp"
-#include "troupe/actors/owners/session_past.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
-#include "troupe/actors/parts/retry.hpp"
 #include "troupe/actors/run_control.hpp"
+#include "troupe/actors/sessions/past.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
@@ -175,16 +174,12 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
   if (answered->failed) {
     // The batch never reached the store's queue: its reserved place is gone.
     stored_->reserved = nullptr;
-    state_.abandon();
-    for (const auto* undone : accepted_)
-      if (is_one_of<append>(*undone))
-        ids_.forget(
-          undone->event->id,
-          revision()
-            + static_cast<std::uint64_t>(std::ranges::find(accepted_, undone)
-                                         - accepted_.begin() + 1));
-    accepted_.clear();
-    for (auto& undone : batch_) {
+    auto number = revision();
+    for (const auto* undone : batch_.accepted())
+      if (++number; is_one_of<append>(*undone))
+        ids_.forget(undone->event->id, number);
+    batch_.drop_all(state_);
+    for (auto& undone : batch_.letters()) {
       undone->refuse(*answered->failed);
       reply(std::move(undone));
     }
@@ -192,14 +187,12 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
   }
   see(std::move(answered->user), std::move(answered->app));
   if (answered->last_refused && answered->all_or_nothing) {
-    drop_creation(std::move(*answered->last_refused));
+    batch_.drop_creation(state_, std::move(*answered->last_refused));
   } else if (answered->last_refused) {
-    auto& last = *accepted_.back();
-    if (last.touches(scope::session))
-      state_.drop_last();
-    last.refuse(std::move(*answered->last_refused));
-    ids_.forget(last.event->id, revision() + accepted_.size());
-    accepted_.pop_back();
+    const auto number = revision() + batch_.size();
+    const auto& last
+      = batch_.drop_last(state_, std::move(*answered->last_refused));
+    ids_.forget(last.event->id, number);
   }
   commit();
 }
@@ -298,7 +291,7 @@ void session_actor::start_batch() {
     if (wide && !up && !batch_.empty())
       break;
     auto next = take_as<append>(queue_.pop_front());
-    if (cut_off(next) || join_earlier(next))
+    if (batch_.cut_off(next) || join_earlier(next))
       continue;
     if (stored_ && stored_->comparing) {
       queue_.push_front(std::move(next));
@@ -306,8 +299,7 @@ void session_actor::start_batch() {
     }
     const bool undecided
       = next->has_typed(scope::user) || next->has_typed(scope::app);
-    batch_.push_back(std::move(next));
-    auto& last = *batch_.back();
+    auto& last = batch_.add(std::move(next));
     if (!accept(last, undecided))
       continue;
     // A creation ends the batch: its answer shows the state without later
@@ -338,10 +330,7 @@ void session_actor::start_batch() {
 }
 
 result<void> session_actor::check_existence(const append& next) const {
-  const bool exists
-    = created_ || std::ranges::any_of(accepted_, [](const auto* each) {
-        return is_one_of<create>(*each);
-      });
+  const bool exists = created_ || batch_.creates();
   if (is_one_of<create>(next) && exists)
     return error(errc::already_exists,
                  fmt::format("session {} exists already", to_string(key())));
@@ -351,7 +340,7 @@ result<void> session_actor::check_existence(const append& next) const {
 }
 
 result<void> session_actor::check_revision(const append& next) const {
-  const auto now = revision() + accepted_.size();
+  const auto now = revision() + batch_.size();
   if (!next.expected_revision || *next.expected_revision == now)
     return {};
   return error(errc::conflict,
@@ -379,11 +368,8 @@ result<void> session_actor::claim(append& next) {
   claiming->actions.extra = {};
   if (*resumed) {
     const auto& id = (*resumed)->event_id;
-    for (const auto* earlier : accepted_)
-      if (const auto claimed = claim_of(*earlier->event);
-          claimed && claimed->pause_id == id)
-        return error(errc::conflict,
-                     "another message answers the same question");
+    if (batch_.claims(id))
+      return error(errc::conflict, "another message answers the same question");
     claim_pause(*claiming, id);
   }
   next.own = claiming;
@@ -397,20 +383,16 @@ bool session_actor::accept(append& next, bool undecided) {
     judged = check_revision(next);
   if (judged && next.starts_run)
     judged = claim(next);
-  const auto owned = next.changes().share(scope::session);
-  if (judged && !owned.empty())
-    judged
-      = state_.judge(owned, next.resolved, undecided, shared().options.limits);
+  if (judged)
+    judged = batch_.judge(next, state_, undecided, shared().options.limits);
   if (!judged) {
     next.refuse(judged.error());
     return false;
   }
-  accepted_.push_back(&next);
-  if (auto* const first = as<create>(next))
-    return accept_past(*first);
   // Some accepted events of the batch may still be refused, so ids of as many
   // older events are kept.
-  note_id(next, revision() + accepted_.size(), ids_kept() + accepted_.size());
+  if (is_one_of<append>(next))
+    note_id(next, revision() + batch_.size(), ids_kept() + batch_.size());
   return true;
 }
 
@@ -418,7 +400,7 @@ void session_actor::commit() {
   state_.install();
   std::vector<store_change> changes;
   create* first = nullptr;
-  for (auto* next : accepted_) {
+  for (auto* next : batch_.accepted()) {
     last_update_time_ = std::max(last_update_time_, next->event->timestamp);
     if (auto* const creation = as<create>(*next)) {
       first = creation;
@@ -435,8 +417,8 @@ void session_actor::commit() {
   }
   if (first != nullptr)
     finish_create(*first);
-  const auto count = accepted_.size();
-  accepted_.clear();
+  const auto count = batch_.size();
+  batch_.settle();
   if (stored_)
     return send_to_store(std::move(changes));
   // Before the answers: a caller that has its answer finds the change in
@@ -448,7 +430,7 @@ void session_actor::commit() {
   // The view before the answers: a run must see its own event when it
   // continues.
   publish();
-  for (auto& answered : batch_)
+  for (auto& answered : batch_.letters())
     reply(std::move(answered));
   batch_.clear();
 }

@@ -13,6 +13,7 @@
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
+#include "troupe/actors/sessions/append_batch.hpp"
 #include "troupe/actors/sessions/held_answers.hpp"
 #include "troupe/actors/sessions/run_desk.hpp"
 
@@ -120,10 +121,7 @@ private:
   std::uint64_t shown_by(const get_options& options) const;
 
   void start_batch();
-  bool cut_off(std::unique_ptr<append>& next);
   bool accept(append& next, bool undecided);
-  bool accept_past(create& first);
-  void drop_creation(error why);
   result<void> check_existence(const append& next) const;
   result<void> check_revision(const append& next) const;
 
@@ -132,11 +130,10 @@ private:
   // Whether the letter is a retry and needs no decision of its own. Sets
   // `comparing` if only the store knows.
   bool join_earlier(std::unique_ptr<append>& retry);
-  void join(std::unique_ptr<append> retry, const event_ptr& original);
 
   // Position of the event with a given id, as far as memory knows.
   struct id_place {
-    std::uint64_t number = 0; // In `events_` or `accepted_`; 0: in neither.
+    std::uint64_t number = 0; // In `events_` or `batch_`; 0: in neither.
     bool may_be_stored = false;
   };
 
@@ -283,10 +280,8 @@ private:
   scope_version seen_user_;
   scope_version seen_app_;
 
-  letter_list queue_; // Appends, creations and removals, in order.
-  // The batch under way: all its letters, and those that were accepted.
-  std::vector<std::unique_ptr<append>> batch_;
-  std::vector<append*> accepted_;
+  letter_list queue_;  // Appends, creations and removals, in order.
+  append_batch batch_; // Under way.
   bool climbing_ = false;
   // Look-ups wait until the creation is committed.
   bool created_ = false;

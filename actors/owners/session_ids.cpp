@@ -7,9 +7,6 @@
 
 #include "troupe/actors/owners/session.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
-#include "troupe/actors/parts/retry.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -42,19 +39,11 @@ bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
   const auto place = find_id(*retry);
   const auto logged = revision();
   if (place.number > logged) {
-    // The original is in the batch under way. The retry gets the same answer,
-    // unless its content differs.
-    auto& original = *accepted_[place.number - logged - 1];
-    if (is_retry(*original.event, *retry->event)) {
-      retry->joined = true;
-      original.followers.push_back(std::move(retry));
-    } else {
-      join(std::move(retry), original.event);
-    }
+    batch_.join(std::move(retry), place.number - logged - 1);
     return true;
   }
   if (place.number != 0) {
-    join(std::move(retry), events_.at(place.number));
+    batch_.join(std::move(retry), events_.at(place.number));
     return true;
   }
   if (!place.may_be_stored)
@@ -64,43 +53,30 @@ bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
       answered != found.end()) {
     if (!answered->second)
       return false;
-    join(std::move(retry), answered->second);
+    batch_.join(std::move(retry), answered->second);
     return true;
   }
   ask_for_ids(*retry);
   return false;
 }
 
-void session_actor::join(std::unique_ptr<append> retry,
-                         const event_ptr& original) {
-  retry->joined = true;
-  if (is_retry(*original, *retry->event))
-    retry->outcome = original;
-  else
-    retry->refuse(
-      error(errc::conflict,
-            fmt::format("event id '{}' was used before with other content",
-                        retry->event->id)));
-  batch_.push_back(std::move(retry));
-}
-
 session_actor::id_place session_actor::find_id(const append& sent) {
   const auto& id = sent.event->id;
   const auto logged = revision();
-  const auto newest = logged + accepted_.size();
+  const auto newest = logged + batch_.size();
   std::uint64_t unread = 0; // Event of this hash that is not in memory.
   id_place place;
-  place.number
-    = ids_.find(id, newest, ids_kept(), [&](std::uint64_t candidate) {
-        if (candidate <= events_.before()) {
-          unread = std::max(unread, candidate);
-          return false;
-        }
-        if (candidate <= logged)
-          return events_.at(candidate)->id == id;
-        const auto index = candidate - logged - 1;
-        return index < accepted_.size() && accepted_[index]->event->id == id;
-      });
+  place.number = ids_.find(
+    id, newest, ids_kept(), [&](std::uint64_t candidate) {
+      if (candidate <= events_.before()) {
+        unread = std::max(unread, candidate);
+        return false;
+      }
+      if (candidate <= logged)
+        return events_.at(candidate)->id == id;
+      const auto index = candidate - logged - 1;
+      return index < batch_.size() && batch_.accepted()[index]->event->id == id;
+    });
   if (place.number != 0 || !stored_ || sent.makes_id)
     return place;
   const auto forgotten = newest > ids_kept() ? newest - ids_kept() : 0;
@@ -178,7 +154,7 @@ void session_actor::ask_for_ids(const append& first) {
   search.making_filter = true;
   // The batch under way reaches the store after this question, so its ids are
   // added to the answer.
-  for (const auto* each : accepted_)
+  for (const auto* each : batch_.accepted())
     search.since.push_back(id_hash(each->event->id));
   auto filtering = std::make_unique<find_events>();
   filtering->owner = live();
@@ -208,7 +184,7 @@ void session_actor::receive(std::unique_ptr<find_events> answered) {
     search.filter = std::move(answered->filter);
     for (const auto hash : since)
       search.filter->add(hash);
-    search.filtered = revision() + accepted_.size();
+    search.filtered = revision() + batch_.size();
     return;
   }
   stored_->comparing = false;

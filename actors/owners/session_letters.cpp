@@ -3,9 +3,14 @@
 #include "troupe/actors/failure.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
-#include "troupe/actors/owners/session_past.hpp"
+#include "troupe/actors/sessions/past.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -70,6 +75,36 @@ bool admit_call(call& wanted, setup& shared) {
   wanted.fail(closed());
   return false;
 }
+
+namespace {
+
+// Checks and completes the events that a session is created with.
+result<std::vector<std::unique_ptr<append>>>
+make_past(std::vector<event> events, setup& shared) {
+  std::vector<std::unique_ptr<append>> past;
+  past.reserve(events.size());
+  std::unordered_set<std::string_view> ids;
+  for (auto& said : events) {
+    const auto number = past.size() + 1;
+    if (said.partial)
+      return with_number(number,
+                         {errc::invalid_argument,
+                          "a partial event cannot be in a session's past"});
+    auto letter = make_append(std::move(said), {}, shared);
+    if (!letter)
+      return with_number(number, letter.error());
+    // The letter keeps the id alive.
+    if (!ids.insert((*letter)->event->id).second)
+      return with_number(
+        number,
+        {errc::invalid_argument,
+         fmt::format("the id '{}' comes twice", (*letter)->event->id)});
+    past.push_back(std::move(*letter));
+  }
+  return past;
+}
+
+} // namespace
 
 result<std::unique_ptr<create>> make_create(create_request request,
                                             setup& shared) {

@@ -9,9 +9,9 @@
 
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/session.hpp"
-#include "troupe/actors/owners/session_past.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
+#include "troupe/actors/sessions/past.hpp"
 
 #include <fmt/format.h>
 
@@ -71,7 +71,7 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   bool user = false;
   bool app = false;
   bool creates = false;
-  for (auto& each : batch_) {
+  for (auto& each : batch_.letters()) {
     creates = creates || is_one_of<create>(*each);
     user = user || reaches(*each, scope::user);
     app = app || reaches(*each, scope::app);

@@ -4,17 +4,10 @@
 #pragma once
 
 #include "troupe/actors/messages.hpp"
-#include "troupe/actors/setup.hpp"
 
-#include <memory>
-#include <vector>
+#include <cstddef>
 
 namespace troupe::actors {
-
-/// Checks and completes the events that a session is created with. Fails with
-/// `errc::invalid_argument` or `errc::too_large`, naming the event.
-result<std::vector<std::unique_ptr<append>>>
-make_past(std::vector<event> events, setup& shared);
 
 /// Whether the letter, or an event of its past, changes keys of scope `where`.
 bool reaches(const append& letter, scope where) noexcept;
@@ -26,5 +19,8 @@ void add_to(climb& up, append& accepted);
 /// Resets the letter, and the events of its past, so that they can be
 /// judged again.
 void reset_all(append& letter);
+
+/// The error of event `number` of a past.
+error with_number(std::size_t number, const error& why);
 
 } // namespace troupe::actors
