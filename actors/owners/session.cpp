@@ -12,13 +12,10 @@
 
 #include "troupe/actors/caf_interface.hpp"
 #include "troupe/actors/owners/directory.hpp"
-#include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/retirement.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
-#include "troupe/actors/run_control.hpp"
 #include "troupe/actors/sessions/past.hpp"
-#include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
 
@@ -197,63 +194,6 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
   commit();
 }
 
-void session_actor::receive(std::unique_ptr<get> wanted) {
-  if (awaits_creation())
-    return early_.push_back(std::move(wanted));
-  see(wanted->user, wanted->app);
-  if (!created_) {
-    wanted->outcome = unknown_session(wanted->key);
-    return confirm(
-      std::move(wanted), owners(false, false), {generation()}, parent().app());
-  }
-  const auto count = shown_by(wanted->options);
-  if (!reach(revision() - count + 1))
-    return stored_->waiting.push_back(std::move(wanted));
-  if (wanted->refresh && runs_) {
-    wanted->renewed = make_view();
-    if (!stored_)
-      wanted->renewed.publish();
-  }
-  wanted->outcome = read(wanted->options, seen_user_.keys, seen_app_.keys);
-  confirm(std::move(wanted),
-          owners(true, true),
-          {generation(), seen_user_.generation, seen_app_.generation},
-          parent().app());
-}
-
-std::uint64_t session_actor::shown_by(const get_options& options) const {
-  return std::min<std::uint64_t>(
-    options.num_recent_events.value_or(std::numeric_limits<std::size_t>::max()),
-    revision());
-}
-
-session session_actor::read(const get_options& options,
-                            const state_map& user,
-                            const state_map& app) const {
-  auto events = events_.slice().recent(shown_by(options));
-  if (options.after)
-    events = events.after(*options.after);
-  return {key(),
-          readonly_state({state_.keys(), user, app, {}}),
-          std::move(events),
-          last_update_time_,
-          revision()};
-}
-
-// A session is listed once its creation is committed.
-void session_actor::receive(std::unique_ptr<list> wanted) {
-  if (!created_)
-    return;
-  wanted->gather->add(session(key(),
-                              readonly_state({state_.keys(),
-                                              std::move(wanted->user.keys),
-                                              std::move(wanted->app.keys),
-                                              {}}),
-                              {},
-                              last_update_time_,
-                              revision()));
-}
-
 void session_actor::finish_letters() {
   if (stored_ && !is_waiting())
     requeue();
@@ -348,33 +288,6 @@ result<void> session_actor::check_revision(const append& next) const {
                            to_string(key()),
                            now,
                            *next.expected_revision));
-}
-
-// Checks the message of a run against the calls that it answers. If it
-// continues a paused run, the claim is written into the message, so that no
-// other message can claim the same pause.
-result<void> session_actor::claim(append& next) {
-  auto resumed
-    = check_responses(next.event->content, events_.slice(), next.rights);
-  if (!resumed)
-    return resumed.error();
-  if (auto found = find_answered(next); !found)
-    return found;
-  if (!*resumed && !claim_of(*next.event))
-    return {};
-  // The message may be judged for a second time, after other processes have
-  // written: drop an earlier claim.
-  auto claiming = std::make_shared<event>(*next.event);
-  claiming->actions.extra = {};
-  if (*resumed) {
-    const auto& id = (*resumed)->event_id;
-    if (batch_.claims(id))
-      return error(errc::conflict, "another message answers the same question");
-    claim_pause(*claiming, id);
-  }
-  next.own = claiming;
-  next.event = std::move(claiming);
-  return {};
 }
 
 bool session_actor::accept(append& next, bool undecided) {
@@ -481,7 +394,7 @@ void session_actor::reply(std::unique_ptr<append> answered) {
   invocation->tell(std::move(answered));
 }
 
-// -- runs ---------------------------------------------------------------------
+// -- the view of the runs -----------------------------------------------------
 
 pending_view session_actor::make_view() {
   return runs_->make_view({snapshot(), events_.slice(), events_.before()});
@@ -491,142 +404,6 @@ pending_view session_actor::make_view() {
 void session_actor::publish() {
   if (runs_ && runs_->has_active() && !stored_)
     make_view().publish();
-}
-
-void session_actor::receive(std::unique_ptr<start_run> wanted) {
-  if (awaits_creation())
-    return early_.push_back(std::move(wanted));
-  see(wanted->user, wanted->app);
-  if (wanted->control->has_left)
-    return wanted->fail(cancelled_before_start());
-  if (!created_ && stored_)
-    return refuse_behind_others(std::move(wanted));
-  if (!created_ || (wanted->session != nullptr && wanted->session != this))
-    return wanted->fail(unknown_session(key()));
-  // Queued after earlier starts: runs start in the order of their calls.
-  if (has_waiting_starts() || !has_history_for(*wanted))
-    return stored_->waiting.push_back(std::move(wanted));
-  if (!runs_)
-    runs_ = std::make_unique<run_desk>();
-  if (runs_->may_start(wanted->policy))
-    return grant(std::move(wanted));
-  if (wanted->policy == run_policy::reject)
-    return wanted->fail(
-      error(errc::busy,
-            fmt::format("session {} already has a run", to_string(key()))));
-  runs_->queue(std::move(wanted));
-}
-
-void session_actor::grant(std::unique_ptr<start_run> next) {
-  runs_->start(
-    {next->invocation, next->id, first_read(*next), next->reads.newest_max});
-  publish();
-  next->view = runs_->view();
-  next->granted_by = ref(*this);
-  // `deliver`, not `handle`: the session may have to load when the run starts.
-  owner_actor::deliver(std::move(next->message));
-  const auto invocation = next->invocation;
-  invocation->tell(std::move(next));
-}
-
-void session_actor::receive(std::unique_ptr<end_run> ended) {
-  see(std::move(ended->user), std::move(ended->app));
-  if (!runs_ || !runs_->end(ended->id))
-    refuse_waiting_start(ended->id);
-  if (!runs_)
-    return;
-  if (auto next = runs_->take_next())
-    grant(std::move(next));
-  if (runs_->empty())
-    runs_.reset();
-}
-
-// -- the end ------------------------------------------------------------------
-
-// Returns whether the session continues with the letters after the removal.
-bool session_actor::start_remove() {
-  auto removal = take_as<remove>(queue_.pop_front());
-  if (!stored_) {
-    finish_remove(std::move(removal));
-    return false;
-  }
-  if (removal->for_user_removal) {
-    // The user's own removal follows in the store. Here it is enough to wait
-    // for commits under way.
-    if (stored_->commits > 0) {
-      queue_.push_front(std::move(removal));
-      return false;
-    }
-    // The session's end is durable only with the user's removal. Later letters
-    // therefore wait for that at the app.
-    stored_->successor = ref(parent().app());
-    stored_->goes_with_user = true;
-    finish_remove(std::move(removal));
-    return false;
-  }
-  if (!created_) {
-    removal->outcome = false;
-    removal->live = live();
-    removal->generation = generation();
-    parent().tell(std::move(removal));
-    return true;
-  }
-  stored_->removing = true;
-  ++stored_->commits;
-  auto decided = std::make_unique<struct commit>();
-  decided->from = live();
-  decided->owners = owners(false, false);
-  decided->filled = true;
-  store_change change;
-  change.kind = change_kind::remove;
-  change.owner = live()->name;
-  decided->changes.push_back(std::move(change));
-  decided->letters.push_back(std::move(removal));
-  shared().store->push(std::move(decided));
-  return false;
-}
-
-void session_actor::finish_remove(std::unique_ptr<remove> removal) {
-  shared().directory->remove(*this);
-  listing_.reset();
-  quit();
-  cancel_runs();
-  removal->outcome = true;
-  removal->gone = true;
-  if (!stored_ || removal->for_user_removal)
-    return parent().tell(std::move(removal));
-  stored_->successor = ref(parent().app());
-  stored_->removal = std::move(removal);
-  stored_->is_removed = true;
-}
-
-void session_actor::cancel_runs() {
-  if (!runs_)
-    return;
-  for (const auto& each : runs_->active())
-    each.invocation->tell(std::make_unique<cancel>(deleted_session(key())));
-}
-
-void session_actor::release() {
-  if (stored_)
-    reply_all_held();
-  if (stored_ && (stored_->goes_with_user || stored_->is_removed))
-    leave_all_behind();
-  const auto fail_all = [this](letter_list&& letters) {
-    while (!letters.empty()) {
-      const auto next = letters.pop_front();
-      next->fail(refusal_of(*next));
-    }
-  };
-  fail_all(std::move(queue_));
-  fail_all(std::move(early_));
-  if (stored_) {
-    fail_all(std::move(stored_->again));
-    fail_all(std::move(stored_->waiting));
-  }
-  if (runs_)
-    fail_all(runs_->take_waiting());
-  runs_.reset();
 }
 
 } // namespace troupe::actors

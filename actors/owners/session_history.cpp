@@ -1,12 +1,14 @@
-// The part of its history that a session keeps in memory for its runs.
+// Reads of a session, and the part of its history that it keeps in memory.
 //
 // Invariant: all events that an active or waiting run reads are in memory. A
 // run starts only when they are there, and `forget_old_events` keeps them. The
 // event where a run starts to read is found in memory, or in the store, page by
 // page from the newest event back.
 
+#include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/session.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/owners/user.hpp"
 #include "troupe/actors/run_control.hpp"
 
 #include <fmt/format.h>
@@ -23,6 +25,67 @@ void set_start(history_start& into, const history_search& found) {
 }
 
 } // namespace
+
+// -- reads --------------------------------------------------------------------
+
+void session_actor::receive(std::unique_ptr<get> wanted) {
+  if (awaits_creation())
+    return early_.push_back(std::move(wanted));
+  see(wanted->user, wanted->app);
+  if (!created_) {
+    wanted->outcome = unknown_session(wanted->key);
+    return confirm(
+      std::move(wanted), owners(false, false), {generation()}, parent().app());
+  }
+  const auto count = shown_by(wanted->options);
+  if (!reach(revision() - count + 1))
+    return stored_->waiting.push_back(std::move(wanted));
+  if (wanted->refresh && runs_) {
+    wanted->renewed = make_view();
+    if (!stored_)
+      wanted->renewed.publish();
+  }
+  wanted->outcome = read(wanted->options, seen_user_.keys, seen_app_.keys);
+  confirm(std::move(wanted),
+          owners(true, true),
+          {generation(), seen_user_.generation, seen_app_.generation},
+          parent().app());
+}
+
+std::uint64_t session_actor::shown_by(const get_options& options) const {
+  return std::min<std::uint64_t>(
+    options.num_recent_events.value_or(std::numeric_limits<std::size_t>::max()),
+    revision());
+}
+
+session session_actor::read(const get_options& options,
+                            const state_map& user,
+                            const state_map& app) const {
+  auto events = events_.slice().recent(shown_by(options));
+  if (options.after)
+    events = events.after(*options.after);
+  return {key(),
+          readonly_state({state_.keys(), user, app, {}}),
+          std::move(events),
+          last_update_time_,
+          revision()};
+}
+
+// A session is listed once its creation is committed.
+void session_actor::receive(std::unique_ptr<list> wanted) {
+  if (!created_)
+    return;
+  wanted->gather->add(session(key(),
+                              readonly_state({state_.keys(),
+                                              std::move(wanted->user.keys),
+                                              std::move(wanted->app.keys),
+                                              {}}),
+                              {},
+                              last_update_time_,
+                              revision()));
+}
+
+// -- history of runs ----------------------------------------------------------
 
 std::uint64_t session_actor::first_read(const start_run& wanted) const {
   auto history = wanted.history;
@@ -130,28 +193,70 @@ result<void> session_actor::find_answered(append& message) {
   return {};
 }
 
-bool session_actor::has_waiting_starts() const noexcept {
-  return stored_ && stored_->waiting.any_of(&is_one_of<start_run>);
+// -- older events -------------------------------------------------------------
+
+bool session_actor::reach(std::uint64_t first) {
+  if (first > events_.before())
+    return true;
+  if (!stored_->fetching) {
+    auto wanted = std::make_unique<read_events>();
+    wanted->first = first;
+    fetch(std::move(wanted));
+  }
+  return false;
 }
 
-// The loaded session may be another one, or has fewer events. Waiting runs
-// search again where they start to read.
-void session_actor::search_again() {
-  ++stored_->cuts;
-  if (!runs_ || !created_)
+// Reads the events before those in memory, or searches them.
+void session_actor::fetch(std::unique_ptr<read_events> wanted) {
+  stored_->fetching = true;
+  wanted->cuts = stored_->cuts;
+  wanted->owner = live();
+  wanted->last = events_.before();
+  shared().store->push(std::move(wanted));
+}
+
+// Whether the session may have changed elsewhere, or is being removed. A failed
+// read proves nothing then; its letters wait for the next load.
+bool session_actor::is_changing() const noexcept {
+  return is_waiting() || stored_->removing;
+}
+
+void session_actor::receive(std::unique_ptr<read_events> answered) {
+  stored_->fetching = false;
+  if (answered->search)
+    return receive_search(std::move(answered));
+  auto waiting = std::exchange(stored_->waiting, letter_list());
+  auto& events = answered->events;
+  // A load in between may have brought another session: ask again.
+  const bool fits
+    = answered->cuts == stored_->cuts && answered->last == events_.before();
+  if (events && fits && events->size() != answered->last - answered->first + 1)
+    events = error(errc::corrupt,
+                   fmt::format("session {} has {} of its events {} to {}",
+                               to_string(key()),
+                               events->size(),
+                               answered->first,
+                               answered->last));
+  if (!events && answered->cuts == stored_->cuts) {
+    if (is_changing()) {
+      stored_->waiting = std::move(waiting);
+      return;
+    }
+    while (!waiting.empty())
+      waiting.pop_front()->fail(events.error());
     return;
-  auto waiting = runs_->take_waiting();
-  while (!stored_->waiting.empty())
-    waiting.push_back(stored_->waiting.pop_front());
-  stored_->waiting = std::move(waiting);
+  }
+  if (fits)
+    events_.add_older(std::move(*events));
+  resume_waiting(std::move(waiting));
 }
 
-void session_actor::refuse_waiting_start(caf::actor_id run) {
-  const auto why = cancelled_before_start();
-  if (runs_)
-    runs_->refuse(run, why);
-  if (stored_)
-    refuse_start(stored_->waiting, run, why, [](const start_run&) {});
+void session_actor::forget_old_events() {
+  if (stored_->fetching || !stored_->waiting.empty())
+    return;
+  const auto oldest = std::min(oldest_to_load(), revision() + 1);
+  events_.keep_newest(std::max<std::size_t>(shared().options.events_kept,
+                                            revision() + 1 - oldest));
 }
 
 } // namespace troupe::actors
