@@ -195,22 +195,18 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
 }
 
 void session_actor::finish_letters() {
-  if (stored_ && !is_waiting())
-    requeue();
-  if (stored_ && !is_waiting() && (created_ || creations_ == 0))
-    for (auto early = std::exchange(early_, letter_list()); !early.empty();) {
-      renew(early.front());
-      handle(early.pop_front());
-    }
+  if (stored_)
+    go_on_after_load();
   while (!is_waiting() && !climbing_ && !queue_.empty()) {
-    if (stored_ && (stored_->removing || stored_->comparing))
+    if (at_store().removing || at_store().comparing)
       return;
     if (!is_one_of<remove>(queue_.front()))
       start_batch();
     else if (!start_remove())
       return;
   }
-  forget_found();
+  if (stored_)
+    forget_found();
   // A session that does not exist leaves memory as soon as it is idle.
   if (stored_ && !created_)
     ask_to_retire();
@@ -233,7 +229,7 @@ void session_actor::start_batch() {
     auto next = take_as<append>(queue_.pop_front());
     if (batch_.cut_off(next) || join_earlier(next))
       continue;
-    if (stored_ && stored_->comparing) {
+    if (at_store().comparing) {
       queue_.push_front(std::move(next));
       break;
     }
@@ -311,7 +307,6 @@ bool session_actor::accept(append& next, bool undecided) {
 
 void session_actor::commit() {
   state_.install();
-  std::vector<store_change> changes;
   create* first = nullptr;
   for (auto* next : batch_.accepted()) {
     last_update_time_ = std::max(last_update_time_, next->event->timestamp);
@@ -325,15 +320,18 @@ void session_actor::commit() {
       if (first != nullptr)
         note_id(*next, revision(), ids_kept());
     }
-    if (stored_)
-      changes.push_back(change_of(*next, revision()));
   }
   if (first != nullptr)
     finish_create(*first);
+  if (stored_)
+    send_to_store();
+  else
+    answer_at_once();
+}
+
+void session_actor::answer_at_once() {
   const auto count = batch_.size();
   batch_.settle();
-  if (stored_)
-    return send_to_store(std::move(changes));
   // Before the answers: a caller that has its answer finds the change in
   // `list`.
   if (listing_ && count > 0)

@@ -14,13 +14,12 @@
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
 #include "troupe/actors/sessions/append_batch.hpp"
-#include "troupe/actors/sessions/held_answers.hpp"
 #include "troupe/actors/sessions/run_desk.hpp"
+#include "troupe/actors/sessions/store_side.hpp"
 
 #include <atomic>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace troupe::actors {
@@ -154,12 +153,18 @@ private:
 
   // -- over a store -----------------------------------------------------------
 
+  // State over a store. Without a store nothing waits there.
+  const store_side& at_store() const noexcept {
+    return stored_ ? *stored_ : no_store_side;
+  }
+
   // Answer a letter of a commit, or decide it again.
   void reply_to(std::unique_ptr<append> decided, const struct commit& answered);
   void reply_to(std::unique_ptr<remove> removal, const struct commit& answered);
   void reply_to(std::unique_ptr<start_run> refused,
                 const struct commit& answered);
   void decide_again(std::unique_ptr<append> decided);
+  void go_on_after_load();
   void requeue();
   void reply_after_refresh(letter_list answered);
   void reply_in_order(std::unique_ptr<append> answered);
@@ -168,7 +173,9 @@ private:
   void reply_held(std::unique_ptr<append> answered,
                   const std::optional<result<session>>& seen);
   void reply_all_held();
-  void send_to_store(std::vector<store_change> changes);
+  void answer_at_once();
+  void send_to_store();
+  std::vector<store_change> changes() const;
   void refuse_behind_others(std::unique_ptr<start_run> wanted);
   live_owners owners(bool user, bool app) const;
   // Whether all events from number `first` on are in memory. If not, fetches
@@ -215,56 +222,6 @@ private:
   void see(scope_version user, scope_version app);
   state_snapshot snapshot() const;
 
-  // Search for ids that are not in `ids_`; over a store only.
-  struct id_search {
-    // The store's answer for ids that were asked for; null: no event has
-    // the id.
-    std::unordered_map<std::string, event_ptr> found;
-    // The newest event that the answer covers.
-    std::uint64_t covered = 0;
-    // Filter of all ids; null until several questions were asked.
-    std::unique_ptr<id_filter> filter;
-    std::uint64_t filtered = 0; // The newest event in the filter.
-    bool making_filter = false;
-    std::vector<std::uint32_t> since; // Hashes accepted meanwhile.
-    std::uint64_t questions = 0;      // Since the last load or filter.
-    std::uint64_t loads = 0;
-  };
-
-  // State of a session over a store.
-  struct store_side {
-    // Number of commits that the queue has not answered.
-    std::size_t commits = 0;
-    // Letters of answered commits that are decided again, in order.
-    letter_list again;
-    held_answers held_back;
-    // The commit of the climb under way, which already has its place in the
-    // store's queue.
-    struct commit* reserved = nullptr;
-    // Letters that wait for events that are not in memory.
-    letter_list waiting;
-    bool fetching = false;
-    // Number of loads after which the session may be another one of the same
-    // key, or has fewer events. Reads and searches that started before such a
-    // load are repeated.
-    std::uint64_t cuts = 0;
-    bool removing = false;
-    // The store was asked whether the first append repeats an older event.
-    bool comparing = false;
-    id_search ids;
-    bool asked_to_retire = false;
-    // Set when the session retires or is removed: the actor that takes later
-    // letters, and letters that came before the end.
-    ref<owner_actor> successor;
-    letter_list left;
-    // The removal that ended the session; answered last, with the letters
-    // in `left`.
-    std::unique_ptr<remove> removal;
-    bool is_removed = false;
-    // The session ends because its user is being removed.
-    bool goes_with_user = false;
-  };
-
   // Session and user hold each other; the user releases the session when
   // it ends.
   const ref<user_actor> kept_user_;
@@ -288,8 +245,8 @@ private:
   std::uint32_t creations_ = 0;
   letter_list early_;
 
-  std::unique_ptr<run_desk> runs_; // Null for most sessions.
-  const std::unique_ptr<store_side> stored_;
+  std::unique_ptr<run_desk> runs_;           // Null for most sessions.
+  const std::unique_ptr<store_side> stored_; // Null without a store.
 
   load_count held_; // Appends under way, counted by their senders.
   std::atomic<std::uint64_t> last_used_{0};

@@ -72,7 +72,7 @@ void session_actor::finish_remove(std::unique_ptr<remove> removal) {
 void session_actor::release() {
   if (stored_)
     reply_all_held();
-  if (stored_ && (stored_->goes_with_user || stored_->is_removed))
+  if (at_store().goes_with_user || at_store().is_removed)
     leave_all_behind();
   const auto fail_all = [this](letter_list&& letters) {
     while (!letters.empty()) {
@@ -141,7 +141,7 @@ void session_actor::send_on(letter_ptr sent) {
 }
 
 void session_actor::leave_behind(letter_ptr sent) {
-  if (stored_ && stored_->goes_with_user)
+  if (at_store().goes_with_user)
     send_on(std::move(sent));
   else if (is_for_successor(*sent))
     stored_->left.push_back(std::move(sent));
@@ -150,7 +150,7 @@ void session_actor::leave_behind(letter_ptr sent) {
 }
 
 bool session_actor::is_for_successor(const letter& sent) const noexcept {
-  if (!stored_ || !stored_->successor)
+  if (!at_store().successor)
     return false;
   // A run ends with the session that it began in.
   if (const auto* const said = as<append>(sent))
@@ -169,7 +169,7 @@ void session_actor::leave_all_behind() {
 }
 
 void session_actor::part() {
-  if (!stored_ || !stored_->successor || stored_->goes_with_user)
+  if (!at_store().successor || at_store().goes_with_user)
     return;
   if (auto removal = std::move(stored_->removal)) {
     removal->left = std::exchange(stored_->left, letter_list());

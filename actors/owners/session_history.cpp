@@ -105,7 +105,7 @@ bool session_actor::has_history_for(start_run& wanted) {
 }
 
 bool session_actor::find_history_of(start_run& wanted) {
-  const auto cuts = stored_ ? stored_->cuts : 0;
+  const auto cuts = at_store().cuts;
   if (wanted.searched == cuts)
     return true;
   history_search search(wanted.message->event->content, wanted.reads);

@@ -168,8 +168,7 @@ void session_actor::ask_for_ids(const append& first) {
 // waits for them. The check for an empty map matters: every batch of letters
 // passes here, and clearing an empty map still wipes its buckets.
 void session_actor::forget_found() {
-  if (stored_ && !stored_->ids.found.empty() && queue_.empty()
-      && !stored_->comparing)
+  if (!stored_->ids.found.empty() && queue_.empty() && !stored_->comparing)
     stored_->ids.found = {};
 }
 

@@ -88,7 +88,7 @@ result<void> session_actor::claim(append& next) {
 }
 
 bool session_actor::has_waiting_starts() const noexcept {
-  return stored_ && stored_->waiting.any_of(&is_one_of<start_run>);
+  return at_store().waiting.any_of(&is_one_of<start_run>);
 }
 
 // The loaded session may be another one, or has fewer events. Waiting runs

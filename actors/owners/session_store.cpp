@@ -60,9 +60,25 @@ store_change session_actor::change_of(const append& decided,
   return change;
 }
 
+// The changes that the accepted events of the batch make. They are the newest
+// events of the session.
+std::vector<store_change> session_actor::changes() const {
+  std::vector<store_change> all;
+  all.reserve(batch_.size());
+  auto number = revision() - (batch_.size() - (batch_.creates() ? 1 : 0));
+  for (const auto* next : batch_.accepted()) {
+    if (!is_one_of<create>(*next))
+      ++number;
+    all.push_back(change_of(*next, number));
+  }
+  return all;
+}
+
 // Pushes the batch to the store's queue, or fills the place that was reserved
 // where its climb was decided.
-void session_actor::send_to_store(std::vector<store_change> changes) {
+void session_actor::send_to_store() {
+  auto decisions = changes();
+  batch_.settle();
   auto own = stored_->reserved != nullptr ? nullptr
                                           : std::make_unique<struct commit>();
   auto& decided = own ? *own : *std::exchange(stored_->reserved, nullptr);
@@ -81,7 +97,7 @@ void session_actor::send_to_store(std::vector<store_change> changes) {
   batch_.clear();
   decided.from = live();
   decided.owners = owners(user, app);
-  decided.changes = std::move(changes);
+  decided.changes = std::move(decisions);
   // The view shows versions of the owners above; their generations tell how old
   // these are.
   const bool shows = runs_ && runs_->has_active();
@@ -172,6 +188,19 @@ void session_actor::reply_to(std::unique_ptr<start_run> refused,
   refused->fail(answered.outcome == commit::verdict::failed
                   ? answered.why
                   : unknown_session(key()));
+}
+
+// Decides again before later letters, and handles look-ups that waited for a
+// creation.
+void session_actor::go_on_after_load() {
+  if (!is_waiting())
+    requeue();
+  if (is_waiting() || awaits_creation())
+    return;
+  for (auto early = std::exchange(early_, letter_list()); !early.empty();) {
+    renew(early.front());
+    handle(early.pop_front());
+  }
 }
 
 // Puts letters that are decided again before all letters that came since.
