@@ -280,7 +280,7 @@ void get_recent(std::size_t rounds) {
           auto fetched
             = co_await on.sessions().get(of, {.num_recent_events = 50});
           for (const auto& said : fetched.value().events())
-            counted += said.content.parts.size();
+            counted += said->content.parts.size();
         }
       }(runtime, key, seen),
       [&ended](std::exception_ptr) { ended.count_down(); });

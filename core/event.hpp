@@ -97,7 +97,8 @@ struct event {
   friend bool operator==(const event&, const event&) = default;
 };
 
-/// An appended event; shared and immutable.
+/// An appended event; shared and immutable. Copies cost O(1) and keep the
+/// event alive.
 using event_ptr = std::shared_ptr<const event>;
 
 /// Returns true if the event ends its agent's turn (ADK's `is_final_response`).

@@ -116,8 +116,9 @@ event_slice event_slice::after(timestamp time) const {
   while (first < size() && (*this)[first]->timestamp < time)
     ++first;
   auto suffix = recent(size() - first);
-  if (std::ranges::all_of(
-        suffix, [time](const event& said) { return said.timestamp >= time; }))
+  if (std::ranges::all_of(suffix, [time](const event_ptr& said) {
+        return said->timestamp >= time;
+      }))
     return suffix;
   event_log kept;
   for (std::size_t index = 0; index < suffix.size(); ++index)

@@ -53,7 +53,8 @@ struct branch_index : ref_counted<branch_index> {
 } // namespace detail
 
 /// A range of a session's events. Immutable, cheap to copy, safe to share
-/// between threads.
+/// between threads. Its elements are `event_ptr`, which never are null: a loop
+/// over it, an index, `run::next` and `append_event` give the same type.
 class event_slice {
 public:
   /// A forward iterator over the events, oldest first. The slice that it came
@@ -61,13 +62,13 @@ public:
   class iterator {
   public:
     /// Type of an element, for `std::iterator_traits`.
-    using value_type = event;
+    using value_type = event_ptr;
     /// Type of a distance, for `std::iterator_traits`.
     using difference_type = std::ptrdiff_t;
-    /// Type of a dereferenced iterator; events are read-only.
-    using reference = const event&;
-    /// Type of `operator->`; events are read-only.
-    using pointer = const event*;
+    /// Type of a dereferenced iterator; elements are read-only.
+    using reference = const event_ptr&;
+    /// Type of `operator->`; elements are read-only.
+    using pointer = const event_ptr*;
     /// Category of the iterator: several passes, forward only.
     using iterator_category = std::forward_iterator_tag;
 
@@ -79,11 +80,11 @@ public:
         index_(index) {}
 
     /// Returns the event. The iterator must not be at the end.
-    reference operator*() const { return *(*slice_)[index_]; }
+    reference operator*() const { return (*slice_)[index_]; }
 
-    /// Gives access to a member of the event. The iterator must not be at the
-    /// end.
-    pointer operator->() const { return (*slice_)[index_].get(); }
+    /// Gives access to the pointer to the event. The iterator must not be at
+    /// the end.
+    pointer operator->() const { return &(*slice_)[index_]; }
 
     /// Moves to the next newer event.
     iterator& operator++() {
@@ -114,23 +115,40 @@ public:
   bool empty() const noexcept { return first_ == last_; }
 
   /// Returns the event at `index` of the slice; index 0 is the oldest.
-  const event_ptr& operator[](std::size_t index) const noexcept {
+  const event_ptr& operator[](std::size_t index) const& noexcept {
     const auto at = first_ + index;
     return spine_->chunks[at / detail::event_chunk::capacity]
       ->events[at % detail::event_chunk::capacity];
   }
 
+  /// Returns a copy of the pointer, as this is a temporary.
+  event_ptr operator[](std::size_t index) const&& noexcept {
+    return (*this)[index];
+  }
+
   /// Returns the oldest event. The slice must not be empty.
-  const event& front() const { return *(*this)[0]; }
+  const event_ptr& front() const& { return (*this)[0]; }
+
+  /// Returns a copy of the pointer, as this is a temporary.
+  event_ptr front() const&& { return (*this)[0]; }
 
   /// Returns the newest event. The slice must not be empty.
-  const event& back() const { return *(*this)[size() - 1]; }
+  const event_ptr& back() const& { return (*this)[size() - 1]; }
+
+  /// Returns a copy of the pointer, as this is a temporary.
+  event_ptr back() const&& { return (*this)[size() - 1]; }
 
   /// Returns the position of the oldest event.
-  iterator begin() const { return {this, 0}; }
+  iterator begin() const& { return {this, 0}; }
+
+  /// An iterator into a temporary would dangle: keep the slice in a variable.
+  iterator begin() const&& = delete;
 
   /// Returns the position after the newest event.
-  iterator end() const { return {this, size()}; }
+  iterator end() const& { return {this, size()}; }
+
+  /// An iterator into a temporary would dangle: keep the slice in a variable.
+  iterator end() const&& = delete;
 
   /// Returns the newest `count` events of the slice.
   event_slice recent(std::size_t count) const {

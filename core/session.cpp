@@ -5,7 +5,7 @@ namespace troupe {
 json to_json(const session& fetched) {
   auto events = json::array();
   for (const auto& said : fetched.events())
-    events.push_back(to_json(said));
+    events.push_back(to_json(*said));
   return {{"id", fetched.key().id},
           {"appName", fetched.key().app},
           {"userId", fetched.key().user},

@@ -189,7 +189,7 @@ troupe::agent_run count_questions(troupe::invocation_context& context) {
   for (auto next = context.revision() + 1; next > 1;) {
     const auto page = co_await context.events_before(next, 500);
     for (const auto& said : page)
-      questions += said.author == "user" ? 1 : 0;
+      questions += said->author == "user" ? 1 : 0;
     next -= page.size();
   }
   co_await context.emit(troupe::text("{} questions", questions));
@@ -226,8 +226,8 @@ public:
       = runtime_.sessions().create({"tour", "ann"}, state).value();
     std::vector<std::string> heard;
     for (const auto& event : runtime_.run(which, session.key(), message))
-      if (!event.text().empty()) {
-        heard.push_back(event.author + ": " + event.text());
+      if (!event->text().empty()) {
+        heard.push_back(event->author + ": " + event->text());
         std::cout << heard.back() << '\n';
       }
     state_ = runtime_.sessions().get(session.key()).value().state().all();
@@ -245,8 +245,8 @@ public:
     check(open.size() == 1, "one open question");
     std::string last;
     for (const auto& event : runtime_.run(which, key, allow(open[0])))
-      if (!event.text().empty())
-        last = event.text();
+      if (!event->text().empty())
+        last = event->text();
     std::cout << which.name() << ": " << last << '\n';
     check(last == said, said);
   }

@@ -55,7 +55,7 @@ int main() {
     auto runtime = troupe::runtime::open().value();
     const auto session = runtime.sessions().create({"press", "ann"}).value();
     for (const auto& event : runtime.run(agent, session.key(), "Go!"))
-      std::cout << event.author << ": " << event.text() << '\n';
+      std::cout << event->author << ": " << event->text() << '\n';
 
     const auto fetched = runtime.sessions().get(session.key()).value();
     return fetched.state().get<int>("rounds") == 3 ? 0 : 1;

@@ -25,6 +25,6 @@ int main() {
   const auto session
     = runtime.sessions().create({"press", "ann"}, {{"topic", "owls"}}).value();
   for (const auto& event : runtime.run(press, session.key(), "Go!"))
-    std::cout << event.author << ": " << event.text() << '\n';
+    std::cout << event->author << ": " << event->text() << '\n';
   std::cout << runtime.sessions().app_state("press").value() << '\n';
 }

@@ -119,9 +119,9 @@ arguments read_arguments(std::span<char*> words) {
   return read;
 }
 
-void print(const troupe::event& said) {
+void print(const troupe::event_ptr& said) {
   // Flushed here: a killed program does not flush.
-  std::cout << "  " << said.author << ": " << said.text() << std::endl;
+  std::cout << "  " << said->author << ": " << said->text() << std::endl;
 }
 
 troupe::session find_or_create(troupe::session_service& sessions) {

@@ -45,8 +45,8 @@ int main() {
                            .create({"press", "ann"}, {{"topic", "owls"}})
                            .value();
     for (const auto& event : runtime.run(pipeline, session.key(), "Go!"))
-      std::cout << event.author << " on branch '" << event.branch
-                << "': " << event.text() << '\n';
+      std::cout << event->author << " on branch '" << event->branch
+                << "': " << event->text() << '\n';
 
     const auto fetched = runtime.sessions().get(session.key()).value();
     return fetched.state().get<std::string>("summary")

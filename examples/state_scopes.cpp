@@ -29,7 +29,7 @@ int main() {
     const auto ben = sessions.create({"demo", "ben"}).value();
     for (const auto& key : {ann.key(), ben.key()})
       for (const auto& event : runtime.run(agent, key, "Remember!"))
-        std::cout << event.author << ": " << event.text() << '\n';
+        std::cout << event->author << ": " << event->text() << '\n';
     const auto second = sessions.create({"demo", "ann"}).value();
 
     const auto state = second.state().all();

@@ -19,8 +19,8 @@ using clock = std::chrono::steady_clock;
 std::string last_text(const event_slice& events) {
   std::string text;
   for (const auto& said : events)
-    if (said.author != "user" && !said.text().empty())
-      text = said.text();
+    if (said->author != "user" && !said->text().empty())
+      text = said->text();
   return text;
 }
 

@@ -396,12 +396,12 @@ std::vector<timeline> timelines_of(const event_slice& events) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<const event*>> by_invocation;
   for (const auto& said : events) {
-    if (said.invocation_id.empty())
+    if (said->invocation_id.empty())
       continue;
-    auto& known = by_invocation[said.invocation_id];
+    auto& known = by_invocation[said->invocation_id];
     if (known.empty())
-      order.push_back(said.invocation_id);
-    known.push_back(&said);
+      order.push_back(said->invocation_id);
+    known.push_back(said.get());
   }
   std::vector<timeline> made;
   made.reserve(order.size());

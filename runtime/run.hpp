@@ -66,11 +66,12 @@ public:
   void detach();
 
   /// Iterator for range-for. Blocks for each event, and throws the run's
-  /// `troupe::error` at the end if it has failed.
+  /// `troupe::error` at the end if it has failed. Its elements are those of
+  /// `next`.
   class iterator {
   public:
-    /// Type of the elements.
-    using value_type = event;
+    /// Type of the elements, which are never null.
+    using value_type = event_ptr;
     /// Type that the iterator concepts require. No distance is ever computed.
     using difference_type = std::ptrdiff_t;
 
@@ -79,11 +80,11 @@ public:
     /// Takes the first event from `source`, and blocks for it.
     explicit iterator(run* source) : source_(source) { ++*this; }
 
-    /// The current event, which is valid until the next increment.
-    const event& operator*() const { return *current_; }
+    /// The current event. A copy of it stays valid.
+    const event_ptr& operator*() const { return current_; }
 
-    /// The current event, as a pointer.
-    const event* operator->() const { return current_.get(); }
+    /// Gives access to the pointer to the current event.
+    const event_ptr* operator->() const { return &current_; }
 
     /// Blocks for the next event. Throws the error of `next()`.
     iterator& operator++() {

@@ -284,7 +284,7 @@ void note_writers(writers& known,
   auto revision = fetched.revision() - fetched.events().size();
   for (const auto& said : fetched.events()) {
     ++revision;
-    for (const auto& done : said.actions.state_delta.operations()) {
+    for (const auto& done : said->actions.state_delta.operations()) {
       // Several sessions write here: the event whose value is in the state is
       // the newest.
       const auto* shared = done.where == troupe::scope::app    ? &app_state
@@ -294,7 +294,7 @@ void note_writers(writers& known,
           && shared->value(done.name, json()) != done.operand.data())
         continue;
       known[{owner_of(fetched.key(), done.where), done.name}]
-        = {said.author, said.id.substr(0, 8), revision, fetched.key()};
+        = {said->author, said->id.substr(0, 8), revision, fetched.key()};
     }
   }
 }

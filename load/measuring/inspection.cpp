@@ -37,8 +37,8 @@ void inspection::look_at_session(std::size_t index, const session& held) {
   session_count_ = 0;
   state_map state;
   for (const auto& said : held.events()) {
-    look_at_event(index, said);
-    for (const auto& done : said.actions.state_delta.share(scope::session)) {
+    look_at_event(index, *said);
+    for (const auto& done : said->actions.state_delta.share(scope::session)) {
       if (done.kind == operation_kind::erase)
         state.erase(done.name);
       else

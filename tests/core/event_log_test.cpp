@@ -9,9 +9,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -21,6 +24,11 @@ namespace data = boost::unit_test::data;
 BOOST_AUTO_TEST_SUITE(event_logs)
 
 namespace {
+
+template <class T>
+concept has_begin = requires(T&& held) {
+  std::forward<T>(held).begin();
+};
 
 constexpr auto sizes = {0, 1, 2, 31, 32, 33, 63, 64, 65, 100, 5000};
 
@@ -54,7 +62,7 @@ private:
 std::vector<int> ids(const event_slice& slice) {
   std::vector<int> seen;
   for (const auto& said : slice)
-    seen.push_back(std::stoi(said.id));
+    seen.push_back(std::stoi(said->id));
   BOOST_REQUIRE_EQUAL(seen.size(), slice.size());
   return seen;
 }
@@ -151,13 +159,37 @@ BOOST_AUTO_TEST_CASE(ends_and_places_of_a_slice) {
   history events;
   events.grow_to(40);
   const auto slice = events.slice().recent(10);
-  BOOST_TEST(slice.front().id == "30");
-  BOOST_TEST(slice.back().id == "39");
+  BOOST_TEST(slice.front()->id == "30");
+  BOOST_TEST(slice.back()->id == "39");
   BOOST_TEST(slice[5]->id == "35");
   BOOST_TEST(events.log().size() == 40U);
   BOOST_TEST(events.log()[39]->id == "39");
   BOOST_TEST(event_slice().empty());
   BOOST_TEST(ids(event_slice().recent(5).after(at(0))).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_slice_gives_one_type_of_event) {
+  using slice = const event_slice&;
+  using place = event_slice::iterator;
+  static_assert(
+    std::is_same_v<decltype(std::declval<slice>()[0]), const event_ptr&>);
+  static_assert(
+    std::is_same_v<decltype(std::declval<slice>().front()), const event_ptr&>);
+  static_assert(
+    std::is_same_v<decltype(std::declval<slice>().back()), const event_ptr&>);
+  static_assert(
+    std::is_same_v<decltype(*std::declval<place>()), const event_ptr&>);
+  static_assert(std::forward_iterator<place>);
+  // Of a temporary they are copies, which keep the event alive.
+  static_assert(
+    std::is_same_v<decltype(std::declval<event_slice>()[0]), event_ptr>);
+  static_assert(
+    std::is_same_v<decltype(std::declval<event_slice>().back()), event_ptr>);
+  static_assert(!has_begin<event_slice&&>);
+  static_assert(has_begin<slice>);
+  history events;
+  events.grow_to(3);
+  BOOST_TEST(events.slice().back()->id == "2");
 }
 
 BOOST_AUTO_TEST_CASE(events_are_shared_not_copied) {

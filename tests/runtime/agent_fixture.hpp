@@ -150,7 +150,7 @@ inline agent escalates(const std::string& name) {
 inline json responses(runtime_fixture& on, const session_key& key) {
   auto all = json::array();
   for (const auto& said : on.events(key))
-    for (const auto& each : said.content.parts)
+    for (const auto& each : said->content.parts)
       if (const auto* response = each.response())
         all.push_back(response->response.data());
   return all;

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(its_last_words_are_the_result) {
   BOOST_TEST(responses(on, on.key) == json::parse(R"([{"result": "hi!"}])"));
   // The helper's events are not in the session.
   for (const auto& said : on.events(on.key))
-    BOOST_TEST(said.author != "helper");
+    BOOST_TEST(said->author != "helper");
 }
 
 BOOST_AUTO_TEST_CASE(it_sees_and_changes_the_state_of_its_caller) {

@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(!now.state().contains(prefix + "low"));
   }
   for (const auto& said : now.events())
-    BOOST_TEST(!said.actions.state_delta.has_typed());
+    BOOST_TEST(!said->actions.state_delta.has_typed());
   BOOST_TEST(replay(now.events()) == now.state().all());
 }
 

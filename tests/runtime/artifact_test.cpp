@@ -26,8 +26,8 @@ using deltas = std::vector<std::map<std::string, std::int64_t>>;
 deltas named(runtime_fixture& on, const session_key& key) {
   deltas all;
   for (const auto& said : on.events(key))
-    if (!said.actions.artifact_delta.empty())
-      all.push_back(said.actions.artifact_delta);
+    if (!said->actions.artifact_delta.empty())
+      all.push_back(said->actions.artifact_delta);
   return all;
 }
 

@@ -38,8 +38,8 @@ agent_callback says_instead(const std::string& said) {
 std::string deltas(runtime_fixture& on, const session_key& key) {
   std::string all;
   for (const auto& said : on.events(key))
-    if (said.author != "user")
-      all += said.text() + to_text(said.actions.state_delta.to_json()) + "; ";
+    if (said->author != "user")
+      all += said->text() + to_text(said->actions.state_delta.to_json()) + "; ";
   return all;
 }
 
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_callback_that_only_acts_is_not_lost) {
   BOOST_TEST(on.perform(loop({.name = "l", .max_iterations = 5},
                              {stops, says("never", "1")}))
              == "stops= | ok");
-  BOOST_TEST(on.events(on.key).back().actions.escalate);
+  BOOST_TEST(on.events(on.key).back()->actions.escalate);
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_that_only_writes_temp_leaves_no_event) {

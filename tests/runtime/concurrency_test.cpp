@@ -94,7 +94,7 @@ public:
       BOOST_TEST(replayed == own);
       std::set<std::string> ids;
       for (const auto& said : now.events())
-        ids.insert(said.id);
+        ids.insert(said->id);
       BOOST_TEST(ids.size() == now.events().size());
     }
   }
@@ -105,7 +105,7 @@ public:
     std::vector<int> numbers;
     for (const auto& key : keys)
       for (const auto& said : events(key)) {
-        const auto stored_delta = said.actions.state_delta.to_json();
+        const auto stored_delta = said->actions.state_delta.to_json();
         if (stored_delta.contains("app:n"))
           numbers.push_back(stored_delta["app:n"].get<int>());
       }

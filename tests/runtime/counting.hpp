@@ -27,7 +27,7 @@ inline json counted(int n) {
 inline std::vector<std::string> ids_of(const event_slice& events) {
   std::vector<std::string> all;
   for (const auto& said : events)
-    all.push_back(said.id);
+    all.push_back(said->id);
   return all;
 }
 

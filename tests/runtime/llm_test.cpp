@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_does_not_fit_fails_and_is_not_stored) {
   }
   BOOST_TEST(on.state_now() == json::object());
   for (const auto& said : on.events(on.key))
-    BOOST_TEST(said.author == "user");
+    BOOST_TEST(said->author == "user");
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_answer_passes_its_schema_and_stores_nothing) {

@@ -29,7 +29,7 @@ inline sight look(const invocation_context& context) {
   sight seen{
     context.events().size(), context.first_revision(), context.revision(), {}};
   for (const auto& said : context.events())
-    seen.texts.push_back(said.text());
+    seen.texts.push_back(said->text());
   return seen;
 }
 

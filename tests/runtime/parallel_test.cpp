@@ -44,8 +44,8 @@ agent sleeps_for(const std::string& name, std::chrono::milliseconds time) {
 std::string failures(runtime_fixture& on, const session_key& key) {
   std::string all;
   for (const auto& said : on.events(key))
-    if (const auto code = said.field("errorCode"); !code.empty())
-      all += said.author + ": " + code + "; ";
+    if (const auto code = said->field("errorCode"); !code.empty())
+      all += said->author + ": " + code + "; ";
   return all;
 }
 
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(collect_lets_the_other_lanes_finish) {
   BOOST_TEST(on.perform(root) == "good=1 bad= worse= | ok");
   BOOST_TEST(failures(on, on.key)
              == "bad: callback_failed; worse: callback_failed; ");
-  BOOST_TEST(on.events(on.key).back().branch == "p.worse");
+  BOOST_TEST(on.events(on.key).back()->branch == "p.worse");
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_ends_the_rest_as_soon_as_it_is_reached) {
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_lane_that_takes_too_long_has_failed) {
   time->advance(50ms);
   BOOST_TEST(agent_fixture::show(std::move(run)) == "slow= | ok");
   BOOST_TEST(failures(on, on.key) == "slow: deadline_exceeded; ");
-  BOOST_TEST(on.events(on.key).back().field("errorMessage").find("100 ms")
+  BOOST_TEST(on.events(on.key).back()->field("errorMessage").find("100 ms")
              != std::string::npos);
 }
 

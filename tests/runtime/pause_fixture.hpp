@@ -73,7 +73,7 @@ public:
   /// Returns the name of the call with this id.
   std::string name_of(const std::string& id) {
     for (const auto& said : events(key))
-      for (const auto& element : said.content.parts)
+      for (const auto& element : said->content.parts)
         if (element.call() != nullptr && element.call()->id == id)
           return element.call()->name;
     return "order";

@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE(all_answers_in_one_message_resume_all_lanes) {
   BOOST_TEST(on.waits.empty());
   std::string said;
   for (const auto& each : on.events(on.key))
-    if (each.text() == "done")
-      said += each.branch + " ";
+    if (each->text() == "done")
+      said += each->branch + " ";
   BOOST_TEST((said == "p.x p.y " || said == "p.y p.x "), said);
 }
 

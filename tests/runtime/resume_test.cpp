@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_run_whose_program_ended_can_be_taken_over) {
   on.go(root, message);
   for (const auto& said : on.events(on.key)) {
     on.runtime.sessions().append_event(other, said).value();
-    if (said.actions.extra.data().is_object() && said.author == "user")
+    if (said->actions.extra.data().is_object() && said->author == "user")
       break;
   }
   BOOST_TEST(agent_fixture::show(on.runtime.run(root, other, message))
@@ -371,8 +371,8 @@ BOOST_AUTO_TEST_CASE(a_question_of_a_run_that_failed_is_not_open) {
   on.go(root);
   std::string id;
   for (const auto& said : on.events(on.key))
-    if (!said.long_running_tool_ids.empty())
-      id = said.long_running_tool_ids.front();
+    if (!said->long_running_tool_ids.empty())
+      id = said->long_running_tool_ids.front();
   BOOST_TEST(on.go(root, on.replies({{id, yes}})) == "| invalid_argument");
   BOOST_TEST(on.state_now() == json::object());
 }
@@ -415,7 +415,7 @@ BOOST_AUTO_TEST_CASE(questions_of_one_turn_may_be_answered_one_by_one) {
     on.go(root, on.replies({{id, with}}));
   }
   BOOST_TEST(on.waits.empty());
-  BOOST_TEST(on.events(on.key).back().text() == "done");
+  BOOST_TEST(on.events(on.key).back()->text() == "done");
   BOOST_TEST(on.state_now() == json({{"paid", 2}, {"ordered", 1}}));
 }
 
@@ -472,8 +472,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_fails_at_its_very_end_has_not_paused) {
   BOOST_TEST(on.go(root) == "a= a= | callback_failed");
   std::string id;
   for (const auto& said : on.events(on.key))
-    if (!said.long_running_tool_ids.empty())
-      id = said.long_running_tool_ids.front();
+    if (!said->long_running_tool_ids.empty())
+      id = said->long_running_tool_ids.front();
   *fails_now = false;
   BOOST_TEST(on.go(root, on.replies({{id, yes}})) == "| invalid_argument");
 }

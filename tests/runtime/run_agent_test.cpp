@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(output_key_goes_with_the_answer_to_any_scope) {
   on.append(on.key, {{"topic", "owls"}});
   BOOST_TEST(on.perform(writer) == "writer=about owls | ok");
   BOOST_TEST(on.app_state() == json({{"draft", "about owls"}}));
-  BOOST_TEST(on.events(on.key).back().actions.state_delta.to_json()
+  BOOST_TEST(on.events(on.key).back()->actions.state_delta.to_json()
              == json({{"app:draft", "about owls"}}));
 }
 

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(temp_is_carried_through_everything_and_gone_afterwards) {
              != std::string::npos);
 
   for (const auto& said : on.events(on.key))
-    BOOST_TEST(to_text(to_json(said)).find("temp:") == std::string::npos);
+    BOOST_TEST(to_text(to_json(*said)).find("temp:") == std::string::npos);
   BOOST_TEST(on.state_now() == json::object());
   BOOST_TEST(on.perform(tells("next", "temp:x")) == "next=absent | ok");
 }

@@ -41,9 +41,9 @@ BOOST_AUTO_TEST_CASE(a_sequence_runs_in_order_and_the_stream_is_the_log) {
                == std::vector<std::string>({"go", "1", "2", "3"}),
              boost::test_tools::per_element());
   const auto events = on.events(on.key);
-  BOOST_TEST(events.front().author == "user");
+  BOOST_TEST(events.front()->author == "user");
   for (const auto& said : events)
-    BOOST_TEST(said.invocation_id == events.front().invocation_id);
+    BOOST_TEST(said->invocation_id == events.front()->invocation_id);
 }
 
 BOOST_AUTO_TEST_CASE(the_stream_of_many_lanes_is_the_log) {
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(the_message_carries_a_delta_for_all_scopes) {
     on.perform(all, {}, {{"k", 1}, {"user:k", 2}, {"app:k", 3}, {"temp:k", 4}})
     == "own=1 users=2 apps=3 temps=4 | ok");
   BOOST_TEST(on.state_now() == json({{"k", 1}, {"user:k", 2}, {"app:k", 3}}));
-  BOOST_TEST(on.events(on.key).front().actions.state_delta.to_json()
+  BOOST_TEST(on.events(on.key).front()->actions.state_delta.to_json()
              == json({{"k", 1}, {"user:k", 2}, {"app:k", 3}}));
 }
 
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(iterating_throws_the_error_of_the_run_at_the_end) {
   const auto code = code_thrown_by([&] {
     for (const auto& said : on.runtime.run(
            sequential("all", {says("a", "1"), fails("b")}), on.key, "go"))
-      line += said.text();
+      line += said->text();
   });
   BOOST_TEST(line == "1");
   BOOST_TEST(code == "callback_failed");

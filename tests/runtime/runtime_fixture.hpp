@@ -182,7 +182,7 @@ operation_on(const std::string& key, const std::string& op, json operand) {
 /// Returns the state after the stored deltas, applied in their order.
 inline json replay(const event_slice& events, json start = json::object()) {
   for (const auto& said : events) {
-    const auto stored = said.actions.state_delta.to_json();
+    const auto stored = said->actions.state_delta.to_json();
     for (const auto& [key, value] : stored.items()) {
       if (value.is_null())
         start.erase(key);
@@ -261,7 +261,7 @@ public:
   std::vector<std::string> texts(const session_key& key) {
     std::vector<std::string> all;
     for (const auto& said : events(key))
-      all.push_back(said.text());
+      all.push_back(said->text());
     return all;
   }
 

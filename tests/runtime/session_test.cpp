@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(filters_choose_events_and_never_change_the_state) {
     BOOST_TEST(fetched.revision() == 10U);
     std::string texts;
     for (const auto& said : fetched.events())
-      texts += said.text() + ' ';
+      texts += said->text() + ' ';
     return texts;
   };
   BOOST_TEST(shown({}) == "1 2 3 4 5 6 7 8 9 10 ");
@@ -611,7 +611,7 @@ BOOST_AUTO_TEST_CASE(copies_of_a_handle_are_views_of_one_owner) {
   const auto events = on.events(key);
   BOOST_TEST(events.size() == 3U);
   for (const auto& said : events)
-    BOOST_TEST(said.author == "system");
+    BOOST_TEST(said->author == "system");
 }
 
 // -- three forms ----

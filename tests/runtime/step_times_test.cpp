@@ -26,9 +26,9 @@ namespace {
 std::vector<std::string> steps_in(agent_fixture& on) {
   std::vector<std::string> told;
   for (const auto& said : on.events(on.key))
-    for (const auto& step : steps_of(said)) {
+    for (const auto& step : steps_of(*said)) {
       BOOST_TEST((step.began <= step.ended));
-      BOOST_TEST((step.ended <= said.timestamp));
+      BOOST_TEST((step.ended <= said->timestamp));
       told.push_back((step.kind == step_kind::model ? "model " : "tool ")
                      + step.name);
     }

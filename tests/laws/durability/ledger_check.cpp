@@ -245,19 +245,19 @@ private:
     for (const auto& said : fetched.events()) {
       job_name name;
       try {
-        name = job_name_from(said.id);
+        name = job_name_from(said->id);
       } catch (const std::exception&) {
-        found_.add("{}: an event {} that nobody sent", title, said.id);
+        found_.add("{}: an event {} that nobody sent", title, said->id);
         continue;
       }
       const auto wanted = job_of(work_, name);
       if (!read_.sent.contains(name) || wanted.session != number)
-        found_.add("{}: {} was never sent there", title, said.id);
+        found_.add("{}: {} was never sent there", title, said->id);
       ++place;
       if (const auto [known, is_new] = there_.emplace(name, place); !is_new)
         found_.add("{}: {} is there twice, as number {} and {} of {}",
                    title,
-                   said.id,
+                   said->id,
                    known->second,
                    place,
                    fetched.events().size());

@@ -135,8 +135,8 @@ agent_run look_back(invocation_context& context, pipeline_setup& with) {
              + std::to_string(page.size()));
   for (const auto& older : page)
     for (const auto& said : context.events())
-      if (older.id == said.id)
-        complain("event " + older.id + " was given as an older one");
+      if (older->id == said->id)
+        complain("event " + older->id + " was given as an older one");
 }
 
 history_extent make_extent(dice& chance) {

@@ -188,8 +188,8 @@ verdict::compare(const std::map<session_key, session>& found) const {
                       + " are others at the end");
     if (!std::ranges::equal(fetched.events(),
                             expected.events,
-                            [](const event& one, const event_ptr& other) {
-                              return to_json(one) == to_json(*other);
+                            [](const event_ptr& one, const event_ptr& other) {
+                              return to_json(*one) == to_json(*other);
                             }))
       wrong.push_back("the events of " + to_string(key)
                       + " are others at the end");

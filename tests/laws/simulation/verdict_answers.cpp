@@ -276,12 +276,12 @@ void verdict::check_cut(const call_record& call, bool with_events) {
 void verdict::judge_get(const call_record& call) {
   check_cut(call, true);
   for (const auto& said : call.fetched->events()) {
-    const auto found = events_.find({call.key, said.id});
+    const auto found = events_.find({call.key, said->id});
     if (found == events_.end()
         || std::ranges::none_of(found->second, [&](std::size_t place) {
-             return *told_.written[place].event == said;
+             return *told_.written[place].event == *said;
            }))
-      find("shows an event that is stored otherwise: " + said.id + ", "
+      find("shows an event that is stored otherwise: " + said->id + ", "
            + name(call));
   }
 }
