@@ -12,6 +12,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace troupe {
@@ -118,6 +119,25 @@ public:
   U value() && {
     throw_if_failed();
     return std::move(**this);
+  }
+
+  /// Gives access to a member of the value, which must be there.
+  T* operator->() & { return tl::expected<T, troupe::error>::operator->(); }
+
+  /// Gives access to a member of the value, which must be there.
+  const T* operator->() const& {
+    return tl::expected<T, troupe::error>::operator->();
+  }
+
+  /// Does not compile, since the member would be gone with the result, for
+  /// example before the first round of a loop.
+  template <class U = T>
+  const U* operator->() const&& {
+    static_assert(!std::is_same_v<U, T>,
+                  "this result ends with the statement: keep it in a variable, "
+                  "or write .value(), which throws the error of a failure, in "
+                  "place of .get() and ->");
+    return nullptr;
   }
 
 private:

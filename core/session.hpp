@@ -13,7 +13,9 @@
 
 namespace troupe {
 
-/// A session as of one moment. Safe to read from several threads.
+/// A session as of one moment. Safe to read from several threads. The members
+/// of a temporary return copies, which cost O(1), so a loop over
+/// `sessions.get(key).value().events()` is safe.
 class session {
 public:
   /// Makes a session of its parts. `events` may be a selection.
@@ -29,14 +31,23 @@ public:
       revision_(revision) {}
 
   /// Names of the app, the user and the session.
-  const session_key& key() const noexcept { return key_; }
+  const session_key& key() const& noexcept { return key_; }
+
+  /// Returns a copy of the names, as this is a temporary.
+  session_key key() const&& { return key_; }
 
   /// The merged state of all scopes at one consistent moment. Filters on events
   /// do not change it.
-  const readonly_state& state() const noexcept { return state_; }
+  const readonly_state& state() const& noexcept { return state_; }
+
+  /// Returns a copy of the state, as this is a temporary.
+  readonly_state state() const&& { return state_; }
 
   /// The requested events, oldest first.
-  const event_slice& events() const noexcept { return events_; }
+  const event_slice& events() const& noexcept { return events_; }
+
+  /// Returns a copy of the events, as this is a temporary.
+  event_slice events() const&& { return events_; }
 
   /// The newest time of the creation and of all events, also of those that are
   /// not in `events`.

@@ -63,7 +63,7 @@ std::optional<value> readonly_state::find(std::string_view key) const {
   return current;
 }
 
-json readonly_state::all() const {
+state_object readonly_state::all() const {
   auto merged = json::object();
   for (const auto where :
        {scope::session, scope::user, scope::app, scope::temp})
@@ -82,7 +82,7 @@ json readonly_state::all() const {
       overlay(key);
   for (const auto& done : recorded_.operations())
     overlay(join_key(done.where, done.name));
-  return merged;
+  return state_object(std::move(merged));
 }
 
 void state::record(std::string_view key,

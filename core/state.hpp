@@ -10,8 +10,10 @@
 #include "troupe/core/delta.hpp"
 #include "troupe/core/scope_state.hpp"
 #include "troupe/core/state_map.hpp"
+#include "troupe/core/state_object.hpp"
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -64,6 +66,15 @@ private:
   std::vector<delta> deltas_;
 };
 
+namespace detail {
+
+// False, but only known when a template is used: for members that exist to say
+// in one line what to write in their place.
+template <class...>
+inline constexpr bool never = false;
+
+} // namespace detail
+
 /// A read-only view of state. Keys are full keys: `"topic"`, `"user:name"`. All
 /// values are of one moment.
 ///
@@ -110,7 +121,35 @@ public:
 
   /// Returns all keys as one object, `{"topic": …, "app:theme": …}`. Throws as
   /// `find` does.
-  json all() const;
+  state_object all() const;
+
+  /// Starts a loop over all keys:
+  /// `for (const auto& [key, value] : session.state())`. Shows the state of
+  /// this call, also if it changes during the loop. Throws as `find` does.
+  state_iterator begin() const { return state_iterator(all()); }
+
+  /// Equals an iterator after the last key.
+  std::default_sentinel_t end() const noexcept { return {}; }
+
+  /// Does not compile, since a read value cannot be written through. The error
+  /// names the calls that read and write.
+  template <class Key>
+  json operator[](const Key&) const {
+    static_assert(detail::never<Key>,
+                  "a state has no []: read with get<T>(key) or get(key, "
+                  "fallback), and write with set(key, value) or add(key, 1)");
+    return {};
+  }
+
+  /// Does not compile, since this is a copy. The error names the call that
+  /// writes.
+  template <class... Arguments>
+  void set(Arguments&&...) const {
+    static_assert(detail::never<Arguments...>,
+                  "this state is a copy for reading: write with "
+                  "runtime.sessions().state(key).set(...), or inside of an "
+                  "agent with context.state().set(...)");
+  }
 
 protected:
   /// Returns the changes recorded through this view, which are on top of all

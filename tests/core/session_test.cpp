@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 using namespace troupe;
 
@@ -55,6 +57,32 @@ BOOST_AUTO_TEST_CASE(a_fetched_session_cannot_be_written_to) {
   static_assert(!std::is_convertible_v<view, state&>);
   const auto held = fetched(event_log());
   BOOST_TEST(held.state().get<std::string>("user:name") == "ann");
+}
+
+// Under AddressSanitizer a loop over a temporary that has ended fails.
+BOOST_AUTO_TEST_CASE(loops_over_a_temporary_session_are_safe) {
+  event_log log;
+  for (const auto* words : {"one", "two"})
+    log.push_back(std::make_shared<const event>(user_text(words)));
+  std::string seen;
+  for (const auto& said : fetched(log).events())
+    seen += said->text() + " ";
+  for (auto& [key, held] : fetched(log).state())
+    seen += key + " ";
+  for (auto& [key, held] : fetched(log).state().all().items())
+    seen += held.dump() + " ";
+  seen += fetched(log).key().id;
+  BOOST_TEST(seen == R"(one two app:n topic user:name 2 "owls" "ann" s1)");
+}
+
+BOOST_AUTO_TEST_CASE(members_of_a_temporary_are_copies) {
+  using temporary = session&&;
+  static_assert(
+    std::is_same_v<decltype(std::declval<temporary>().events()), event_slice>);
+  static_assert(std::is_same_v<decltype(std::declval<temporary>().state()),
+                               readonly_state>);
+  static_assert(
+    std::is_same_v<decltype(std::declval<temporary>().key()), session_key>);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

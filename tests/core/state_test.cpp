@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -47,6 +49,11 @@ state view_of(std::string_view text) {
 std::string read(const readonly_state& view, std::string_view key) {
   return text_of(view.find(key));
 }
+
+template <class T>
+concept has_begin = requires(T&& held) {
+  std::forward<T>(held).begin();
+};
 
 constexpr auto mixed
   = R"({"topic": "owls", "app:n": 1, "user:name": "ann", "temp:raw": [1, 2]})";
@@ -120,6 +127,58 @@ BOOST_AUTO_TEST_CASE(each_write_is_read_at_once) {
   const auto all = view.all();
   for (const auto& [key, held] : all.items())
     BOOST_TEST(read(view, key) == to_text(held));
+}
+
+// Under AddressSanitizer a loop over a temporary that has ended fails.
+BOOST_AUTO_TEST_CASE(a_loop_over_all_keys_of_a_temporary_is_safe) {
+  std::string seen;
+  for (auto& [key, held] : view_of(mixed).all().items())
+    seen += key + "=" + held.dump() + " ";
+  BOOST_TEST(seen == R"(app:n=1 temp:raw=[1,2] topic="owls" user:name="ann" )");
+}
+
+BOOST_AUTO_TEST_CASE(a_state_can_be_iterated_itself) {
+  auto view = view_of(mixed);
+  view.add("app:n", 41);
+  view.erase("topic");
+  std::string seen;
+  for (const auto& [key, held] : std::as_const(view)) {
+    seen += key + "=" + held.dump() + " ";
+    // The loop shows the state of its start.
+    view.set("user:name", "bob");
+  }
+  BOOST_TEST(seen == R"(app:n=42 temp:raw=[1,2] user:name="ann" )");
+  for (const auto& entry : state())
+    BOOST_ERROR(entry.key() << " is no key of an empty state");
+}
+
+BOOST_AUTO_TEST_CASE(a_temporary_object_of_all_keys_gives_copies) {
+  using temporary = state_object&&;
+  static_assert(std::is_same_v<decltype(std::declval<temporary>()["k"]), json>);
+  static_assert(
+    std::is_same_v<decltype(std::declval<temporary>().at("k")), json>);
+  static_assert(!has_begin<temporary>);
+  static_assert(has_begin<const state_object&>);
+  BOOST_TEST(view_of(mixed).all()["topic"] == json("owls"));
+  BOOST_TEST(view_of(mixed).all()["absent"] == json());
+  const auto all = view_of(mixed).all();
+  BOOST_TEST(all["absent"] == json());
+  BOOST_TEST((all.find("absent") == all.end()));
+}
+
+// Each of these converts the object and not a list of its values.
+BOOST_AUTO_TEST_CASE(an_object_of_all_keys_is_json) {
+  const auto view = view_of(R"({"topic": "owls"})");
+  const json copied = view.all();
+  const json moved(view.all());
+  const json inside{{"state", view.all()}};
+  const auto taken = [](const json& data) { return to_text(data); };
+  for (const auto& text : {to_text(copied),
+                           to_text(moved),
+                           to_text(inside["state"]),
+                           taken(view.all()),
+                           view.all().dump()})
+    BOOST_TEST(text == R"({"topic":"owls"})");
 }
 
 BOOST_AUTO_TEST_CASE(a_set_to_null_erases) {
