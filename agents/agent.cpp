@@ -51,7 +51,7 @@ void check_llm(const std::string& name, const llm_options& options) {
   if (!options.model)
     refuse(fmt::format("agent '{}' has no model", name));
   if (!options.output_key.empty())
-    if (auto key = check_key(options.output_key); !key)
+    if (auto key = check_new_key(options.output_key); !key)
       refuse(fmt::format(
         "output_key of agent '{}': {}", name, key.error().message()));
   check_generation(name, options.generation_config);
@@ -122,7 +122,7 @@ void check_map(const std::string& name,
     refuse(
       fmt::format("items_key of map '{}': {}", name, key.error().message()));
   if (!options.output_key.empty())
-    if (auto key = check_key(options.output_key); !key)
+    if (auto key = check_new_key(options.output_key); !key)
       refuse(
         fmt::format("output_key of map '{}': {}", name, key.error().message()));
 }

@@ -75,6 +75,23 @@ result<scoped_key> check_key(std::string_view key) {
   return parts;
 }
 
+result<scoped_key> check_new_key(std::string_view key) {
+  auto checked = check_key(key);
+  if (!checked)
+    return checked;
+  const auto inner = split_key(checked->name);
+  if (inner.where != scope::session)
+    return error(
+      errc::invalid_argument,
+      fmt::format("state key '{}' has two prefixes; write '{}' for the scope "
+                  "'{}', or '{}'",
+                  head(key, 80),
+                  head(checked->name, 80),
+                  prefix_of(inner.where),
+                  head(join_key(checked->where, inner.name), 80)));
+  return checked;
+}
+
 std::string join_key(scope where, std::string_view name) {
   std::string key(prefix_of(where));
   key += name;

@@ -47,6 +47,12 @@ scoped_key split_key(std::string_view key) noexcept;
 /// `errc::invalid_argument`.
 result<scoped_key> check_key(std::string_view key);
 
+/// Checks a key for a new value. Besides the rules of `check_key`, the name
+/// must not begin with a prefix itself, as in `app:user:x`: such a key is a
+/// mistake. Old ones can be read and erased. Fails with
+/// `errc::invalid_argument`.
+result<scoped_key> check_new_key(std::string_view key);
+
 /// Joins prefix and name.
 std::string join_key(scope where, std::string_view name);
 

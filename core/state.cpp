@@ -89,6 +89,11 @@ void state::record(std::string_view key,
                    operation_kind kind,
                    json operand,
                    json expected) {
+  // Old keys with two prefixes can still be erased.
+  if (kind != operation_kind::erase
+      && !(kind == operation_kind::set && operand.is_null()))
+    if (auto checked = check_new_key(key); !checked)
+      throw checked.error();
   for (const auto* held : {&operand, &expected}) {
     auto bytes = check_json(*held, fmt::format("the value of '{}'", key));
     if (!bytes)

@@ -191,9 +191,9 @@ private:
 ///
 /// Not thread-safe: it belongs to the callback, tool or agent body that
 /// received it. All writers throw `errc::invalid_argument` on a bad key (see
-/// `check_key`), on a value that `check_json` refuses, and on an operand of the
-/// wrong type. They throw `errc::too_large` on a value above the limit. A
-/// writer that throws records nothing.
+/// `check_new_key`; for removals `check_key`), on a value that `check_json`
+/// refuses, and on an operand of the wrong type. They throw `errc::too_large`
+/// on a value above the limit. A writer that throws records nothing.
 ///
 /// Writers do not look at the present value. The owner evaluates the operation
 /// when its event is appended, and refuses the event with `errc::type_error` if

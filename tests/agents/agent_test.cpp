@@ -65,8 +65,12 @@ const std::vector<std::string> bad_names = {
 const std::vector<std::string> good_names
   = {"a", "_", "writer_2", "User", "größe", "作家", std::string(256, 'a')};
 
-const std::vector<std::string> bad_output_keys
-  = {"app:", "__draft", "temp:__draft", "\xff", std::string(257, 'k')};
+const std::vector<std::string> bad_output_keys = {"app:",
+                                                  "__draft",
+                                                  "temp:__draft",
+                                                  "app:user:draft",
+                                                  "\xff",
+                                                  std::string(257, 'k')};
 
 std::string model_name(const agent& asked) {
   return std::get<llm_options>(asked.kind()).model->name();

@@ -102,6 +102,19 @@ BOOST_DATA_TEST_CASE(a_bad_key_is_an_invalid_argument,
   BOOST_TEST(code_of(check_key(key)) == "invalid_argument");
 }
 
+BOOST_AUTO_TEST_CASE(a_new_key_has_one_prefix) {
+  for (const auto* key : {"topic", "app:x", "user:x", "temp:x", "app:x:y"})
+    BOOST_TEST(code_of(check_new_key(key)) == "ok");
+  for (const auto* key :
+       {"app:app:x", "user:app:x", "app:temp:x", "temp:user:x", "app:user:"}) {
+    BOOST_TEST(code_of(check_key(key)) == "ok");
+    BOOST_TEST(code_of(check_new_key(key)) == "invalid_argument");
+  }
+  BOOST_TEST(reason_of(check_new_key("user:app:x"))
+             == "state key 'user:app:x' has two prefixes; write 'app:x' for "
+                "the scope 'app:', or 'user:x'");
+}
+
 BOOST_AUTO_TEST_CASE(a_name_may_have_256_bytes_behind_its_prefix) {
   for (const auto where :
        {scope::session, scope::user, scope::app, scope::temp})

@@ -189,6 +189,22 @@ BOOST_AUTO_TEST_CASE(a_set_to_null_erases) {
   BOOST_TEST(to_text(view.recorded().to_json()) == R"({"app:n":null})");
 }
 
+// Old keys of this kind stay readable, and can be removed.
+BOOST_AUTO_TEST_CASE(a_key_with_two_prefixes_can_only_be_read_and_erased) {
+  state_snapshot snapshot;
+  snapshot.app.set("app:x", json(1));
+  state view(std::move(snapshot));
+  BOOST_TEST(read(view, "app:app:x") == "1");
+  BOOST_TEST(code_thrown_by([&] { view.set("app:app:x", 2); })
+             == "invalid_argument");
+  BOOST_TEST(code_thrown_by([&] { view.add("user:app:x", 1); })
+             == "invalid_argument");
+  BOOST_TEST(view.recorded().empty());
+  view.erase("app:app:x");
+  view.set("app:temp:y", nullptr);
+  BOOST_TEST(read(view, "app:app:x") == "absent");
+}
+
 // Another writer may add the key before the event is appended.
 BOOST_AUTO_TEST_CASE(an_erase_of_an_absent_key_is_recorded) {
   state view;
