@@ -124,17 +124,10 @@ void print(const troupe::event_ptr& said) {
   std::cout << "  " << said->author << ": " << said->text() << std::endl;
 }
 
-troupe::session find_or_create(troupe::session_service& sessions) {
-  auto found = sessions.get(book).get();
-  if (!found && found.error().code() == errc::not_found)
-    return sessions.create(book, {{"topic", "owls"}}).value();
-  return found.value();
-}
-
 void run(const arguments& wanted) {
   auto runtime = troupe::runtime::open({.store = wanted.store}).value();
   auto& sessions = runtime.sessions();
-  const auto found = find_or_create(sessions);
+  const auto found = sessions.get_or_create(book, {{"topic", "owls"}}).value();
   std::cout << "Found " << found.events().size() << " events:" << std::endl;
   for (const auto& said : found.events())
     print(said);

@@ -119,6 +119,35 @@ private:
   const get_options options_;
 };
 
+// Reads the session, or creates it if it is missing. A session may be created
+// or removed by others between the two: then both are tried again.
+void find_or_create(const backend_ptr& backend,
+                    create_request request,
+                    completion<session> done) {
+  // A blank id is a new one.
+  if (request.id.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
+    return start_create(backend, std::move(request), std::move(done));
+  const session_key key(request.app, request.user, request.id);
+  start_get(backend,
+            key,
+            {},
+            [backend, request = std::move(request), done = std::move(done)](
+              result<session> found) mutable {
+              if (found || found.error().code() != errc::not_found)
+                return done(std::move(found));
+              auto copy = request;
+              start_create(
+                backend,
+                std::move(copy),
+                [backend, request = std::move(request), done = std::move(done)](
+                  result<session> created) mutable {
+                  if (created || created.error().code() != errc::already_exists)
+                    return done(std::move(created));
+                  find_or_create(backend, std::move(request), std::move(done));
+                });
+            });
+}
+
 // A checked request for a page.
 struct page_request {
   std::string app;
@@ -319,6 +348,21 @@ pending<session> session_service::create(create_request request, json state) {
   return create(std::move(request));
 }
 
+pending<session> session_service::get_or_create(create_request request) {
+  return make_pending<session>(
+    backend_->shared(),
+    [backend = backend_,
+     request = std::move(request)](completion<session> done) mutable {
+      find_or_create(backend, std::move(request), std::move(done));
+    });
+}
+
+pending<session> session_service::get_or_create(create_request request,
+                                                json state) {
+  request.state = std::move(state);
+  return get_or_create(std::move(request));
+}
+
 pending<session> session_service::get(session_key key, get_options options) {
   return emplace_pending<session, get_start>(
     backend_->shared(), backend_, std::move(key), options);
@@ -383,68 +427,8 @@ session_writer session_service::writer(session_key key) {
   return {backend_, std::move(key)};
 }
 
-// -- the handle to the state of one session -----------------------------------
-
-session_state session_service::state(session_key key) {
-  return {*this, std::move(key)};
-}
-
-pending<readonly_state> session_state::snapshot() {
-  return make_pending<readonly_state>(
-    service_.backend_->shared(),
-    [service = service_, key = key_](completion<readonly_state> done) mutable {
-      service.get(std::move(key), {.num_recent_events = 0})
-        .then([done = std::move(done)](result<session> fetched) {
-          if (fetched)
-            done(fetched->state());
-          else
-            done(fetched.error());
-        });
-    });
-}
-
-pending<std::optional<value>> session_state::get(std::string key) {
-  return make_pending<std::optional<value>>(
-    service_.backend_->shared(),
-    [from = *this,
-     key = std::move(key)](completion<std::optional<value>> done) mutable {
-      if (auto checked = check_key(key); !checked)
-        return done(checked.error());
-      from.snapshot().then([key = std::move(key), done = std::move(done)](
-                             result<readonly_state> newest) {
-        if (newest)
-          done(newest->find(key));
-        else
-          done(newest.error());
-      });
-    });
-}
-
-pending<void>
-session_state::write(std::string key, operation_kind kind, json operand) {
-  return make_pending<void>(
-    service_.backend_->shared(),
-    [to = *this, key = std::move(key), kind, operand = std::move(operand)](
-      completion<void> done) mutable {
-      event change;
-      change.author = "system";
-      if (auto recorded
-          = change.actions.state_delta.record(key, kind, std::move(operand));
-          !recorded)
-        return done(std::move(recorded));
-      to.service_.append_event(to.key_, std::move(change))
-        .then([done = std::move(done)](result<event_ptr> stored) {
-          done(stored ? result<void>() : result<void>(stored.error()));
-        });
-    });
-}
-
-pending<void> session_state::set(std::string key, json data) {
-  return write(std::move(key), operation_kind::set, std::move(data));
-}
-
-pending<void> session_state::remove(std::string key) {
-  return write(std::move(key), operation_kind::erase, nullptr);
+live_state session_service::state(session_key key) {
+  return {backend_, std::move(key)};
 }
 
 } // namespace troupe

@@ -12,6 +12,7 @@
 #include "troupe/core/key.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/core/session_request.hpp"
+#include "troupe/runtime/live_state.hpp"
 
 #include <memory>
 #include <optional>
@@ -21,7 +22,6 @@
 
 namespace troupe {
 
-class session_state;
 class session_writer;
 
 namespace detail {
@@ -51,6 +51,15 @@ public:
 
   /// The same with this initial state in place of the request's.
   pending<session> create(create_request request, json state);
+
+  /// Returns the session if it exists, as it is; creates it otherwise. Of
+  /// several concurrent callers one creates it, and all get the same session.
+  /// State and past events of the request count only for the creation. Fails
+  /// like `get` and `create`, but not with `errc::already_exists`.
+  pending<session> get_or_create(create_request request);
+
+  /// The same with this initial state in place of the request's.
+  pending<session> get_or_create(create_request request, json state);
 
   /// Returns the session with its events and state, a consistent cut over
   /// session, user and app. Fails with `errc::not_found`.
@@ -99,50 +108,16 @@ public:
   /// Returns the keys of the app without their prefix. Empty if there are none.
   pending<json> app_state(std::string app);
 
-  /// Returns a handle to the state of one session. The key is checked on use.
-  session_state state(session_key key);
+  /// Returns a handle that reads and writes the state of one session
+  /// (runtime/live_state.hpp). The key is checked on use.
+  live_state state(session_key key);
 
   /// Returns a writer whose appends stop at the first failure
   /// (runtime/session_writer.hpp). The key is checked on use.
   session_writer writer(session_key key);
 
 private:
-  friend class session_state;
-
   std::shared_ptr<detail::session_backend> backend_;
-};
-
-/// A handle to the state of one session; copies refer to the same session.
-/// Thread-safe. The calls fail like the session service's. Each write is an
-/// event by author `system`.
-class session_state {
-public:
-  /// Makes the handle. The key is checked by each call, not here.
-  session_state(session_service service, session_key key)
-    : service_(std::move(service)),
-      key_(std::move(key)) {}
-
-  /// The key as it was given, neither trimmed nor checked.
-  const session_key& key() const noexcept { return key_; }
-
-  /// Returns the newest value, or nothing if the key is not set. Keys have
-  /// their prefix: `topic`, `user:name`, `app:theme`.
-  pending<std::optional<value>> get(std::string key);
-
-  /// Sets a key, without regard to its present value. Of concurrent writes the
-  /// last one remains. A null removes the key.
-  pending<void> set(std::string key, json data);
-  /// Removes a key. It is no error if the key is not set.
-  pending<void> remove(std::string key);
-
-  /// Returns the state of all scopes at one moment.
-  pending<readonly_state> snapshot();
-
-private:
-  pending<void> write(std::string key, operation_kind kind, json operand);
-
-  session_service service_;
-  session_key key_;
 };
 
 } // namespace troupe
