@@ -3,6 +3,7 @@
 
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/function_tool.hpp"
+#include "troupe/agents/open_call.hpp"
 #include "troupe/models/scripted_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 
@@ -111,11 +112,16 @@ troupe::agent make_reader(const troupe::model_ptr& model) {
                       .instruction = "Sum up: {artifact.report.txt}"});
 }
 
-troupe::content allow(const std::string& call_id) {
-  return {"user",
-          {troupe::function_response{call_id,
-                                     std::string(troupe::confirmation_name),
-                                     troupe::json{{"confirmed", true}}}}};
+// Answers the open questions of a session: small refunds are allowed.
+void decide(troupe::runtime& runtime,
+            const troupe::agent& clerk,
+            const troupe::session_key& key) {
+  for (const auto& call : runtime.sessions().open_calls(key).value()) {
+    const bool is_small = call.args->value("euros", 0) <= 100;
+    runtime.run(clerk, key, is_small ? troupe::allow(call) : troupe::deny(call))
+      .wait()
+      .value();
+  }
 }
 
 troupe::agent make_guarded(const troupe::model_ptr& model) {
@@ -239,14 +245,12 @@ public:
   // The same for an agent whose question the user answers.
   void expect_allowed(const troupe::agent& which, const std::string& said) {
     const auto key = runtime_.sessions().create({"tour", "ann"}).value().key();
-    auto asking = runtime_.run(which, key, "Go!");
-    asking.wait().value();
-    const auto open = asking.waits_for();
-    check(open.size() == 1, "one open question");
-    std::string last;
-    for (const auto& event : runtime_.run(which, key, allow(open[0])))
-      if (!event->text().empty())
-        last = event->text();
+    runtime_.run(which, key, "Go!").wait().value();
+    check(runtime_.sessions().open_calls(key).value().size() == 1,
+          "one open question");
+    decide(runtime_, which, key);
+    const auto last
+      = runtime_.sessions().get(key).value().events().back()->text();
     std::cout << which.name() << ": " << last << '\n';
     check(last == said, said);
   }

@@ -431,4 +431,15 @@ live_state session_service::state(session_key key) {
   return {backend_, std::move(key)};
 }
 
+pending<std::vector<open_call>> session_service::open_calls(session_key key) {
+  auto convert = [](result<session> fetched) -> result<std::vector<open_call>> {
+    if (!fetched)
+      return fetched.error();
+    return troupe::open_calls(fetched->events());
+  };
+  using calls = std::vector<open_call>;
+  using made = detail::converted_call<calls, session, decltype(convert)>;
+  return pending<calls>(std::make_unique<made>(get(std::move(key)), convert));
+}
+
 } // namespace troupe

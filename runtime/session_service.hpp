@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "troupe/agents/open_call.hpp"
 #include "troupe/contexts/pending.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/key.hpp"
@@ -19,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -107,6 +109,13 @@ public:
 
   /// Returns the keys of the app without their prefix. Empty if there are none.
   pending<json> app_state(std::string app);
+
+  /// Returns the calls of the session that paused runs wait for, oldest first,
+  /// with the question of each: also those of runs in other processes. Each is
+  /// answered by a run with the message of `allow`, `deny` or `answer`
+  /// (agents/open_call.hpp). Reads the whole history. Fails with
+  /// `errc::not_found`.
+  pending<std::vector<open_call>> open_calls(session_key key);
 
   /// Returns a handle that reads and writes the state of one session
   /// (runtime/live_state.hpp). The key is checked on use.

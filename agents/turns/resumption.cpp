@@ -206,6 +206,16 @@ result<std::optional<resumption>> check_responses(const content& message,
   return resumed;
 }
 
+std::vector<std::string> open_ids(const event_slice& events) {
+  id_list open;
+  const auto pauses = pauses_in(events);
+  for (auto each = pauses.rbegin(); each != pauses.rend(); ++each)
+    for (const auto& id : each->waits)
+      if (!each->is_claimed && !contains(open, id))
+        open.push_back(id);
+  return open;
+}
+
 std::optional<resumption> find_pause(const event_slice& events,
                                      std::string_view event_id) {
   for (auto& each : pauses_in(events))

@@ -78,6 +78,10 @@ result<std::optional<resumption>> check_responses(const content& message,
                                                   const event_slice& events,
                                                   const answer_rights& rights);
 
+/// Ids of the calls that paused runs wait for, oldest pause first. A pause that
+/// another run has continued from, and that run has not failed, waits for none.
+std::vector<std::string> open_ids(const event_slice& events);
+
 /// The pause in event `event_id`; unset if `events` has none.
 std::optional<resumption> find_pause(const event_slice& events,
                                      std::string_view event_id);

@@ -286,4 +286,75 @@ BOOST_AUTO_TEST_CASE(news_that_no_agent_could_hear_are_refused) {
   BOOST_TEST(on.state_now()["n"] == 1);
 }
 
+// -- open calls ----
+
+BOOST_AUTO_TEST_CASE(open_calls_have_their_question_and_are_answered) {
+  pause_fixture on;
+  const auto root = uses(
+    "clerk",
+    scripted({{"clerk", {calling("pay", {{"sum", 80}}), {.text = "done"}}}}),
+    {pay()});
+  BOOST_TEST(on.sessions().open_calls(on.key).value().empty());
+  on.go(root);
+  const auto open = on.sessions().open_calls(on.key).value();
+  BOOST_REQUIRE(open.size() == 1U);
+  BOOST_TEST(open[0].id == on.waits.at(0));
+  BOOST_TEST(open[0].tool == "pay");
+  BOOST_TEST(open[0].args.data() == json({{"sum", 80}}));
+  BOOST_TEST(open[0].agent == "clerk");
+  BOOST_REQUIRE(open[0].question.has_value());
+  BOOST_TEST(!open[0].question->confirmed);
+  BOOST_TEST(code_thrown_by([&] { answer(open[0], 1); }) == "invalid_argument");
+  on.go(root, allow(open[0]));
+  BOOST_TEST(on.state_now() == json({{"paid", 1}}));
+  BOOST_TEST(on.sessions().open_calls(on.key).value().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_denied_call_is_not_made) {
+  pause_fixture on;
+  const auto root = one_call("clerk", pay());
+  on.go(root);
+  on.go(root, deny(on.sessions().open_calls(on.key).value().at(0)));
+  BOOST_TEST(on.state_now() == json::object());
+  BOOST_TEST(on.sessions().open_calls(on.key).value().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_long_running_call_is_answered_with_its_result) {
+  pause_fixture on;
+  const auto root = one_call("buyer", order());
+  on.go(root);
+  const auto open = on.sessions().open_calls(on.key).value();
+  BOOST_REQUIRE(open.size() == 1U);
+  BOOST_TEST(open[0].tool == "order");
+  BOOST_TEST(!open[0].question.has_value());
+  BOOST_TEST(code_thrown_by([&] { allow(open[0]); }) == "invalid_argument");
+  on.go(root, answer(open[0], "arrived"));
+  BOOST_TEST(responses(on, on.key).back() == json({{"result", "arrived"}}));
+}
+
+BOOST_AUTO_TEST_CASE(answers_to_several_open_calls_are_one_message) {
+  pause_fixture on;
+  scripted_reply both;
+  both.function_calls
+    = {{"", "pay", json{{"sum", 1}}}, {"", "order", json::object()}};
+  const auto root = uses(
+    "clerk", scripted({{"clerk", {both, {.text = "done"}}}}), {pay(), order()});
+  on.go(root);
+  const auto open = on.sessions().open_calls(on.key).value();
+  BOOST_REQUIRE(open.size() == 2U);
+  content message;
+  for (const auto& call : open)
+    message
+      = join_answers({message, call.question ? allow(call) : answer(call, 7)});
+  on.go(root, message);
+  BOOST_TEST(on.state_now() == json({{"paid", 1}, {"ordered", 1}}));
+  BOOST_TEST(on.sessions().open_calls(on.key).value().empty());
+}
+
+BOOST_AUTO_TEST_CASE(open_calls_of_a_missing_session_are_not_found) {
+  pause_fixture on;
+  BOOST_TEST(code_of(on.sessions().open_calls({"press", "ann", "none"}).get())
+             == "not_found");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
