@@ -25,10 +25,10 @@ struct agent_tool_options {
 /// without a schema they are `{"request": string}`.
 ///
 /// The agent runs in a conversation of its own, in the same invocation and
-/// under its limits. It sees the state of the caller, and its changes are
-/// committed with its result. Its events are neither stored nor delivered, and
-/// its `temp:` keys are dropped. The result is its last text, or the JSON value
-/// of that with an `output_schema`.
+/// under its limits. It sees the state of the caller, `temp:` keys included,
+/// and its changes are committed with its result. Its events are neither stored
+/// nor delivered, and its changes of `temp:` keys are dropped. The result is
+/// its last text, or the JSON value of that with an `output_schema`.
 ///
 /// The call fails with `errc::circular_agent_call` if the agent already runs
 /// above, and with `errc::tool_failed` if it pauses: an agent that is a tool

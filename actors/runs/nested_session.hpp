@@ -2,7 +2,8 @@
 // the time of the call, and a history of its own. Nothing of it is stored.
 //
 // Its state operations are added, unevaluated, to the result of the call, so
-// operations of concurrent tools are not lost. Its `temp:` keys stay inside.
+// operations of concurrent tools are not lost. Its `temp:` keys start as a copy
+// of the caller's, and its changes of them stay inside.
 
 #pragma once
 
@@ -25,7 +26,7 @@ public:
                  event message,
                  const run_facts& facts);
 
-  /// The view of its lanes, without `temp:`. Thread-safe.
+  /// The view of its lanes, without `temp:`, which each lane adds. Thread-safe.
   step_view read() const;
 
   /// Judges an event and adds it to the history. Fails like an append. Called

@@ -248,12 +248,12 @@ void tool_calls::start_agent(std::size_t index,
   call.job = job;
   call.session = std::make_shared<nested_session>(
     which, owner_.view().state, request_of(job->args()), owner_.facts());
-  call.lane
-    = owner_.spawn_below(index,
-                         {.which = which,
-                          .caller = request_.caller,
-                          .temp = std::make_shared<temp_space>(scope_state()),
-                          .nested = call.session});
+  call.lane = owner_.spawn_below(index,
+                                 {.which = which,
+                                  .caller = request_.caller,
+                                  .temp = std::make_shared<temp_space>(
+                                    scope_state(owner_.view().state.temp)),
+                                  .nested = call.session});
 }
 
 void tool_calls::receive(lane_ended& ended) {

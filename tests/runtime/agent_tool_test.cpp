@@ -83,6 +83,35 @@ BOOST_AUTO_TEST_CASE(it_sees_and_changes_the_state_of_its_caller) {
              == json::parse(R"([{"result": "1"}, {"result": false}])"));
 }
 
+BOOST_AUTO_TEST_CASE(it_reads_temp_keys_of_its_caller_and_keeps_its_own) {
+  agent_fixture on;
+  const auto helper
+    = custom("helper", [](invocation_context& context) -> agent_run {
+        const auto topic = context.state().get<std::string>("temp:topic", "?");
+        context.state().set("temp:topic", "mice");
+        co_await context.emit(
+          text("{} {}", topic, context.state().get<std::string>("temp:topic")));
+      });
+  const auto looks = tool_of("looks", [](const json&, tool_context& context) {
+    return context.state().get("temp:topic");
+  });
+  const auto boss = caller({asking("helper", "go"), calling("looks")},
+                           {agent_tool(helper), looks});
+  BOOST_TEST(
+    on.perform(sequential("all",
+                          {custom("first",
+                                  [](invocation_context& context) -> agent_run {
+                                    context.state().set("temp:topic", "owls");
+                                    co_return;
+                                  }),
+                           boss}))
+    == "boss= boss= boss= boss= boss=done | ok");
+  BOOST_TEST(
+    responses(on, on.key)
+    == json::parse(R"([{"result": "owls mice"}, {"result": "owls"}])"));
+  BOOST_TEST(on.state_now() == json::object());
+}
+
 BOOST_AUTO_TEST_CASE(operations_of_concurrent_agents_all_count) {
   agent_fixture on;
   constexpr std::size_t count = 40;
