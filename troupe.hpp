@@ -29,6 +29,7 @@
 #include "troupe/contexts/invocation_context.hpp"
 #include "troupe/contexts/lane_host.hpp"
 #include "troupe/contexts/pending.hpp"
+#include "troupe/contexts/plain_function.hpp"
 #include "troupe/contexts/readonly_context.hpp"
 #include "troupe/contexts/run_options.hpp"
 #include "troupe/contexts/task.hpp"

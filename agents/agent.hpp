@@ -26,10 +26,36 @@
 
 namespace troupe {
 
+namespace detail {
+
+template <>
+struct wanted<task<>(invocation_context&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "the body of a custom agent is a coroutine, "
+      "[](troupe::invocation_context& context) -> troupe::agent_run { ... } "
+      "with a co_await or co_return in it");
+  }
+};
+
+template <>
+struct wanted<std::string(const readonly_context&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(Fits,
+                  "a function that makes an instruction is [](const "
+                  "troupe::readonly_context& context) -> std::string { ... }");
+  }
+};
+
+} // namespace detail
+
 /// The coroutine of a custom agent.
 using agent_run = task<>;
 /// Body of a custom agent. The context lives until the coroutine has ended.
-using agent_function = std::function<agent_run(invocation_context&)>;
+using agent_function = plain_function<agent_run(invocation_context&)>;
 
 /// Makes the instruction for one model call. The result is used as it is,
 /// without replacing placeholders. A plain function must not block. An

@@ -11,12 +11,107 @@
 #include "troupe/agents/tool.hpp"
 #include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/callback_context.hpp"
+#include "troupe/contexts/plain_function.hpp"
 #include "troupe/models/model.hpp"
 
-#include <functional>
 #include <optional>
 
 namespace troupe {
+
+namespace detail {
+
+// The errors of callbacks of another shape. Each stands before the first use of
+// its signature.
+
+template <>
+struct wanted<std::optional<content>(callback_context&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(Fits,
+                  "a callback around an agent or a run is "
+                  "[](troupe::callback_context& context) { ... }; it returns "
+                  "nothing or a std::optional<troupe::content>");
+  }
+};
+
+template <>
+struct wanted<std::optional<model_response>(callback_context&,
+                                            model_request&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "a callback before a model is [](troupe::callback_context& context, "
+      "troupe::model_request& request) { ... }; it returns nothing or a "
+      "std::optional<troupe::model_response>");
+  }
+};
+
+template <>
+struct wanted<std::optional<model_response>(callback_context&,
+                                            model_response&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "a callback after a model is [](troupe::callback_context& context, "
+      "troupe::model_response& response) { ... }; it returns nothing or a "
+      "std::optional<troupe::model_response>");
+  }
+};
+
+template <>
+struct wanted<std::optional<model_response>(
+  callback_context&, const model_request&, const error&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "a callback after a failed model is [](troupe::callback_context& "
+      "context, const troupe::model_request& request, const troupe::error& "
+      "failure) { ... }; it returns nothing or a "
+      "std::optional<troupe::model_response>");
+  }
+};
+
+template <>
+struct wanted<std::optional<json>(const tool&, json&, tool_context&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(Fits,
+                  "a callback before a tool is [](const troupe::tool& which, "
+                  "troupe::json& args, troupe::tool_context& context) -> "
+                  "std::optional<troupe::json> { ... }");
+  }
+};
+
+template <>
+struct wanted<std::optional<json>(
+  const tool&, const json&, tool_context&, const json&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "a callback after a tool is [](const troupe::tool& which, const "
+      "troupe::json& args, troupe::tool_context& context, const "
+      "troupe::json& result) -> std::optional<troupe::json> { ... }");
+  }
+};
+
+template <>
+struct wanted<std::optional<json>(
+  const tool&, const json&, tool_context&, const error&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "a callback after a failed tool is [](const troupe::tool& which, const "
+      "troupe::json& args, troupe::tool_context& context, const "
+      "troupe::error& failure) -> std::optional<troupe::json> { ... }");
+  }
+};
+
+} // namespace detail
 
 /// A function or a coroutine that may answer in place of the agent, model or
 /// tool around which it is called. It returns nothing, a
@@ -58,21 +153,21 @@ using model_error_callback = callback<model_response,
 /// which `tool_error_callback` is called; those of the two below as
 /// `errc::callback_failed`. A `troupe::error` keeps its code.
 /// `tool_options::on_failure` decides about the agent.
-using before_tool_callback = std::function<std::optional<json>(
+using before_tool_callback = plain_function<std::optional<json>(
   const tool& which, json& args, tool_context& context)>;
 
 /// Called after a tool or its replacement; may replace the result.
 using after_tool_callback
-  = std::function<std::optional<json>(const tool& which,
-                                      const json& args,
-                                      tool_context& context,
-                                      const json& result)>;
+  = plain_function<std::optional<json>(const tool& which,
+                                       const json& args,
+                                       tool_context& context,
+                                       const json& result)>;
 
 /// Called when a tool has failed. A result replaces the failure.
 using tool_error_callback
-  = std::function<std::optional<json>(const tool& which,
-                                      const json& args,
-                                      tool_context& context,
-                                      const error& failure)>;
+  = plain_function<std::optional<json>(const tool& which,
+                                       const json& args,
+                                       tool_context& context,
+                                       const error& failure)>;
 
 } // namespace troupe

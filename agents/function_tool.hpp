@@ -12,6 +12,9 @@
 #include "troupe/agents/tool.hpp"
 
 #include <functional>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -31,13 +34,64 @@ struct awaited<task<T>> {
   using type = T;
 };
 
-template <class Returned, class Arguments, class... Context>
+// Checks one rule after the other; a broken rule is the only error.
+template <class Function>
+struct tool_shape;
 
-requires(parameter_struct<std::remove_cvref_t<
-           Arguments>> && (std::is_same_v<Context, tool_context&> && ...)
-         && sizeof...(Context) <= 1) tool
-  make_function_tool(tool_options options,
-                     std::function<Returned(Arguments, Context...)> called) {
+template <class Returned, class... Arguments>
+struct tool_shape<std::function<Returned(Arguments...)>> {
+  using answer = typename awaited<Returned>::type;
+  using first = std::remove_cvref_t<
+    std::tuple_element_t<0, std::tuple<Arguments..., void>>>;
+
+  static constexpr bool has_value
+    = std::is_class_v<
+        first> && !std::is_same_v<first, std::string> && !std::is_same_v<first, std::string_view> && !is_vector<first>;
+  static constexpr bool has_struct = parameter_struct<first>;
+
+  static constexpr bool has_context() {
+    if constexpr (sizeof...(Arguments) == 2)
+      return std::is_same_v<std::tuple_element_t<1, std::tuple<Arguments...>>,
+                            tool_context&>;
+    else
+      return sizeof...(Arguments) < 2;
+  }
+
+  static constexpr bool has_answer
+    = std::is_void_v<answer> || std::is_constructible_v<json, answer>;
+
+  static consteval bool check() {
+    if constexpr (!has_value)
+      static_assert(
+        has_value,
+        "the first parameter of a tool is a struct that lists its fields, not "
+        "a plain value: struct query { std::string city; static constexpr auto "
+        "parameters = std::tuple(troupe::parameter(\"city\", &query::city)); "
+        "};");
+    else if constexpr (!has_struct)
+      static_assert(
+        has_struct,
+        "the parameter struct of this tool does not list its fields: add "
+        "'static constexpr auto parameters = "
+        "std::tuple(troupe::parameter(\"city\", &query::city));' to the "
+        "struct, and see agents/parameters.hpp");
+    else if constexpr (!has_context())
+      static_assert(
+        has_context(),
+        "a tool has at most two parameters: its parameter struct and "
+        "'troupe::tool_context& context'");
+    else if constexpr (!has_answer)
+      static_assert(
+        has_answer,
+        "the result of a tool becomes JSON: return text, a number, "
+        "troupe::json or a struct with a to_json function, or nothing");
+    return has_value && has_struct && has_context() && has_answer;
+  }
+};
+
+template <class Returned, class Arguments, class... Context>
+tool make_function_tool(tool_options options,
+                        std::function<Returned(Arguments, Context...)> called) {
   using held = std::remove_cvref_t<Arguments>;
   options.parameters = schema_of<held>();
   const auto call
@@ -80,8 +134,18 @@ requires(parameter_struct<std::remove_cvref_t<
 /// `as_agent` is set.
 template <class Function>
 tool function_tool(tool_options options, Function called) {
-  return detail::make_function_tool(std::move(options),
-                                    std::function(std::move(called)));
+  if constexpr (has_signature<Function>) {
+    using shape
+      = detail::tool_shape<decltype(std::function(std::move(called)))>;
+    if constexpr (shape::check())
+      return detail::make_function_tool(std::move(options),
+                                        std::function(std::move(called)));
+  } else {
+    static_assert(has_signature<Function>,
+                  "a tool is a function or a lambda without 'auto' "
+                  "parameters: [](const query& asked, troupe::tool_context& "
+                  "context) { ... }");
+  }
 }
 
 } // namespace troupe

@@ -11,12 +11,57 @@
 #include "troupe/core/event.hpp"
 #include "troupe/core/key.hpp"
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe {
+
+namespace detail {
+
+template <>
+struct wanted<std::optional<content>(const session_key&, const content&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "on_user_message is [](const troupe::session_key& session, const "
+      "troupe::content& message) -> std::optional<troupe::content> { ... }");
+  }
+};
+
+template <>
+struct wanted<std::optional<event>(const session_key&, const event&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "on_event is [](const troupe::session_key& session, const "
+      "troupe::event& said) -> std::optional<troupe::event> { ... }");
+  }
+};
+
+template <>
+struct wanted<void(callback_context&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(Fits,
+                  "after_run is [](troupe::callback_context& context) { ... }");
+  }
+};
+
+template <>
+struct wanted<void(const readonly_context&, const error&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(Fits,
+                  "on_run_error and on_agent_error are [](const "
+                  "troupe::readonly_context& context, const troupe::error& "
+                  "failure) { ... }");
+  }
+};
+
+} // namespace detail
 
 /// All functions are optional. They may be called on several threads at the
 /// same time, for different runs and lanes.
@@ -37,30 +82,30 @@ struct plugin {
 
   /// Called before the message of a run is appended, on the thread that starts
   /// the run. A returned content replaces the message.
-  std::function<std::optional<content>(const session_key& session,
-                                       const content& message)>
+  plain_function<std::optional<content>(const session_key& session,
+                                        const content& message)>
     on_user_message = {};
   /// Called after the message was appended. A returned content is emitted by
   /// author `model`, and the agents do not run.
   callback<content, callback_context&> before_run = {};
   /// Called when all agents have ended without failure, or wait for an answer
   /// from outside. All plugins are called.
-  std::function<void(callback_context&)> after_run = {};
+  plain_function<void(callback_context&)> after_run = {};
   /// Called when the run has failed, unless it was cancelled. All plugins
   /// are called.
-  std::function<void(const readonly_context&, const error&)> on_run_error = {};
+  plain_function<void(const readonly_context&, const error&)> on_run_error = {};
 
   /// Called before an event of an agent is committed, in the order of the run's
   /// commits; also for events of agents that are tools. The returned event
   /// replaces it; author, branch, ids and pause markers are kept. Not called
   /// for partial events.
-  std::function<std::optional<event>(const session_key& session,
-                                     const event& said)>
+  plain_function<std::optional<event>(const session_key& session,
+                                      const event& said)>
     on_event = {};
 
   /// Called when an agent starts, and, however it ends, when it has ended. Must
   /// be short and must not throw.
-  std::function<void(std::string_view agent, bool started)> on_agent = {};
+  plain_function<void(std::string_view agent, bool started)> on_agent = {};
 
   // -- agents, models and tools: as in callback.hpp ---------------------------
 
@@ -70,7 +115,7 @@ struct plugin {
   agent_callback after_agent = {};
   /// Called when an agent has failed, unless it was cancelled. All plugins
   /// are called.
-  std::function<void(const readonly_context&, const error&)> on_agent_error
+  plain_function<void(const readonly_context&, const error&)> on_agent_error
     = {};
   /// Runs before each call of a model.
   before_model_callback before_model = {};
@@ -90,7 +135,7 @@ struct plugin {
 
   /// Called once, when the runtime has shut down, on the thread that shuts
   /// it down.
-  std::function<void()> close = {};
+  plain_function<void()> close = {};
 };
 
 /// Fails with `errc::invalid_argument` if a name is empty or occurs twice.

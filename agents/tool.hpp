@@ -25,6 +25,32 @@ namespace troupe {
 class agent;
 class turnstile;
 
+namespace detail {
+
+template <>
+struct wanted<json(const json&, tool_context&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(
+      Fits,
+      "the function of a tool is [](const troupe::json& args, "
+      "troupe::tool_context& context) -> troupe::json { ... }; for a struct of "
+      "parameters use troupe::function_tool");
+  }
+};
+
+template <>
+struct wanted<bool(const json&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(Fits,
+                  "a function that decides about a confirmation is "
+                  "[](const troupe::json& args) -> bool { ... }");
+  }
+};
+
+} // namespace detail
+
 /// The function of a tool: gets the arguments, a JSON object, and returns any
 /// JSON. An object goes to the model as it is; any other value as
 /// `{"result": …}`. Arguments and context live until it has ended.
@@ -49,7 +75,7 @@ enum class tool_failure : std::uint8_t {
 class confirmation_rule {
 public:
   /// Decides from the arguments of a call; true asks the user.
-  using predicate = std::function<bool(const json& args)>;
+  using predicate = plain_function<bool(const json& args)>;
 
   /// Makes a rule that holds always or never.
   confirmation_rule(bool always = false)
@@ -58,7 +84,7 @@ public:
   /// Makes a rule that depends on the arguments.
   template <class Predicate>
 
-  requires std::is_invocable_r_v<bool, Predicate&, const json&>
+  requires std::is_constructible_v<predicate, Predicate>
   confirmation_rule(Predicate needed) : needed_(std::move(needed)) {}
 
   /// Whether a call with these arguments needs the user's permission.

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "troupe/contexts/plain_function.hpp"
 #include "troupe/contexts/task.hpp"
 
 #include <cstddef>
@@ -26,6 +27,8 @@ template <class T>
 inline constexpr bool may_be_empty = std::is_pointer_v<T>;
 template <class Signature>
 inline constexpr bool may_be_empty<std::function<Signature>> = true;
+template <class Signature>
+inline constexpr bool may_be_empty<plain_function<Signature>> = true;
 
 // A result of a call, a task of one, or nothing in place of an optional one.
 template <class Returned, class Result>
@@ -56,11 +59,36 @@ public:
   /// Makes an empty one, which must not be called.
   async_function(std::nullptr_t) {}
 
-  /// Takes a callable.
+  /// Takes a callable. One of another shape does not compile.
   template <class Callable>
 
-  requires detail::fits<std::remove_cvref_t<Callable>, Result, Arguments...>
-  async_function(Callable called) {
+  requires(
+    !std::is_same_v<
+      std::remove_cvref_t<Callable>,
+      async_function> && (detail::fits<std::remove_cvref_t<Callable>, Result, Arguments...> || has_signature<Callable>))
+    async_function(Callable called) {
+    constexpr bool fits = detail::fits<Callable, Result, Arguments...>;
+    detail::wanted<Result(Arguments...)>::template check<fits>();
+    if constexpr (fits)
+      take(std::move(called));
+  }
+
+  /// Whether a callable is set.
+  explicit operator bool() const noexcept { return function_ || coroutine_; }
+
+  /// Whether it is a coroutine, which holds no thread while it waits.
+  bool is_coroutine() const noexcept { return static_cast<bool>(coroutine_); }
+
+  /// Makes the task of one call. A function, and the body of a coroutine, runs
+  /// when the task is awaited. Arguments that are references must live until it
+  /// ends. The task throws the exceptions of the callable.
+  task<Result> operator()(Arguments... arguments) const {
+    return function_ ? call_function(arguments...) : coroutine_(arguments...);
+  }
+
+private:
+  template <class Callable>
+  void take(Callable called) {
     using returned = std::invoke_result_t<Callable&, Arguments...>;
     if constexpr (detail::may_be_empty<Callable>) {
       if (!called)
@@ -78,20 +106,6 @@ public:
       function_ = std::move(called);
   }
 
-  /// Whether a callable is set.
-  explicit operator bool() const noexcept { return function_ || coroutine_; }
-
-  /// Whether it is a coroutine, which holds no thread while it waits.
-  bool is_coroutine() const noexcept { return static_cast<bool>(coroutine_); }
-
-  /// Makes the task of one call. A function, and the body of a coroutine, runs
-  /// when the task is awaited. Arguments that are references must live until it
-  /// ends. The task throws the exceptions of the callable.
-  task<Result> operator()(Arguments... arguments) const {
-    return function_ ? call_function(arguments...) : coroutine_(arguments...);
-  }
-
-private:
   task<Result> call_function(Arguments... arguments) const {
     co_return function_(arguments...);
   }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace troupe {
@@ -138,6 +139,18 @@ public:
   /// coroutine of an agent continues on its lane, any other on a thread of
   /// the runtime.
   auto operator co_await() { return detail::call_awaiter<T>(take()); }
+
+  /// Does not compile, since the call has not been made yet. The error names
+  /// the ways to ask for its answer.
+  template <class U = T>
+  const U* operator->() const {
+    static_assert(!std::is_same_v<U, T>,
+                  "this call is made when its answer is asked for: .value() "
+                  "waits and throws the error of a failure, .get() waits for a "
+                  "result, .then(done) calls back, and a coroutine writes "
+                  "co_await");
+    return nullptr;
+  }
 
 private:
   // The call of an answer that was asked for already.

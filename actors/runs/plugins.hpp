@@ -11,7 +11,7 @@
 namespace troupe::actors {
 
 using watcher
-  = std::function<void(const readonly_context&, const error&)> plugin::*;
+  = plain_function<void(const readonly_context&, const error&)> plugin::*;
 
 /// Tells all plugins of a failure. Returns it, with the errors that the hooks
 /// threw added to its message.
