@@ -80,18 +80,6 @@ public:
 
   /// An iterator into a temporary would dangle: keep the object in a variable.
   void find(std::string_view key) const&& = delete;
-
-  /// Returns the position of the first value. Valid as long as this.
-  auto begin() const& { return json::begin(); }
-
-  /// An iterator into a temporary would dangle: keep the object in a variable.
-  void begin() const&& = delete;
-
-  /// Returns the position after the last value.
-  auto end() const& { return json::end(); }
-
-  /// An iterator into a temporary would dangle: keep the object in a variable.
-  void end() const&& = delete;
 };
 
 /// Converts to plain JSON. Called by nlohmann_json.
