@@ -119,34 +119,84 @@ private:
   const get_options options_;
 };
 
-// Reads the session, or creates it if it is missing. A session may be created
-// or removed by others between the two: then both are tried again.
-void find_or_create(const backend_ptr& backend,
-                    create_request request,
-                    completion<session> done) {
+// A session to read, or to create if it is missing. Others may create or remove
+// it between the two: then both are tried again.
+struct wanted_session {
+  session_service service;
+  create_request request;
+  session_key key;
+
   // A blank id is a new one.
-  if (request.id.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
-    return start_create(backend, std::move(request), std::move(done));
-  const session_key key(request.app, request.user, request.id);
-  start_get(backend,
-            key,
-            {},
-            [backend, request = std::move(request), done = std::move(done)](
-              result<session> found) mutable {
-              if (found || found.error().code() != errc::not_found)
-                return done(std::move(found));
-              auto copy = request;
-              start_create(
-                backend,
-                std::move(copy),
-                [backend, request = std::move(request), done = std::move(done)](
-                  result<session> created) mutable {
-                  if (created || created.error().code() != errc::already_exists)
-                    return done(std::move(created));
-                  find_or_create(backend, std::move(request), std::move(done));
-                });
-            });
+  bool is_new() const {
+    return key.id.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
+  }
+};
+
+bool is_missing(const result<session>& found) {
+  return !found && found.error().code() == errc::not_found;
 }
+
+bool was_late(const result<session>& created) {
+  return !created && created.error().code() == errc::already_exists;
+}
+
+void create_wanted(const std::shared_ptr<wanted_session>& wanted,
+                   completion<session> done);
+
+void find_wanted(const std::shared_ptr<wanted_session>& wanted,
+                 completion<session> done) {
+  if (wanted->is_new())
+    return create_wanted(wanted, std::move(done));
+  wanted->service.get(wanted->key)
+    .then([wanted, done = std::move(done)](result<session> found) {
+      if (is_missing(found))
+        create_wanted(wanted, done);
+      else
+        done(std::move(found));
+    });
+}
+
+void create_wanted(const std::shared_ptr<wanted_session>& wanted,
+                   completion<session> done) {
+  wanted->service.create(wanted->request)
+    .then([wanted, done = std::move(done)](result<session> created) {
+      if (was_late(created))
+        find_wanted(wanted, done);
+      else
+        done(std::move(created));
+    });
+}
+
+class find_or_create final : public detail::call<session> {
+public:
+  find_or_create(backend_ptr backend, create_request request)
+    : wanted_(std::make_shared<wanted_session>(
+      wanted_session{session_service(std::move(backend)),
+                     request,
+                     {request.app, request.user, request.id}})) {}
+
+  void start(completion<session> done) override {
+    find_wanted(wanted_, std::move(done));
+  }
+
+  // Each call blocks on its own: the answer to a blocked thread is given inside
+  // of an owner, where no other call may start.
+  result<session> wait() override {
+    for (;;) {
+      if (!wanted_->is_new()) {
+        auto found = wanted_->service.get(wanted_->key).get();
+        if (!is_missing(found))
+          return found;
+      }
+      auto created = wanted_->service.create(wanted_->request).get();
+      if (!was_late(created))
+        return created;
+    }
+  }
+
+private:
+  const std::shared_ptr<wanted_session> wanted_;
+};
 
 // A checked request for a page.
 struct page_request {
@@ -349,12 +399,8 @@ pending<session> session_service::create(create_request request, json state) {
 }
 
 pending<session> session_service::get_or_create(create_request request) {
-  return make_pending<session>(
-    backend_->shared(),
-    [backend = backend_,
-     request = std::move(request)](completion<session> done) mutable {
-      find_or_create(backend, std::move(request), std::move(done));
-    });
+  return pending<session>(
+    std::make_unique<find_or_create>(backend_, std::move(request)));
 }
 
 pending<session> session_service::get_or_create(create_request request,

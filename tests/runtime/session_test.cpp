@@ -731,6 +731,12 @@ BOOST_AUTO_TEST_CASE(a_missing_session_is_created_and_an_existing_one_kept) {
   const auto kept = sessions.get_or_create(key, {{"topic", "mice"}}).value();
   BOOST_TEST(kept.state().all() == json({{"topic", "owls"}, {"n", 1}}));
   BOOST_TEST(kept.events().size() == 1U);
+  // The same without a blocked thread.
+  answers<session> called;
+  for (int count = 0; count < 2; ++count)
+    sessions.get_or_create({"press", "ann", "later"}).then(called.next());
+  for (const auto& each : called.await())
+    BOOST_TEST(code_of(each) == "ok");
   // A blank id is a new one each time.
   const auto first = sessions.get_or_create({"press", "ann"}).value();
   const auto second = sessions.get_or_create({"press", "ann", " "}).value();
