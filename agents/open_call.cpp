@@ -1,6 +1,6 @@
 #include "troupe/agents/open_call.hpp"
 
-#include "troupe/agents/resumption.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
 

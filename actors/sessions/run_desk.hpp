@@ -16,7 +16,7 @@ namespace troupe::actors {
 class run_desk {
 public:
   struct active_run {
-    ref<inbox_actor> invocation;
+    ref<inbox_actor> invocation = {};
     caf::actor_id id = 0;
     /// Older events are not kept for the run.
     std::uint64_t first_read = 0;

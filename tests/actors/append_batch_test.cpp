@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_refused_event_keeps_its_place_and_leaves_nothing) {
   BOOST_TEST(!on.add(adding("a", 2)).has_value());
   BOOST_TEST(on.batch.size() == 0U);
   BOOST_TEST(on.batch.letters().size() == 1U);
-  BOOST_TEST(on.n() == "text");
+  BOOST_TEST(on.n() == json("text"));
 }
 
 BOOST_AUTO_TEST_CASE(the_last_event_can_be_taken_back) {

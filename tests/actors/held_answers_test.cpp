@@ -39,7 +39,7 @@ std::vector<int> taken(held_answers& held) {
   return numbers;
 }
 
-const result<session> shown = session({}, readonly_state({}), {}, {}, 0);
+const result<session> shown = session({}, readonly_state(), {}, {}, 0);
 
 } // namespace
 

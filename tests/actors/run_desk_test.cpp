@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_an_unknown_run_ends_none) {
 
 BOOST_AUTO_TEST_CASE(a_waiting_run_is_refused_alone) {
   run_desk desk;
-  desk.start({.id = 1});
+  desk.start({.id = 1, .first_read = 11});
   int refused = 0;
   desk.queue(asked(2, history_extent::none(), &refused));
   desk.queue(asked(3, history_extent::all(), &refused));

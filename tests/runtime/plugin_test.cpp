@@ -256,9 +256,9 @@ BOOST_AUTO_TEST_CASE(an_event_is_replaced_before_it_is_stored) {
   agent_fixture on(with({stamp}));
   BOOST_TEST(on.perform(adds("a", "n")) == "a=1 in s | ok");
   const auto stored = on.events(on.key).back();
-  BOOST_TEST(stored.text() == "1 in s");
-  BOOST_TEST(stored.invocation_id == on.events(on.key).front()->invocation_id);
-  BOOST_TEST(stored.extra->at("customMetadata").at("by") == "stamp");
+  BOOST_TEST(stored->text() == "1 in s");
+  BOOST_TEST(stored->invocation_id == on.events(on.key).front()->invocation_id);
+  BOOST_TEST(stored->extra->at("customMetadata").at("by") == "stamp");
   BOOST_TEST(on.state_now() == json({{"n", 1}}));
 }
 

@@ -138,8 +138,8 @@ void verdict::replay_append(const store_change& change, session_model& model) {
          + ", " + to_string(again.error()));
     return;
   }
-  if (model.get(key, {.num_recent_events = 0})->revision
-      == at_.back().get(key, {.num_recent_events = 0})->revision) {
+  if (model.get(key, {.num_recent_events = 0}).value().revision
+      == at_.back().get(key, {.num_recent_events = 0}).value().revision) {
     find("is stored twice: " + stored.id + " in " + to_string(key));
     return;
   }

@@ -22,8 +22,8 @@ json part_of(const json& all, scope where) {
 
 bool has_ids(const event_slice& events, const std::vector<event_ptr>& model) {
   return std::ranges::equal(
-    events, model, [](const event& one, const event_ptr& other) {
-      return one.id == other->id;
+    events, model, [](const event_ptr& one, const event_ptr& other) {
+      return one->id == other->id;
     });
 }
 
