@@ -1,21 +1,18 @@
 #include "troupe/models/open_model.hpp"
 
 #include "troupe/core/support/text_file.hpp"
-#include "troupe/models/formats/http_model.hpp"
-#include "troupe/models/formats/key_rule.hpp"
+#include "troupe/models/formats/open_vendor.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/models/scripted_model.hpp"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace troupe {
 
@@ -23,47 +20,19 @@ namespace {
 
 constexpr std::size_t script_bytes_max = std::size_t{16} << 20U;
 
-enum class vendor : std::uint8_t { openai, gemini, anthropic, scripted };
-
-struct known_vendor {
-  vendor which;
-  std::string_view name;
-  std::array<std::string_view, 2>
-    key_variables; // The first one that is set counts.
-  std::string_view url_variable;
-  std::string_view url;
-};
-
-constexpr std::array vendors = {
-  known_vendor{vendor::openai,
-               "OpenAI",
-               {"OPENAI_API_KEY", ""},
-               "OPENAI_BASE_URL",
-               "https://api.openai.com/v1"},
-  known_vendor{vendor::gemini,
-               "Gemini",
-               {"GOOGLE_API_KEY", "GEMINI_API_KEY"},
-               "GOOGLE_GEMINI_BASE_URL",
-               "https://generativelanguage.googleapis.com"},
-  known_vendor{vendor::anthropic,
-               "Anthropic",
-               {"ANTHROPIC_API_KEY", ""},
-               "ANTHROPIC_BASE_URL",
-               "https://api.anthropic.com"},
-};
-
 struct model_name {
-  vendor which;
-  std::string name; // The vendor's name of the model.
+  std::optional<vendor> which; // Unset for a script.
+  std::string name;            // The vendor's name of the model, or a file.
 };
 
 // Parses `"openai:gpt-x"`, or a name that only one vendor uses.
 std::optional<model_name> read_name(std::string_view text) {
+  using known_prefix = std::pair<std::string_view, std::optional<vendor>>;
   constexpr std::array prefixes = {
-    std::pair{std::string_view("openai:"), vendor::openai},
-    std::pair{std::string_view("gemini:"), vendor::gemini},
-    std::pair{std::string_view("anthropic:"), vendor::anthropic},
-    std::pair{std::string_view("scripted:"), vendor::scripted},
+    known_prefix{"openai:", vendor::openai},
+    known_prefix{"gemini:", vendor::gemini},
+    known_prefix{"anthropic:", vendor::anthropic},
+    known_prefix{"scripted:", std::nullopt},
   };
   for (const auto& [prefix, which] : prefixes)
     if (text.starts_with(prefix))
@@ -75,90 +44,17 @@ std::optional<model_name> read_name(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::string> process_variable(const std::string& name) {
-  // Safe as long as no thread changes the environment.
-  // NOLINTNEXTLINE(concurrency-mt-unsafe)
-  const char* held = std::getenv(name.c_str());
-  return held != nullptr ? std::optional<std::string>(held) : std::nullopt;
-}
-
-error refused(const model_source& source, std::string_view why) {
-  return {errc::invalid_argument,
-          fmt::format("model '{}': {}", source.name, why)};
-}
-
-std::string without_slash(std::string url) {
-  while (url.ends_with('/'))
-    url.pop_back();
-  return url;
-}
-
-// Checks the URL here, so that a typing error does not fail every call later.
-result<std::string> read_url(const model_source& source, std::string text) {
-  text = without_slash(std::move(text));
-  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(
-    curl_url(), &curl_url_cleanup);
-  if (!parsed
-      || curl_url_set(parsed.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK
-      || !(text.starts_with("http://") || text.starts_with("https://")))
-    return refused(source,
-                   "its base URL does not start with http:// or https://");
-  char* user = nullptr;
-  if (curl_url_get(parsed.get(), CURLUPART_USER, &user, 0) == CURLUE_OK) {
-    curl_free(user);
-    return refused(source, "a base URL must not hold a user or a password");
-  }
-  // The path of each request is appended, and a query is no place for a key.
-  if (text.find_first_of("?#") != std::string::npos)
-    return refused(source, "a base URL must not hold a query or a fragment");
-  return text;
-}
-
-// Checks before the variable is read, so that a file learns nothing about the
-// environment.
-result<void> check_allowed(const model_source& source,
-                           const open_model_options& options) {
-  std::vector<std::string_view> usual;
-  for (const auto& known : vendors)
-    for (const auto name : known.key_variables)
-      if (!name.empty())
-        usual.push_back(name);
-  const auto& name = source.key_variable;
-  if (std::ranges::find(usual, name) != usual.end()
-      || std::ranges::find(options.allowed_variables, name)
-           != options.allowed_variables.end())
-    return {};
-  return refused(
-    source,
-    fmt::format("key_env may not name {}; there are {} and those that the user "
-                "allows: --allow-env {}, or allowed_variables in a program",
-                name,
-                fmt::join(usual, ", "),
-                name));
-}
-
-wire_format_ptr format_of(vendor which) {
-  switch (which) {
-  case vendor::openai:
-    return openai_format();
-  case vendor::gemini:
-    return gemini_format();
-  default:
-    return anthropic_format();
-  }
-}
-
 result<model_ptr> open_script(const model_source& source,
                               const std::string& name,
                               const std::filesystem::path& base) {
   if (name.empty() || name.find('\0') != std::string::npos)
-    return refused(source, "expected a file after scripted:");
+    return refused_model(source, "expected a file after scripted:");
   auto text = read_text_file(base / name, script_bytes_max);
   if (!text)
-    return refused(source, text.error().message());
+    return refused_model(source, text.error().message());
   auto replies = read_script(*text);
   if (!replies)
-    return refused(source, replies.error().message());
+    return refused_model(source, replies.error().message());
   return model_ptr(
     std::make_shared<scripted_model>(std::move(*replies), source.name));
 }
@@ -169,80 +65,14 @@ result<model_ptr> open_model(const model_source& source,
                              const open_model_options& options) {
   const auto named = read_name(source.name);
   if (!named)
-    return refused(source,
-                   "expected openai:NAME, gemini-NAME, claude-NAME or "
-                   "scripted:FILE");
-  if (named->which == vendor::scripted)
+    return refused_model(source,
+                         "expected openai:NAME, gemini-NAME, claude-NAME or "
+                         "scripted:FILE");
+  if (!named->which)
     return open_script(source, named->name, options.base);
   if (named->name.empty())
-    return refused(source, "expected a name after the colon");
-  for (const auto& limit :
-       {source.limit.requests_per_minute, source.limit.tokens_per_minute})
-    if (limit && !(*limit > 0))
-      return refused(source, "a limit per minute must be above 0");
-  const auto& known = vendors[static_cast<std::size_t>(named->which)];
-  const auto variable = [&options](std::string_view name) {
-    const auto read = options.variable ? options.variable : process_variable;
-    auto held = name.empty() ? std::nullopt : read(std::string(name));
-    return held && !held->empty() ? held : std::nullopt;
-  };
-
-  // Sends a vendor's key only to the vendor or to the URL that the same
-  // environment names, never to a URL of a file.
-  const auto own_url = without_slash(
-    variable(known.url_variable).value_or(std::string(known.url)));
-  auto url = source.base_url.empty() ? own_url : source.base_url;
-  auto base_url = read_url(source, std::move(url));
-  if (!base_url)
-    return base_url.error();
-
-  if (!source.key_variable.empty())
-    if (auto allowed = check_allowed(source, options); !allowed)
-      return allowed.error();
-  std::optional<std::string> key;
-  if (options.key) {
-    // Called for each model call.
-  } else if (!source.key_variable.empty()) {
-    key = variable(source.key_variable);
-    if (!key)
-      return refused(source,
-                     fmt::format("the environment variable {} is not set",
-                                 source.key_variable));
-  } else if (source.base_url.empty() || *base_url == known.url
-             || *base_url == own_url) {
-    key = variable(known.key_variables[0]);
-    if (!key)
-      key = variable(known.key_variables[1]);
-    if (!key && *base_url == known.url)
-      return refused(
-        source,
-        fmt::format("the environment variable {} is not set: it holds the key "
-                    "for {}",
-                    known.key_variables[0],
-                    known.name));
-  }
-
-  if (key || options.key)
-    if (const auto flaw = key_flaw(*base_url); !flaw.empty())
-      return refused(source, flaw);
-
-  http_model_options chosen;
-  chosen.name = source.name;
-  chosen.format = format_of(named->which);
-  chosen.model = named->name;
-  chosen.base_url = std::move(*base_url);
-  if (options.key)
-    chosen.key = options.key;
-  else if (key)
-    chosen.key = [held = std::move(*key)] { return held; };
-  chosen.headers = source.headers;
-  chosen.streams = source.streams;
-  chosen.timeouts = source.timeouts;
-  chosen.retries = source.retries;
-  if (source.limit.requests_per_minute || source.limit.tokens_per_minute)
-    chosen.limit
-      = std::make_shared<rate_limit>(source.limit, system_environment());
-  return model_ptr(std::make_shared<http_model>(std::move(chosen)));
+    return refused_model(source, "expected a name after the colon");
+  return open_vendor_model(source, *named->which, named->name, options);
 }
 
 } // namespace troupe

@@ -8,7 +8,6 @@
 #include "troupe/stores/sqlite/open.hpp"
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -69,8 +68,7 @@ std::string store_version(store_kind kind) {
   case store_kind::sqlite:
     return fmt::format("SQLite {}", sqlite3_libversion());
   case store_kind::postgres:
-    return fmt::format(
-      "libpq {}.{}", PQlibVersion() / 10'000, PQlibVersion() % 10'000);
+    return libpq_version();
   }
   return {};
 }

@@ -1,22 +1,31 @@
 #include "troupe/core/support/base64.hpp"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
+#include <array>
 
 namespace troupe {
 
 namespace {
 
-// OpenSSL counts in `int`, so longer input is processed in steps.
-constexpr std::size_t group_step = std::size_t{1} << 24;
-constexpr std::size_t bytes_step = 3 * group_step;
-constexpr std::size_t text_step = 4 * group_step;
+constexpr std::string_view digits_standard
+  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view digits_url
+  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::uint8_t no_digit = 64;
 
-bool is_digit(char letter) noexcept {
-  return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z')
-         || (letter >= '0' && letter <= '9') || letter == '+' || letter == '/'
-         || letter == '-' || letter == '_';
+// The value of each byte as a digit of either alphabet.
+constexpr auto digit_values = [] {
+  std::array<std::uint8_t, 256> made{};
+  made.fill(no_digit);
+  for (const auto alphabet : {digits_standard, digits_url})
+    for (std::size_t digit = 0; digit < alphabet.size(); ++digit)
+      made[static_cast<unsigned char>(alphabet[digit])]
+        = static_cast<std::uint8_t>(digit);
+  return made;
+}();
+
+std::uint8_t digit_value(char digit) noexcept {
+  return digit_values[static_cast<unsigned char>(digit)];
 }
 
 std::size_t padding_of(std::string_view text) noexcept {
@@ -25,41 +34,24 @@ std::size_t padding_of(std::string_view text) noexcept {
   return text.ends_with('=') ? 1 : 0;
 }
 
-// Converts to the standard alphabet with padding, the only form that OpenSSL
-// reads.
-std::string as_standard(std::string_view digits) {
-  std::string text;
-  text.reserve(digits.size() + 2);
-  text = digits;
-  std::ranges::replace(text, '-', '+');
-  std::ranges::replace(text, '_', '/');
-  text.append((4 - text.size() % 4) % 4, '=');
-  return text;
-}
-
-const unsigned char* as_bytes(std::string_view text) noexcept {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-unsigned char* as_bytes(std::string& text, std::size_t offset) noexcept {
-  return reinterpret_cast<unsigned char*>(text.data() + offset);
-}
-
 } // namespace
 
 std::string to_base64(std::string_view bytes, base64_alphabet alphabet) {
-  // OpenSSL ends each step with a NUL. The next step overwrites it; the last
-  // NUL is the string's own.
-  std::string text((bytes.size() + 2) / 3 * 4, '\0');
-  for (std::size_t done = 0; done < bytes.size(); done += bytes_step) {
-    const auto step = bytes.substr(done, bytes_step);
-    EVP_EncodeBlock(as_bytes(text, done / 3 * 4),
-                    as_bytes(step),
-                    static_cast<int>(step.size()));
-  }
-  if (alphabet == base64_alphabet::url) {
-    std::ranges::replace(text, '+', '-');
-    std::ranges::replace(text, '/', '_');
+  const auto digits
+    = alphabet == base64_alphabet::url ? digits_url : digits_standard;
+  std::string text((bytes.size() + 2) / 3 * 4, '=');
+  auto* next = text.data();
+  // Each group of up to three bytes is up to four digits of six bits.
+  for (std::size_t done = 0; done < bytes.size(); done += 3) {
+    const auto count = std::min<std::size_t>(3, bytes.size() - done);
+    std::uint32_t group = 0;
+    for (std::size_t index = 0; index < 3; ++index)
+      group = group << 8U
+              | (index < count ? static_cast<unsigned char>(bytes[done + index])
+                               : 0U);
+    for (std::size_t index = 0; index <= count; ++index)
+      next[index] = digits[group >> (18U - 6U * index) & 63U];
+    next += 4;
   }
   return text;
 }
@@ -67,23 +59,24 @@ std::string to_base64(std::string_view bytes, base64_alphabet alphabet) {
 result<std::string> from_base64(std::string_view text) {
   const auto padding = padding_of(text);
   const auto digits = text.substr(0, text.size() - padding);
-  if (!std::ranges::all_of(digits, is_digit))
+  if (!std::ranges::all_of(
+        digits, [](char digit) { return digit_value(digit) != no_digit; }))
     return error(errc::invalid_argument,
                  "malformed base64: it has a character of neither alphabet");
   if (digits.size() % 4 == 1 || (padding > 0 && text.size() % 4 != 0))
     return error(errc::invalid_argument, "malformed base64: it is cut off");
-  const auto standard = as_standard(digits);
-  std::string bytes(standard.size() / 4 * 3, '\0');
-  for (std::size_t done = 0; done < standard.size(); done += text_step) {
-    const auto step = std::string_view(standard).substr(done, text_step);
-    if (EVP_DecodeBlock(as_bytes(bytes, done / 4 * 3),
-                        as_bytes(step),
-                        static_cast<int>(step.size()))
-        < 0)
-      return error(errc::invalid_argument, "malformed base64");
+  std::string bytes;
+  bytes.reserve(digits.size() * 3 / 4);
+  std::uint32_t bits = 0;
+  std::size_t count = 0;
+  for (const auto digit : digits) {
+    bits = bits << 6U | digit_value(digit);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes += static_cast<char>(bits >> count & 0xffU);
+    }
   }
-  // OpenSSL decodes padding to zero bytes.
-  bytes.resize(digits.size() * 3 / 4);
   return bytes;
 }
 

@@ -5,6 +5,9 @@
 #include "troupe/stores/postgres/reader.hpp"
 #include "troupe/stores/postgres/writer.hpp"
 
+#include <fmt/format.h>
+#include <libpq-fe.h>
+
 #include <utility>
 
 namespace troupe {
@@ -132,6 +135,11 @@ open_postgres_store(const std::string& url, const store_options& options) {
   if (auto watching = opened->open(); !watching)
     return watching.error();
   return opened;
+}
+
+std::string libpq_version() {
+  return fmt::format(
+    "libpq {}.{}", PQlibVersion() / 10'000, PQlibVersion() % 10'000);
 }
 
 } // namespace troupe

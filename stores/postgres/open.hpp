@@ -17,4 +17,7 @@ namespace troupe {
 result<std::unique_ptr<store>>
 open_postgres_store(const std::string& url, const store_options& options = {});
 
+/// Name and version of the client library, for reports.
+std::string libpq_version();
+
 } // namespace troupe

@@ -1,0 +1,193 @@
+#include "troupe/models/formats/open_vendor.hpp"
+
+#include "troupe/models/formats/http_model.hpp"
+#include "troupe/models/formats/key_rule.hpp"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+struct known_vendor {
+  vendor which;
+  std::string_view name;
+  std::array<std::string_view, 2>
+    key_variables; // The first one that is set counts.
+  std::string_view url_variable;
+  std::string_view url;
+};
+
+constexpr std::array vendors = {
+  known_vendor{vendor::openai,
+               "OpenAI",
+               {"OPENAI_API_KEY", ""},
+               "OPENAI_BASE_URL",
+               "https://api.openai.com/v1"},
+  known_vendor{vendor::gemini,
+               "Gemini",
+               {"GOOGLE_API_KEY", "GEMINI_API_KEY"},
+               "GOOGLE_GEMINI_BASE_URL",
+               "https://generativelanguage.googleapis.com"},
+  known_vendor{vendor::anthropic,
+               "Anthropic",
+               {"ANTHROPIC_API_KEY", ""},
+               "ANTHROPIC_BASE_URL",
+               "https://api.anthropic.com"},
+};
+
+std::optional<std::string> process_variable(const std::string& name) {
+  // Safe as long as no thread changes the environment.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
+  const char* held = std::getenv(name.c_str());
+  return held != nullptr ? std::optional<std::string>(held) : std::nullopt;
+}
+
+std::string without_slash(std::string url) {
+  while (url.ends_with('/'))
+    url.pop_back();
+  return url;
+}
+
+// Checks the URL here, so that a typing error does not fail every call later.
+result<std::string> read_url(const model_source& source, std::string text) {
+  text = without_slash(std::move(text));
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(
+    curl_url(), &curl_url_cleanup);
+  if (!parsed
+      || curl_url_set(parsed.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK
+      || !(text.starts_with("http://") || text.starts_with("https://")))
+    return refused_model(
+      source, "its base URL does not start with http:// or https://");
+  char* user = nullptr;
+  if (curl_url_get(parsed.get(), CURLUPART_USER, &user, 0) == CURLUE_OK) {
+    curl_free(user);
+    return refused_model(source,
+                         "a base URL must not hold a user or a password");
+  }
+  // The path of each request is appended, and a query is no place for a key.
+  if (text.find_first_of("?#") != std::string::npos)
+    return refused_model(source,
+                         "a base URL must not hold a query or a fragment");
+  return text;
+}
+
+// Checks before the variable is read, so that a file learns nothing about the
+// environment.
+result<void> check_allowed(const model_source& source,
+                           const open_model_options& options) {
+  std::vector<std::string_view> usual;
+  for (const auto& known : vendors)
+    for (const auto name : known.key_variables)
+      if (!name.empty())
+        usual.push_back(name);
+  const auto& name = source.key_variable;
+  if (std::ranges::find(usual, name) != usual.end()
+      || std::ranges::find(options.allowed_variables, name)
+           != options.allowed_variables.end())
+    return {};
+  return refused_model(
+    source,
+    fmt::format("key_env may not name {}; there are {} and those that the user "
+                "allows: --allow-env {}, or allowed_variables in a program",
+                name,
+                fmt::join(usual, ", "),
+                name));
+}
+
+wire_format_ptr format_of(vendor which) {
+  switch (which) {
+  case vendor::openai:
+    return openai_format();
+  case vendor::gemini:
+    return gemini_format();
+  default:
+    return anthropic_format();
+  }
+}
+
+} // namespace
+
+result<model_ptr> open_vendor_model(const model_source& source,
+                                    vendor which,
+                                    const std::string& model,
+                                    const open_model_options& options) {
+  for (const auto& limit :
+       {source.limit.requests_per_minute, source.limit.tokens_per_minute})
+    if (limit && !(*limit > 0))
+      return refused_model(source, "a limit per minute must be above 0");
+  const auto& known = vendors[static_cast<std::size_t>(which)];
+  const auto variable = [&options](std::string_view name) {
+    const auto read = options.variable ? options.variable : process_variable;
+    auto held = name.empty() ? std::nullopt : read(std::string(name));
+    return held && !held->empty() ? held : std::nullopt;
+  };
+
+  // Sends a vendor's key only to the vendor or to the URL that the same
+  // environment names, never to a URL of a file.
+  const auto own_url = without_slash(
+    variable(known.url_variable).value_or(std::string(known.url)));
+  auto url = source.base_url.empty() ? own_url : source.base_url;
+  auto base_url = read_url(source, std::move(url));
+  if (!base_url)
+    return base_url.error();
+
+  if (!source.key_variable.empty())
+    if (auto allowed = check_allowed(source, options); !allowed)
+      return allowed.error();
+  std::optional<std::string> key;
+  if (options.key) {
+    // Called for each model call.
+  } else if (!source.key_variable.empty()) {
+    key = variable(source.key_variable);
+    if (!key)
+      return refused_model(source,
+                           fmt::format("the environment variable {} is not set",
+                                       source.key_variable));
+  } else if (source.base_url.empty() || *base_url == known.url
+             || *base_url == own_url) {
+    key = variable(known.key_variables[0]);
+    if (!key)
+      key = variable(known.key_variables[1]);
+    if (!key && *base_url == known.url)
+      return refused_model(
+        source,
+        fmt::format("the environment variable {} is not set: it holds the key "
+                    "for {}",
+                    known.key_variables[0],
+                    known.name));
+  }
+
+  if (key || options.key)
+    if (const auto flaw = key_flaw(*base_url); !flaw.empty())
+      return refused_model(source, flaw);
+
+  http_model_options chosen;
+  chosen.name = source.name;
+  chosen.format = format_of(which);
+  chosen.model = model;
+  chosen.base_url = std::move(*base_url);
+  if (options.key)
+    chosen.key = options.key;
+  else if (key)
+    chosen.key = [held = std::move(*key)] { return held; };
+  chosen.headers = source.headers;
+  chosen.streams = source.streams;
+  chosen.timeouts = source.timeouts;
+  chosen.retries = source.retries;
+  if (source.limit.requests_per_minute || source.limit.tokens_per_minute)
+    chosen.limit
+      = std::make_shared<rate_limit>(source.limit, system_environment());
+  return model_ptr(std::make_shared<http_model>(std::move(chosen)));
+}
+
+} // namespace troupe
