@@ -1,6 +1,6 @@
 #include "troupe/contexts/artifacts.hpp"
 
-#include "troupe/contexts/lane_host.hpp"
+#include "troupe/contexts/lanes/host.hpp"
 
 #include <exception>
 #include <utility>

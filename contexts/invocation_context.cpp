@@ -1,5 +1,7 @@
 #include "troupe/contexts/invocation_context.hpp"
 
+#include "troupe/contexts/lanes/host.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +10,35 @@ namespace troupe {
 
 namespace {
 
-using emit_await = detail::lane_await<emit_request, &lane_host::emit>;
-using model_await = detail::lane_await<model_call, &lane_host::ask>;
-using tool_await = detail::lane_await<tool_turn, &lane_host::call>;
-using sleep_await = detail::lane_await<sleep_request, &lane_host::sleep>;
-using refresh_await = detail::lane_await<refresh_request, &lane_host::refresh>;
-using history_await = detail::lane_await<history_request, &lane_host::read>;
+// Suspends until the lane has answered one request; `Start` is the lane's
+// member that takes it.
+template <class Request, void (lane_host::*Start)(Request&)>
+class lane_await {
+public:
+  lane_await(lane_host& lane, Request request)
+    : lane_(lane),
+      request_(std::move(request)) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) {
+    request_.waiting = waiting;
+    (lane_.*Start)(request_);
+  }
+
+  Request await_resume() { return std::move(request_); }
+
+private:
+  lane_host& lane_;
+  Request request_;
+};
+
+using emit_await = lane_await<emit_request, &lane_host::emit>;
+using model_await = lane_await<model_call, &lane_host::ask>;
+using tool_await = lane_await<tool_turn, &lane_host::call>;
+using sleep_await = lane_await<sleep_request, &lane_host::sleep>;
+using refresh_await = lane_await<refresh_request, &lane_host::refresh>;
+using history_await = lane_await<history_request, &lane_host::read>;
 
 // Continues in a later job of the lane.
 class post_await {
@@ -93,6 +118,10 @@ error invocation_context::gone() const {
                fmt::format("session {} was deleted, or the store has lost "
                            "events of it that this run has seen",
                            to_string(facts_->session)));
+}
+
+std::stop_token invocation_context::stop() const {
+  return lane_.stop();
 }
 
 event_slice invocation_context::history(std::size_t count) const {

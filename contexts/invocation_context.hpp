@@ -8,9 +8,15 @@
 #pragma once
 
 #include "troupe/contexts/callback_context.hpp"
+#include "troupe/contexts/task.hpp"
+#include "troupe/contexts/tool_call.hpp"
+#include "troupe/core/event_log.hpp"
+#include "troupe/models/model.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -18,32 +24,9 @@
 
 namespace troupe {
 
-namespace detail {
-
-/// Suspends until the lane has answered one request; `Start` is the lane's
-/// member that takes it.
-template <class Request, void (lane_host::*Start)(Request&)>
-class lane_await {
-public:
-  lane_await(lane_host& lane, Request request)
-    : lane_(lane),
-      request_(std::move(request)) {}
-
-  bool await_ready() const noexcept { return false; }
-
-  void await_suspend(std::coroutine_handle<> waiting) {
-    request_.waiting = waiting;
-    (lane_.*Start)(request_);
-  }
-
-  Request await_resume() { return std::move(request_); }
-
-private:
-  lane_host& lane_;
-  Request request_;
-};
-
-} // namespace detail
+class agent;
+class lane_host;
+struct checkpoint;
 
 /// The context of one run of an agent's body. Lives as long as the body.
 /// Not thread-safe.
@@ -97,7 +80,7 @@ public:
   task<event_slice> events_before(std::uint64_t revision, std::size_t count);
 
   /// Requests a stop when the run or this lane is cancelled.
-  std::stop_token stop() const { return lane_.stop(); }
+  std::stop_token stop() const;
 
   /// Appends an event and returns it as committed. A missing author, branch or
   /// id is filled in, the invocation id is that of the run, and the event
@@ -132,8 +115,9 @@ public:
   /// error of that agent, and `errc::circular_agent_call` if it is already
   /// running above.
   ///
-  /// If that agent waits for an answer from outside, this body is unwound (see
-  /// `agent_paused`), and its recorded changes get an event. The body starts
+  /// If that agent waits for an answer from outside, this body is unwound by an
+  /// exception that is no `std::exception`, and its recorded changes get an
+  /// event. The body starts
   /// again in the run that brings the answer: agents that had ended are not run
   /// again, the waiting one continues, and this call returns when it has ended.
   task<> run(const agent& other);
@@ -178,13 +162,19 @@ public:
   // -- for the code that runs agents ----
 
   /// Continues from a checkpoint.
-  void resume(checkpoint_ptr from) { from_ = std::move(from); }
+  void resume(std::shared_ptr<const checkpoint> from) {
+    from_ = std::move(from);
+  }
 
   /// Returns that checkpoint, or null.
-  const checkpoint_ptr& resumed_from() const noexcept { return from_; }
+  const std::shared_ptr<const checkpoint>& resumed_from() const noexcept {
+    return from_;
+  }
 
   /// Returns the checkpoint of an agent below that has to wait, or null.
-  const checkpoint_ptr& paused() const noexcept { return paused_; }
+  const std::shared_ptr<const checkpoint>& paused() const noexcept {
+    return paused_;
+  }
 
 private:
   // Makes the error for a session that no longer has the events that the run
@@ -202,8 +192,8 @@ private:
 
   // Number of agents that have ended below this one, in this run and before.
   std::uint64_t finished_ = 0;
-  checkpoint_ptr from_;
-  checkpoint_ptr paused_;
+  std::shared_ptr<const checkpoint> from_;
+  std::shared_ptr<const checkpoint> paused_;
 };
 
 } // namespace troupe

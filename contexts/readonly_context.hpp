@@ -3,13 +3,16 @@
 #pragma once
 
 #include "troupe/contexts/artifacts.hpp"
-#include "troupe/contexts/lane_host.hpp"
+#include "troupe/core/content.hpp"
+#include "troupe/core/key.hpp"
+#include "troupe/core/state.hpp"
 
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace troupe {
+
+struct run_facts;
 
 /// The facts of a run and its state. Lives as long as the call that received
 /// it. Not thread-safe.
@@ -27,18 +30,16 @@ public:
   readonly_context& operator=(const readonly_context&) = delete;
 
   /// Id of the run. Its events carry the same id.
-  const std::string& invocation_id() const noexcept {
-    return facts_->invocation_id;
-  }
+  const std::string& invocation_id() const noexcept;
 
   /// Name of the agent that runs, or that owns the callback or tool.
   const std::string& agent_name() const noexcept { return agent_name_; }
 
   /// Names of the app, the user and the session.
-  const session_key& session() const noexcept { return facts_->session; }
+  const session_key& session() const noexcept;
 
   /// The message that started the run.
-  const content& user_content() const noexcept { return facts_->user_content; }
+  const content& user_content() const noexcept;
 
   /// State of all scopes, with the changes that this code has recorded.
   const readonly_state& state() const noexcept { return state_; }

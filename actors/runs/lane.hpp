@@ -9,7 +9,7 @@
 #include "troupe/actors/engine/inbox_actor.hpp"
 #include "troupe/actors/runs/shared.hpp"
 #include "troupe/agents/agent.hpp"
-#include "troupe/contexts/lane_host.hpp"
+#include "troupe/contexts/lanes/host.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "troupe/agents/turns/tree.hpp"
-#include "troupe/contexts/lane_host.hpp"
+#include "troupe/contexts/lanes/host.hpp"
 #include "troupe/core/scope_state.hpp"
 
 #include <array>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "troupe/actors/engine/inbox.hpp"
-#include "troupe/contexts/lane_host.hpp"
+#include "troupe/contexts/lanes/host.hpp"
 #include "troupe/core/scope_state.hpp"
 
 #include <mutex>

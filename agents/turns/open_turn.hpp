@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "troupe/contexts/lane_host.hpp"
+#include "troupe/contexts/lanes/host.hpp"
 #include "troupe/core/event_log.hpp"
 
 #include <optional>

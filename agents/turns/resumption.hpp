@@ -14,7 +14,7 @@
 
 #pragma once
 
-#include "troupe/contexts/checkpoint.hpp"
+#include "troupe/contexts/lanes/checkpoint.hpp"
 #include "troupe/contexts/tool_confirmation.hpp"
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/json.hpp"

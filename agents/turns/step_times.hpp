@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "troupe/contexts/lane_host.hpp"
+#include "troupe/contexts/lanes/host.hpp"
 #include "troupe/core/event.hpp"
 
 #include <cstdint>

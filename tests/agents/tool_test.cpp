@@ -2,6 +2,8 @@
 
 #include "troupe/agents/tool.hpp"
 
+#include "troupe/contexts/lanes/host.hpp"
+
 #include "../await.hpp"
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>

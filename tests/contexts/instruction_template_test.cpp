@@ -3,6 +3,8 @@
 
 #include "troupe/contexts/instruction_template.hpp"
 
+#include "troupe/contexts/lanes/host.hpp"
+
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

@@ -7,9 +7,9 @@
 
 #pragma once
 
-#include "troupe/contexts/checkpoint.hpp"
+#include "troupe/contexts/lanes/checkpoint.hpp"
 #include "troupe/contexts/task.hpp"
-#include "troupe/contexts/tool_confirmation.hpp"
+#include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/key.hpp"
@@ -29,7 +29,6 @@ namespace troupe {
 class agent;
 struct artifact_service;
 class invocation_context;
-class tool;
 
 /// Facts that are the same for all agents and lanes of a run.
 struct run_facts {
@@ -92,29 +91,6 @@ struct model_call {
   result<model_response> outcome = model_response();
   /// Coroutine to resume when the request is answered.
   std::coroutine_handle<> waiting;
-};
-
-/// One call of a turn. Calls of a turn run concurrently.
-struct tool_call {
-  /// The tool to run. Null if `outcome` is decided already; nothing runs then.
-  const tool* which = nullptr;
-  /// The call to answer: id, name and arguments.
-  function_call call;
-  /// The user's answer about the call.
-  std::optional<tool_confirmation> confirmation;
-  /// The result of the tool, or its failure. A failure does not end the other
-  /// calls of the turn.
-  result<json> outcome = json();
-  /// Set if the call needs the user's confirmation. Its outcome is null then,
-  /// and its changes are discarded.
-  std::optional<tool_confirmation> requested;
-  /// The delta of the tool; empty if it failed.
-  delta recorded;
-  /// Other effects of the tool, such as a transfer; empty if it failed.
-  event_actions actions;
-  /// Start and end of the work, if the run records them.
-  timestamp began{};
-  timestamp ended{}; ///< The epoch if it was not recorded.
 };
 
 /// Runs several calls of tools at the same time.

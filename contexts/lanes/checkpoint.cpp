@@ -1,4 +1,4 @@
-#include "troupe/contexts/checkpoint.hpp"
+#include "troupe/contexts/lanes/checkpoint.hpp"
 
 #include <algorithm>
 

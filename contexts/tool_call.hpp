@@ -1,0 +1,37 @@
+// A call of a tool with its outcome, for `invocation_context::call`.
+
+#pragma once
+
+#include "troupe/contexts/tool_confirmation.hpp"
+#include "troupe/core/event.hpp"
+
+#include <optional>
+
+namespace troupe {
+
+class tool;
+
+/// One call of a turn. Calls of a turn run concurrently.
+struct tool_call {
+  /// The tool to run. Null if `outcome` is decided already; nothing runs then.
+  const tool* which = nullptr;
+  /// The call to answer: id, name and arguments.
+  function_call call;
+  /// The user's answer about the call.
+  std::optional<tool_confirmation> confirmation;
+  /// The result of the tool, or its failure. A failure does not end the other
+  /// calls of the turn.
+  result<json> outcome = json();
+  /// Set if the call needs the user's confirmation. Its outcome is null then,
+  /// and its changes are discarded.
+  std::optional<tool_confirmation> requested;
+  /// The delta of the tool; empty if it failed.
+  delta recorded;
+  /// Other effects of the tool, such as a transfer; empty if it failed.
+  event_actions actions;
+  /// Start and end of the work, if the run records them.
+  timestamp began{};
+  timestamp ended{}; ///< The epoch if it was not recorded.
+};
+
+} // namespace troupe
