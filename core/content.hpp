@@ -5,7 +5,7 @@
 
 #include "troupe/core/value.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <string_view>

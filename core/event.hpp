@@ -8,7 +8,7 @@
 
 #include "troupe/core/content.hpp"
 #include "troupe/core/delta.hpp"
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/size_limits.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,7 @@
 #include "troupe/core/state.hpp"
 
+#include "troupe/core/support/scope_state.hpp"
+
 #include <fmt/format.h>
 
 namespace troupe {

@@ -9,6 +9,7 @@
 #include "troupe/actors/runs/invocation.hpp"
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/core/support/passwords.hpp"
+#include "troupe/core/support/scope_state.hpp"
 #include "troupe/runtime/actors.hpp"
 #include "troupe/stores/open_artifact_store.hpp"
 #include "troupe/stores/open_store.hpp"

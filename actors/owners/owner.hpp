@@ -7,6 +7,7 @@
 #include "troupe/actors/failure.hpp"
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 namespace troupe::actors {
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "troupe/actors/runs/lane.hpp"
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 #include <memory>
 #include <optional>

@@ -9,7 +9,7 @@
 
 #include "troupe/agents/turns/tree.hpp"
 #include "troupe/contexts/lanes/host.hpp"
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 #include <array>
 #include <memory>

@@ -5,7 +5,7 @@
 
 #include "troupe/actors/engine/inbox.hpp"
 #include "troupe/contexts/lanes/host.hpp"
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 #include <mutex>
 #include <utility>

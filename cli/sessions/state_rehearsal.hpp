@@ -3,7 +3,7 @@
 #pragma once
 
 #include "troupe/core/delta.hpp"
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 namespace troupe::cli {
 

@@ -2,7 +2,7 @@
 
 #include "troupe/core/delta.hpp"
 
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 #include "../outcome.hpp"
 #include "../random.hpp"

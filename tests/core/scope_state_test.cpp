@@ -1,7 +1,7 @@
 // The state of one scope at its owner: the result of each operation; a judged
 // delta has no effect until it is installed.
 
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 #include "../outcome.hpp"
 #include "../random.hpp"

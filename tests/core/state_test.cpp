@@ -3,6 +3,8 @@
 
 #include "troupe/core/state.hpp"
 
+#include "troupe/core/support/scope_state.hpp"
+
 #include "../outcome.hpp"
 #include "../random.hpp"
 #include <boost/test/data/monomorphic.hpp>

@@ -2,7 +2,7 @@
 // they give the same result as one by one, and a refused one has no effect.
 
 #include "troupe/core/delta.hpp"
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 #include "fuzz_target.hpp"
 

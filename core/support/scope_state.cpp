@@ -1,4 +1,4 @@
-#include "troupe/core/scope_state.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 #include <boost/multiprecision/cpp_int.hpp>
 #include <fmt/format.h>

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "troupe/core/delta.hpp"
+#include "troupe/core/size_limits.hpp"
 #include "troupe/core/state_map.hpp"
 
 #include <cstddef>
@@ -16,14 +17,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// Size limits of an owner or a boundary, in bytes of compact JSON.
-struct size_limits {
-  /// Maximum size of one value. A larger one fails with `errc::too_large`.
-  std::size_t value_bytes_max = std::size_t{256} * 1024;
-  /// Maximum size of one event. A larger one fails with `errc::too_large`.
-  std::size_t event_bytes_max = std::size_t{1024} * 1024;
-};
 
 /// The keys of one scope, and the shares that are judged and not yet installed.
 /// Not thread-safe.
