@@ -34,7 +34,8 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--hide-scrollbars", "--remote-debugging-pipe"]
 WIDTHS = (400, 1400)
 SCHEMES = ("light", "dark")
-SECONDS_PER_PAGE = 60
+# Finds a browser that hangs. A page takes a second, but minutes on a machine with many other tasks.
+SECONDS_PER_PAGE = 300
 
 # Waits for some frames, so that drawings are complete after a resize.
 SETTLE = """
