@@ -238,14 +238,18 @@ private:
   }
 
   // Some servers answer in one piece although a stream was requested. A stream
-  // of events does not begin with a bracket, and JSON always does.
-  void look_at_first(std::string_view piece) {
+  // of events does not begin with a bracket, and JSON always does. Cuts off the
+  // bytes before the bracket: they may be the rest of a byte order mark that
+  // came in two pieces.
+  void look_at_first(std::string_view& piece) {
     const auto first = piece.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
     if (first == std::string_view::npos)
       return;
     has_begun_ = true;
-    if (piece[first] == '{' || piece[first] == '[')
-      reader_.reset();
+    if (piece[first] != '{' && piece[first] != '[')
+      return;
+    reader_.reset();
+    piece.remove_prefix(first);
   }
 
   void take_events(std::string_view piece) {

@@ -424,6 +424,18 @@ BOOST_AUTO_TEST_CASE(an_answer_may_come_whole_where_a_stream_was_asked_for) {
   BOOST_TEST(code_of(on.ask()) == "model_failed");
 }
 
+// Each chunk comes as one piece.
+BOOST_DATA_TEST_CASE(a_byte_order_mark_may_come_in_two_pieces,
+                     data::make({1, 2, 3}),
+                     bytes) {
+  const auto body = "\xEF\xBB\xBF \n" + answer_of("hoo");
+  const auto first = static_cast<std::size_t>(bytes);
+  asking on(in_turn({once(stream_head + chunk(body.substr(0, first))
+                          + chunk(body.substr(first)) + "0\r\n\r\n")}),
+            true);
+  BOOST_TEST(on.text() == "hoo");
+}
+
 BOOST_DATA_TEST_CASE(an_answer_that_does_not_end_is_given_up,
                      data::make({false, true}),
                      streams) {
