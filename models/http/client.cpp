@@ -142,16 +142,19 @@ private:
         ending_.detach();
       return;
     }
-    std::vector<std::weak_ptr<client_state>> known;
+    std::vector<client> open;
     {
       const std::lock_guard guard(mutex_);
       is_over_ = true;
-      known = std::move(known_);
+      // Under the lock: a handler that drops its client from here on must not
+      // be the last owner, or the client's thread would wait for itself.
+      for (const auto& each : known_)
+        if (auto left = each.lock())
+          open.push_back(std::move(left));
       came_.notify_one();
     }
-    for (const auto& each : known)
-      if (const auto left = each.lock())
-        left->end();
+    for (const auto& left : open)
+      left->end();
     if (ending_.joinable())
       ending_.join();
   }
