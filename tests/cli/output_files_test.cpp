@@ -140,8 +140,7 @@ BOOST_FIXTURE_TEST_CASE(leave_nothing_when_the_program_is_ended,
     program tracing(stored_sessions::joined(
       {"trace", "--json", folder + "/json", "--html", folder + "/html"}, key));
     BOOST_TEST(tracing.read_until("invocation"));
-    tracing.send(signal);
-    BOOST_TEST(tracing.wait().code == 128 + signal);
+    BOOST_TEST(tracing.end_by(signal).code == 128 + signal);
     BOOST_TEST(fs::is_empty(folder));
   }
 }

@@ -142,12 +142,24 @@ ended program::wait() {
   close_input();
   while (read_some()) {
   }
+  reap();
+  return seen_;
+}
+
+ended program::end_by(int signal) {
+  send(signal);
+  reap();
+  return wait();
+}
+
+void program::reap() {
+  if (pid_ < 0)
+    return;
   int status = 0;
   rusage used{};
   ::wait4(std::exchange(pid_, -1), &status, 0, &used);
   seen_.memory_max = static_cast<std::size_t>(used.ru_maxrss) * 1'024;
   seen_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return seen_;
 }
 
 ended run_program(std::vector<std::string> arguments, std::string_view input) {

@@ -46,7 +46,14 @@ public:
   /// half a minute.
   ended wait();
 
+  /// Sends a signal, and waits for the end before it reads the rest. A program
+  /// that waits for the reader of its output cannot go on meanwhile.
+  ended end_by(int signal);
+
 private:
+  /// Waits for the end of the process.
+  void reap();
+
   /// Reads the available output; returns false at the end of all output.
   bool read_some();
 
