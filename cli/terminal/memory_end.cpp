@@ -6,11 +6,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 namespace troupe::cli {
@@ -45,7 +47,12 @@ bool has_address_space(std::size_t bytes) noexcept {
 }
 
 // Allocates nothing and runs no destructors, since other threads still run.
+// When memory is short, several threads come here at the same time: one of them
+// writes the message, and the others wait for the end.
 [[noreturn]] void end() noexcept {
+  static std::atomic_flag is_ending;
+  while (is_ending.test_and_set())
+    ::pause();
   auto left = message;
   while (!left.empty()) {
     const auto written = ::write(STDERR_FILENO, left.data(), left.size());
@@ -63,6 +70,11 @@ bool is_out_of_memory(const std::exception_ptr& thrown) noexcept {
     std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
     return true;
+  } catch (const std::system_error& failure) {
+    // A thread whose stack found no memory. By now another thread may have
+    // given memory back.
+    return failure.code() == std::errc::resource_unavailable_try_again
+           || failure.code() == std::errc::not_enough_memory;
   } catch (...) {
     return false;
   }
