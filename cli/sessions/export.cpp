@@ -2,6 +2,7 @@
 
 #include "troupe/cli/sessions/portable.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/stores/name_list.hpp"
 #include "troupe/stores/open_store.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -45,41 +45,6 @@ constexpr std::size_t write_bytes = std::size_t{64} << 10U;
 
 constexpr std::string_view no_events = ",\"events\":[]";
 
-// The sessions that were written. Keeps a 16-byte fingerprint instead of each
-// key.
-class written_sessions {
-public:
-  void add(const session_key& key) {
-    const auto added = fingerprint_of(key);
-    fingerprints_.insert(sorted_
-                           ? std::ranges::upper_bound(fingerprints_, added)
-                           : fingerprints_.end(),
-                         added);
-  }
-
-  bool has(const session_key& key) {
-    if (!std::exchange(sorted_, true))
-      std::ranges::sort(fingerprints_);
-    return std::ranges::binary_search(fingerprints_, fingerprint_of(key));
-  }
-
-private:
-  using fingerprint = std::pair<std::uint64_t, std::uint64_t>;
-
-  // Two independent hashes.
-  static fingerprint fingerprint_of(const session_key& key) {
-    // Ids contain no NUL.
-    const auto text = key.app + '\0' + key.user + '\0' + key.id;
-    std::uint64_t fnv = 0xcbf29ce484222325U;
-    for (const auto each : text)
-      fnv = (fnv ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
-    return {fnv, std::hash<std::string_view>()(text)};
-  }
-
-  std::vector<fingerprint> fingerprints_;
-  bool sorted_ = false; // Sorted from the first `has` on.
-};
-
 class session_export {
 public:
   session_export(session_service& sessions, store& kept, output& target)
@@ -98,82 +63,46 @@ public:
       shown, events.size() == 0 ? std::string() : events[0]->id, true);
   }
 
-  // Writes all sessions in passes over the list. A session that is updated
-  // during a pass may move in front of the cursor, and the pass misses it. It
-  // is newer now than the first row of that pass, so the next pass finds it
-  // unless it moves again. A page shows one moment, so a pass of a single page
-  // misses nothing.
+  // Lists by name: an update does not move a session in this order. So each
+  // session is met once, and none has to be remembered.
   result<void> write_all(const export_choice& chosen) {
-    // The second pass covers all sessions, too: an event with an older time
-    // moves its session less far.
-    constexpr std::size_t whole_passes = 2;
-    row_place first;
-    for (std::size_t count = 0;; ++count) {
-      const auto before = first;
-      const auto pages
-        = write_pass(chosen,
-                     count,
-                     count < whole_passes ? timestamp::min() : before.time,
-                     first);
-      if (!pages)
-        return pages.error();
-      if (*pages == 1 || first == before)
+    name_query query{.app = chosen.app, .user = chosen.user};
+    for (;;) {
+      const auto rows = list_by_name(store_, query);
+      if (!rows)
+        return rows.error();
+      if (auto written = write_rows(*rows); !written)
+        return written;
+      if (rows->size() < query.limit)
         return {};
+      query.behind = rows->back().key;
     }
   }
 
 private:
-  // Position of a row in the list.
-  struct row_place {
-    timestamp time;
-    session_key key;
-
-    bool operator==(const row_place&) const = default;
-  };
-
-  /// Writes the sessions that were updated at `oldest` or later and not written
-  /// before. Sets `first` to the position of the first row. Returns the number
-  /// of pages.
-  result<std::size_t> write_pass(const export_choice& chosen,
-                                 std::size_t number,
-                                 timestamp oldest,
-                                 row_place& first) {
-    list_request request{chosen.app, chosen.user};
-    for (std::size_t pages = 1;; ++pages) {
-      const auto page = sessions_.list(request).get();
-      if (!page)
-        return page.error();
-      const auto& rows = page->sessions;
-      if (pages == 1 && !rows.empty())
-        first = {rows.front().last_update_time(), rows.front().key()};
-      if (auto written = write_rows(rows, number != 0); !written)
-        return written.error();
-      request.cursor = page->next_cursor;
-      if (request.cursor.empty()
-          || (!rows.empty() && rows.back().last_update_time() < oldest))
-        return pages;
-    }
-  }
-
   // Reads the newest events of all rows at once: writing may be slow, and the
   // sessions may change meanwhile.
-  result<void> write_rows(const std::vector<session>& rows, bool is_later) {
-    std::vector<std::pair<const session*, std::string>> fresh;
-    for (const auto& row : rows) {
-      if (is_later && written_.has(row.key()))
+  result<void> write_rows(const std::vector<session_row>& rows) {
+    std::vector<std::string> newest(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& row = rows[i];
+      if (row.revision == 0)
         continue;
-      std::string newest;
-      if (row.revision() != 0) {
-        const auto events
-          = store_.load_events(row.key(), row.revision(), row.revision());
-        if (!events)
-          return events.error();
-        newest = events->empty() ? "" : events->front()->id;
-      }
-      fresh.emplace_back(&row, std::move(newest));
+      const auto events
+        = store_.load_events(row.key, row.revision, row.revision);
+      if (!events)
+        return events.error();
+      if (!events->empty())
+        newest[i] = events->front()->id;
     }
-    for (const auto& [row, newest] : fresh) {
-      if (auto done = write(*row, newest, false); !done)
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& row = rows[i];
+      const session shown(row.key,
+                          readonly_state({row.session, row.user, row.app, {}}),
+                          {},
+                          row.last_update_time,
+                          row.revision);
+      if (auto done = write(shown, newest[i], false); !done)
         return done;
     }
     return {};
@@ -220,7 +149,6 @@ private:
       size.adapt(bytes);
       first = last + 1;
     }
-    written_.add(shown.key());
     return target_.write(has_begun ? std::string_view(text).substr(behind)
                                    : text);
   }
@@ -256,7 +184,6 @@ private:
   session_service& sessions_;
   store& store_;
   output& target_;
-  written_sessions written_;
 };
 
 } // namespace
@@ -271,8 +198,8 @@ result<void> export_sessions(const export_choice& chosen,
   if (!opened)
     return opened.error();
   const std::shared_ptr<store> kept = std::move(*opened);
-  // The runtime gives states as of one moment. Events do not change, so they
-  // are read from the store directly.
+  // The runtime gives the state of a single session as of one moment. Lists and
+  // events are read from the store directly.
   options.store = kept;
   auto owners = runtime::open(std::move(options));
   if (!owners)
@@ -281,7 +208,17 @@ result<void> export_sessions(const export_choice& chosen,
   if (chosen.session)
     return writing.write_one(
       {chosen.app, chosen.user.value_or(""), *chosen.session});
-  return writing.write_all(chosen);
+  auto app = check_id(chosen.app, "app");
+  if (!app)
+    return app.error();
+  export_choice checked{*std::move(app), {}, {}};
+  if (chosen.user) {
+    auto user = check_id(*chosen.user, "user");
+    if (!user)
+      return user.error();
+    checked.user = *std::move(user);
+  }
+  return writing.write_all(checked);
 }
 
 } // namespace troupe::cli

@@ -20,11 +20,12 @@ struct export_choice {
 /// Opens the store in `options` and writes each session to `target` as a line
 /// of session JSON, consistent in itself.
 ///
-/// Newest update first. Then follow sessions that were updated meanwhile and
-/// therefore missed, until a pass over the list misses none. Events are read
-/// and written in pieces, so memory does not grow with the session; 16 bytes
-/// are kept for each session. A session that is deleted before its line begins
-/// is left out.
+/// The lines come in the order of users, then of session ids, compared as
+/// bytes. A session that exists all the time is written once, as of the moment
+/// when its page of the list was read. A session that is created meanwhile is
+/// written if its place in the order is not passed yet. A session that is
+/// deleted before its line begins is left out. Memory depends neither on the
+/// number of sessions nor on the number of their events.
 ///
 /// Fails with `errc::not_found` if a single chosen session does not exist, or
 /// if a session is deleted while its line is written, even if it is created

@@ -1,6 +1,7 @@
-// Checks of `store::list`: order, filters, limits and pages.
+// Checks of `store::list` and `list_by_name`: order, filters, limits and pages.
 
 #include "troupe/stores/conformance/run.hpp"
+#include "troupe/stores/name_list.hpp"
 
 #include <fmt/format.h>
 
@@ -147,6 +148,75 @@ void a_position_need_not_be_that_of_a_row(run& on) {
                  json::array());
 }
 
+void names_come_in_the_order_of_their_bytes(run& on) {
+  change_maker make;
+  on.commit({make.create({"press", "b", "x"}, json::object(), 5),
+             make.create({"press", "a", "z"}, json::object(), 7),
+             make.create({"press", "a", "y"}, json::object(), 3),
+             make.create({"press", "a", "Z"}, json::object(), 5),
+             make.create({"press", "a", "ä"}, json::object(), 9),
+             make.create({"press", "B", "x"}, json::object(), 1),
+             make.create({"press", "gone", "x"}, json::object(), 1),
+             make.create({"radio", "a", "y"}, json::object(), 8)});
+  on.commit(make.remove({"press", "gone", "x"}));
+  const json sorted = {"B/x", "a/Z", "a/y", "a/z", "a/ä", "b/x"};
+  const auto names_at = [&on](const name_query& query) {
+    return keys_of(list_by_name(on.kept(), query).value());
+  };
+  on.expect_same("all users", names_at({.app = "press"}), sorted);
+  on.expect_same("one user",
+                 names_at({.app = "press", .user = "a"}),
+                 {"a/Z", "a/y", "a/z", "a/ä"});
+  on.expect_same("an unknown app", names_at({.app = "none"}), json::array());
+  on.commit(make.append({"press", "b", "x"}, json::object(), 10));
+  on.expect_same("after an append", names_at({.app = "press"}), sorted);
+  for (const std::size_t limit : {1U, 2U, 4U, 6U}) {
+    auto paged = json::array();
+    name_query query{.app = "press", .limit = limit};
+    while (paged.size() <= sorted.size()) {
+      const auto page = list_by_name(on.kept(), query).value();
+      if (page.empty())
+        break;
+      for (const auto& shown_key : keys_of(page))
+        paged.push_back(shown_key);
+      query.behind = page.back().key;
+    }
+    on.expect_same(fmt::format("pages of {}", limit), paged, sorted);
+  }
+}
+
+void names_start_behind_any_key(run& on) {
+  change_maker make;
+  on.commit({make.create({"press", "a", "x"}),
+             make.create({"press", "c", "x"}),
+             make.create({"press", "c", "y"})});
+  const auto behind = [&on](const std::optional<std::string>& asked,
+                            const std::string& user,
+                            const std::string& session) {
+    return keys_of(list_by_name(on.kept(),
+                                {.app = "press",
+                                 .user = asked,
+                                 .behind = session_key("press", user, session)})
+                     .value());
+  };
+  on.expect_same("between users", behind({}, "b", "z"), {"c/x", "c/y"});
+  on.expect_same("between ids", behind({}, "c", "x1"), {"c/y"});
+  on.expect_same("behind all", behind({}, "z", "z"), json::array());
+  on.expect_same("a later user", behind("c", "a", "y"), {"c/x", "c/y"});
+  on.expect_same("an earlier user", behind("a", "c", "a"), json::array());
+}
+
+void named_rows_are_those_of_a_list(run& on) {
+  change_maker make;
+  const session_key key{"press", "ann", "s1"};
+  on.commit({make.create(key, {{"a", 1}, {"user:b", 2}, {"app:c", 3}}, 1'000),
+             make.create({"press", "bob", "s1"}, json::object(), 500)});
+  on.commit(make.append(key, {{"a", 4}, {"app:c", nullptr}}, 2'000));
+  on.expect_same("rows",
+                 shown(list_by_name(on.kept(), {.app = "press"}).value()),
+                 shown(on.kept().list(query_of("press")).value()));
+}
+
 } // namespace
 
 std::vector<conformance_check> list_checks() {
@@ -157,6 +227,9 @@ std::vector<conformance_check> list_checks() {
     TROUPE_CHECK(a_limit_cuts_the_list),
     TROUPE_CHECK(pages_show_every_row_once),
     TROUPE_CHECK(a_position_need_not_be_that_of_a_row),
+    TROUPE_CHECK(names_come_in_the_order_of_their_bytes),
+    TROUPE_CHECK(names_start_behind_any_key),
+    TROUPE_CHECK(named_rows_are_those_of_a_list),
   };
 #undef TROUPE_CHECK
 }

@@ -44,8 +44,10 @@ public:
       load_events(any_key(), 1 + below(12), below(16));
       break;
     case 12:
-    case 13:
       list();
+      break;
+    case 13:
+      list_by_name();
       break;
     case 14:
       if (is_told_)
@@ -282,6 +284,17 @@ private:
     if (one_in(2))
       query.behind = any_position(query.app);
     load_list(query);
+  }
+
+  void list_by_name() {
+    name_query query{pick(apps), {}, one_in(3) ? all : below(6), {}};
+    if (one_in(2))
+      query.user = pick(users);
+    if (one_in(2))
+      query.behind = any_key();
+    compare("list_by_name",
+            shown(troupe::list_by_name(at(any_store()), query).value()),
+            [&] { return model_.list_by_name(query); });
   }
 
   void load_list(const row_query& query) {

@@ -150,6 +150,15 @@ json store_model::load_events(const session_key& key,
   return events;
 }
 
+json store_model::row(const owner_name& owner, const kept_owner& kept) const {
+  return {{"key", {owner.app, owner.user, owner.session}},
+          {"session", kept.keys},
+          {"user", owners_.at(user_of(owner)).keys},
+          {"app", owners_.at(app_of(owner)).keys},
+          {"revision", kept.revision},
+          {"last_update_time", kept.time}};
+}
+
 json store_model::list(const row_query& query) const {
   const auto rank = [](const owner_name& owner, std::int64_t time) {
     // Newest first. A minus would overflow.
@@ -166,17 +175,28 @@ json store_model::list(const row_query& query) const {
              <= rank({"", query.behind->user, query.behind->session},
                      query.behind->last_update_time.time_since_epoch().count()))
       continue;
-    rows[ranked] = {{"key", {owner.app, owner.user, owner.session}},
-                    {"session", kept.keys},
-                    {"user", owners_.at(user_of(owner)).keys},
-                    {"app", owners_.at(app_of(owner)).keys},
-                    {"revision", kept.revision},
-                    {"last_update_time", kept.time}};
+    rows[ranked] = row(owner, kept);
   }
   auto list = json::array();
   for (const auto& [ranked, row] : rows)
     if (list.size() < query.limit)
       list.push_back(row);
+  return list;
+}
+
+json store_model::list_by_name(const name_query& query) const {
+  auto list = json::array();
+  // The owners are sorted by app, user and session.
+  for (const auto& [owner, kept] : owners_) {
+    if (owner.where() != scope::session || owner.app != query.app
+        || (query.user && owner.user != *query.user)
+        || (query.behind
+            && std::tie(owner.user, owner.session)
+                 <= std::tie(query.behind->user, query.behind->id)))
+      continue;
+    if (list.size() < query.limit)
+      list.push_back(row(owner, kept));
+  }
   return list;
 }
 

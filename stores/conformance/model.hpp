@@ -3,6 +3,7 @@
 #pragma once
 
 #include "troupe/stores/conformance/run.hpp"
+#include "troupe/stores/name_list.hpp"
 
 #include <map>
 #include <optional>
@@ -49,6 +50,7 @@ public:
                    std::uint64_t last) const;
   /// Expected answer of `store::list`.
   json list(const row_query& query) const;
+  json list_by_name(const name_query& query) const;
 
   /// The owners after all commits so far.
   const kept_owners& owners() const { return owners_; }
@@ -57,6 +59,8 @@ public:
   static constexpr std::size_t store_count = 2;
 
 private:
+  json row(const owner_name& owner, const kept_owner& kept) const;
+
   kept_owners owners_;
   std::set<owner_name> unreported_[store_count];
   std::set<owner_name>

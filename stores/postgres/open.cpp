@@ -18,7 +18,7 @@ owner_name owner_of(const session_key& key) {
   return {key.app, key.user, key.id};
 }
 
-class postgres_store : public store {
+class postgres_store : public store, public name_list {
 public:
   postgres_store(const std::string& url, postgres_setup setup)
     : pool_(url, std::move(setup)),
@@ -78,16 +78,12 @@ public:
   }
 
   result<std::vector<session_row>> list(const row_query& query) override {
-    // List order depends on the folded scopes.
-    if (!folder_)
-      return error(errc::store_failed,
-                   "list sessions: a store that was opened read-only does not "
-                   "fold its log");
-    if (auto folded = folder_->fold(); !folded)
-      return folded.error();
-    return pool_.with([&](postgres_connection& connection) {
-      return list_postgres_sessions(connection, history_, query);
-    });
+    return list_any(query);
+  }
+
+  result<std::vector<session_row>>
+  list_by_name(const name_query& query) override {
+    return list_any(query);
   }
 
   result<std::vector<std::string>>
@@ -105,6 +101,20 @@ public:
   }
 
 private:
+  template <class Query>
+  result<std::vector<session_row>> list_any(const Query& query) {
+    // A list reads the folded scopes only.
+    if (!folder_)
+      return error(errc::store_failed,
+                   "list sessions: a store that was opened read-only does not "
+                   "fold its log");
+    if (auto folded = folder_->fold(); !folded)
+      return folded.error();
+    return pool_.with([&](postgres_connection& connection) {
+      return list_postgres_sessions(connection, history_, query);
+    });
+  }
+
   result<std::optional<stored_session>> load(const owner_name& owner,
                                              const load_options& options) {
     return pool_.with([&](postgres_connection& connection) {

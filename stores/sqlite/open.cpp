@@ -116,7 +116,7 @@ private:
   std::size_t used_ = 0;
 };
 
-class sqlite_store : public store {
+class sqlite_store : public store, public name_list {
 public:
   explicit sqlite_store(sqlite_settings settings)
     : shared_{std::move(settings), {}, {}, false, {}, {}},
@@ -247,6 +247,13 @@ public:
     return loading<std::vector<session_row>>(
       "the sessions of " + query.app,
       [&query](auto& reader) { return reader.list(query); });
+  }
+
+  result<std::vector<session_row>>
+  list_by_name(const name_query& query) override {
+    return loading<std::vector<session_row>>(
+      "the sessions of " + query.app,
+      [&query](auto& reader) { return reader.list_by_name(query); });
   }
 
   result<std::vector<std::string>>

@@ -355,8 +355,20 @@ sqlite_reader::find_events(const session_key& key,
 
 std::vector<session_row> sqlite_reader::list(const row_query& query) {
   const moment now(*this);
+  return rows_of(query.app,
+                 sessions_.page(query, newest_, log_.folded(), unseen_));
+}
+
+std::vector<session_row> sqlite_reader::list_by_name(const name_query& query) {
+  const moment now(*this);
+  return rows_of(query.app, sessions_.names(query));
+}
+
+// Reads the states of listed sessions; called inside a moment.
+std::vector<session_row>
+sqlite_reader::rows_of(const std::string& app_id,
+                       const std::vector<listed_session>& found) {
   std::vector<session_row> page;
-  const auto found = sessions_.page(query, newest_, log_.folded(), unseen_);
   if (found.empty())
     return page;
   const auto keys_of = [this](const owner_name& owner) {
@@ -367,18 +379,18 @@ std::vector<session_row> sqlite_reader::list(const row_query& query) {
         fmt::format("{} is missing, but has sessions", to_string(owner)));
     return std::move(scope->keys);
   };
-  const auto app = keys_of({query.app});
+  const auto app = keys_of({app_id});
   std::unordered_map<std::string, state_map> users;
   for (const auto& each : found) {
     auto user = users.find(each.user);
     if (user == users.end())
-      user = users.emplace(each.user, keys_of({query.app, each.user})).first;
-    auto session = read({query.app, each.user, each.session});
+      user = users.emplace(each.user, keys_of({app_id, each.user})).first;
+    auto session = read({app_id, each.user, each.session});
     if (!session || session->id != each.id)
       throw error(
         errc::corrupt,
         fmt::format("session {} is listed, but not found", each.session));
-    page.push_back({{query.app, each.user, each.session},
+    page.push_back({{app_id, each.user, each.session},
                     std::move(session->keys),
                     user->second,
                     app,

@@ -40,6 +40,7 @@ public:
   std::vector<event_ptr> find_events(const session_key& key,
                                      std::span<const std::string> ids);
   std::vector<session_row> list(const row_query& query);
+  std::vector<session_row> list_by_name(const name_query& query);
 
   /// Reads the rows that are not folded into the store's tail. For a store
   /// without a writer.
@@ -76,6 +77,8 @@ private:
   };
 
   std::optional<read_scope> find(const owner_name& owner);
+  std::vector<session_row> rows_of(const std::string& app,
+                                   const std::vector<listed_session>& found);
   void collect_pending(read_scope& found, scope where);
   void read_keys(read_scope& found, scope where);
   std::vector<numbered_row> newest_rows(const read_scope& session,

@@ -48,6 +48,15 @@ std::string select(std::string_view index, std::string_view where) {
                      where);
 }
 
+// Reads the names in the order of their unique index.
+std::string select_names(std::string_view where) {
+  return fmt::format("SELECT id,user,session,{} FROM scopes "
+                     "WHERE app=?1 AND session<>'' AND {} "
+                     "ORDER BY app,user,session",
+                     is_sound("sum", sums::scopes),
+                     where);
+}
+
 } // namespace
 
 sqlite_session_list::sqlite_session_list(const sqlite_database& database,
@@ -62,7 +71,9 @@ sqlite_session_list::sqlite_session_list(const sqlite_database& database,
     user_tied_(database.prepare(
       select("sessions_of_user", "updated=?2 AND user=?3 AND session>?4"))),
     user_older_(
-      database.prepare(select("sessions_of_user", "updated<?2 AND user=?3"))) {}
+      database.prepare(select("sessions_of_user", "updated<?2 AND user=?3"))),
+    app_names_(database.prepare(select_names("(user,session)>(?2,?3)"))),
+    user_names_(database.prepare(select_names("user=?2 AND session>?3"))) {}
 
 std::vector<listed_session>
 sqlite_session_list::page(const row_query& query,
@@ -78,6 +89,34 @@ sqlite_session_list::page(const row_query& query,
   std::ranges::sort(found, stands_before);
   if (found.size() > query.limit)
     found.resize(query.limit);
+  return found;
+}
+
+std::vector<listed_session>
+sqlite_session_list::names(const name_query& query) {
+  const std::string_view app = query.app;
+  std::string_view user;
+  std::string_view session;
+  if (query.behind) {
+    user = query.behind->user;
+    session = query.behind->id;
+  }
+  if (query.user) {
+    if (*query.user < user)
+      return {};
+    if (*query.user > user)
+      session = {};
+    user = *query.user;
+  }
+  std::vector<listed_session> found;
+  auto rows = (query.user ? user_names_ : app_names_).rows(app, user, session);
+  while (found.size() < query.limit && rows.next()) {
+    rows.expect_sound(3, "scopes");
+    auto& added = found.emplace_back();
+    added.id = rows.integer(0);
+    added.user = rows.text(1);
+    added.session = rows.text(2);
+  }
   return found;
 }
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "troupe/stores/name_list.hpp"
 #include "troupe/stores/shared/log_tail.hpp"
 #include "troupe/stores/sqlite/database.hpp"
 
@@ -41,6 +42,10 @@ public:
                                    std::int64_t folded,
                                    std::span<const log_row> unseen);
 
+  /// Returns the first sessions of `query`, in order. Names are never folded,
+  /// so the tail is not needed; `updated` is not set.
+  std::vector<listed_session> names(const name_query& query);
+
 private:
   // The folded row of a session that the tail touches, cached for the next
   // page.
@@ -73,6 +78,8 @@ private:
   sqlite_statement app_older_;
   sqlite_statement user_tied_;
   sqlite_statement user_older_;
+  sqlite_statement app_names_;
+  sqlite_statement user_names_;
 };
 
 } // namespace troupe
