@@ -182,9 +182,10 @@ BOOST_DATA_TEST_CASE(jobs_behind_a_long_one_are_taken_by_others,
 BOOST_DATA_TEST_CASE(actors_that_wake_each_other_do_not_keep_others_waiting,
                      data::make({1U, 2U}),
                      threads) {
-  fair_system on(threads);
+  // The last messages are handled while the system ends.
   std::atomic<bool> stop{false};
   std::atomic<int> count = 0;
+  fair_system on(threads);
   for (unsigned pair = 0; pair < threads; ++pair) {
     const auto left = on.system.spawn(playing, &stop);
     const auto right = on.system.spawn(playing, &stop);

@@ -263,7 +263,7 @@ private:
                    fetched.events().size());
       if (!read_.failed.contains(name))
         order[{name.run, name.thread, number}].push_back(name);
-      read_event(title, wanted, said, own);
+      read_event(title, wanted, *said, own);
       for (const auto& [key, data] : wanted.sets.items()) {
         if (data.is_null())
           keys.erase(key);
