@@ -13,11 +13,6 @@ function(run)
   endif()
 endfunction()
 
-# Installing builds a missing target, as after `./dev demo`, which builds only some.
-file(GLOB missing "${BINARY_DIR}/libtroupe_conformance.*" "${BINARY_DIR}/${CONFIG}/libtroupe_conformance.*")
-if(missing)
-  file(REMOVE ${missing})
-endif()
 run("${CMAKE_COMMAND}" --install "${BINARY_DIR}" --config "${CONFIG}" --prefix "${WORK_DIR}/prefix")
 run("${CMAKE_COMMAND}"
     -S "${SOURCE_DIR}/consumer"
