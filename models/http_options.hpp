@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "troupe/core/error.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -54,6 +56,14 @@ struct retry_rule {
   std::chrono::milliseconds retry_after_max{120'000};
 
   friend bool operator==(const retry_rule&, const retry_rule&) = default;
+};
+
+/// A request that failed and is sent again after a wait.
+struct model_retry {
+  std::string agent;   ///< Name of the calling agent.
+  error reason;        ///< The failure, with vendor, model and attempt.
+  std::size_t attempt; ///< Number of the next attempt, from 2.
+  std::chrono::milliseconds wait; ///< Time until the next attempt.
 };
 
 /// Limits of the requests to one opened model. Requests above them wait.

@@ -58,6 +58,9 @@ struct open_model_options {
   /// environment once, by `open_model`. The key goes to the base URL of the
   /// source: leave it unset for a source that another person may have written.
   std::function<std::string()> key = {};
+  /// Called before the wait for each retry, on any thread. Must be short and
+  /// must not throw.
+  std::function<void(const model_retry&)> on_retry = {};
 };
 
 /// Opens a model. The name selects the wire format, the variables of the key

@@ -395,8 +395,12 @@ private:
 
   void fail(const error& why, bool may_retry) {
     if (may_retry && !has_delivered_)
-      if (const auto delay = delay_of_retry())
+      if (const auto delay = delay_of_retry()) {
+        if (options_->on_retry)
+          options_->on_retry(
+            {request_.agent, named(why), attempts_ + 1, *delay});
         return wait(*delay);
+      }
     end(named(why));
   }
 

@@ -40,6 +40,8 @@ struct http_model_options {
   bool streams = false;
   http_timeouts timeouts = {};
   retry_rule retries = {};
+  /// Called before the wait for each retry, on any thread.
+  std::function<void(const model_retry&)> on_retry = {};
   /// Maximum size of an answer in bytes, with its framing. A larger answer
   /// fails with `errc::model_failed`.
   std::size_t answer_bytes_max = std::size_t{64} << 20U;

@@ -184,6 +184,7 @@ result<model_ptr> open_vendor_model(const model_source& source,
   chosen.streams = source.streams;
   chosen.timeouts = source.timeouts;
   chosen.retries = source.retries;
+  chosen.on_retry = options.on_retry;
   if (source.limit.requests_per_minute || source.limit.tokens_per_minute)
     chosen.limit
       = std::make_shared<rate_limit>(source.limit, system_environment());
