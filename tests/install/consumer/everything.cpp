@@ -3,10 +3,17 @@
 #include "troupe/stores/conformance/suite.hpp"
 #include "troupe/troupe.hpp"
 
+#include <cstdio>
+#include <string>
+
 int main() {
-  const troupe::store_factory factory{.make_place = [] {
-    return [place = troupe::make_memory_data()] {
-      return troupe::make_memory_store(place);
+  int number = 0;
+  const troupe::store_factory factory{.make_place = [&number] {
+    const auto file = "everything" + std::to_string(number++) + ".db";
+    std::remove(file.c_str());
+    return [file] {
+      return troupe::open_store("sqlite:" + file,
+                                {.durability = troupe::durability::none});
     };
   }};
   return troupe::conformance_lockstep(factory, 1).empty() ? 0 : 1;

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
   if (const auto data = parse_json(text.substr(0, line_end));
       data && data->is_object())
     for (const auto& [key, held] : data->items())
-      if (check_key(key))
+      if (check_key(key) && check_new_key(key))
         known.set(key, held);
   const auto filled = inject_session_state(instruction, known, "writer");
   if (!filled) {
