@@ -1,17 +1,14 @@
 #include "troupe/cli/commands/run.hpp"
 
-#include "troupe/agents/turns/resumption.hpp"
 #include "troupe/cli/options/allow_env_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
-#include "troupe/cli/terminal/ending.hpp"
-#include "troupe/cli/terminal/event_text.hpp"
+#include "troupe/cli/talk/conversation.hpp"
+#include "troupe/cli/talk/dialogue.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/input_lines.hpp"
-#include "troupe/cli/terminal/output.hpp"
 #include "troupe/cli/terminal/progress.hpp"
-#include "troupe/cli/terminal/visible_text.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/stores/postgres/address.hpp"
@@ -44,19 +41,12 @@ struct run_command::arguments {
   std::size_t model_calls_max = run_options().model_calls_max;
   bool step_times = false;
   bool stream = false;
+  bool end_state = false;
   std::string record;
   std::vector<std::string> allowed_variables;
 };
 
 namespace {
-
-/// The word, quoted for a shell.
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char next : word)
-    text += next == '\'' ? std::string("'\\''") : std::string(1, next);
-  return text + "'";
-}
 
 /// The name of a program, quoted only if it has to be.
 std::string in_shell(const std::string& name) {
@@ -68,12 +58,7 @@ std::string in_shell(const std::string& name) {
   return plain ? name : quoted(name);
 }
 
-/// `CALL_ID=JSON`.
-struct given_answer {
-  std::string call_id;
-  json response;
-};
-
+/// Reads `CALL_ID=JSON`.
 result<given_answer> read_answer(const std::string& text) {
   const auto separator = text.find('=');
   if (separator == std::string::npos || separator == 0)
@@ -89,179 +74,6 @@ result<given_answer> read_answer(const std::string& text) {
     response = json{{"result", std::move(*response)}};
   return given_answer{text.substr(0, separator), std::move(*response)};
 }
-
-/// The command line that continues a session that waits; empty if it cannot be
-/// continued.
-struct command_line {
-  std::string text;
-  std::string note; // Extra advice, starts with a semicolon.
-};
-
-/// The invocations of one session, in order.
-class conversation {
-public:
-  conversation(runtime& owners,
-               const agent& root,
-               session_key session,
-               bool as_json,
-               bool prints_pieces,
-               run_options options,
-               command_line go_on,
-               std::shared_ptr<running_agents> agents,
-               const interrupts& signals)
-    : owners_(owners),
-      root_(root),
-      session_(std::move(session)),
-      as_json_(as_json),
-      prints_pieces_(prints_pieces),
-      options_(options),
-      go_on_(std::move(go_on)),
-      agents_(std::move(agents)),
-      signals_(signals),
-      output_(STDOUT_FILENO, signals.descriptor()) {}
-
-  result<void> say(const std::string& input) { return say(user_text(input)); }
-
-  /// Answers calls that an earlier run has left open, by their ids.
-  result<void> answer(const std::vector<given_answer>& given) {
-    std::vector<std::string> ids;
-    ids.reserve(given.size());
-    for (const auto& each : given)
-      ids.push_back(each.call_id);
-    const auto held = events_with_calls(ids);
-    if (!held)
-      return held.error();
-    content message("user", {});
-    for (const auto& each : given) {
-      const auto found = find_call(*held, each.call_id);
-      message.parts.emplace_back(function_response{
-        each.call_id, found ? found->call->name : "", each.response});
-    }
-    return say(std::move(message));
-  }
-
-  result<void> say(content message) {
-    if (signals_.token().stop_requested())
-      return error(errc::cancelled, "interrupted");
-    progress line(agents_);
-    auto run = owners_.run(root_, session_, std::move(message), options_);
-    const std::stop_callback interrupted(signals_.token(),
-                                         [&run] { run.cancel(); });
-    for (;;) {
-      auto next = run.next().get();
-      if (!next)
-        return next.error();
-      if (!*next) {
-        tell_waits(run.waits_for());
-        return {};
-      }
-      const bool is_piece = (*next)->partial;
-      if (is_piece)
-        line.hear((*next)->author, (*next)->text());
-      else
-        line.count_event();
-      if (is_piece && !prints_pieces_)
-        continue;
-      auto written = line.without_line([this, &next] { return print(**next); });
-      if (!written) {
-        run.cancel();
-        const auto unused
-          = run.wait().get(); // The write has failed, not the run.
-        return written.error();
-      }
-    }
-  }
-
-  result<void> say_lines() {
-    input_lines lines(STDIN_FILENO, signals_.descriptor());
-    for (;;) {
-      auto line = lines.next();
-      if (!line)
-        return line.error();
-      if (!*line)
-        return {};
-      if (auto said = say(**line); !said)
-        return error(
-          said.error().code(),
-          fmt::format("line {}: {}", lines.number(), said.error().message()));
-    }
-  }
-
-  /// Returns the exit code after the last invocation.
-  int end(const result<void>& done) const {
-    return cli::end(done, output_, signals_);
-  }
-
-private:
-  // The newest events of the session, up to the calls of all `ids`; all events
-  // if one is missing.
-  result<event_slice>
-  events_with_calls(const std::vector<std::string>& ids) const {
-    for (std::size_t count = 64;; count *= 4) {
-      const auto held
-        = owners_.sessions().get(session_, {.num_recent_events = count}).get();
-      if (!held)
-        return held.error();
-      const bool has_all = std::ranges::all_of(ids, [&held](const auto& id) {
-        return find_call(held->events(), id).has_value();
-      });
-      if (has_all || held->events().size() == held->revision())
-        return held->events();
-    }
-  }
-
-  // Prints the questions that the user has to answer.
-  void tell_waits(const std::vector<std::string>& ids) const {
-    if (ids.empty())
-      return;
-    const auto held = events_with_calls(ids);
-    for (const auto& id : ids) {
-      const auto found
-        = held ? find_call(*held, id) : std::optional<found_call>();
-      const auto line = visible_text("waiting: " + described(id, found), " ");
-      std::fputs((line + '\n').c_str(), stderr);
-    }
-  }
-
-  std::string described(const std::string& id,
-                        const std::optional<found_call>& found) const {
-    const bool is_question = found && found->call->name == confirmation_name;
-    std::string what;
-    if (is_question)
-      what = "may this be called? "
-             + troupe::to_text(found->call->args->value("originalFunctionCall",
-                                                        json::object()));
-    else if (found)
-      what = fmt::format("a call of '{}'", found->call->name);
-    if (go_on_.text.empty())
-      return what
-             + "; the run cannot be continued, since the session ends with "
-               "this program (--store memory:)";
-    return fmt::format(
-      "{}; go on with {} --answer {}{}",
-      what,
-      go_on_.text,
-      quoted(id + (is_question ? R"(={"confirmed": true})" : "=JSON")),
-      go_on_.note);
-  }
-
-  result<void> print(const event& said) {
-    return output_.write(as_json_ ? visible_json(to_json(said)) + '\n'
-                                  : show(said));
-  }
-
-  // The first four outlive the conversation, which exists during one `execute`.
-  runtime& owners_;
-  const agent& root_;
-  session_key session_;
-  bool as_json_;
-  bool prints_pieces_;
-  run_options options_;
-  command_line go_on_;
-  const std::shared_ptr<running_agents> agents_;
-  const interrupts& signals_;
-  output output_;
-};
 
 /// Creates the session, or uses the existing one.
 result<session_key> open_session(runtime& owners, create_request request) {
@@ -388,6 +200,9 @@ run_command::run_command(CLI::App& program,
                      chosen.stream,
                      "Models answer in pieces: --output json prints each as a "
                      "partial event, text shows them on the progress line");
+  command_->add_flag("--end-state",
+                     chosen.end_state,
+                     "Print the session's state at the end, as a line of JSON");
   command_->add_flag(
     "--step-times",
     chosen.step_times,
@@ -406,7 +221,8 @@ run_command::run_command(CLI::App& program,
     })
     ->capture_default_str();
   command_->footer(
-    "Prints each event as it is committed.\n"
+    "Prints each event as it is committed. On a terminal, without --input, it "
+    "is a dialogue:\n/help there lists what can be typed.\n"
     "Exit codes: 0 done; 1 a rule was broken or the run failed; 2 the command "
     "line is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
 }
@@ -451,12 +267,19 @@ int run_command::execute(interrupts& signals) const {
       return report(opened.error());
     kept_answers = std::move(*opened);
   }
+  const bool is_dialogue
+    = inputs.empty() && answers.empty() && chosen.output == "text"
+      && ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+  const auto retries = std::make_shared<retry_notices>();
   auto options = agents_;
-  options.open = [&kept_answers, &chosen](model_source source,
-                                          const std::filesystem::path& base) {
-    source.streams = source.streams || chosen.stream;
-    auto opened = open_model(
-      source, {.allowed_variables = chosen.allowed_variables, .base = base});
+  options.open = [&](model_source source, const std::filesystem::path& base) {
+    source.streams = source.streams || chosen.stream || is_dialogue;
+    auto opened = open_model(source,
+                             {.allowed_variables = chosen.allowed_variables,
+                              .base = base,
+                              .on_retry = [retries](const model_retry& told) {
+                                retries->tell(told);
+                              }});
     if (opened && kept_answers)
       opened
         = std::make_shared<recording_model>(std::move(*opened), kept_answers);
@@ -489,24 +312,26 @@ int run_command::execute(interrupts& signals) const {
   if (is_blank(chosen.session))
     std::fputs(fmt::format("session: {}\n", key->id).c_str(), stderr);
 
-  conversation talk(*owners,
-                    *root,
-                    *key,
-                    chosen.output == "json",
-                    chosen.output == "json" && chosen.stream,
-                    {.model_calls_max = chosen.model_calls_max,
-                     .step_times = chosen.step_times},
-                    {go_on_line(chosen, *key), go_on_note(chosen)},
-                    running,
-                    signals);
+  const conversation::settings how{
+    .as_json = chosen.output == "json",
+    .prints_pieces = chosen.output == "json" && chosen.stream,
+    .options = {.model_calls_max = chosen.model_calls_max,
+                .step_times = chosen.step_times},
+    .go_on = {go_on_line(chosen, *key), go_on_note(chosen)},
+    .agents = running};
+  conversation talk(*owners, *root, *key, how, signals);
   result<void> outcome;
-  if (!answers.empty())
+  if (is_dialogue)
+    outcome = dialogue(*owners, *root, *key, how, retries, signals).talk();
+  else if (!answers.empty())
     outcome = talk.answer(answers);
   else if (inputs.empty())
     outcome = talk.say_lines();
   for (const auto& input : inputs)
     if (outcome)
       outcome = talk.say(input);
+  if (outcome && chosen.end_state)
+    outcome = talk.print_state();
   return talk.end(outcome);
 }
 

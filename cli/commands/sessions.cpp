@@ -47,9 +47,9 @@ struct arguments {
   std::string file = "-";
   bool skip_existing = false;
 
-  /// For subcommands that require app and user.
+  /// For subcommands that require an app. The user is that of `troupe run`.
   session_key key() const {
-    return {app.value(), user.value(), session.value_or("")};
+    return {app.value(), user.value_or("user"), session.value_or("")};
   }
 };
 
@@ -270,10 +270,12 @@ CLI::Option* add_session(CLI::App& command, arguments& chosen) {
     ->type_name("S");
 }
 
-void add_key(CLI::App& command, arguments& chosen) {
+CLI::Option* add_key(CLI::App& command, arguments& chosen) {
   add_app(command, chosen)->required();
-  add_user(command, chosen)->required();
+  auto* const user
+    = add_user(command, chosen)->description("User; default: user");
   add_session(command, chosen)->required();
+  return user;
 }
 
 } // namespace
@@ -314,7 +316,7 @@ sessions_command::sessions_command(CLI::App& program)
   auto& create = subcommands_->add(
     "create", "Create a session and print it", create_line, create_session);
   add_app(create, chosen)->required();
-  add_user(create, chosen)->required();
+  add_user(create, chosen)->description("User; default: user");
   add_session(create, chosen)->description("Session; default: a new id");
   create
     .add_option("--state",
@@ -376,7 +378,8 @@ sessions_command::sessions_command(CLI::App& program)
                           + "troupe sessions delete --app press --user ann "
                             "--session s1",
                         delete_session);
-  add_key(remove, chosen);
+  // A removal needs the user's name in full.
+  add_key(remove, chosen)->required()->description("User");
 
   auto& write = subcommands_->add(
     "export",

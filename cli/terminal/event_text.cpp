@@ -18,20 +18,26 @@ std::string compact(const value& shown) {
   return fmt::format("{}{}", kept, kept.size() < text.size() ? "…" : "");
 }
 
+// Further lines are indented, so that they do not look like those of another
+// author.
+std::string line_of(const event& said, std::string_view what) {
+  while (what.ends_with('\n') || what.ends_with('\r'))
+    what.remove_suffix(1);
+  return fmt::format(
+    "{}: {}\n", visible_text(said.author, " "), visible_text(what, "\n  "));
+}
+
 } // namespace
 
-std::string show(const event& said) {
+std::string show_words(const event& said) {
+  const auto words = said.text();
+  return words.empty() ? std::string() : line_of(said, words);
+}
+
+std::string show_work(const event& said) {
   std::string lines;
-  const auto line = [&lines, &said](std::string_view what) {
-    while (what.ends_with('\n') || what.ends_with('\r'))
-      what.remove_suffix(1);
-    // Further lines are indented, so that they do not look like those of
-    // another author.
-    lines += fmt::format(
-      "{}: {}\n", visible_text(said.author, " "), visible_text(what, "\n  "));
-  };
-  if (const auto words = said.text(); !words.empty())
-    line(words);
+  const auto line
+    = [&](std::string_view what) { lines += line_of(said, what); };
   for (const auto& element : said.content.parts) {
     if (const auto* call = element.call())
       line(fmt::format("-> {}({})", call->name, compact(call->args)));
@@ -49,6 +55,10 @@ std::string show(const event& said) {
   if (said.actions.escalate)
     line("   escalates");
   return lines;
+}
+
+std::string show(const event& said) {
+  return show_words(said) + show_work(said);
 }
 
 } // namespace troupe::cli

@@ -13,4 +13,10 @@ namespace troupe::cli {
 /// form has them in full.
 std::string show(const event& said);
 
+/// The first part of `show`: the words.
+std::string show_words(const event& said);
+
+/// The other part: calls, results, failures and changes.
+std::string show_work(const event& said);
+
 } // namespace troupe::cli

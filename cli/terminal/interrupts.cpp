@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <ctime>
 #include <system_error>
+#include <utility>
 
 namespace troupe::cli {
 
@@ -46,10 +47,25 @@ interrupts::~interrupts() {
   ::close(descriptor_);
 }
 
+void interrupts::divert(std::function<void()> on_interrupt) {
+  const std::lock_guard guard(mutex_);
+  on_interrupt_ = std::move(on_interrupt);
+}
+
+bool interrupts::divert_signal(int received) {
+  const std::lock_guard guard(mutex_);
+  if (done_ || received != SIGINT || !on_interrupt_)
+    return false;
+  on_interrupt_();
+  return true;
+}
+
 void interrupts::wait() {
   const auto signals = awaited();
   int first = 0;
-  sigwait(&signals, &first);
+  do
+    sigwait(&signals, &first);
+  while (divert_signal(first));
   if (done_)
     return;
   if (!begun_) {

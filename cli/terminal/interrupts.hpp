@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <mutex>
 #include <stop_token>
 #include <thread>
 
@@ -34,6 +36,10 @@ public:
   /// From now on, a signal requests a stop instead of ending the process.
   void begin() noexcept { begun_ = true; }
 
+  /// From now on Ctrl-C calls `on_interrupt`, on the waiting thread, and
+  /// requests no stop; an empty function ends that. It must not block.
+  void divert(std::function<void()> on_interrupt);
+
   /// Stop is requested by the first signal, on the waiting thread.
   std::stop_token token() const { return stop_.get_token(); }
 
@@ -48,6 +54,8 @@ public:
 
 private:
   void wait();
+  // Whether the signal was passed to the function of `divert`.
+  bool divert_signal(int received);
 
   int descriptor_;
   std::atomic<int> signal_{0};
@@ -55,6 +63,8 @@ private:
   std::atomic<bool> done_{false};
   std::atomic<std::chrono::seconds> exit_timeout_{std::chrono::seconds(10)};
   std::stop_source stop_;
+  std::mutex mutex_; // Guards the next one.
+  std::function<void()> on_interrupt_;
   std::thread waiting_;
 };
 

@@ -1,6 +1,7 @@
 #include "program.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pty.h>
 #include <sys/resource.h>
@@ -47,6 +48,9 @@ std::array<int, 2> make_pipe() {
 
 program::program(std::vector<std::string> arguments, screen shown) {
   arguments.insert(arguments.begin(), TROUPE_PROGRAM);
+  // The greatest memory of a child begins with that of its parent at this
+  // moment, so what the test has freed is given back before.
+  ::malloc_trim(0);
   std::signal(SIGPIPE, SIG_IGN);
   if (shown == screen::terminal) {
     pid_ = ::forkpty(&output_, nullptr, nullptr, nullptr);
@@ -84,8 +88,10 @@ program::~program() {
 }
 
 void program::write(std::string_view text) const {
+  // The program reads from a terminal as if this was typed.
+  const int target = input_ >= 0 ? input_ : output_;
   while (!text.empty()) {
-    const auto written = ::write(input_, text.data(), text.size());
+    const auto written = ::write(target, text.data(), text.size());
     if (written <= 0)
       return;
     text.remove_prefix(static_cast<std::size_t>(written));
@@ -132,6 +138,18 @@ bool program::read_until(std::string_view text) {
     if (!read_some())
       return false;
   return true;
+}
+
+bool program::read_next(std::string_view text) {
+  for (auto at = seen_.output.find(text, read_);;
+       at = seen_.output.find(text, read_)) {
+    if (at != std::string::npos) {
+      read_ = at + text.size();
+      return true;
+    }
+    if (!read_some())
+      return false;
+  }
 }
 
 void program::send(int signal) const {

@@ -32,6 +32,7 @@ public:
   program(const program&) = delete;
   program& operator=(const program&) = delete;
 
+  /// Writes to stdin, or types on the terminal.
   void write(std::string_view text) const;
   void close_input();
   void close_output();
@@ -39,6 +40,9 @@ public:
   /// Reads until `text` has appeared on stdout (or the terminal); returns false
   /// if the output ends before.
   bool read_until(std::string_view text);
+
+  /// As `read_until`, but the text must come behind what was read so before.
+  bool read_next(std::string_view text);
 
   void send(int signal) const;
 
@@ -62,6 +66,7 @@ private:
   int output_ = -1;
   int errors_ = -1;
   ended seen_;
+  std::size_t read_ = 0;
 };
 
 /// Runs the program to its end with `input` on stdin.

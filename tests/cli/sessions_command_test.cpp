@@ -40,7 +40,6 @@ const std::vector<refusal> refusals{
   {{}, 2},
   {{"walk"}, 2},
   {{"create"}, 2},
-  {{"create", "--app", "a"}, 2},
   {{"get", "--app", "a", "--user", "u"}, 2},
   {{"append", "--app", "a", "--user", "u"}, 2},
   {{"delete", "--app", "a", "--session", "s"}, 2},
@@ -513,6 +512,17 @@ BOOST_FIXTURE_TEST_CASE(four_programs_append_to_one_session_and_lose_nothing,
   BOOST_TEST(shown["state"]["user:n"] == count * programs);
   BOOST_TEST(shown["state"]["app:n"] == count * programs);
   BOOST_TEST(shown["state"].size() == 2U * count * programs + 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_user_has_the_default_of_runs, stored_sessions) {
+  const words key{"--app", "press", "--session", "s"};
+  BOOST_TEST(run("create", key).code == 0);
+  BOOST_TEST(run("append", key, event_line("hi")).code == 0);
+  const auto shown = show("get", key);
+  BOOST_TEST(shown["userId"] == "user");
+  BOOST_TEST(shown["revision"] == 1);
+  BOOST_TEST(run("delete", key).code == 2); // A removal asks for the name.
+  BOOST_TEST(show("get", key)["revision"] == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,75 @@
+// Runs an agent on one session, one message after another, and prints what it
+// says to stdout, for a pipe, a file, or a terminal without a dialogue.
+
+#pragma once
+
+#include "troupe/agents/agent.hpp"
+#include "troupe/cli/talk/open_questions.hpp"
+#include "troupe/cli/terminal/interrupts.hpp"
+#include "troupe/cli/terminal/output.hpp"
+#include "troupe/cli/terminal/progress.hpp"
+#include "troupe/runtime/runtime.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::cli {
+
+/// The command line that continues a session that waits; empty if it cannot be
+/// continued.
+struct command_line {
+  std::string text;
+  std::string note; // Extra advice, starts with a semicolon.
+
+  /// How the call can be answered later.
+  std::string advice(const open_call& open) const;
+};
+
+/// The invocations of one session, in order.
+class conversation {
+public:
+  struct settings {
+    bool as_json = false;
+    bool prints_pieces = false;
+    run_options options;
+    command_line go_on;
+    std::shared_ptr<running_agents> agents;
+  };
+
+  /// `owners`, `root` and `signals` outlive this.
+  conversation(runtime& owners,
+               const agent& root,
+               session_key session,
+               settings chosen,
+               const interrupts& signals);
+
+  result<void> say(const std::string& input);
+  result<void> say(content message);
+
+  /// Answers calls that an earlier run has left open, by their ids.
+  result<void> answer(const std::vector<given_answer>& given);
+
+  /// Says each line of stdin that is not blank.
+  result<void> say_lines();
+
+  /// Prints the state of the session, as the last line.
+  result<void> print_state();
+
+  /// Returns the exit code after the last invocation.
+  int end(const result<void>& done) const;
+
+private:
+  void tell_waits(const std::vector<std::string>& ids) const;
+  result<void> print(const event& said);
+
+  runtime& owners_;
+  const agent& root_;
+  const session_key session_;
+  const settings chosen_;
+  const interrupts& signals_;
+  output output_;
+};
+
+} // namespace troupe::cli

@@ -1,0 +1,379 @@
+#include "troupe/cli/talk/dialogue.hpp"
+
+#include "troupe/cli/terminal/event_text.hpp"
+#include "troupe/cli/terminal/input_lines.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+namespace troupe::cli {
+
+namespace {
+
+std::pair<std::string, std::string> speaker_of(const event& said) {
+  return {said.author, said.branch};
+}
+
+// JSON if it is such, else the text itself.
+json value_of(const std::string& text) {
+  auto read = parse_json(text);
+  return read ? std::move(*read) : json(text);
+}
+
+} // namespace
+
+// -- retries ------------------------------------------------------------------
+
+void retry_notices::tell(const model_retry& retry) {
+  const std::lock_guard guard(mutex_);
+  if (receiver_)
+    receiver_(retry);
+}
+
+void retry_notices::send_to(std::function<void(const model_retry&)> receiver) {
+  const std::lock_guard guard(mutex_);
+  receiver_ = std::move(receiver);
+}
+
+dialogue::dialogue(runtime& owners,
+                   const agent& root,
+                   session_key session,
+                   conversation::settings chosen,
+                   std::shared_ptr<retry_notices> retries,
+                   interrupts& signals)
+  : owners_(owners),
+    root_(root),
+    session_(std::move(session)),
+    chosen_(std::move(chosen)),
+    retries_(std::move(retries)),
+    signals_(signals),
+    colours_(palette::of_terminal()),
+    editor_(signals.descriptor()) {
+  retries_->send_to([this](const model_retry& retry) { tell_retry(retry); });
+  signals_.divert([this] { cancel_turn(); });
+}
+
+dialogue::~dialogue() {
+  signals_.divert({});
+  retries_->send_to({});
+}
+
+result<void> dialogue::talk() {
+  print(colours_.quiet(fmt::format("session {} of app {}; /help tells what "
+                                   "can be typed here\n",
+                                   visible_text(session_.id, " "),
+                                   visible_text(session_.app, " "))));
+  for (bool told_how_to_leave = false;;) {
+    auto line = editor_.read("> ");
+    if (!line)
+      return line.error();
+    if (line->how == edited_line::ending::end) {
+      print("\n");
+      return {};
+    }
+    if (line->how == edited_line::ending::interrupt) {
+      print("\n");
+      if (!std::exchange(told_how_to_leave, true))
+        print(colours_.quiet("Ctrl-D or /quit leaves\n"));
+      continue;
+    }
+    if (is_blank(line->text))
+      continue;
+    if (!line->text.starts_with('/')) {
+      take_turn(user_text(line->text));
+    } else if (line->text.starts_with("//")) {
+      take_turn(user_text(line->text.substr(1)));
+    } else if (obey(line->text.substr(1)) == turn_end::quit) {
+      return {};
+    }
+    if (signals_.token().stop_requested())
+      return error(errc::cancelled, "interrupted");
+  }
+}
+
+// -- turns --------------------------------------------------------------------
+
+void dialogue::take_turn(content message) {
+  for (;;) {
+    const auto waits = run_once(std::move(message));
+    if (!waits) {
+      const std::lock_guard guard(screen_);
+      begin_line();
+      std::fputs(
+        (colours_.alarm(visible_text(to_string(waits.error()), " ")) + '\n')
+          .c_str(),
+        stderr);
+      return;
+    }
+    if (waits->empty())
+      return;
+    auto answers = ask(*waits);
+    if (!answers)
+      return;
+    message = std::move(*answers);
+  }
+}
+
+result<std::vector<std::string>> dialogue::run_once(content message) {
+  auto run = owners_.run(root_, session_, std::move(message), chosen_.options);
+  {
+    const std::lock_guard guard(turn_mutex_);
+    turn_ = &run;
+  }
+  const std::stop_callback stopped(signals_.token(), [&run] { run.cancel(); });
+  {
+    const std::lock_guard guard(screen_);
+    heard_.clear();
+    waiting_.emplace(chosen_.agents);
+  }
+  result<void> done;
+  for (;;) {
+    const auto next = run.next().get();
+    if (!next)
+      done = next.error();
+    if (!next || !*next)
+      break;
+    const std::lock_guard guard(screen_);
+    if ((*next)->partial)
+      show_piece(**next);
+    else
+      show_event(**next);
+  }
+  {
+    const std::lock_guard guard(screen_);
+    waiting_.reset();
+    begin_line();
+  }
+  {
+    const std::lock_guard guard(turn_mutex_);
+    turn_ = nullptr;
+  }
+  if (!done)
+    return done.error();
+  return run.waits_for();
+}
+
+void dialogue::show_piece(const event& said) {
+  const auto words = said.text();
+  if (words.empty())
+    return;
+  waiting_.reset(); // Its line would erase the words.
+  if (const auto who = speaker_of(said); !in_line_ || speaker_ != who) {
+    begin_line();
+    print(colours_.name(visible_text(said.author, " ") + ":") + " ");
+    speaker_ = who;
+    heard_.insert(who);
+    in_line_ = true;
+  }
+  print(visible_text(words, "\n  "));
+}
+
+void dialogue::show_event(const event& said) {
+  waiting_.reset();
+  begin_line();
+  // Words that came in pieces are on the screen already.
+  if (heard_.erase(speaker_of(said)) == 0)
+    if (auto words = show_words(said); !words.empty()) {
+      const auto name = words.find(':') + 1;
+      print(colours_.name(words.substr(0, name)) + words.substr(name));
+    }
+  print(colours_.quiet(show_work(said)));
+  waiting_.emplace(chosen_.agents);
+}
+
+void dialogue::begin_line() {
+  if (std::exchange(in_line_, false))
+    print("\n");
+}
+
+void dialogue::print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+void dialogue::tell_retry(const model_retry& retry) {
+  const std::lock_guard guard(screen_);
+  const bool waited = waiting_.has_value();
+  waiting_.reset();
+  begin_line();
+  print(
+    colours_.quiet(fmt::format("{}: {}; attempt {} in {:.1f} s\n",
+                               visible_text(retry.agent, " "),
+                               visible_text(retry.reason.message(), " "),
+                               retry.attempt,
+                               static_cast<double>(retry.wait.count()) / 1e3)));
+  if (waited)
+    waiting_.emplace(chosen_.agents);
+}
+
+void dialogue::cancel_turn() {
+  const std::lock_guard guard(turn_mutex_);
+  if (turn_ != nullptr)
+    turn_->cancel();
+  else
+    editor_.interrupt();
+}
+
+// -- questions ----------------------------------------------------------------
+
+std::optional<content> dialogue::ask(const std::vector<std::string>& ids) {
+  const auto waiting = owners_.sessions().open_calls(session_).get();
+  if (!waiting) {
+    print(colours_.alarm(to_string(waiting.error())) + '\n');
+    return std::nullopt;
+  }
+  std::vector<content> answers;
+  for (const auto& open : *waiting) {
+    if (std::ranges::find(ids, open.id) == ids.end())
+      continue;
+    auto answer = ask_one(open);
+    if (!answer) {
+      print(colours_.quiet(
+              visible_text("left open; " + chosen_.go_on.advice(open), " "))
+            + '\n');
+      return std::nullopt;
+    }
+    answers.push_back(std::move(*answer));
+  }
+  return join_answers(answers);
+}
+
+std::optional<content> dialogue::ask_one(const open_call& open) {
+  print(visible_text(question_of(open), " ") + '\n');
+  if (open.question) {
+    const auto allowed = ask_yes_or_no(open);
+    if (!allowed)
+      return std::nullopt;
+    return *allowed ? allow(open) : deny(open);
+  }
+  const auto& args = open.args.data();
+  if (!args.empty())
+    print(colours_.quiet(visible_text(troupe::to_text(args), " ") + '\n'));
+  // A call may say by a JSON Schema what its answer looks like.
+  for (const auto* const name : {"response_schema", "responseSchema"})
+    if (const auto schema = args.find(name);
+        schema != args.end() && schema->is_object()
+        && schema->contains("properties")
+        && schema->at("properties").is_object()) {
+      auto filled = fill_in(schema->at("properties"));
+      if (!filled)
+        return std::nullopt;
+      return answer(open, std::move(*filled));
+    }
+  const auto reply = read_reply("answer (text or JSON; empty: later) > ");
+  if (!reply)
+    return std::nullopt;
+  return answer(open, value_of(*reply));
+}
+
+std::optional<bool> dialogue::ask_yes_or_no(const open_call& open) {
+  if (!open.question->hint.empty())
+    print(colours_.quiet(visible_text(open.question->hint, " ") + '\n'));
+  for (;;) {
+    const auto reply = read_reply("y/n (empty: later) > ");
+    if (!reply)
+      return std::nullopt;
+    if (*reply == "y" || *reply == "yes")
+      return true;
+    if (*reply == "n" || *reply == "no")
+      return false;
+  }
+}
+
+std::optional<json> dialogue::fill_in(const json& properties) {
+  auto filled = json::object();
+  for (const auto& [name, schema] : properties.items()) {
+    const auto type
+      = schema.is_object() ? schema.value("type", json()) : json();
+    const bool is_text = type == "string";
+    const auto reply = read_reply(fmt::format(
+      "{} ({}) > ",
+      visible_text(name, " "),
+      type.is_string() ? type.get<std::string>() : std::string("JSON")));
+    if (!reply)
+      return std::nullopt;
+    filled[name] = is_text ? json(*reply) : value_of(*reply);
+  }
+  return filled;
+}
+
+std::optional<std::string> dialogue::read_reply(const std::string& prompt) {
+  const auto line = editor_.read(prompt, false);
+  if (!line || line->how != edited_line::ending::line) {
+    print("\n");
+    return std::nullopt;
+  }
+  if (is_blank(line->text))
+    return std::nullopt;
+  return line->text;
+}
+
+// -- commands -----------------------------------------------------------------
+
+dialogue::turn_end dialogue::obey(std::string_view command) {
+  const auto space = command.find(' ');
+  const auto word = command.substr(0, space);
+  auto rest
+    = space == command.npos ? std::string_view() : command.substr(space + 1);
+  while (rest.starts_with(' '))
+    rest.remove_prefix(1);
+  if (word == "quit" || word == "exit")
+    return turn_end::quit;
+  if (word == "help")
+    show_help();
+  else if (word == "state")
+    show_state(rest);
+  else if (word == "events")
+    show_events(rest);
+  else
+    print(colours_.alarm(
+      fmt::format("there is no command '/{}'; /help lists them\n",
+                  visible_text(word, " "))));
+  return turn_end::done;
+}
+
+void dialogue::show_help() {
+  print("/state [KEYS]   the session's state; only keys that begin with KEYS\n"
+        "/events [N]     the newest N events of the session (20)\n"
+        "/quit           leaves, as Ctrl-D does\n"
+        "/help           this\n"
+        "//TEXT          says /TEXT\n"
+        "Anything else is said to the agent. Ctrl-C ends its turn.\n");
+}
+
+void dialogue::show_state(std::string_view prefix) {
+  const auto held
+    = owners_.sessions().get(session_, {.num_recent_events = 0}).get();
+  if (!held)
+    return print(colours_.alarm(to_string(held.error())) + '\n');
+  const auto all = held->state().all();
+  std::string lines;
+  for (const auto& [key, value] : all.items())
+    if (key.starts_with(prefix))
+      lines += fmt::format("{} = {}\n",
+                           visible_text(key, " "),
+                           visible_text(troupe::to_text(value), " "));
+  print(lines.empty() ? colours_.quiet("nothing\n") : lines);
+}
+
+void dialogue::show_events(std::string_view count) {
+  std::size_t number = 20;
+  if (const auto read
+      = std::from_chars(count.data(), count.data() + count.size(), number);
+      !count.empty()
+      && (read.ec != std::errc() || read.ptr != count.data() + count.size()))
+    return print(colours_.alarm("/events takes a number\n"));
+  const auto held
+    = owners_.sessions().get(session_, {.num_recent_events = number}).get();
+  if (!held)
+    return print(colours_.alarm(to_string(held.error())) + '\n');
+  for (const auto& said : held->events())
+    print(show_words(*said) + colours_.quiet(show_work(*said)));
+}
+
+} // namespace troupe::cli
