@@ -155,7 +155,7 @@ private:
   call_ids ids_{call_ids::form::plain};
 };
 
-json tools_of(const model_request& asked) {
+json anthropic_tools(const model_request& asked) {
   auto tools = json::array();
   for (const auto& tool : asked.tools)
     tools.push_back(declaration_of(tool, "input_schema"));
@@ -301,7 +301,7 @@ result<json> anthropic_body(const model_request& asked,
   if (!asked.system_instruction.empty())
     body["system"] = asked.system_instruction;
   if (!asked.tools.empty())
-    body["tools"] = tools_of(asked);
+    body["tools"] = anthropic_tools(asked);
   if (with.streams)
     body["stream"] = true;
   if (auto added = add_settings(asked, with, body); !added)

@@ -216,7 +216,7 @@ private:
 
 // `parametersJsonSchema` takes JSON Schema. Its alternative, `parameters`,
 // takes only the OpenAPI 3.0 subset of the type Schema.
-json tools_of(const model_request& asked) {
+json gemini_tools(const model_request& asked) {
   auto functions = json::array();
   for (const auto& tool : asked.tools)
     functions.push_back({{"name", tool.name},
@@ -454,7 +454,7 @@ private:
       body["systemInstruction"]
         = {{"parts", {{{"text", asked.system_instruction}}}}};
     if (!asked.tools.empty())
-      body["tools"] = tools_of(asked);
+      body["tools"] = gemini_tools(asked);
     if (auto added = add_settings(asked, body); !added)
       return added.error();
     http_headers headers;

@@ -15,7 +15,7 @@ struct url_parts {
   std::string host;   // IPv4 addresses in their usual form.
 };
 
-std::string part_of(CURLU* url, CURLUPart part) {
+std::string component_of(CURLU* url, CURLUPart part) {
   char* text = nullptr;
   if (curl_url_get(url, part, &text, 0) != CURLUE_OK)
     return {};
@@ -32,8 +32,8 @@ url_parts parts_of(std::string_view text) {
       || curl_url_set(url.get(), CURLUPART_URL, std::string(text).c_str(), 0)
            != CURLUE_OK)
     return {};
-  return {part_of(url.get(), CURLUPART_SCHEME),
-          part_of(url.get(), CURLUPART_HOST)};
+  return {component_of(url.get(), CURLUPART_SCHEME),
+          component_of(url.get(), CURLUPART_HOST)};
 }
 
 bool is_loopback(std::string host) {

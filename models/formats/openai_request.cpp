@@ -181,7 +181,7 @@ private:
   call_ids ids_{call_ids::form::nine};
 };
 
-json tools_of(const model_request& asked) {
+json openai_tools(const model_request& asked) {
   auto tools = json::array();
   for (const auto& tool : asked.tools)
     tools.push_back(
@@ -310,7 +310,7 @@ result<json> openai_body(const model_request& asked, const wire_options& with) {
     return messages.error();
   json body{{"model", with.model}, {"messages", std::move(*messages)}};
   if (!asked.tools.empty())
-    body["tools"] = tools_of(asked);
+    body["tools"] = openai_tools(asked);
   if (with.streams)
     body.update(
       {{"stream", true}, {"stream_options", {{"include_usage", true}}}});

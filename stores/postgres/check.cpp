@@ -22,7 +22,7 @@ constexpr std::string_view checking = "check the store";
 // Number of scopes whose state is in memory at once. The log is read once per
 // such portion.
 constexpr std::int64_t scopes_at_once = 65'536;
-constexpr std::int64_t rows_at_once = 8'192;
+constexpr std::int64_t rows_checked_at_once = 8'192;
 
 constexpr postgres_statement count_all
   = {"count_all",
@@ -178,12 +178,13 @@ private:
   result<void> replay() {
     for (std::int64_t last_row = 0;;) {
       auto rows
-        = ask(read_rows, postgres_parameters().add(last_row).add(rows_at_once));
+        = ask(read_rows,
+              postgres_parameters().add(last_row).add(rows_checked_at_once));
       if (!rows)
         return rows.error();
       for (int i = 0; i < rows->size(); ++i)
         replay(*rows, i);
-      if (rows->size() < rows_at_once)
+      if (rows->size() < rows_checked_at_once)
         return {};
       last_row = rows->number(rows->size() - 1, 0);
       if (on_progress_)
