@@ -68,7 +68,7 @@ void invocation_actor::receive(std::unique_ptr<start_run> granted) {
 }
 
 void invocation_actor::receive(std::unique_ptr<refused_run> refused) {
-  end(cancelled() ? *cancelled() : std::move(refused->why));
+  end(cancelled() ? *cancelled() : refused->why);
 }
 
 void invocation_actor::receive(std::unique_ptr<struct cancel> wished) {

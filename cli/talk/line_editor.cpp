@@ -22,7 +22,8 @@ struct line_editor::terminal {
       interrupted(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (interrupted < 0)
       throw std::system_error(errno, std::generic_category(), "eventfd");
-    // libedit decodes its input by the locale.
+    // libedit decodes its input by the locale. Nothing else here uses it.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
     std::setlocale(LC_CTYPE, "C.UTF-8");
     editor = ::el_init("troupe", stdin, stdout, stderr);
     past = ::history_init();
@@ -78,6 +79,8 @@ struct line_editor::terminal {
         continue;
       if (count <= 0)
         return static_cast<int>(count);
+      // The state is a variable of this call, and the locale stays.
+      // NOLINTNEXTLINE(concurrency-mt-unsafe)
       const auto used = std::mbrtowc(into, &byte, 1, &state);
       if (used == static_cast<std::size_t>(-2))
         continue; // More bytes of this character follow.

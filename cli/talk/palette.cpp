@@ -7,8 +7,11 @@
 namespace troupe::cli {
 
 palette palette::of_terminal() {
+  // Nothing in the program changes the environment.
+  // NOLINTBEGIN(concurrency-mt-unsafe)
   const auto* const unwanted = std::getenv("NO_COLOR");
   const auto* const terminal = std::getenv("TERM");
+  // NOLINTEND(concurrency-mt-unsafe)
   return palette((unwanted == nullptr || *unwanted == '\0')
                  && terminal != nullptr
                  && std::string_view(terminal) != "dumb");
