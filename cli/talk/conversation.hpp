@@ -1,5 +1,5 @@
-// Runs an agent on one session, one message after another, and prints what it
-// says to stdout, for a pipe, a file, or a terminal without a dialogue.
+// Runs of an agent on one session, one message after another. Its events are
+// printed to stdout: for a pipe, a file, or a terminal without a dialogue.
 
 #pragma once
 

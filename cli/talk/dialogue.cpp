@@ -120,11 +120,11 @@ void dialogue::take_turn(content message) {
 }
 
 result<std::vector<std::string>> dialogue::run_once(content message) {
+  // Locked from the start on, so that Ctrl-C reaches a run that has begun.
+  std::unique_lock starting(turn_mutex_);
   auto run = owners_.run(root_, session_, std::move(message), chosen_.options);
-  {
-    const std::lock_guard guard(turn_mutex_);
-    turn_ = &run;
-  }
+  turn_ = &run;
+  starting.unlock();
   const std::stop_callback stopped(signals_.token(), [&run] { run.cancel(); });
   {
     const std::lock_guard guard(screen_);
@@ -240,6 +240,9 @@ std::optional<content> dialogue::ask(const std::vector<std::string>& ids) {
     }
     answers.push_back(std::move(*answer));
   }
+  // Another program may have answered meanwhile.
+  if (answers.empty())
+    return std::nullopt;
   return join_answers(answers);
 }
 
@@ -254,7 +257,7 @@ std::optional<content> dialogue::ask_one(const open_call& open) {
   const auto& args = open.args.data();
   if (!args.empty())
     print(colours_.quiet(visible_text(troupe::to_text(args), " ") + '\n'));
-  // A call may say by a JSON Schema what its answer looks like.
+  // The arguments of a call may hold a JSON Schema of its answer.
   for (const auto* const name : {"response_schema", "responseSchema"})
     if (const auto schema = args.find(name);
         schema != args.end() && schema->is_object()

@@ -23,8 +23,8 @@
 
 namespace troupe::cli {
 
-/// Retries of models, told to the dialogue that runs; to nobody before and
-/// after. Thread-safe.
+/// Passes retries of models to the dialogue while it runs, and drops them
+/// before and after. Thread-safe.
 class retry_notices {
 public:
   void tell(const model_retry& retry);
@@ -70,8 +70,8 @@ private:
 
   // -- questions --------------------------------------------------------------
 
-  // The message with the answers, or nothing if the user leaves a question
-  // open.
+  // The message with the answers; nothing if the user leaves a question open,
+  // or if none is open any more.
   std::optional<content> ask(const std::vector<std::string>& ids);
   std::optional<content> ask_one(const open_call& open);
   std::optional<bool> ask_yes_or_no(const open_call& open);

@@ -79,6 +79,10 @@ struct line_editor::terminal {
         continue;
       if (count <= 0)
         return static_cast<int>(count);
+      // libedit shows the prompt before it switches the terminal. A Ctrl-D that
+      // is typed earlier arrives as a NUL.
+      if (byte == '\0')
+        byte = end_of_input;
       // The state is a variable of this call, and the locale stays.
       // NOLINTNEXTLINE(concurrency-mt-unsafe)
       const auto used = std::mbrtowc(into, &byte, 1, &state);
@@ -113,6 +117,7 @@ struct line_editor::terminal {
   }
 
   static constexpr int lines_max = 1'000;
+  static constexpr char end_of_input = 4; // Ctrl-D.
 
   const int stopped;
   const int interrupted;

@@ -40,8 +40,7 @@ struct dialogue_folder : scratch_folder {
   }
 };
 
-// Types a line at the next prompt. What is typed before it would be read by the
-// terminal itself, which takes Ctrl-D for the end of a line.
+// Types a line at the next prompt.
 void type(program& talk, const std::string& line) {
   BOOST_REQUIRE(talk.read_next("> "));
   talk.write(line);
@@ -72,6 +71,16 @@ BOOST_FIXTURE_TEST_CASE(an_agent_answers_at_a_prompt, dialogue_folder) {
   BOOST_REQUIRE(talk.read_next("You said: /walk"));
   type(talk, "\x04"); // Ctrl-D.
   BOOST_REQUIRE(talk.read_next(R"({"state":{"answer":"You said: /walk"}})"));
+  BOOST_TEST(talk.wait().code == 0);
+}
+
+// A Ctrl-D counts, too, when it is typed while the agent works.
+BOOST_FIXTURE_TEST_CASE(an_early_ctrl_d_leaves_after_the_turn,
+                        dialogue_folder) {
+  auto talk = start("echo");
+  type(talk, "Hello!\n");
+  talk.write("\x04");
+  BOOST_REQUIRE(talk.read_next("You said: Hello!"));
   BOOST_TEST(talk.wait().code == 0);
 }
 
