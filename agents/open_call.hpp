@@ -2,9 +2,9 @@
 // that answer them.
 //
 //   for (const auto& call : runtime.sessions().open_calls(key).value())
-//     runtime.run(agent, key, ask_person(call.question->hint)
-//                               ? troupe::allow(call)
-//                               : troupe::deny(call)).wait().value();
+//     if (call.question)
+//       runtime.run(agent, key, troupe::allow(call)).wait().value();
+//     // Without a question: troupe::answer(call, result).
 
 #pragma once
 

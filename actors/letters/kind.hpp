@@ -32,7 +32,7 @@ enum class letter_kind : std::uint8_t {
   remove,       // anyone → app → user → session → user
   remove_user,  // anyone → app → user → app
   start_run,    // invocation → app → user → session, and back
-  refused_run,  // whoever refuses a run → invocation
+  refused_run,  // app, user or session → invocation
   end_run,      // the same way, so that it cannot overtake
   begin,        // runtime → invocation; parent lane → lane
   cancel,       // anyone → invocation; parent lane → lane
@@ -44,7 +44,7 @@ enum class letter_kind : std::uint8_t {
   lane_timer,   // timer → lane, for its fan-out
 };
 
-/// A letter that nobody waits for: it is dropped if it is not handled.
+/// Base of letters without an answer. One that is not handled is dropped.
 struct note : letter {
   using letter::letter;
 

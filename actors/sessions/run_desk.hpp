@@ -65,9 +65,9 @@ public:
   /// The largest number of events before its message that a run reads.
   std::uint64_t newest_max() const;
 
-  /// Adapts what active runs read to a session that was loaded at `revision`. A
-  /// run whose message is decided again reads the same number of events before
-  /// it, whatever number the message has by then.
+  /// Computes the oldest events of active runs again for a session that was
+  /// loaded at `revision`. A run whose message is decided again reads the same
+  /// number of events before it, under any new number of the message.
   void reload(std::uint64_t revision);
 
   // -- the view of the runs ---------------------------------------------------

@@ -21,6 +21,31 @@ BOOST_AUTO_TEST_SUITE(direct_reads, *boost::unit_test::timeout(120))
 
 namespace {
 
+// A coroutine that reads without a pause until it is stopped.
+class reader {
+public:
+  reader(runtime_fixture& on, const session_key& key) {
+    start(read_on(on, key, stop_),
+          [this](const std::exception_ptr&) { ended_.set_value(); });
+  }
+
+  void stop() {
+    stop_ = true;
+    ended_.get_future().wait();
+  }
+
+private:
+  static task<> read_on(runtime_fixture& on,
+                        session_key key,
+                        const std::atomic<bool>& until) {
+    while (!until)
+      (void)co_await on.sessions().get(key);
+  }
+
+  std::atomic<bool> stop_ = false;
+  std::promise<void> ended_;
+};
+
 std::optional<session> read(const runtime_fixture& on,
                             const session_key& key,
                             const get_options& options = {}) {
@@ -99,34 +124,14 @@ BOOST_AUTO_TEST_CASE(
   a_coroutine_that_only_reads_leaves_the_thread_that_starts_it) {
   runtime_fixture on;
   const auto key = on.open("s", {{"k", 1}});
-  std::atomic<bool> stop = false;
-  std::promise<void> ended;
-  start(
-    [](runtime_fixture& in,
-       session_key wanted,
-       std::atomic<bool>& until) -> task<> {
-      while (!until)
-        (void)co_await in.sessions().get(wanted);
-    }(on, key, stop),
-    [&ended](const std::exception_ptr&) { ended.set_value(); });
-  stop = true;
-  ended.get_future().wait();
+  reader(on, key).stop();
 }
 
 // One worker serves others while a coroutine reads without a pause.
 BOOST_AUTO_TEST_CASE(a_coroutine_that_only_reads_does_not_keep_a_worker) {
   runtime_fixture on({.threads = 1});
   const auto key = on.open("s", {{"k", 1}});
-  std::atomic<bool> stop = false;
-  std::promise<void> ended;
-  start(
-    [](runtime_fixture& in,
-       session_key wanted,
-       std::atomic<bool>& until) -> task<> {
-      while (!until)
-        (void)co_await in.sessions().get(wanted);
-    }(on, key, stop),
-    [&ended](const std::exception_ptr&) { ended.set_value(); });
+  reader reading(on, key);
   for (int number = 0; number < 10; ++number) {
     answers<event_ptr> stored;
     on.sessions()
@@ -134,8 +139,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_that_only_reads_does_not_keep_a_worker) {
       .then(stored.next());
     BOOST_TEST(code_of(stored.await().front()) == "ok");
   }
-  stop = true;
-  ended.get_future().wait();
+  reading.stop();
 }
 
 // One writer sets the same number in all three scopes, of its session and of
