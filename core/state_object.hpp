@@ -67,6 +67,22 @@ public:
   /// Returns a copy of the value of `key`, or null if the key is missing.
   json operator[](std::string_view key) const&& { return (*this)[key]; }
 
+  // The same for a literal. Without these, clang also considers a conversion of
+  // the object to a number, and `all["topic"]` is ambiguous.
+
+  /// Returns the value of `key`. Inserts null if the key is missing.
+  json& operator[](const char* key) & { return (*this)[std::string_view(key)]; }
+
+  /// Returns the value of `key`, or null if the key is missing.
+  const json& operator[](const char* key) const& {
+    return (*this)[std::string_view(key)];
+  }
+
+  /// Returns a copy of the value of `key`, or null if the key is missing.
+  json operator[](const char* key) const&& {
+    return (*this)[std::string_view(key)];
+  }
+
   /// Returns the value of `key`. Throws `json::out_of_range` if the key
   /// is missing.
   const json& at(std::string_view key) const& { return json::at(key); }
