@@ -67,7 +67,6 @@
 #include "troupe/stores/composed_store.hpp"
 #include "troupe/stores/location.hpp"
 #include "troupe/stores/map_stores.hpp"
-#include "troupe/stores/name_list.hpp"
 #include "troupe/stores/open_artifact_store.hpp"
 #include "troupe/stores/open_store.hpp"
 #include "troupe/stores/store.hpp"

@@ -2,6 +2,11 @@
 
 #include <boost/container_hash/hash.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <tuple>
+
 namespace troupe {
 
 std::string to_string(const owner_name& owner) {
@@ -32,6 +37,27 @@ store::find_events(const session_key& key, std::span<const std::string> ids) {
       break;
   }
   return found;
+}
+
+// One page, because a page shows one moment: a session that is updated between
+// two pages would be on neither.
+result<std::vector<session_row>> store::list_by_name(const name_query& query) {
+  auto rows = list({.app = query.app,
+                    .user = query.user,
+                    .limit = std::numeric_limits<std::size_t>::max()});
+  if (!rows)
+    return rows;
+  const auto name_of
+    = [](const session_row& row) { return std::tie(row.key.user, row.key.id); };
+  if (query.behind)
+    std::erase_if(*rows, [&](const session_row& row) {
+      return name_of(row) <= std::tie(query.behind->user, query.behind->id);
+    });
+  std::ranges::sort(*rows, {}, name_of);
+  if (rows->size() > query.limit)
+    rows->erase(rows->begin() + static_cast<std::ptrdiff_t>(query.limit),
+                rows->end());
+  return rows;
 }
 
 std::uint32_t id_hash(std::string_view id) noexcept {

@@ -149,6 +149,17 @@ struct row_query {
   std::optional<row_position> behind = {};
 };
 
+/// A query for sessions of an app in the order of their names.
+struct name_query {
+  std::string app;                      ///< Id of the app to list.
+  std::optional<std::string> user = {}; ///< Unset for all users of the app.
+  /// Maximum number of rows.
+  std::size_t limit = 100;
+  /// The rows start after this session, which need not exist; unset for the
+  /// first rows. The app of the key is ignored.
+  std::optional<session_key> behind = {};
+};
+
 /// One session of a list, with the state of its user and app at the
 /// same moment.
 struct session_row {
@@ -245,6 +256,13 @@ public:
 
   /// Lists sessions: newest update first, then by user, then by session id.
   virtual result<std::vector<session_row>> list(const row_query& query) = 0;
+
+  /// Lists sessions by user, then by session id; both are compared as bytes.
+  /// Updates do not change this order, so a long walk meets each session once.
+  /// The default sorts one `list` of all sessions; a store with an index of
+  /// names overrides it.
+  virtual result<std::vector<session_row>>
+  list_by_name(const name_query& query);
 
   /// Searches for damage: reads everything and compares each scope with the
   /// replay of its log. `on_progress` receives the finished share, 0 to 1.

@@ -59,6 +59,11 @@ public:
     return kept_->list(query);
   }
 
+  result<std::vector<session_row>>
+  list_by_name(const name_query& query) override {
+    return kept_->list_by_name(query);
+  }
+
   result<std::vector<std::string>>
   check(const std::function<void(double done)>& on_progress) override {
     return kept_->check(on_progress);

@@ -2,8 +2,8 @@
 
 #include "troupe/cli/sessions/portable.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
-#include "troupe/stores/name_list.hpp"
 #include "troupe/stores/open_store.hpp"
+#include "troupe/stores/store.hpp"
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ public:
   result<void> write_all(const export_choice& chosen) {
     name_query query{.app = chosen.app, .user = chosen.user};
     for (;;) {
-      const auto rows = list_by_name(store_, query);
+      const auto rows = store_.list_by_name(query);
       if (!rows)
         return rows.error();
       if (auto written = write_rows(*rows); !written)

@@ -1,7 +1,7 @@
 // Checks of `store::list` and `list_by_name`: order, filters, limits and pages.
 
 #include "troupe/stores/conformance/run.hpp"
-#include "troupe/stores/name_list.hpp"
+#include "troupe/stores/store.hpp"
 
 #include <fmt/format.h>
 
@@ -161,7 +161,7 @@ void names_come_in_the_order_of_their_bytes(run& on) {
   on.commit(make.remove({"press", "gone", "x"}));
   const json sorted = {"B/x", "a/Z", "a/y", "a/z", "a/ä", "b/x"};
   const auto names_at = [&on](const name_query& query) {
-    return keys_of(list_by_name(on.kept(), query).value());
+    return keys_of(on.kept().list_by_name(query).value());
   };
   on.expect_same("all users", names_at({.app = "press"}), sorted);
   on.expect_same("one user",
@@ -174,7 +174,7 @@ void names_come_in_the_order_of_their_bytes(run& on) {
     auto paged = json::array();
     name_query query{.app = "press", .limit = limit};
     while (paged.size() <= sorted.size()) {
-      const auto page = list_by_name(on.kept(), query).value();
+      const auto page = on.kept().list_by_name(query).value();
       if (page.empty())
         break;
       for (const auto& shown_key : keys_of(page))
@@ -213,7 +213,7 @@ void named_rows_are_those_of_a_list(run& on) {
              make.create({"press", "bob", "s1"}, json::object(), 500)});
   on.commit(make.append(key, {{"a", 4}, {"app:c", nullptr}}, 2'000));
   on.expect_same("rows",
-                 shown(list_by_name(on.kept(), {.app = "press"}).value()),
+                 shown(on.kept().list_by_name({.app = "press"}).value()),
                  shown(on.kept().list(query_of("press")).value()));
 }
 

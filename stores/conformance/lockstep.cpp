@@ -293,7 +293,7 @@ private:
     if (one_in(2))
       query.behind = any_key();
     compare("list_by_name",
-            shown(troupe::list_by_name(at(any_store()), query).value()),
+            shown(at(any_store()).list_by_name(query).value()),
             [&] { return model_.list_by_name(query); });
   }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "troupe/stores/conformance/run.hpp"
-#include "troupe/stores/name_list.hpp"
+#include "troupe/stores/store.hpp"
 
 #include <map>
 #include <optional>

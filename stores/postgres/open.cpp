@@ -18,7 +18,7 @@ owner_name owner_of(const session_key& key) {
   return {key.app, key.user, key.id};
 }
 
-class postgres_store : public store, public name_list {
+class postgres_store : public store {
 public:
   postgres_store(const std::string& url, postgres_setup setup)
     : pool_(url, std::move(setup)),

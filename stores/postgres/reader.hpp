@@ -3,9 +3,9 @@
 
 #pragma once
 
-#include "troupe/stores/name_list.hpp"
 #include "troupe/stores/postgres/connection.hpp"
 #include "troupe/stores/postgres/history.hpp"
+#include "troupe/stores/store.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -43,7 +43,7 @@ list_postgres_sessions(postgres_connection& connection,
                        postgres_history& history,
                        const row_query& query);
 
-/// Implements `name_list::list_by_name` on the folded state; fold first.
+/// Implements `store::list_by_name` on the folded state; fold first.
 result<std::vector<session_row>>
 list_postgres_sessions(postgres_connection& connection,
                        postgres_history& history,

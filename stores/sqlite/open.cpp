@@ -116,7 +116,7 @@ private:
   std::size_t used_ = 0;
 };
 
-class sqlite_store : public store, public name_list {
+class sqlite_store : public store {
 public:
   explicit sqlite_store(sqlite_settings settings)
     : shared_{std::move(settings), {}, {}, false, {}, {}},

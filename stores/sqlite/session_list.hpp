@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include "troupe/stores/name_list.hpp"
 #include "troupe/stores/shared/log_tail.hpp"
 #include "troupe/stores/sqlite/database.hpp"
+#include "troupe/stores/store.hpp"
 
 #include <cstdint>
 #include <limits>
