@@ -27,12 +27,17 @@ row_position position_of(const session_row& row) {
   return {row.last_update_time, row.key.user, row.key.id};
 }
 
-void rows_carry_the_state_of_all_three_scopes(run& on) {
+// Ann's session changes keys of all three scopes; bob's has none.
+void commit_state_of_all_scopes(run& on) {
   change_maker make;
   const session_key key{"press", "ann", "s1"};
   on.commit({make.create(key, {{"a", 1}, {"user:b", 2}, {"app:c", 3}}, 1'000),
              make.create({"press", "bob", "s1"}, json::object(), 500)});
   on.commit(make.append(key, {{"a", 4}, {"app:c", nullptr}}, 2'000));
+}
+
+void rows_carry_the_state_of_all_three_scopes(run& on) {
+  commit_state_of_all_scopes(on);
   on.expect_same("rows",
                  shown(on.kept().list(query_of("press")).value()),
                  {{{"key", {"press", "ann", "s1"}},
@@ -193,11 +198,12 @@ void names_start_behind_any_key(run& on) {
   const auto behind = [&on](const std::optional<std::string>& asked,
                             const std::string& user,
                             const std::string& session) {
-    return keys_of(list_by_name(on.kept(),
-                                {.app = "press",
-                                 .user = asked,
-                                 .behind = session_key("press", user, session)})
-                     .value());
+    return keys_of(
+      on.kept()
+        .list_by_name({.app = "press",
+                       .user = asked,
+                       .behind = session_key("press", user, session)})
+        .value());
   };
   on.expect_same("between users", behind({}, "b", "z"), {"c/x", "c/y"});
   on.expect_same("between ids", behind({}, "c", "x1"), {"c/y"});
@@ -207,11 +213,7 @@ void names_start_behind_any_key(run& on) {
 }
 
 void named_rows_are_those_of_a_list(run& on) {
-  change_maker make;
-  const session_key key{"press", "ann", "s1"};
-  on.commit({make.create(key, {{"a", 1}, {"user:b", 2}, {"app:c", 3}}, 1'000),
-             make.create({"press", "bob", "s1"}, json::object(), 500)});
-  on.commit(make.append(key, {{"a", 4}, {"app:c", nullptr}}, 2'000));
+  commit_state_of_all_scopes(on);
   on.expect_same("rows",
                  shown(on.kept().list_by_name({.app = "press"}).value()),
                  shown(on.kept().list(query_of("press")).value()));
