@@ -13,6 +13,14 @@
 
 #include "troupe/contexts/pending.hpp"
 
+// Boost 1.74 looks for the coroutines of clang in a header that libstdc++ does
+// not have. Must come before the headers of Boost.Asio.
+#if defined(__clang__) && __has_include(<coroutine>)                           \
+  && !defined(BOOST_ASIO_HAS_CO_AWAIT)
+#define BOOST_ASIO_HAS_CO_AWAIT 1
+#define BOOST_ASIO_HAS_STD_COROUTINE 1
+#endif
+
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
