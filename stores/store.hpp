@@ -260,7 +260,7 @@ public:
   /// Lists sessions by user, then by session id; both are compared as bytes.
   /// Updates do not change this order, so a long walk meets each session once.
   /// The default sorts one `list` of all sessions; a store with an index of
-  /// names overrides it.
+  /// names overrides it. Fails like `list`.
   virtual result<std::vector<session_row>>
   list_by_name(const name_query& query);
 
