@@ -6,6 +6,7 @@
 #include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/session.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <caf/ref_counted.hpp>
 #include <caf/resumable.hpp>
@@ -39,10 +40,8 @@ struct postponed final : call {
   result<T> outcome;
 };
 
-// Calls a completion. Completions must not throw, by their contract; `noexcept`
-// ends the program instead of an unrelated owner.
 template <class T>
-void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
+void finish_now(call& answered, completion<T>& done, result<T>&& outcome) {
   if (auto receiver = std::exchange(done, nullptr)) {
     if (auto* const lent = lent_thread::activation_on();
         lent == nullptr || answered.is_of_blocked_thread) {
@@ -58,6 +57,23 @@ void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
     gate->leave(0);
 }
 
+// Calls a completion. Completions must not throw, by their contract; `noexcept`
+// ends the program instead of an unrelated owner.
+template <class T>
+void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
+  with_memory_or_end([&] { finish_now(answered, done, std::move(outcome)); });
+}
+
+// For the destructors of calls.
+template <class T>
+void finish_dropped(call& dropped, completion<T>& done) noexcept {
+  if (done)
+    with_memory_or_end([&] {
+      finish(
+        dropped, done, result<T>(error(errc::internal, "a call was dropped")));
+    });
+}
+
 // Runs callers' completions, so that the owner can continue with its next
 // batch. Keeps the runtime's data: the last call that leaves the gate lets a
 // thread continue that may release everything else.
@@ -69,10 +85,12 @@ public:
 
   resume_result resume(caf::execution_unit*, std::size_t) override {
     start_long_job();
-    while (!answered_.empty()) {
-      const auto next = answered_.pop_front();
-      static_cast<call&>(*next).complete();
-    }
+    with_memory_or_end([this] {
+      while (!answered_.empty()) {
+        const auto next = answered_.pop_front();
+        static_cast<call&>(*next).complete();
+      }
+    });
     return done;
   }
 
@@ -99,8 +117,7 @@ void session_view::write(step_view newest, std::uint64_t number) {
 
 template <class T>
 call_for<T>::~call_for() {
-  if (done)
-    finish(*this, done, result<T>(error(errc::internal, "a call was dropped")));
+  finish_dropped(*this, done);
 }
 
 template <class T>
@@ -181,10 +198,7 @@ void append::fail(const error& why) {
 }
 
 create::~create() {
-  if (created_done)
-    finish(*this,
-           created_done,
-           result<session>(error(errc::internal, "a call was dropped")));
+  finish_dropped(*this, created_done);
 }
 
 void create::complete() {

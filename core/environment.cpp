@@ -1,5 +1,7 @@
 #include "troupe/core/environment.hpp"
 
+#include "troupe/core/support/low_memory.hpp"
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -35,7 +37,9 @@ public:
   system_clock_environment()
     : ids_(entropy(), entropy()),
       work_(timers_->get_executor()),
-      thread_([timers = timers_] { timers->run(); }) {}
+      thread_([timers = timers_] {
+        with_memory_or_end([&timers] { timers->run(); });
+      }) {}
 
   ~system_clock_environment() override {
     timers_->stop();

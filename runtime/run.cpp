@@ -4,6 +4,7 @@
 #include "troupe/actors/engine/tool_pool.hpp"
 #include "troupe/actors/pending_call.hpp"
 #include "troupe/actors/run_control.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 namespace troupe {
 
@@ -53,7 +54,7 @@ run& run::operator=(run&& other) noexcept {
 
 run::~run() {
   if (control_)
-    cancel();
+    with_memory_or_end([this] { cancel(); });
 }
 
 const std::string& run::invocation_id() const noexcept {

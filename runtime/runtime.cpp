@@ -8,6 +8,7 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/runs/invocation.hpp"
 #include "troupe/actors/runs/plugins.hpp"
+#include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/support/passwords.hpp"
 #include "troupe/core/support/scope_state.hpp"
 #include "troupe/runtime/actors.hpp"
@@ -259,6 +260,88 @@ result<void> prepare(actors::run_shared& started,
   return {};
 }
 
+// Fills in what the run's agents see.
+void set_facts(actors::run_shared& started, const event& said) {
+  auto& shared = *started.shared;
+  started.facts.invocation_id = started.control->invocation_id;
+  started.facts.user_content = said.content;
+  started.facts.environment = shared.environment;
+  started.facts.limits = shared.options.limits;
+  started.facts.artifacts = shared.artifacts;
+  started.facts.step_times = started.options.step_times;
+}
+
+void set_deadline(const actors::run_shared& started) {
+  if (const auto deadline = started.options.deadline)
+    started.shared->environment->call_after(
+      *deadline, [weak = std::weak_ptr(started.control), deadline = *deadline] {
+        if (const auto late = weak.lock())
+          late->cancel({errc::deadline_exceeded,
+                        fmt::format("the run did not end within {} ms",
+                                    deadline.count())});
+      });
+}
+
+// Counts the run as one that is under way.
+result<void> enter(detail::session_backend& backend,
+                   const std::shared_ptr<detail::run_control>& control) {
+  auto& shared = backend.shared();
+  if (!shared.runs.enter(0))
+    return error(errc::busy,
+                 fmt::format("{} runs are under way already; try again when "
+                             "some of them have ended",
+                             shared.options.runs_max));
+  if (backend.enter_run(control))
+    return {};
+  shared.runs.leave(0);
+  return actors::closed();
+}
+
+// Counts the run and sends its start. After a failure nothing is counted.
+result<void> begin(detail::session_backend& backend,
+                   std::shared_ptr<actors::run_shared> started,
+                   const agent& root,
+                   event&& said) {
+  const auto control = started->control;
+  auto& shared = *started->shared;
+  if (auto entered = enter(backend, control); !entered)
+    return entered;
+  said.invocation_id = control->invocation_id;
+  auto temp = initial_temp(said, shared.options.limits);
+  auto letter = temp ? actors::make_append(event(said), {}, shared)
+                     : result<std::unique_ptr<actors::append>>(temp.error());
+  if (!letter) {
+    shared.runs.leave(0);
+    return letter.error();
+  }
+  set_facts(*started, said);
+  set_deadline(*started);
+  auto wanted = std::make_unique<actors::start_run>();
+  wanted->key = started->facts.session;
+  if (!shared.store)
+    wanted->session = &*started->session;
+  wanted->control = control;
+  wanted->policy = started->options.policy;
+  wanted->reads = root.reads();
+  wanted->message = std::move(*letter);
+  wanted->message->starts_run = true;
+  wanted->message->rights
+    = {.takes_over = started->options.take_over,
+       .takes_news = std::holds_alternative<llm_options>(root.kind())};
+  const auto app = started->app;
+  auto invocation = actors::spawn_actor<actors::invocation_actor>(
+    shared.system, std::move(started), root, std::move(*temp));
+  wanted->invocation = invocation;
+  wanted->id = invocation.id();
+  wanted->message->reply_to = invocation;
+  // Sent from this thread, so that the runs of one caller start in the order of
+  // the calls. Sent before `attach`, so that a cancellation cannot send the end
+  // of the run before its start.
+  app->tell(std::move(wanted));
+  control->attach(std::move(invocation));
+  return {};
+}
+
 } // namespace
 
 result<runtime> runtime::open(runtime_options options) {
@@ -339,65 +422,13 @@ run runtime::run(const agent& root,
     started->tree = std::make_shared<const agent_tree>(root);
   auto ready
     = said ? prepare(*started, *backend_, session) : result<void>(said.error());
-  if (ready && !shared.runs.enter(0))
-    ready = error(errc::busy,
-                  fmt::format("{} runs are under way already; try again when "
-                              "some of them have ended",
-                              shared.options.runs_max));
-  else if (ready && !backend_->enter_run(control)) {
-    shared.runs.leave(0);
-    ready = actors::closed();
-  }
-  if (!ready) {
+  // A run that is counted and not started would never end.
+  if (ready)
+    ready = with_memory_or_end([&] {
+      return begin(*backend_, std::move(started), root, std::move(*said));
+    });
+  if (!ready)
     control->end(ready);
-    return troupe::run(std::move(control));
-  }
-  said->invocation_id = control->invocation_id;
-  auto temp = initial_temp(*said, shared.options.limits);
-  auto letter = temp ? actors::make_append(event(*said), {}, shared)
-                     : result<std::unique_ptr<actors::append>>(temp.error());
-  if (!letter) {
-    shared.runs.leave(0);
-    control->end(letter.error());
-    return troupe::run(std::move(control));
-  }
-  started->facts.invocation_id = control->invocation_id;
-  started->facts.user_content = said->content;
-  started->facts.environment = shared.environment;
-  started->facts.limits = shared.options.limits;
-  started->facts.artifacts = shared.artifacts;
-  started->facts.step_times = started->options.step_times;
-  if (const auto deadline = started->options.deadline)
-    shared.environment->call_after(
-      *deadline, [weak = std::weak_ptr(control), deadline = *deadline] {
-        if (const auto late = weak.lock())
-          late->cancel({errc::deadline_exceeded,
-                        fmt::format("the run did not end within {} ms",
-                                    deadline.count())});
-      });
-  auto wanted = std::make_unique<actors::start_run>();
-  wanted->key = started->facts.session;
-  if (!shared.store)
-    wanted->session = &*started->session;
-  wanted->control = control;
-  wanted->policy = started->options.policy;
-  wanted->reads = root.reads();
-  wanted->message = std::move(*letter);
-  wanted->message->starts_run = true;
-  wanted->message->rights
-    = {.takes_over = started->options.take_over,
-       .takes_news = std::holds_alternative<llm_options>(root.kind())};
-  const auto app = started->app;
-  auto invocation = actors::spawn_actor<actors::invocation_actor>(
-    shared.system, std::move(started), root, std::move(*temp));
-  wanted->invocation = invocation;
-  wanted->id = invocation.id();
-  wanted->message->reply_to = invocation;
-  // Sent from this thread, so that the runs of one caller start in the order of
-  // the calls. Sent before `attach`, so that a cancellation cannot send the end
-  // of the run before its start.
-  app->tell(std::move(wanted));
-  control->attach(std::move(invocation));
   return troupe::run(std::move(control));
 }
 

@@ -7,10 +7,12 @@
 #include "troupe/actors/engine/blocked_thread.hpp"
 #include "troupe/actors/engine/caf_error.hpp"
 #include "troupe/actors/engine/scheduler.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/system_messages.hpp>
 
+#include <new>
 #include <optional>
 
 namespace troupe::actors {
@@ -54,16 +56,26 @@ inbox_actor::inbox_actor(caf::actor_config& config,
                          std::shared_ptr<execution> on)
   : caf::event_based_actor(config),
     on_(std::move(on)) {
+  // CAF handles what an actor throws while it starts: the actor would end, and
+  // whoever waits for it would wait forever.
+  set_exception_handler(
+    [](caf::scheduled_actor* self, std::exception_ptr& thrown) {
+      end_if_out_of_memory(thrown);
+      return default_exception_handler(self, thrown);
+    });
   on_->actors.enter(0);
 }
 
 void inbox_actor::wake() {
   // The scheduler releases this reference after the job.
   intrusive_ptr_add_ref(ctrl());
-  if (is_brief())
-    schedule_brief(*on_, this);
-  else
-    schedule(*on_, this);
+  // The letter is in the inbox: without a job it would never be handled.
+  with_memory_or_end([this] {
+    if (is_brief())
+      schedule_brief(*on_, this);
+    else
+      schedule(*on_, this);
+  });
 }
 
 void inbox_actor::tell(letter_ptr sent) {
@@ -109,11 +121,14 @@ void inbox_actor::handle(letter_ptr received) {
   }
 }
 
-// An exception here means that memory is short, or a defect. The destructor of
-// the dropped letter answers it, and the actor continues.
-void inbox_actor::handle_safely(letter_ptr received) noexcept {
+// Without memory a letter may be half done, so `resume` ends the program. Any
+// other exception is a defect: the destructor of the dropped letter answers it,
+// and the actor continues.
+void inbox_actor::handle_safely(letter_ptr received) {
   try {
     handle(std::move(received));
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (...) {
     return;
   }
@@ -122,6 +137,11 @@ void inbox_actor::handle_safely(letter_ptr received) noexcept {
 // `letters_max` bounds the letters of this activation. Workers pass no bound.
 caf::resumable::resume_result inbox_actor::resume(caf::execution_unit* unit,
                                                   std::size_t letters_max) {
+  return with_memory_or_end([&] { return activation(unit, letters_max); });
+}
+
+caf::resumable::resume_result inbox_actor::activation(caf::execution_unit* unit,
+                                                      std::size_t letters_max) {
   if (!activate(unit))
     return done;
   std::optional<brief_job> brief;

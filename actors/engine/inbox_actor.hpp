@@ -60,7 +60,8 @@ public:
 
 protected:
   /// Handles one letter. Errors become answers; if it throws nevertheless, only
-  /// this letter is dropped.
+  /// this letter is dropped. `std::bad_alloc` ends the program, since the
+  /// change may be half done.
   virtual void deliver(letter_ptr received) = 0;
 
   /// Whether handling a letter is short and never runs users' code.
@@ -99,7 +100,8 @@ protected:
 private:
   void wake();
   void handle(letter_ptr received);
-  void handle_safely(letter_ptr received) noexcept;
+  void handle_safely(letter_ptr received);
+  resume_result activation(caf::execution_unit* unit, std::size_t letters_max);
 
   const std::shared_ptr<execution> on_;
   inbox inbox_;

@@ -1,6 +1,7 @@
 #include "troupe/actors/engine/scheduler.hpp"
 
 #include "troupe/actors/engine/spin.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -261,6 +262,8 @@ struct fair_policy : caf::policy::unprofiled {
   caf::resumable* dequeue(Worker* worker) {
     if (here.worker != worker) {
       here = {worker->parent(), worker, &worker->system()};
+      with_memory_or_end(
+        [&] { seen_.reserve(worker->parent()->num_workers()); });
       // With a logger set, each job pays for two locked look-ups, for log lines
       // that are not compiled in.
       caf::logger::set_current_actor_system(nullptr);

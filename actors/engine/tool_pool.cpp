@@ -1,6 +1,7 @@
 #include "troupe/actors/engine/tool_pool.hpp"
 
 #include "troupe/actors/engine/job_loop.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -110,7 +111,9 @@ void tool_pool::add_thread_if_needed() {
                                [state = shared_] { state->run_on_loop(); });
   // Detached and counted: a tool that never returns must not block the end of
   // the process. The thread keeps the shared state alive.
-  std::thread([state = shared_] { state->run(); }).detach();
+  std::thread([state = shared_] {
+    with_memory_or_end([&state] { state->run(); });
+  }).detach();
 }
 
 void tool_pool::join(std::size_t abandoned) {

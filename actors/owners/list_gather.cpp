@@ -2,6 +2,7 @@
 
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -73,9 +74,11 @@ void list_gather::end_part() noexcept {
     return;
   if (is_of_blocked_thread_)
     return finish();
-  letter_list last;
-  last.push_back(std::make_unique<finished>(shared_from_this()));
-  complete_later(shared_, std::move(last));
+  with_memory_or_end([this] {
+    letter_list last;
+    last.push_back(std::make_unique<finished>(shared_from_this()));
+    complete_later(shared_, std::move(last));
+  });
 }
 
 void list_gather::choose(std::vector<page_start> places) {

@@ -14,6 +14,7 @@
 #include "troupe/actors/parts/guarded.hpp"
 #include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -52,9 +53,11 @@ store_queue::store_queue(std::shared_ptr<store> kept, setup& shared)
   if (shared_.loop != nullptr)
     return;
   try {
-    writer_ = std::thread([this] { run_writer(); });
+    writer_
+      = std::thread([this] { with_memory_or_end([this] { run_writer(); }); });
     for (std::size_t index = 0; index < readers_max; ++index)
-      readers_.emplace_back([this] { run_reader(); });
+      readers_.emplace_back(
+        [this] { with_memory_or_end([this] { run_reader(); }); });
   } catch (...) {
     end_threads(); // A joinable thread would end the program.
     throw;
@@ -128,6 +131,8 @@ void store_queue::end_threads() {
     writer_.join();
 }
 
+// Ends the program when memory is short: later commits of the queue may build
+// on the one that would be lost.
 void store_queue::run_writer() {
   group next;
   while (take(next)) {

@@ -5,6 +5,7 @@
 #include "troupe/core/error.hpp"
 
 #include <exception>
+#include <new>
 #include <string>
 
 namespace troupe::actors {
@@ -12,9 +13,11 @@ namespace troupe::actors {
 /// Returns the result of `work`, which calls a store. A store must not throw;
 /// an exception becomes `errc::store_failed`.
 template <class Work>
-auto guarded(const Work& work) noexcept -> decltype(work()) {
+auto guarded(const Work& work) -> decltype(work()) {
   try {
     return work();
+  } catch (const std::bad_alloc&) {
+    return error(errc::store_failed, "the store is out of memory");
   } catch (const std::exception& thrown) {
     return error(errc::store_failed,
                  std::string("the store threw: ") + thrown.what());

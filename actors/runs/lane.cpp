@@ -16,6 +16,7 @@
 #include "troupe/actors/runs/tool_calls.hpp"
 #include "troupe/actors/runs/user_failure.hpp"
 #include "troupe/actors/runs/wait_answer.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <caf/actor_system.hpp>
 #include <fmt/format.h>
@@ -135,7 +136,8 @@ void lane_actor::start_body() {
       }
       self.finish(std::move(outcome));
     }(*this),
-    [](const std::exception_ptr&) {});
+    // A lane that does not end would leave its run waiting.
+    end_if_out_of_memory);
 }
 
 void lane_actor::finish(result<agent_end> outcome) {
@@ -242,7 +244,7 @@ void lane_actor::call(tool_turn& request) {
   // stop and waits for the grace period.
   calls_ = std::make_unique<tool_calls>(*this, request, *wait);
   if (!calls_->is_over())
-    return calls_->start();
+    return with_memory_or_end([this] { calls_->start(); });
   calls_ = nullptr;
   waits_ = false;
   post(request.waiting);
@@ -266,7 +268,8 @@ void lane_actor::start_lanes(fan_out_request& request) {
   ++fan_out_count_;
   fan_out_request_ = &request;
   lanes_ = std::make_unique<fan_out>(*this, request);
-  lanes_->start_more();
+  // Lanes that have started wait for the others.
+  with_memory_or_end([this] { lanes_->start_more(); });
   if (!lanes_->is_over())
     return;
   // All lanes were over before, as a checkpoint says.

@@ -1,17 +1,14 @@
 #include "troupe/cli/terminal/memory_end.hpp"
 
-#include "troupe/cli/terminal/exit_code.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -29,10 +26,6 @@ constexpr std::size_t needed_bytes_per_core = 16 * mebibyte;
 // The stack of one more thread.
 constexpr std::size_t short_bytes = 16 * mebibyte;
 
-constexpr std::string_view message
-  = "error: internal: out of memory; acknowledged events are stored. Give the "
-    "program more memory, or less work at a time\n";
-
 bool has_address_space(std::size_t bytes) noexcept {
   void* const found = ::mmap(nullptr,
                              bytes,
@@ -44,23 +37,6 @@ bool has_address_space(std::size_t bytes) noexcept {
     return false;
   ::munmap(found, bytes);
   return true;
-}
-
-// Allocates nothing and runs no destructors, since other threads still run.
-// When memory is short, several threads come here at the same time: one of them
-// writes the message, and the others wait for the end.
-[[noreturn]] void end() noexcept {
-  static std::atomic_flag is_ending;
-  while (is_ending.test_and_set())
-    ::pause();
-  auto left = message;
-  while (!left.empty()) {
-    const auto written = ::write(STDERR_FILENO, left.data(), left.size());
-    if (written <= 0)
-      break;
-    left.remove_prefix(static_cast<std::size_t>(written));
-  }
-  ::_exit(exit_failed);
 }
 
 bool is_out_of_memory(const std::exception_ptr& thrown) noexcept {
@@ -83,7 +59,7 @@ bool is_out_of_memory(const std::exception_ptr& thrown) noexcept {
 [[noreturn]] void on_terminate() noexcept {
   if (is_out_of_memory(std::current_exception())
       || !has_address_space(short_bytes))
-    end();
+    end_without_memory();
   __gnu_cxx::__verbose_terminate_handler(); // Prints the exception.
   std::abort();
 }
@@ -91,7 +67,7 @@ bool is_out_of_memory(const std::exception_ptr& thrown) noexcept {
 } // namespace
 
 void end_on_low_memory() {
-  std::set_new_handler(end);
+  std::set_new_handler(end_without_memory);
   std::set_terminate(on_terminate);
 }
 

@@ -1,5 +1,6 @@
 #include "troupe/models/http/client.hpp"
 
+#include "troupe/core/support/low_memory.hpp"
 #include "troupe/models/http/gate.hpp"
 #include "troupe/models/http/shard.hpp"
 
@@ -119,7 +120,8 @@ public:
     left_.push_back(std::move(left));
     try {
       if (!ending_.joinable())
-        ending_ = std::thread([this] { end_left(); });
+        ending_
+          = std::thread([this] { with_memory_or_end([this] { end_left(); }); });
       came_.notify_one();
     } catch (const std::system_error&) {
       // Without a thread it is closed with the next one, or at the end of the

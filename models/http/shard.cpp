@@ -1,5 +1,7 @@
 #include "troupe/models/http/shard.hpp"
 
+#include "troupe/core/support/low_memory.hpp"
+
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -94,7 +96,7 @@ http_shard::http_shard(host_gate& gate, const setup& given)
   if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, bell_.number(), &event) != 0)
     throw std::system_error(errno, std::generic_category(), "epoll_ctl");
   const signals_blocked guard;
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { with_memory_or_end([this] { run(); }); });
 }
 
 http_shard::~http_shard() {

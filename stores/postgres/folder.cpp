@@ -1,5 +1,6 @@
 #include "troupe/stores/postgres/folder.hpp"
 
+#include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/value.hpp"
 #include "troupe/stores/postgres/transaction.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
@@ -269,7 +270,7 @@ result<bool> fold_some(postgres_connection& connection,
 
 postgres_folder::postgres_folder(postgres_pool& pool)
   : pool_(pool),
-    thread_([this] { work(); }) {}
+    thread_([this] { with_memory_or_end([this] { work(); }); }) {}
 
 postgres_folder::~postgres_folder() {
   stop();

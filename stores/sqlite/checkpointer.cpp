@@ -1,5 +1,7 @@
 #include "troupe/stores/sqlite/checkpointer.hpp"
 
+#include "troupe/core/support/low_memory.hpp"
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -34,7 +36,7 @@ sqlite_checkpointer::sqlite_checkpointer(sqlite_settings settings,
     file_(file),
     frames_due_(frames_due(settings_)),
     warning_(settings_),
-    thread_([this] { run(); }) {}
+    thread_([this] { with_memory_or_end([this] { run(); }); }) {}
 
 sqlite_checkpointer::~sqlite_checkpointer() {
   {

@@ -1,0 +1,30 @@
+// The end of a program that has no memory left in the middle of a change.
+
+#pragma once
+
+#include <exception>
+#include <new>
+
+namespace troupe {
+
+/// Writes one line to stderr and ends the process with exit code 1. Allocates
+/// nothing and runs no destructors, since other threads still run. When memory
+/// is short, several threads come here at the same time: one of them writes the
+/// line, and the others wait for the end. Thread-safe.
+[[noreturn]] void end_without_memory() noexcept;
+
+/// Returns `work()`. If it throws `std::bad_alloc`, ends the process: for work
+/// that would leave a change half done, and for the bodies of threads.
+template <class Work>
+decltype(auto) with_memory_or_end(Work&& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    end_without_memory();
+  }
+}
+
+/// Ends the process if `thrown` is a `std::bad_alloc`.
+void end_if_out_of_memory(const std::exception_ptr& thrown) noexcept;
+
+} // namespace troupe
