@@ -1,5 +1,6 @@
 #include "troupe/core/support/base64.hpp"
 #include "troupe/models/formats/answer_builder.hpp"
+#include "troupe/models/formats/answer_stream.hpp"
 #include "troupe/models/formats/anthropic_request.hpp"
 #include "troupe/models/formats/document.hpp"
 #include "troupe/models/formats/failure.hpp"
@@ -279,48 +280,27 @@ private:
   bool has_ended_ = false;
 };
 
-class anthropic_stream : public stream_reader {
-public:
-  result<void> take(const sse_event& next,
-                    std::vector<model_response>& pieces) override {
-    if (next.data.empty())
-      return {};
-    return document_.read(next.data, [&](const wire_node& event) {
-      return take_event(event, pieces);
-    });
-  }
-
-  bool has_ended() const noexcept override { return answer_.has_ended(); }
-
-  result<model_response> finish() override {
-    if (!answer_.has_ended())
-      return broken_off();
-    return std::move(answer_).whole();
-  }
-
-private:
+class anthropic_stream : public answer_stream<anthropic_answer> {
   // Unknown events must be ignored (docs.anthropic.com, "Streaming messages").
   // `ping` and `content_block_stop` have no content.
-  result<void> take_event(const wire_node& event,
-                          std::vector<model_response>& pieces) {
+  result<void> take_document(const wire_node& event,
+                             std::string_view /*event_name*/,
+                             std::vector<model_response>& pieces) override {
     const auto type = event["type"].text();
     if (type == "content_block_delta")
-      return answer_.take_delta(event, pieces);
+      return answer().take_delta(event, pieces);
     if (type == "content_block_start")
-      return answer_.begin_block(event, pieces);
+      return answer().begin_block(event, pieces);
     if (type == "message_start")
-      answer_.begin(event["message"]);
+      answer().begin(event["message"]);
     else if (type == "message_delta")
-      answer_.take_end(event["delta"], event["usage"]);
+      answer().take_end(event["delta"], event["usage"]);
     else if (type == "message_stop")
-      answer_.end();
+      answer().end();
     else if (type == "error" || event["error"])
       return told_failure(event);
     return {};
   }
-
-  wire_document document_;
-  anthropic_answer answer_;
 };
 
 class anthropic_wire_format : public wire_format {
@@ -330,13 +310,11 @@ public:
   result<model_response>
   read_answer(std::string_view body,
               const wire_options& /*asked*/) const override {
-    wire_document document;
-    anthropic_answer answer;
-    if (auto taken = document.read(
-          body, [&answer](const wire_node& said) { return answer.take(said); });
-        !taken)
-      return taken.error();
-    return std::move(answer).whole();
+    return read_document(body,
+                         anthropic_answer(),
+                         [](anthropic_answer& answer, const wire_node& said) {
+                           return answer.take(said);
+                         });
   }
 
   // Thoughts are bound to everything before them. Instructions that contain

@@ -1,4 +1,5 @@
 #include "troupe/models/formats/answer_builder.hpp"
+#include "troupe/models/formats/answer_stream.hpp"
 #include "troupe/models/formats/document.hpp"
 #include "troupe/models/formats/failure.hpp"
 #include "troupe/models/formats/part_marks.hpp"
@@ -387,28 +388,17 @@ private:
   bool has_ended_ = false;
 };
 
-class gemini_stream : public stream_reader {
+class gemini_stream : public answer_stream<gemini_answer> {
 public:
-  result<void> take(const sse_event& next,
-                    std::vector<model_response>& pieces) override {
-    if (next.data.empty())
-      return {};
-    return document_.read(next.data, [&](const wire_node& piece) {
-      return answer_.take(piece, &pieces);
-    });
-  }
-
+  // The stream does not declare its end.
   bool has_ended() const noexcept override { return false; }
 
-  result<model_response> finish() override {
-    if (!answer_.has_ended())
-      return broken_off();
-    return std::move(answer_).whole();
-  }
-
 private:
-  wire_document document_;
-  gemini_answer answer_;
+  result<void> take_document(const wire_node& said,
+                             std::string_view /*event_name*/,
+                             std::vector<model_response>& pieces) override {
+    return answer().take(said, &pieces);
+  }
 };
 
 class gemini_wire_format : public wire_format {
@@ -419,15 +409,10 @@ public:
   result<model_response>
   read_answer(std::string_view body,
               const wire_options& /*asked*/) const override {
-    wire_document document;
-    gemini_answer answer;
-    if (auto taken = document.read(body,
-                                   [&answer](const wire_node& said) {
-                                     return answer.take(said, nullptr);
-                                   });
-        !taken)
-      return taken.error();
-    return std::move(answer).whole();
+    return read_document(
+      body, gemini_answer(), [](gemini_answer& answer, const wire_node& said) {
+        return answer.take(said, nullptr);
+      });
   }
 
   std::unique_ptr<stream_reader>

@@ -1,3 +1,4 @@
+#include "troupe/models/formats/answer_stream.hpp"
 #include "troupe/models/formats/failure.hpp"
 #include "troupe/models/formats/openai_answer.hpp"
 #include "troupe/models/formats/openai_request.hpp"
@@ -28,40 +29,36 @@ bool has_words(std::string_view text, std::string_view words) {
   return false;
 }
 
-class openai_stream : public stream_reader {
+class openai_stream : public answer_stream<openai_answer> {
 public:
   explicit openai_stream(const wire_options& asked)
-    : answer_(!is_openai(asked.base_url)) {}
+    : answer_stream(!is_openai(asked.base_url)) {}
 
   result<void> take(const sse_event& next,
                     std::vector<model_response>& pieces) override {
-    // An empty event only keeps the connection alive.
-    if (is_done_ || next.data.empty())
+    if (is_done_)
       return {};
     if (next.data.starts_with("[DONE]")) {
       is_done_ = true;
-      answer_.end();
+      answer().end();
       return {};
     }
-    return document_.read(next.data, [&](const wire_node& piece) {
-      // llama.cpp's field `error`, and events of that name.
-      return next.name == "error" ? told_failure(piece)
-                                  : answer_.take(piece, "delta", &pieces);
-    });
+    return answer_stream::take(next, pieces);
   }
 
+  // A finish reason ends the answer, because not every server sends [DONE]. It
+  // does not end the stream: token counts follow it.
   bool has_ended() const noexcept override { return is_done_; }
 
-  // A finish reason is enough, because not every server sends [DONE].
-  result<model_response> finish() override {
-    if (!answer_.has_ended())
-      return broken_off();
-    return std::move(answer_).whole();
+private:
+  result<void> take_document(const wire_node& said,
+                             std::string_view event_name,
+                             std::vector<model_response>& pieces) override {
+    // llama.cpp's field `error`, and events of that name.
+    return event_name == "error" ? told_failure(said)
+                                 : answer().take(said, "delta", &pieces);
   }
 
-private:
-  wire_document document_;
-  openai_answer answer_;
   bool is_done_ = false;
 };
 
@@ -82,21 +79,18 @@ public:
 
   result<model_response> read_answer(std::string_view body,
                                      const wire_options& asked) const override {
-    wire_document document;
-    openai_answer answer(!is_openai(asked.base_url));
     bool has_choices = false;
-    if (auto taken
-        = document.read(body,
-                        [&](const wire_node& said) {
-                          auto done = answer.take(said, "message", nullptr);
-                          has_choices = bool(said["choices"].first());
-                          return done;
-                        });
-        !taken)
-      return taken.error();
-    if (!has_choices)
+    auto whole
+      = read_document(body,
+                      openai_answer(!is_openai(asked.base_url)),
+                      [&](openai_answer& answer, const wire_node& said) {
+                        auto taken = answer.take(said, "message", nullptr);
+                        has_choices = bool(said["choices"].first());
+                        return taken;
+                      });
+    if (whole && !has_choices)
       return bad_answer("the answer has no choices");
-    return std::move(answer).whole();
+    return whole;
   }
 
   std::optional<wire_options>
