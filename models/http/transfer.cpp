@@ -295,31 +295,48 @@ int http_transfer::prepare_to_send(
   return CURL_PREREQFUNC_OK;
 }
 
+// Passes received bytes to `take`, which returns false for a failure. After a
+// failure or a cancellation libcurl ends the request.
+template <class Take>
+std::size_t
+http_transfer::receive(void* self, std::string_view received, Take take) {
+  auto& transfer = *static_cast<http_transfer*>(self);
+  if (!transfer.cancelled_ && take(transfer, received))
+    return received.size();
+  transfer.take_connection_along();
+  return CURL_WRITEFUNC_ERROR;
+}
+
 std::size_t http_transfer::take_header(char* text,
                                        std::size_t,
                                        std::size_t size,
                                        void* self) {
-  auto& transfer = *static_cast<http_transfer*>(self);
-  if (transfer.cancelled_)
-    return transfer.break_off();
-  // An interim answer (100 to 199) is not the first byte.
-  if (transfer.status() >= 200)
-    transfer.last_came_ = std::chrono::steady_clock::now();
-  // Trailers of a chunked body follow the head; they are ignored.
-  if (transfer.head_told_)
-    return size;
-  return transfer.read_header_line({text, size}) ? size : transfer.break_off();
+  return receive(
+    self, {text, size}, [](http_transfer& transfer, std::string_view line) {
+      // An interim answer (100 to 199) is not the first byte.
+      if (transfer.status() >= 200)
+        transfer.last_came_ = std::chrono::steady_clock::now();
+      // Trailers of a chunked body follow the head; they are ignored.
+      return transfer.head_told_ || transfer.read_header_line(line);
+    });
+}
+
+std::size_t http_transfer::take_data(char* text,
+                                     std::size_t,
+                                     std::size_t size,
+                                     void* self) {
+  return receive(
+    self, {text, size}, [](http_transfer& transfer, std::string_view data) {
+      transfer.last_came_ = std::chrono::steady_clock::now();
+      const auto& on_data = transfer.handler_.on_data;
+      return !on_data || transfer.tell([&] { on_data(data); });
+    });
 }
 
 long http_transfer::status() const {
   long said = 0;
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &said);
   return said;
-}
-
-std::size_t http_transfer::break_off() {
-  take_connection_along();
-  return CURL_WRITEFUNC_ERROR;
 }
 
 bool http_transfer::read_header_line(std::string_view line) {
@@ -353,19 +370,6 @@ bool http_transfer::read_header_line(std::string_view line) {
     head_.emplace_back(trimmed(line.substr(0, colon)),
                        trimmed(line.substr(colon + 1)));
   return true;
-}
-
-std::size_t http_transfer::take_data(char* text,
-                                     std::size_t,
-                                     std::size_t size,
-                                     void* self) {
-  auto& transfer = *static_cast<http_transfer*>(self);
-  if (transfer.cancelled_)
-    return transfer.break_off();
-  transfer.last_came_ = std::chrono::steady_clock::now();
-  const auto& on_data = transfer.handler_.on_data;
-  const bool told = !on_data || transfer.tell([&] { on_data({text, size}); });
-  return told ? size : transfer.break_off();
 }
 
 // -- the end ----

@@ -107,7 +107,8 @@ private:
   take_data(char* text, std::size_t, std::size_t size, void* self);
   static int prepare_to_send(void* self, char*, char*, int, int local_port);
 
-  std::size_t break_off();
+  template <class Take>
+  static std::size_t receive(void* self, std::string_view received, Take take);
   http_end no_connection() const;
   bool is_too_long_line(CURLcode code) const;
   bool passes_http2_limit(CURLcode code) const;
