@@ -27,6 +27,7 @@ class invocation_actor;
 class nested_session;
 class temp_space;
 class tool_calls;
+class wait_answer;
 
 /// Description of a lane that is about to start.
 struct lane_start {
@@ -158,9 +159,12 @@ private:
   std::optional<std::uint64_t>
   begin_wait(std::coroutine_handle<> waiting,
              std::function<void(const error&)> interrupt);
+  // Starts such a wait for `request.outcome`. Returns the place of the answer;
+  // null if the lane is already cancelled. A lost answer ends the wait, too.
+  template <class Request>
+  std::shared_ptr<wait_answer> wait_for(Request& request);
   void end_wait();
   std::stop_token give_up_after(std::chrono::milliseconds time,
-                                std::uint64_t wait,
                                 model_call& request,
                                 const std::string& who);
   void receive(begin& told);

@@ -46,16 +46,23 @@ result<event_slice> as_slice(result<std::vector<event_ptr>> loaded,
 
 } // namespace
 
-void lane_actor::sleep(sleep_request& request) {
+template <class Request>
+std::shared_ptr<wait_answer> lane_actor::wait_for(Request& request) {
   const auto wait = begin_wait(
     request.waiting, [&request](const error& why) { request.outcome = why; });
   if (!wait)
-    return;
-  auto arrive = std::make_shared<wait_answer>(
+    return nullptr;
+  return std::make_shared<wait_answer>(
     *this, *wait, [this, &request](const error& why) {
       request.outcome = why;
       end_wait();
     });
+}
+
+void lane_actor::sleep(sleep_request& request) {
+  const auto arrive = wait_for(request);
+  if (!arrive)
+    return;
   run_->shared->environment->call_after(request.duration, [arrive] {
     arrive->with_lane(
       [&](lane_actor& lane) { (*arrive)([&lane] { lane.end_wait(); }); });
@@ -63,15 +70,13 @@ void lane_actor::sleep(sleep_request& request) {
 }
 
 void lane_actor::refresh(refresh_request& request) {
-  const auto wait = begin_wait(
-    request.waiting, [&request](const error& why) { request.outcome = why; });
-  if (!wait)
+  const auto arrive = wait_for(request);
+  if (!arrive)
     return;
   auto wanted = std::make_unique<get>();
   wanted->key = run_->facts.session;
   wanted->refresh = true;
   wanted->options.num_recent_events = 0;
-  auto arrive = std::make_shared<wait_answer>(*this, *wait, interrupt_);
   wanted->done = [this, arrive, &request](const result<session>& fetched) {
     (*arrive)([this,
                &request,
@@ -103,11 +108,9 @@ void lane_actor::read(history_request& request) {
                                        request.last - here.before);
     return post(request.waiting);
   }
-  const auto wait = begin_wait(
-    request.waiting, [&request](const error& why) { request.outcome = why; });
-  if (!wait)
+  const auto arrive = wait_for(request);
+  if (!arrive)
     return;
-  auto arrive = std::make_shared<wait_answer>(*this, *wait, interrupt_);
   run_->shared->store->load_events(
     run_->facts.session,
     request.first,
@@ -122,16 +125,10 @@ void lane_actor::read(history_request& request) {
 }
 
 void lane_actor::ask(model_call& request) {
-  const auto& agent = request.request.agent;
-  const auto wait = begin_wait(
-    request.waiting, [&request](const error& why) { request.outcome = why; });
-  if (!wait)
+  const auto arrive = wait_for(request);
+  if (!arrive)
     return;
-  auto arrive = std::make_shared<wait_answer>(
-    *this, *wait, [this, &request](const error& why) {
-      request.outcome = why;
-      end_wait();
-    });
+  const auto& agent = request.request.agent;
   const auto finish_with
     = [this, arrive, &request](result<model_response> outcome) {
         (*arrive)([this, &request, outcome = std::move(outcome)]() mutable {
@@ -156,7 +153,7 @@ void lane_actor::ask(model_call& request) {
   request.request.retries = run_->retries;
   request.request.stop = stop();
   if (const auto time = run_->options.model_timeout)
-    request.request.stop = give_up_after(*time, *wait, request, who);
+    request.request.stop = give_up_after(*time, request, who);
   try {
     request.asked->generate(
       request.request,
@@ -189,9 +186,9 @@ void lane_actor::ask(model_call& request) {
   }
 }
 
-// Starts the timer of a model call; returns the stop token of the call.
+// Starts the timer of the model call that the lane waits for; returns the stop
+// token of the call.
 std::stop_token lane_actor::give_up_after(std::chrono::milliseconds time,
-                                          std::uint64_t wait,
                                           model_call& request,
                                           const std::string& who) {
   struct timer {
@@ -203,7 +200,7 @@ std::stop_token lane_actor::give_up_after(std::chrono::milliseconds time,
   };
 
   const auto made = std::make_shared<timer>(stop());
-  const auto late = std::make_shared<wait_answer>(*this, wait, nullptr);
+  const auto late = std::make_shared<wait_answer>(*this, wait_, nullptr);
   // The timer ends when its call has ended.
   model_timer_ = made;
   run_->shared->environment->call_after(
