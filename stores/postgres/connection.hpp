@@ -4,74 +4,23 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
+#include "troupe/stores/postgres/statement.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-// Types of libpq, declared here so that only the sources that call libpq
-// include its header.
+// Declared here so that only the sources that call libpq include its header.
 struct pg_conn;
-struct pg_result;
 using PGconn = pg_conn;
-using PGresult = pg_result;
 
 namespace troupe {
-
-/// Appends values in PostgreSQL's binary format.
-namespace postgres_binary {
-
-void append_int16(std::string& target, std::int16_t number);
-void append_int32(std::string& target, std::int32_t number);
-void append_int64(std::string& target, std::int64_t number);
-
-} // namespace postgres_binary
-
-/// A statement. Each connection prepares it at its first use.
-struct postgres_statement {
-  const char* name;
-  const char* text;
-};
-
-/// The parameters of one statement in binary format, `$1` first.
-class postgres_parameters {
-public:
-  postgres_parameters& add(std::int64_t number);
-  postgres_parameters& add(std::string_view text);
-  postgres_parameters& add(std::span<const std::int64_t> numbers);
-  postgres_parameters& add(std::span<const std::string_view> texts);
-
-private:
-  friend class postgres_connection;
-
-  std::vector<std::string> values_;
-};
-
-/// The result of one statement. Texts are views of it.
-class postgres_rows {
-public:
-  explicit postgres_rows(PGresult* answer) : answer_(answer) {}
-
-  int size() const noexcept;
-  int columns() const noexcept;
-  bool is_null(int row, int column) const noexcept;
-  std::string_view text(int row, int column) const noexcept;
-  std::int64_t number(int row, int column) const noexcept;
-
-private:
-  struct closer {
-    void operator()(PGresult* answer) const noexcept;
-  };
-
-  std::unique_ptr<PGresult, closer> answer_;
-};
 
 /// Not thread-safe. After any failure the connection is unusable. Closing it
 /// rolls back an open transaction.
