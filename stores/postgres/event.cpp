@@ -2,6 +2,8 @@
 
 #include "troupe/stores/shared/stored_event.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -42,6 +44,10 @@ read_postgres_event(const postgres_rows& rows, int row, int first) {
   if (!said)
     return said.error();
   return std::make_shared<const event>(*std::move(said));
+}
+
+error unreadable(std::string_view attempted, const error& why) {
+  return {errc::corrupt, fmt::format("{}: {}", attempted, why.message())};
 }
 
 result<void>

@@ -20,6 +20,9 @@ result<void> append_postgres_id(std::string& target, std::string_view id);
 result<event_ptr>
 read_postgres_event(const postgres_rows& rows, int row, int first);
 
+/// Returns `errc::corrupt` for a stored text that cannot be read back.
+error unreadable(std::string_view attempted, const error& why);
+
 /// Applies one scope's share of a delta to `target`. Fails with
 /// `errc::corrupt`.
 result<void>

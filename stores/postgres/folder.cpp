@@ -2,6 +2,7 @@
 
 #include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/value.hpp"
+#include "troupe/stores/postgres/event.hpp"
 #include "troupe/stores/postgres/transaction.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
 
@@ -208,8 +209,7 @@ result<void> queue_fold(postgres_connection& connection,
                         const postgres_rows& rows) {
   const auto folded = fold_rows(rows);
   if (!folded)
-    return error(errc::corrupt,
-                 fmt::format("{}: {}", folding, folded.error().message()));
+    return unreadable(folding, folded.error());
   state_update update(connection);
   for (const auto& [id, made] : *folded)
     if (auto added = update.add(id, made); !added)

@@ -68,9 +68,7 @@ result<bool> compare(const postgres_history::marks& asked,
                      const postgres_rows& answer,
                      std::string_view attempted) {
   if (answer.size() != 1)
-    return error(
-      errc::corrupt,
-      fmt::format("{}: the table of commit marks is empty", attempted));
+    return no_marks(attempted);
   if (const auto layout = answer.number(0, 3); layout != postgres_layout)
     return error(errc::store_failed,
                  fmt::format("{}: another troupe has brought the store's "
@@ -139,6 +137,22 @@ result<bool> postgres_history::take_mark_check(const marks& asked,
     // over to the other history and makes every owner load again.
     is_suspected_ = true;
   return is_same;
+}
+
+result<postgres_rows>
+postgres_history::read(postgres_connection& connection,
+                       const postgres_statement& statement,
+                       const postgres_parameters& parameters,
+                       std::string_view attempted) {
+  connection.queue(statement, parameters);
+  const auto asked = queue_mark_check(connection);
+  auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  if (auto checked = take_mark_check(asked, answers->back(), attempted);
+      !checked)
+    return checked.error();
+  return std::move(answers->front());
 }
 
 // Records that a database with `newest` has all of `asked`. Requires `mutex_`.
@@ -218,9 +232,7 @@ postgres_history::change_over(postgres_connection& connection,
   const auto& found = answers->front();
   const auto& ends = answers->back();
   if (ends.size() != 1)
-    return error(
-      errc::corrupt,
-      fmt::format("{}: the table of commit marks is empty", attempted));
+    return no_marks(attempted);
   const auto oldest = ends.number(0, 2);
   std::deque<commit_mark> kept;
   for (int i = 0; i < found.size(); ++i)

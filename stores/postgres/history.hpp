@@ -50,6 +50,13 @@ public:
                                const postgres_rows& answer,
                                std::string_view attempted);
 
+  /// Runs one statement and returns its rows. The known marks are compared
+  /// after it on the same connection, so they cover these rows.
+  result<postgres_rows> read(postgres_connection& connection,
+                             const postgres_statement& statement,
+                             const postgres_parameters& parameters,
+                             std::string_view attempted);
+
   /// Returns true if a load has found that a known mark is missing. That load
   /// has returned the data of the other history.
   bool is_suspected() const;

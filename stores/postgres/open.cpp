@@ -3,6 +3,7 @@
 #include "troupe/stores/postgres/check.hpp"
 #include "troupe/stores/postgres/folder.hpp"
 #include "troupe/stores/postgres/reader.hpp"
+#include "troupe/stores/postgres/session_list.hpp"
 #include "troupe/stores/postgres/writer.hpp"
 
 #include <fmt/format.h>

@@ -10,8 +10,6 @@
 #include <array>
 #include <limits>
 #include <string>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace troupe {
@@ -127,108 +125,15 @@ SELECT n.place, l.session_revision, l.time, l.event, l.delta, l.body
       OFFSET 0) AS l
   ORDER BY l.session_revision)"};
 
-// -- lists: the page, then the state of every scope on it ----
-
-// Uses the order of an index: first the rest of the position's time, then older
-// ones. The operators are those of that index; otherwise a planner without
-// statistics would use the index of names and read all sessions.
-#define TROUPE_NEWEST(WHICH, BEHIND, ORDER)                                    \
-  "  (SELECT * FROM scopes"                                                    \
-  "   WHERE app = $1::text AND session <> '' AND revision >= 0" WHICH          \
-  "     AND updated = $4::bigint AND " BEHIND                                  \
-  "   ORDER BY updated DESC, " ORDER " LIMIT $3::bigint)"                      \
-  "  UNION ALL"                                                                \
-  "  (SELECT * FROM scopes"                                                    \
-  "   WHERE app = $1::text AND session <> '' AND revision >= 0" WHICH          \
-  "     AND updated < $4::bigint"                                              \
-  "   ORDER BY updated DESC, " ORDER " LIMIT $3::bigint)"                      \
-  "  LIMIT $3::bigint"
-
-// Uses the order of the index of names.
-#define TROUPE_NAMES(WHICH, ORDER)                                             \
-  "SELECT * FROM scopes"                                                       \
-  " WHERE app = $1::text AND session <> '' AND revision >= 0 AND " WHICH       \
-  " ORDER BY " ORDER " LIMIT $3::bigint"
-
-#define TROUPE_PAGE(FOUND)                                                     \
-  "WITH found AS MATERIALIZED (" FOUND "),"                                    \
-  " page AS MATERIALIZED ("                                                    \
-  "  SELECT s.id, u.id AS user_id, a.id AS app_id, s.revision, s.updated,"     \
-  "         s.usr, s.session"                                                  \
-  "  FROM found AS s"                                                          \
-  "  JOIN scopes AS u ON u.app = $1::text AND u.usr = s.usr"                   \
-  "    AND u.session = ''"                                                     \
-  "  JOIN scopes AS a ON a.app = $1::text AND a.usr = '' AND a.session = '')"  \
-  "SELECT 0 AS part, id, user_id, app_id, revision, updated,"                  \
-  "       usr AS t1, session AS t2 FROM page "                                 \
-  "UNION ALL "                                                                 \
-  "SELECT 1, scope, 0, 0, 0, 0, key, value FROM state WHERE scope IN ("        \
-  "  SELECT id FROM page UNION SELECT user_id FROM page"                       \
-  "  UNION SELECT app_id FROM page)"
-
-constexpr postgres_statement list_user = {
-  "list_user",
-  TROUPE_PAGE(TROUPE_NEWEST(" AND usr = $2::text",
-                            "$2::text COLLATE \"C\" >= $5::text COLLATE \"C\""
-                            " AND session ~>~ CASE WHEN $2::text = $5::text"
-                            " THEN $6::text ELSE '' END",
-                            "session USING ~<~"))};
-constexpr postgres_statement list_app
-  = {"list_app",
-     TROUPE_PAGE(TROUPE_NEWEST(" AND $2::text = ''",
-                               "(usr, session) ~>~ ($5::text, $6::text)",
-                               "usr USING ~<~, session USING ~<~"))};
-constexpr postgres_statement list_user_names
-  = {"list_user_names",
-     TROUPE_PAGE(
-       TROUPE_NAMES("usr = $2::text AND session > CASE"
-                    " WHEN $2::text = $4::text THEN $5::text ELSE '' END"
-                    " AND $2::text COLLATE \"C\" >= $4::text COLLATE \"C\"",
-                    "session"))};
-constexpr postgres_statement list_app_names
-  = {"list_app_names",
-     TROUPE_PAGE(TROUPE_NAMES("$2::text = ''"
-                              " AND (usr, session) > ($4::text, $5::text)",
-                              "usr, session"))};
-
-#undef TROUPE_PAGE
-#undef TROUPE_NAMES
-#undef TROUPE_NEWEST
-
-std::int64_t bounded(std::size_t count) {
-  return static_cast<std::int64_t>(
-    std::min<std::size_t>(count, std::numeric_limits<std::int32_t>::max()));
-}
-
-timestamp time_of(std::int64_t microseconds) {
-  return timestamp(std::chrono::microseconds(microseconds));
-}
-
 std::string describe(const owner_name& owner) {
   return fmt::format("load {}", to_string(owner));
 }
 
-// Describes a stored text that cannot be read back.
-error unreadable(const owner_name& owner, const error& why) {
-  return {errc::corrupt, fmt::format("{}: {}", describe(owner), why.message())};
-}
-
-// Runs one statement. The marks are compared after it, on the same connection,
-// so they cover the data that was read.
-result<postgres_rows> read(postgres_connection& connection,
-                           postgres_history& history,
-                           const postgres_statement& statement,
-                           const postgres_parameters& parameters,
-                           std::string_view attempted) {
-  connection.queue(statement, parameters);
-  const auto asked = history.queue_mark_check(connection);
-  auto answers = connection.run(attempted, postgres_deadline);
-  if (!answers)
-    return answers.error();
-  if (auto checked = history.take_mark_check(asked, answers->back(), attempted);
-      !checked)
-    return checked.error();
-  return std::move(answers->front());
+postgres_parameters names_of(const owner_name& session) {
+  return postgres_parameters()
+    .add(session.app)
+    .add(session.user)
+    .add(session.session);
 }
 
 error gap(const owner_name& owner, std::int64_t from, std::int64_t to) {
@@ -284,14 +189,13 @@ result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
       loaded.emplace();
       // A new session is at revision -1 until its creation is replayed.
       loaded->scope.revision = static_cast<std::uint64_t>(rows.number(i, 2));
-      loaded->last_update_time = time_of(
-        rows.number(i, 2) < 0 ? std::numeric_limits<std::int64_t>::min()
-                              : rows.number(i, 3));
+      loaded->last_update_time
+        = rows.number(i, 2) < 0 ? timestamp::min() : rows.time(i, 3);
       break;
     case part_state: {
       auto data = decode_value(rows.text(i, 5));
       if (!data)
-        return unreadable(owner, data.error());
+        return unreadable(describe(owner), data.error());
       loaded->scope.keys.set(rows.text(i, 4), *std::move(data));
       break;
     }
@@ -301,7 +205,7 @@ result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
     case part_event: {
       auto said = read_postgres_event(rows, i, 3);
       if (!said)
-        return unreadable(owner, said.error());
+        return unreadable(describe(owner), said.error());
       loaded->events.push_back(*std::move(said));
       break;
     }
@@ -327,10 +231,10 @@ result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
     if (auto replayed
         = replay_delta(loaded->scope, rows.text(row, 5), owner.where());
         !replayed)
-      return unreadable(owner, replayed.error());
+      return unreadable(describe(owner), replayed.error());
     loaded->scope.revision = static_cast<std::uint64_t>(revision);
     loaded->last_update_time
-      = std::max(loaded->last_update_time, time_of(rows.number(row, 3)));
+      = std::max(loaded->last_update_time, rows.time(row, 3));
   }
   if (span)
     if (auto whole = judge_span(rows, *span, reached, owner); !whole)
@@ -347,18 +251,18 @@ load_postgres(postgres_connection& connection,
               postgres_history& history,
               const owner_name& owner,
               const load_options& options) {
-  postgres_parameters parameters;
-  parameters.add(owner.app).add(owner.user);
-  const bool is_session = owner.where() == scope::session;
-  if (is_session)
-    parameters.add(owner.session)
-      .add(bounded(options.events_max))
-      .add(bounded(options.ids_max));
-  auto rows = read(connection,
-                   history,
-                   is_session ? load_session : load_owner,
-                   parameters,
-                   describe(owner));
+  const auto rows
+    = owner.where() == scope::session
+        ? history.read(connection,
+                       load_session,
+                       names_of(owner)
+                         .add_limit(options.events_max)
+                         .add_limit(options.ids_max),
+                       describe(owner))
+        : history.read(connection,
+                       load_owner,
+                       postgres_parameters().add(owner.app).add(owner.user),
+                       describe(owner));
   if (!rows)
     return rows.error();
   return read_scope(*rows, owner);
@@ -373,16 +277,8 @@ load_postgres_events(postgres_connection& connection,
   constexpr std::uint64_t last_max = std::numeric_limits<std::int64_t>::max();
   const auto from = static_cast<std::int64_t>(std::min(first, last_max));
   const auto to = static_cast<std::int64_t>(std::min(last, last_max));
-  const auto rows = read(connection,
-                         history,
-                         load_range,
-                         postgres_parameters()
-                           .add(owner.app)
-                           .add(owner.user)
-                           .add(owner.session)
-                           .add(from)
-                           .add(to),
-                         describe(owner));
+  const auto rows = history.read(
+    connection, load_range, names_of(owner).add(from).add(to), describe(owner));
   if (!rows)
     return rows.error();
   std::vector<event_ptr> loaded;
@@ -400,7 +296,7 @@ load_postgres_events(postgres_connection& connection,
       continue;
     auto said = read_postgres_event(*rows, i, 1);
     if (!said)
-      return unreadable(owner, said.error());
+      return unreadable(describe(owner), said.error());
     loaded.push_back(*std::move(said));
   }
   if (const auto expected = std::min(newest, to); reached < expected)
@@ -426,16 +322,10 @@ find_postgres_events(postgres_connection& connection,
       return appended.error();
   }
   const std::vector<std::string_view> texts(stored.begin(), stored.end());
-  const auto rows = read(connection,
-                         history,
-                         find_ids,
-                         postgres_parameters()
-                           .add(owner.app)
-                           .add(owner.user)
-                           .add(owner.session)
-                           .add(hashes)
-                           .add(texts),
-                         describe(owner));
+  const auto rows = history.read(connection,
+                                 find_ids,
+                                 names_of(owner).add(hashes).add(texts),
+                                 describe(owner));
   if (!rows)
     return rows.error();
   // Older programs could store an event twice; the newest one is returned.
@@ -443,105 +333,10 @@ find_postgres_events(postgres_connection& connection,
   for (int i = 0; i < rows->size(); ++i) {
     auto said = read_postgres_event(*rows, i, 2);
     if (!said)
-      return unreadable(owner, said.error());
+      return unreadable(describe(owner), said.error());
     found[static_cast<std::size_t>(rows->number(i, 0) - 1)] = *std::move(said);
   }
   return found;
-}
-
-namespace {
-
-// Reads the rows of a list in any order.
-result<std::vector<session_row>>
-read_list(postgres_connection& connection,
-          postgres_history& history,
-          const postgres_statement& statement,
-          const postgres_parameters& parameters,
-          const owner_name& asked) {
-  const auto answer
-    = read(connection,
-           history,
-           statement,
-           parameters,
-           fmt::format("list the sessions of {}", to_string(asked)));
-  if (!answer)
-    return answer.error();
-  const auto& rows = *answer;
-  std::unordered_map<std::int64_t, state_map> states;
-  for (int i = 0; i < rows.size(); ++i) {
-    if (rows.number(i, 0) != part_state)
-      continue;
-    auto data = decode_value(rows.text(i, 7));
-    if (!data)
-      return unreadable(asked, data.error());
-    states[rows.number(i, 1)].set(rows.text(i, 6), *std::move(data));
-  }
-  std::vector<session_row> listed;
-  for (int i = 0; i < rows.size(); ++i) {
-    if (rows.number(i, 0) != part_scope)
-      continue;
-    listed.push_back(
-      {{asked.app, std::string(rows.text(i, 6)), std::string(rows.text(i, 7))},
-       states[rows.number(i, 1)],
-       states[rows.number(i, 2)],
-       states[rows.number(i, 3)],
-       static_cast<std::uint64_t>(rows.number(i, 4)),
-       time_of(rows.number(i, 5))});
-  }
-  return listed;
-}
-
-} // namespace
-
-result<std::vector<session_row>>
-list_postgres_sessions(postgres_connection& connection,
-                       postgres_history& history,
-                       const row_query& query) {
-  const row_position everything{timestamp::max(), "", ""};
-  const auto& behind = query.behind ? *query.behind : everything;
-  auto listed
-    = read_list(connection,
-                history,
-                query.user ? list_user : list_app,
-                postgres_parameters()
-                  .add(query.app)
-                  .add(query.user ? *query.user : "")
-                  .add(bounded(query.limit))
-                  .add(behind.last_update_time.time_since_epoch().count())
-                  .add(behind.user)
-                  .add(behind.session),
-                {query.app, query.user.value_or("")});
-  if (!listed)
-    return listed;
-  std::ranges::sort(*listed, [](const auto& left, const auto& right) {
-    if (left.last_update_time != right.last_update_time)
-      return left.last_update_time > right.last_update_time;
-    return std::tie(left.key.user, left.key.id)
-           < std::tie(right.key.user, right.key.id);
-  });
-  return listed;
-}
-
-result<std::vector<session_row>>
-list_postgres_sessions(postgres_connection& connection,
-                       postgres_history& history,
-                       const name_query& query) {
-  auto listed = read_list(connection,
-                          history,
-                          query.user ? list_user_names : list_app_names,
-                          postgres_parameters()
-                            .add(query.app)
-                            .add(query.user ? *query.user : "")
-                            .add(bounded(query.limit))
-                            .add(query.behind ? query.behind->user : "")
-                            .add(query.behind ? query.behind->id : ""),
-                          {query.app, query.user.value_or("")});
-  if (!listed)
-    return listed;
-  std::ranges::sort(*listed, {}, [](const session_row& row) {
-    return std::tie(row.key.user, row.key.id);
-  });
-  return listed;
 }
 
 } // namespace troupe

@@ -37,16 +37,4 @@ find_postgres_events(postgres_connection& connection,
                      const owner_name& owner,
                      std::span<const std::string> ids);
 
-/// Implements `store::list` on the folded state; fold first.
-result<std::vector<session_row>>
-list_postgres_sessions(postgres_connection& connection,
-                       postgres_history& history,
-                       const row_query& query);
-
-/// Implements `store::list_by_name` on the folded state; fold first.
-result<std::vector<session_row>>
-list_postgres_sessions(postgres_connection& connection,
-                       postgres_history& history,
-                       const name_query& query);
-
 } // namespace troupe

@@ -1,9 +1,8 @@
 #include "troupe/stores/postgres/removal.hpp"
 
+#include "troupe/stores/postgres/event.hpp"
 #include "troupe/stores/postgres/schema.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
-
-#include <fmt/format.h>
 
 #include <string>
 #include <utility>
@@ -111,8 +110,7 @@ result<void> remove_postgres_scope(postgres_connection& connection,
     for (int i = 0; i < rows.size(); ++i) {
       auto share = wider_share(rows.text(i, 1), owner.where());
       if (!share)
-        return error(errc::corrupt,
-                     fmt::format("{}: {}", attempted, share.error().message()));
+        return unreadable(attempted, share.error());
       ids.push_back(rows.number(i, 0));
       shares.push_back(*std::move(share));
     }

@@ -2,7 +2,9 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace troupe {
 
@@ -86,6 +88,11 @@ postgres_parameters::add(std::span<const std::string_view> texts) {
   return *this;
 }
 
+postgres_parameters& postgres_parameters::add_limit(std::size_t count) {
+  constexpr std::size_t count_max = std::numeric_limits<std::int32_t>::max();
+  return add(static_cast<std::int64_t>(std::min(count, count_max)));
+}
+
 // -- rows ----
 
 void postgres_rows::closer::operator()(PGresult* answer) const noexcept {
@@ -114,6 +121,10 @@ std::int64_t postgres_rows::number(int row, int column) const noexcept {
   std::int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return number;
+}
+
+timestamp postgres_rows::time(int row, int column) const noexcept {
+  return timestamp(std::chrono::microseconds(number(row, column)));
 }
 
 } // namespace troupe

@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include "troupe/core/event.hpp"
+
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -37,6 +40,8 @@ public:
   postgres_parameters& add(std::string_view text);
   postgres_parameters& add(std::span<const std::int64_t> numbers);
   postgres_parameters& add(std::span<const std::string_view> texts);
+  /// Adds the number of a LIMIT.
+  postgres_parameters& add_limit(std::size_t count);
 
 private:
   friend class postgres_connection;
@@ -54,6 +59,8 @@ public:
   bool is_null(int row, int column) const noexcept;
   std::string_view text(int row, int column) const noexcept;
   std::int64_t number(int row, int column) const noexcept;
+  /// Reads a number of microseconds since 1970.
+  timestamp time(int row, int column) const noexcept;
 
 private:
   struct closer {

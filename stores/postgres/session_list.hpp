@@ -1,0 +1,26 @@
+// Lists the sessions of an app in a PostgreSQL store. A page is one statement
+// and so sees one moment.
+
+#pragma once
+
+#include "troupe/stores/postgres/connection.hpp"
+#include "troupe/stores/postgres/history.hpp"
+#include "troupe/stores/store.hpp"
+
+#include <vector>
+
+namespace troupe {
+
+/// Implements `store::list` on the folded state; fold first.
+result<std::vector<session_row>>
+list_postgres_sessions(postgres_connection& connection,
+                       postgres_history& history,
+                       const row_query& query);
+
+/// Implements `store::list_by_name` on the folded state; fold first.
+result<std::vector<session_row>>
+list_postgres_sessions(postgres_connection& connection,
+                       postgres_history& history,
+                       const name_query& query);
+
+} // namespace troupe
