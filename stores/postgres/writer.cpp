@@ -1,6 +1,5 @@
 #include "troupe/stores/postgres/writer.hpp"
 
-#include "troupe/stores/postgres/event.hpp"
 #include "troupe/stores/postgres/removal.hpp"
 #include "troupe/stores/postgres/transaction.hpp"
 
@@ -26,13 +25,6 @@ namespace troupe {
 namespace {
 
 namespace transaction = postgres_transaction;
-
-using postgres_binary::append_int16;
-using postgres_binary::append_int32;
-using postgres_binary::append_int64;
-
-// Bytes that the server reads while the next part is built.
-constexpr std::size_t copied_at_once = std::size_t{32} * 1024;
 
 // Number of the log's last row. It never decreases, because the newest row is
 // never deleted.
@@ -94,54 +86,6 @@ SELECT n.id, n.app, n.usr, n.session,
   FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
     AS n(app, usr, session, id))"};
 
-// Column order of `append_row`.
-constexpr std::string_view copy_rows
-  = "COPY change_log (id, writer, time, session, session_revision, usr,"
-    " user_revision, app, app_revision, kind, event_hash, event, delta, body)"
-    " FROM STDIN (FORMAT binary)";
-constexpr std::int16_t copied_columns = 14;
-constexpr std::string_view copy_head("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
-
-// Time limit of a COPY. An import is one commit of many rows; a row has at most
-// one megabyte.
-std::chrono::milliseconds copy_limit(std::size_t rows) {
-  constexpr std::size_t rows_max = 512;
-  constexpr std::chrono::milliseconds for_row{50};
-  return postgres_deadline
-         + (rows > rows_max ? for_row * static_cast<std::int64_t>(rows)
-                            : std::chrono::milliseconds(0));
-}
-
-void append_null(std::string& target) {
-  append_int32(target, -1);
-}
-
-void append_number(std::string& target, std::int64_t number) {
-  append_int32(target, 8);
-  append_int64(target, number);
-}
-
-void append_scope(std::string& target,
-                  std::int64_t id,
-                  const std::optional<std::uint64_t>& revision) {
-  if (id == 0) {
-    append_null(target);
-    append_null(target);
-    return;
-  }
-  append_number(target, id);
-  append_number(target, static_cast<std::int64_t>(revision.value_or(0)));
-}
-
-void append_text_or_null(std::string& target, std::string_view text) {
-  if (text.empty()) {
-    append_null(target);
-    return;
-  }
-  append_int32(target, static_cast<std::int32_t>(text.size()));
-  target.append(text);
-}
-
 // Three arrays: apps, users, sessions.
 postgres_parameters names_of(std::span<const owner_name> owners) {
   std::vector<std::string_view> apps;
@@ -172,7 +116,8 @@ std::string describe(std::span<const store_change> changes) {
 postgres_writer::postgres_writer(postgres_pool& pool, postgres_history& history)
   : pool_(pool),
     history_(history),
-    writer_(random_id()) {}
+    writer_(random_id()),
+    copy_(writer_) {}
 
 result<void> postgres_writer::open() {
   constexpr auto attempted = "read where the log of the store ends";
@@ -415,7 +360,7 @@ result<void> postgres_writer::write(postgres_connection& connection,
     if (!step.scopes.empty())
       queue_scopes(connection, step.scopes);
     if (!step.rows.empty()) {
-      const auto limit = copy_limit(step.rows.size());
+      const auto limit = postgres_row_copy::limit(step.rows.size());
       if (limit > postgres_deadline)
         connection.queue(
           transaction::allow_long,
@@ -425,7 +370,7 @@ result<void> postgres_writer::write(postgres_connection& connection,
         return answers.error();
       is_committed = &step == &steps.back() && step.removals.empty();
       if (auto copied
-          = copy(connection, step.rows, is_committed, limit, attempted);
+          = copy_.write(connection, step.rows, is_committed, limit, attempted);
           !copied)
         return copied;
     }
@@ -443,65 +388,6 @@ result<void> postgres_writer::write(postgres_connection& connection,
   connection.queue(transaction::commit);
   if (auto answers = connection.run(attempted, postgres_deadline); !answers)
     return answers.error();
-  return {};
-}
-
-result<void> postgres_writer::copy(postgres_connection& connection,
-                                   std::span<const planned_row> rows,
-                                   bool is_last,
-                                   std::chrono::milliseconds limit,
-                                   std::string_view attempted) {
-  auto statement = std::string(copy_rows);
-  if (is_last)
-    statement += "; COMMIT";
-  if (auto started = connection.start_copy(attempted, statement, limit);
-      !started)
-    return started;
-  buffer_ = copy_head;
-  for (const auto& row : rows) {
-    if (auto appended = append_row(row); !appended) {
-      // The transaction ends with the connection.
-      (void)connection.end_copy(attempted, "given up");
-      return appended;
-    }
-    if (buffer_.size() < copied_at_once)
-      continue;
-    if (auto copied = connection.copy(attempted, buffer_); !copied)
-      return copied;
-    buffer_.clear();
-  }
-  append_int16(buffer_, -1);
-  if (auto copied = connection.copy(attempted, buffer_); !copied)
-    return copied;
-  return connection.end_copy(attempted);
-}
-
-result<void> postgres_writer::append_row(const planned_row& row) {
-  const auto& change = *row.change;
-  const bool is_event = change.kind == change_kind::append;
-  if (auto encoded = encode(change, event_); !encoded)
-    return encoded;
-  append_int16(buffer_, copied_columns);
-  append_number(buffer_, row.id);
-  append_number(buffer_, writer_);
-  append_number(buffer_, event_.microseconds);
-  append_scope(buffer_, row.session, change.session_revision);
-  append_scope(buffer_, row.user, change.user_revision);
-  append_scope(buffer_, row.app, change.app_revision);
-  append_int32(buffer_, 2);
-  append_int16(buffer_, static_cast<std::int16_t>(change.kind));
-  if (is_event) {
-    append_int32(buffer_, 4);
-    append_int32(buffer_, static_cast<std::int32_t>(id_hash(event_.id)));
-  } else {
-    append_null(buffer_);
-  }
-  id_.clear();
-  if (auto appended = append_postgres_id(id_, event_.id); !appended)
-    return appended;
-  append_text_or_null(buffer_, id_);
-  append_text_or_null(buffer_, event_.delta);
-  append_text_or_null(buffer_, event_.body);
   return {};
 }
 

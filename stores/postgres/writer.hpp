@@ -7,7 +7,7 @@
 #include "troupe/stores/postgres/history.hpp"
 #include "troupe/stores/postgres/plan.hpp"
 #include "troupe/stores/postgres/pool.hpp"
-#include "troupe/stores/shared/stored_event.hpp"
+#include "troupe/stores/postgres/row_copy.hpp"
 #include "troupe/stores/shared/unreported_removals.hpp"
 
 #include <chrono>
@@ -62,12 +62,6 @@ private:
   result<void> write(postgres_connection& connection,
                      const postgres_plan& plan,
                      std::string_view attempted);
-  result<void> copy(postgres_connection& connection,
-                    std::span<const planned_row> rows,
-                    bool is_last,
-                    std::chrono::milliseconds limit,
-                    std::string_view attempted);
-  result<void> append_row(const planned_row& row);
   void queue_scopes(postgres_connection& connection,
                     std::span<const planned_scope> scopes);
 
@@ -76,6 +70,7 @@ private:
   postgres_heads heads_;
   /// Distinguishes this store's rows from those of others.
   const std::int64_t writer_;
+  postgres_row_copy copy_;
   /// Rows of other processes up to this one are known.
   std::int64_t seen_ = 0;
   /// Changes of others that commits have found, for the next
@@ -85,10 +80,6 @@ private:
   std::optional<lost_history> lost_;
   std::chrono::steady_clock::time_point looked_at_
     = std::chrono::steady_clock::now();
-  // Reused to save allocations.
-  std::string buffer_;
-  stored_event event_;
-  std::string id_;
 };
 
 } // namespace troupe
