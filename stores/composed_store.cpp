@@ -1,5 +1,7 @@
 #include "troupe/stores/composed_store.hpp"
 
+#include "troupe/stores/shared/owner_names.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,18 +16,6 @@ namespace troupe {
 namespace {
 
 constexpr auto header_name = "__troupe";
-
-owner_name app_of(const owner_name& owner) {
-  return {owner.app};
-}
-
-owner_name user_of(const owner_name& owner) {
-  return {owner.app, owner.user};
-}
-
-owner_name owner_of(const session_key& key) {
-  return {key.app, key.user, key.id};
-}
 
 timestamp time_from(const json& microseconds) {
   return timestamp(std::chrono::microseconds(microseconds.get<std::int64_t>()));

@@ -31,18 +31,6 @@ timestamp microseconds(std::int64_t since_epoch) {
   return timestamp(std::chrono::microseconds(since_epoch));
 }
 
-owner_name owner_of(const session_key& key) {
-  return {key.app, key.user, key.id};
-}
-
-owner_name user_of(const owner_name& owner) {
-  return {owner.app, owner.user};
-}
-
-owner_name app_of(const owner_name& owner) {
-  return {owner.app};
-}
-
 event_ptr
 make_event(std::string id, const json& state_delta, std::int64_t time) {
   event said(content("user", {part(id)}));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/stores/conformance/suite.hpp"
+#include "troupe/stores/shared/owner_names.hpp"
 
 #include <functional>
 #include <limits>
@@ -21,13 +22,6 @@ namespace troupe::conformance {
 
 /// Returns the time so many microseconds after the epoch.
 timestamp microseconds(std::int64_t since_epoch);
-
-/// Returns the session as an owner.
-owner_name owner_of(const session_key& key);
-/// Returns the user of a session or a user; an app gives the app.
-owner_name user_of(const owner_name& owner);
-/// Returns the app of any owner.
-owner_name app_of(const owner_name& owner);
 
 /// Makes an event with the text `id`; `state_delta` is an object of full keys.
 event_ptr make_event(std::string id,

@@ -5,6 +5,7 @@
 #include "troupe/stores/postgres/reader.hpp"
 #include "troupe/stores/postgres/session_list.hpp"
 #include "troupe/stores/postgres/writer.hpp"
+#include "troupe/stores/shared/owner_names.hpp"
 
 #include <fmt/format.h>
 #include <libpq-fe.h>
@@ -14,10 +15,6 @@
 namespace troupe {
 
 namespace {
-
-owner_name owner_of(const session_key& key) {
-  return {key.app, key.user, key.id};
-}
 
 class postgres_store : public store {
 public:

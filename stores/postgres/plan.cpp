@@ -1,18 +1,12 @@
 #include "troupe/stores/postgres/plan.hpp"
 
+#include "troupe/stores/shared/owner_names.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <utility>
 
 namespace troupe {
-
-owner_name app_of(const owner_name& owner) {
-  return {owner.app};
-}
-
-owner_name user_of(const owner_name& owner) {
-  return {owner.app, owner.user};
-}
 
 namespace {
 

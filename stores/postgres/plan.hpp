@@ -14,9 +14,6 @@
 
 namespace troupe {
 
-owner_name app_of(const owner_name& owner);
-owner_name user_of(const owner_name& owner);
-
 /// The existing scopes among those that a commit touches.
 struct postgres_known {
   /// Unset if there is no such scope.

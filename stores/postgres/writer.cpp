@@ -2,6 +2,7 @@
 
 #include "troupe/stores/postgres/removal.hpp"
 #include "troupe/stores/postgres/transaction.hpp"
+#include "troupe/stores/shared/owner_names.hpp"
 
 #include <fmt/format.h>
 

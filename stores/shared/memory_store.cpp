@@ -1,5 +1,6 @@
 #include "troupe/stores/shared/memory_store.hpp"
 
+#include "troupe/stores/shared/owner_names.hpp"
 #include "troupe/stores/shared/session_order.hpp"
 #include "troupe/stores/shared/unreported_removals.hpp"
 
@@ -15,18 +16,6 @@
 namespace troupe {
 
 namespace {
-
-owner_name app_of(const owner_name& owner) {
-  return {owner.app};
-}
-
-owner_name user_of(const owner_name& owner) {
-  return {owner.app, owner.user};
-}
-
-owner_name owner_of(const session_key& key) {
-  return {key.app, key.user, key.id};
-}
 
 struct log_entry {
   std::uint64_t revision = 0;

@@ -1,5 +1,7 @@
 #include "troupe/stores/shared/unreported_removals.hpp"
 
+#include "troupe/stores/shared/owner_names.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -19,7 +21,7 @@ unreported_removals::touched_by(std::span<const store_change> changes) const {
     if (change.session_revision || change.kind == change_kind::remove)
       touch(owner);
     if (change.user_revision)
-      touch({owner.app, owner.user});
+      touch(user_of(owner));
   }
   return touched;
 }

@@ -31,11 +31,11 @@ owner_view view_of(const owner_name& owner) {
   return {owner.app, owner.user, owner.session};
 }
 
-owner_view user_of(const owner_name& owner) {
+owner_view user_view_of(const owner_name& owner) {
   return {owner.app, owner.user};
 }
 
-owner_view app_of(const owner_name& owner) {
+owner_view app_view_of(const owner_name& owner) {
   return {owner.app};
 }
 
@@ -272,10 +272,10 @@ void sqlite_writer::judge(const store_change& change,
     touched[index_of(scope::session)] = judge_session(change);
   if (change.user_revision)
     touched[index_of(scope::user)]
-      = judge_wider(user_of(change.owner), *change.user_revision);
+      = judge_wider(user_view_of(change.owner), *change.user_revision);
   if (change.app_revision)
     touched[index_of(scope::app)]
-      = judge_wider(app_of(change.owner), *change.app_revision);
+      = judge_wider(app_view_of(change.owner), *change.app_revision);
   if (moved_.empty())
     write(change, text, touched);
 }
@@ -317,7 +317,7 @@ void sqlite_writer::judge_removal(const store_change& change) {
 }
 
 void sqlite_writer::judge_user_removal(const store_change& change) {
-  const auto user = user_of(change.owner);
+  const auto user = user_view_of(change.owner);
   if (moved_.empty()) {
     for (const auto& session : scopes_.sessions_of(user))
       write_removal(change_kind::remove, {user.app, user.user, session});
@@ -339,8 +339,9 @@ void sqlite_writer::write(
   const store_change& change,
   const stored_event& text,
   const std::array<known_scope*, durable_scopes>& touched) {
-  const std::array names
-    = {view_of(change.owner), user_of(change.owner), app_of(change.owner)};
+  const std::array names = {view_of(change.owner),
+                            user_view_of(change.owner),
+                            app_view_of(change.owner)};
   auto& row = written_.emplace_back();
   row.number = take_number();
   row.kind = change.kind;
@@ -363,7 +364,8 @@ void sqlite_writer::write(
     row.revisions[index] = known->revision;
   }
   if (change.kind == change_kind::create)
-    for (const auto& wider : {user_of(change.owner), app_of(change.owner)})
+    for (const auto& wider :
+         {user_view_of(change.owner), app_view_of(change.owner)})
       insert_missing(change, wider);
   log_.append(row, &text);
 }
