@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -108,20 +109,11 @@ int run_program(int count,
                                     help_line(program))),
                   exit_usage);
   }
-  if (init.is_chosen())
-    return init.execute();
-  if (experiment.is_chosen())
-    return experiment.execute(signals);
-  if (trace.is_chosen())
-    return trace.execute();
-  if (load.is_chosen())
-    return load.execute(signals);
-  if (run.is_chosen())
-    return run.execute(signals);
-  if (sessions.is_chosen())
-    return sessions.execute(signals);
-  if (store.is_chosen())
-    return store.execute(signals);
+  const std::array<const program_command*, 7> commands
+    = {&init, &run, &sessions, &experiment, &trace, &load, &store};
+  for (const auto* each : commands)
+    if (each->is_chosen())
+      return each->execute(signals);
   return print(program.help(), signals.descriptor());
 }
 

@@ -47,39 +47,41 @@ result<std::vector<load::measured_run>> read_file(const std::string& path) {
 } // namespace
 
 compare_command::compare_command(CLI::App& load)
-  : command_(load.add_subcommand("compare",
-                                 "Compare two sets of load tests: the changes, "
-                                 "and their confidence intervals")),
+  : program_command(load,
+                    "compare",
+                    "Compare two sets of load tests: the changes, "
+                    "and their confidence intervals"),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = *arguments_;
-  show_example(*command_,
+  show_example(parser(),
                "troupe load --duration 1 --repeat 3 --json before.json\n"
                "troupe load --duration 1 --repeat 3 --json after.json\n"
                "troupe load compare before.json after.json --margin 10");
-  command_
-    ->add_option("BEFORE",
-                 chosen.before,
-                 "Report of troupe load --json, before the change")
+  parser()
+    .add_option("BEFORE",
+                chosen.before,
+                "Report of troupe load --json, before the change")
     ->required();
-  command_
-    ->add_option(
+  parser()
+    .add_option(
       "AFTER", chosen.after, "Report of troupe load --json, after the change")
     ->required();
-  command_->add_option("--margin", chosen.margin, "Accepted loss")
+  parser()
+    .add_option("--margin", chosen.margin, "Accepted loss")
     ->check(CLI::Range(0.0, 1e6))
     ->type_name("PERCENT")
     ->capture_default_str();
-  command_
-    ->add_option(
+  parser()
+    .add_option(
       "--confidence", chosen.confidence, "Confidence of the intervals")
     ->check(CLI::Range(50.0, 99.99))
     ->type_name("PERCENT")
     ->capture_default_str();
-  command_
-    ->add_option(
+  parser()
+    .add_option(
       "--json", chosen.json_file, "Also write the comparison to a file")
     ->type_name("FILE");
-  command_->footer(
+  parser().footer(
     "Intervals need several runs on each side: troupe load --repeat 5 --json "
     "FILE.\n"
     "Rate, p50 and p99 decide. One is worse if it lost more than --margin and "
@@ -90,11 +92,7 @@ compare_command::compare_command(CLI::App& load)
 
 compare_command::~compare_command() = default;
 
-bool compare_command::is_chosen() const {
-  return command_->parsed();
-}
-
-int compare_command::execute() const {
+int compare_command::execute(interrupts& /*signals*/) const {
   const auto& chosen = *arguments_;
   const auto before = read_file(chosen.before);
   if (!before)

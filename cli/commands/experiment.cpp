@@ -85,54 +85,55 @@ std::string absolute_model(const std::string& spec) {
 
 experiment_command::experiment_command(CLI::App& program,
                                        agent_file_options agents)
-  : command_(program.add_subcommand("experiment",
-                                    "Run variants of an agent file, each on "
-                                    "the same inputs, and compare them")),
+  : program_command(program,
+                    "experiment",
+                    "Run variants of an agent file, each on "
+                    "the same inputs, and compare them"),
     agents_(std::move(agents)),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = *arguments_;
-  show_example(*command_,
+  show_example(parser(),
                "troupe init hello --no-program\n"
                "troupe experiment hello/experiment.yaml --html hello.html");
-  command_
-    ->add_option("FILE",
-                 chosen.file,
-                 "Experiment file (YAML or JSON; docs/experiments.md)")
+  parser()
+    .add_option("FILE",
+                chosen.file,
+                "Experiment file (YAML or JSON; docs/experiments.md)")
     ->required();
-  chosen.store.add_to(*command_);
-  chosen.store.add_artifacts_to(*command_);
-  command_
-    ->add_option("--repeats",
-                 chosen.repeats,
-                 "Runs of each variant and input, in place of the file's")
+  chosen.store.add_to(parser());
+  chosen.store.add_artifacts_to(parser());
+  parser()
+    .add_option("--repeats",
+                chosen.repeats,
+                "Runs of each variant and input, in place of the file's")
     ->check(CLI::PositiveNumber)
     ->type_name("N");
-  command_
-    ->add_option("--at-once",
-                 chosen.at_once,
-                 "Runs at the same time, in place of the file's")
+  parser()
+    .add_option("--at-once",
+                chosen.at_once,
+                "Runs at the same time, in place of the file's")
     ->check(CLI::PositiveNumber)
     ->type_name("N");
-  command_
-    ->add_option(
+  parser()
+    .add_option(
       "--seed", chosen.seed, "Seed of the order, in place of the file's")
     ->type_name("N");
-  command_
-    ->add_option("--model",
-                 chosen.model,
-                 "Model in place of every agent's own, where a variant has "
-                 "none: scripted:FILE")
+  parser()
+    .add_option("--model",
+                chosen.model,
+                "Model in place of every agent's own, where a variant has "
+                "none: scripted:FILE")
     ->type_name("M");
-  add_allow_env(*command_, chosen.allowed_variables);
-  command_
-    ->add_option("--json", chosen.json_file, "Write all results to a file")
+  add_allow_env(parser(), chosen.allowed_variables);
+  parser()
+    .add_option("--json", chosen.json_file, "Write all results to a file")
     ->type_name("FILE");
-  command_
-    ->add_option("--html",
-                 chosen.html_file,
-                 "Write a page with charts and timelines to a file")
+  parser()
+    .add_option("--html",
+                chosen.html_file,
+                "Write a page with charts and timelines to a file")
     ->type_name("FILE");
-  command_->footer(
+  parser().footer(
     "Each run has a session in an app of its own, which stays in the store: "
     "troupe trace\nand troupe sessions get show the single runs.\n"
     "Exit codes: 0 done, even if some runs failed; 1 all runs failed, or the "
@@ -141,10 +142,6 @@ experiment_command::experiment_command(CLI::App& program,
 }
 
 experiment_command::~experiment_command() = default;
-
-bool experiment_command::is_chosen() const {
-  return command_->parsed();
-}
 
 int experiment_command::execute(interrupts& signals) const {
   const auto& chosen = *arguments_;

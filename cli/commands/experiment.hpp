@@ -3,34 +3,24 @@
 #pragma once
 
 #include "troupe/agents/agent_file.hpp"
-#include "troupe/cli/terminal/interrupts.hpp"
+#include "troupe/cli/commands/program_command.hpp"
 
 #include <memory>
 
-namespace CLI {
-class App;
-class Option;
-} // namespace CLI
-
 namespace troupe::cli {
 
-class experiment_command {
+class experiment_command : public program_command {
 public:
   /// Adds the command to `program`, which outlives this. `agents` has the tools
   /// and callbacks of agent files.
   experiment_command(CLI::App& program, agent_file_options agents);
-  ~experiment_command();
+  ~experiment_command() override;
 
-  /// Whether the command line chooses this command.
-  bool is_chosen() const;
-
-  /// Runs the parsed command line; returns the exit code.
-  int execute(interrupts& signals) const;
+  int execute(interrupts& signals) const override;
 
 private:
   struct arguments;
 
-  CLI::App* command_;
   agent_file_options agents_;
   std::unique_ptr<arguments> arguments_;
 };

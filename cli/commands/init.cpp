@@ -135,23 +135,24 @@ make_folder(const fs::path& folder, const std::string& name, bool program) {
 } // namespace
 
 init_command::init_command(CLI::App& program, std::string program_name)
-  : command_(program.add_subcommand(
-    "init", "Make a folder with an agent and a program, to start from")),
+  : program_command(program,
+                    "init",
+                    "Make a folder with an agent and a program, to start from"),
     program_name_(std::move(program_name)),
     arguments_(std::make_unique<arguments>()) {
-  show_example(*command_,
+  show_example(parser(),
                "troupe init hello --no-program\n"
                "troupe run hello --input 'Hello!'");
-  command_
-    ->add_option("FOLDER",
-                 arguments_->folder,
-                 "Folder to make; its name is also that of the agent and the "
-                 "program")
+  parser()
+    .add_option("FOLDER",
+                arguments_->folder,
+                "Folder to make; its name is also that of the agent and the "
+                "program")
     ->required();
-  command_->add_flag("--no-program",
-                     arguments_->no_program,
-                     "Only the agent, without a program and a tool in C++");
-  command_->footer(
+  parser().add_flag("--no-program",
+                    arguments_->no_program,
+                    "Only the agent, without a program and a tool in C++");
+  parser().footer(
     "Makes an agent file, a script of answers in place of a model, an "
     "experiment file, and\na C++ program with a tool, which is troupe with "
     "this tool. Prints the next commands.\n"
@@ -161,11 +162,7 @@ init_command::init_command(CLI::App& program, std::string program_name)
 
 init_command::~init_command() = default;
 
-bool init_command::is_chosen() const {
-  return command_->parsed();
-}
-
-int init_command::execute() const {
+int init_command::execute(interrupts& /*signals*/) const {
   auto folder = fs::path(arguments_->folder).lexically_normal();
   if (!folder.has_filename())
     folder = folder.parent_path();

@@ -2,32 +2,25 @@
 
 #pragma once
 
+#include "troupe/cli/commands/program_command.hpp"
+
 #include <memory>
 #include <string>
 
-namespace CLI {
-class App;
-} // namespace CLI
-
 namespace troupe::cli {
 
-class init_command {
+class init_command : public program_command {
 public:
   /// Adds the command to `program`, which outlives this. `program_name` is the
   /// word that calls the program.
   init_command(CLI::App& program, std::string program_name);
-  ~init_command();
+  ~init_command() override;
 
-  /// Whether the command line chooses this command.
-  bool is_chosen() const;
-
-  /// Runs the parsed command line; returns the exit code.
-  int execute() const;
+  int execute(interrupts& signals) const override;
 
 private:
   struct arguments;
 
-  CLI::App* command_;
   std::string program_name_;
   std::unique_ptr<arguments> arguments_;
 };

@@ -82,18 +82,20 @@ struct load_command::ending {
 };
 
 load_command::load_command(CLI::App& program)
-  : command_(program.add_subcommand(
+  : program_command(
+    program,
     "load",
-    "Load test of concurrent appends; checks the stored events at the end")),
+    "Load test of concurrent appends; checks the stored events at the end"),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = arguments_->chosen;
-  show_example(*command_,
+  show_example(parser(),
                "troupe load --store sqlite:load.db --callers 64 --duration 3 "
                "--expect 'p99<1s'");
-  arguments_->store.add_to(*command_);
+  arguments_->store.add_to(parser());
   const auto count
     = [this](const char* name, std::size_t& into, const char* what) {
-        command_->add_option(name, into, what)
+        parser()
+          .add_option(name, into, what)
           ->check(CLI::NonNegativeNumber)
           ->type_name("N")
           ->capture_default_str();
@@ -105,22 +107,22 @@ load_command::load_command(CLI::App& program)
   count("--callers", chosen.callers, "Callers, each with one append under way");
   count("--readers", chosen.readers, "Callers that read meanwhile");
   count("--payload", chosen.payload, "Bytes of text in each event");
-  duration_ = command_->add_option(
+  duration_ = parser().add_option(
     "--duration",
     arguments_->seconds,
     "Length of the test; for each step of a sweep the default is 3");
   duration_->check(CLI::Range(0.001, 1e6))
     ->type_name("SECONDS")
     ->capture_default_str();
-  command_
-    ->add_option("--appends",
-                 arguments_->appends,
-                 "Number of appends, in place of a duration")
+  parser()
+    .add_option("--appends",
+                arguments_->appends,
+                "Number of appends, in place of a duration")
     ->check(CLI::PositiveNumber)
     ->type_name("N")
     ->excludes("--duration");
-  command_
-    ->add_option(
+  parser()
+    .add_option(
       "--arrival",
       [this](const std::vector<std::string>& words) {
         arguments_->is_open = words.back() == "open";
@@ -130,38 +132,41 @@ load_command::load_command(CLI::App& program)
       "--rate, "
       "and latency counts from when they were due")
     ->type_name("closed|open");
-  command_
-    ->add_option(
+  parser()
+    .add_option(
       "--rate", chosen.rate, "Appends per second, with --arrival open")
     ->check(CLI::NonNegativeNumber)
     ->type_name("N");
-  command_
-    ->add_option(
+  parser()
+    .add_option(
       "--zipf", chosen.zipf, "Spread appends over sessions by Zipf; 0: evenly")
     ->check(CLI::NonNegativeNumber)
     ->type_name("THETA")
     ->capture_default_str();
-  command_->add_flag("--hot", chosen.hot, "All appends go to one session")
+  parser()
+    .add_flag("--hot", chosen.hot, "All appends go to one session")
     ->excludes("--zipf");
-  mix_ = command_->add_option("--ops")
+  mix_ = parser()
+           .add_option("--ops")
            ->description("Operations of the appends; default: "
                          + load::to_string(chosen.mix))
            ->type_name("SCOPES:KIND[=WEIGHT],...")
            ->allow_extra_args(false);
-  command_->add_option("--seed", chosen.seed, "Seed of all random choices")
+  parser()
+    .add_option("--seed", chosen.seed, "Seed of all random choices")
     ->type_name("N")
     ->capture_default_str();
-  auto* const repeat = command_
-                         ->add_option("--repeat",
-                                      arguments_->repeats,
-                                      "Number of tests, one after another; the "
-                                      "report has confidence intervals")
+  auto* const repeat = parser()
+                         .add_option("--repeat",
+                                     arguments_->repeats,
+                                     "Number of tests, one after another; the "
+                                     "report has confidence intervals")
                          ->check(CLI::PositiveNumber)
                          ->type_name("N")
                          ->capture_default_str();
   const auto file
     = [this](const char* name, std::string& into, const char* what) {
-        return command_->add_option(name, into, what)->type_name("FILE");
+        return parser().add_option(name, into, what)->type_name("FILE");
       };
   file("--json",
        arguments_->json_file,
@@ -174,24 +179,25 @@ load_command::load_command(CLI::App& program)
     ->excludes(repeat);
   file("--html", arguments_->html_file, "Write a page with charts to a file")
     ->excludes(repeat);
-  expected_ = command_->add_option("--expect")
+  expected_ = parser()
+                .add_option("--expect")
                 ->description("Condition on the results, such as 'p99<5ms', "
                               "'rate>100000'; may be repeated")
                 ->type_name("WHAT<LIMIT")
                 ->take_all()
                 ->allow_extra_args(false);
-  command_->footer(
+  parser().footer(
     "Prints a report; its last line is the verdict: whether each acknowledged "
     "append is\nstored once, in order, with exact totals.\n"
     "Exit codes: 0 it holds; 1 it does not, or an --expect does not, or the "
     "test failed;\n2 the command line is wrong; 130 and 143 after Ctrl-C and "
     "SIGTERM, with a report.");
   add_sweep();
-  compare_ = std::make_unique<compare_command>(*command_);
+  compare_ = std::make_unique<compare_command>(parser());
 }
 
 void load_command::add_sweep() {
-  sweep_ = command_->add_subcommand(
+  sweep_ = parser().add_subcommand(
     "sweep", "Load tests with varied settings: a table of all combinations");
   sweep_->fallthrough();
   show_example(*sweep_,
@@ -210,13 +216,9 @@ void load_command::add_sweep() {
 
 load_command::~load_command() = default;
 
-bool load_command::is_chosen() const {
-  return command_->parsed();
-}
-
 int load_command::execute(interrupts& signals) const {
   if (compare_->is_chosen())
-    return compare_->execute();
+    return compare_->execute(signals);
   const auto read = read_settings();
   if (const auto* code = std::get_if<int>(&read))
     return *code;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "troupe/cli/commands/compare.hpp"
-#include "troupe/cli/terminal/interrupts.hpp"
+#include "troupe/cli/commands/program_command.hpp"
 #include "troupe/load/load_test.hpp"
 
 #include <memory>
@@ -12,23 +12,18 @@
 #include <variant>
 
 namespace CLI {
-class App;
 class Option;
 } // namespace CLI
 
 namespace troupe::cli {
 
-class load_command {
+class load_command : public program_command {
 public:
   /// Adds the command to `program`, which outlives this.
   explicit load_command(CLI::App& program);
-  ~load_command();
+  ~load_command() override;
 
-  /// Whether the command line chooses this command.
-  bool is_chosen() const;
-
-  /// Runs the parsed command line; returns the exit code.
-  int execute(interrupts& signals) const;
+  int execute(interrupts& signals) const override;
 
 private:
   struct arguments;
@@ -47,7 +42,6 @@ private:
   static result<void>
   finish_page(report_files& files, const std::string& text, const json& data);
 
-  CLI::App* command_;
   CLI::App* sweep_ = nullptr;
   CLI::Option* duration_;
   CLI::Option* varied_ = nullptr;

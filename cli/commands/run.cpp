@@ -129,90 +129,92 @@ std::string run_command::go_on_note(const arguments& chosen) {
 run_command::run_command(CLI::App& program,
                          agent_file_options agents,
                          std::string program_name)
-  : command_(program.add_subcommand("run", "Run an agent file on a session")),
+  : program_command(program, "run", "Run an agent file on a session"),
     agents_(std::move(agents)),
     program_name_(std::move(program_name)),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = *arguments_;
-  show_example(*command_,
+  show_example(parser(),
                "troupe init hello --no-program\n"
                "troupe run hello --input 'Hello!' --state "
                "'{\"user:name\": \"Ann\"}'");
-  command_
-    ->add_option("AGENT_FILE",
-                 chosen.agent_file,
-                 "Agent file (YAML or JSON), or a folder with root_agent.yaml")
+  parser()
+    .add_option("AGENT_FILE",
+                chosen.agent_file,
+                "Agent file (YAML or JSON), or a folder with root_agent.yaml")
     ->required();
   // Read as plain text: CLI11's conversion to a list would split `[a,b]` and
   // drop `{}`.
-  inputs_ = command_->add_option("--input")
+  inputs_ = parser()
+              .add_option("--input")
               ->description("Message of one invocation; may be repeated. "
                             "Without it, each line of stdin is one")
               ->type_name("TEXT")
               ->take_all()
               ->allow_extra_args(false);
-  answers_ = command_->add_option("--answer")
+  answers_ = parser()
+               .add_option("--answer")
                ->description("Answer to a call that an earlier run has left "
                              "open; may be repeated, all in one message")
                ->type_name("CALL_ID=JSON")
                ->take_all()
                ->allow_extra_args(false);
-  command_
-    ->add_option("--app", chosen.app, "App; default: the root agent's name")
+  parser()
+    .add_option("--app", chosen.app, "App; default: the root agent's name")
     ->type_name("A");
-  command_->add_option("--user", chosen.user, "User")
+  parser()
+    .add_option("--user", chosen.user, "User")
     ->type_name("U")
     ->capture_default_str();
-  command_
-    ->add_option("--session",
-                 chosen.session,
-                 "Session, created if missing; default: a new one, whose id is "
-                 "printed on stderr")
+  parser()
+    .add_option("--session",
+                chosen.session,
+                "Session, created if missing; default: a new one, whose id is "
+                "printed on stderr")
     ->type_name("S");
-  command_
-    ->add_option("--state",
-                 chosen.state,
-                 "Initial state of a session that is created, a JSON object")
+  parser()
+    .add_option("--state",
+                chosen.state,
+                "Initial state of a session that is created, a JSON object")
     ->type_name("JSON")
     ->capture_default_str();
-  command_
-    ->add_option(
-      "--model",
-      chosen.model,
-      "Model in place of every agent's own: openai:NAME, gemini-..., "
-      "claude-..., scripted:FILE")
+  parser()
+    .add_option("--model",
+                chosen.model,
+                "Model in place of every agent's own: openai:NAME, gemini-..., "
+                "claude-..., scripted:FILE")
     ->type_name("M");
-  add_allow_env(*command_, chosen.allowed_variables);
-  command_
-    ->add_option(
+  add_allow_env(parser(), chosen.allowed_variables);
+  parser()
+    .add_option(
       "--record",
       chosen.record,
       "Record the models' answers in a file, which scripted:FILE plays back")
     ->type_name("FILE");
-  command_
-    ->add_option("--model-calls-max",
-                 chosen.model_calls_max,
-                 "Model calls that one invocation may make")
+  parser()
+    .add_option("--model-calls-max",
+                chosen.model_calls_max,
+                "Model calls that one invocation may make")
     ->check(CLI::NonNegativeNumber)
     ->type_name("N")
     ->capture_default_str();
-  command_->add_flag("--stream",
-                     chosen.stream,
-                     "Models answer in pieces: --output json prints each as a "
-                     "partial event, text shows them on the progress line");
-  command_->add_flag("--end-state",
-                     chosen.end_state,
-                     "Print the session's state at the end, as a line of JSON");
-  command_->add_flag(
+  parser().add_flag("--stream",
+                    chosen.stream,
+                    "Models answer in pieces: --output json prints each as a "
+                    "partial event, text shows them on the progress line");
+  parser().add_flag("--end-state",
+                    chosen.end_state,
+                    "Print the session's state at the end, as a line of JSON");
+  parser().add_flag(
     "--step-times",
     chosen.step_times,
     "Record in the events when models and tools worked, for troupe trace");
-  chosen.store.add_to(*command_);
-  chosen.store.add_artifacts_to(*command_);
-  command_
-    ->add_option("--output",
-                 chosen.output,
-                 "text: for people; json: one event per line, in wire form")
+  chosen.store.add_to(parser());
+  chosen.store.add_artifacts_to(parser());
+  parser()
+    .add_option("--output",
+                chosen.output,
+                "text: for people; json: one event per line, in wire form")
     ->type_name("text|json")
     ->check([](const std::string& text) {
       return text == "text" || text == "json"
@@ -220,7 +222,7 @@ run_command::run_command(CLI::App& program,
                : fmt::format("'{}' is neither text nor json", text);
     })
     ->capture_default_str();
-  command_->footer(
+  parser().footer(
     "Prints each event as it is committed. On a terminal, without --input, it "
     "is a dialogue:\n/help there lists what can be typed.\n"
     "Exit codes: 0 done; 1 a rule was broken or the run failed; 2 the command "
@@ -228,10 +230,6 @@ run_command::run_command(CLI::App& program,
 }
 
 run_command::~run_command() = default;
-
-bool run_command::is_chosen() const {
-  return command_->parsed();
-}
 
 int run_command::execute(interrupts& signals) const {
   const auto& chosen = *arguments_;

@@ -3,20 +3,19 @@
 #pragma once
 
 #include "troupe/agents/agent_file.hpp"
-#include "troupe/cli/terminal/interrupts.hpp"
+#include "troupe/cli/commands/program_command.hpp"
 #include "troupe/core/key.hpp"
 
 #include <memory>
 #include <string>
 
 namespace CLI {
-class App;
 class Option;
 } // namespace CLI
 
 namespace troupe::cli {
 
-class run_command {
+class run_command : public program_command {
 public:
   /// Adds the command to `program`, which outlives this. `agents` has the tools
   /// and callbacks of agent files; `program_name` is the word that calls the
@@ -24,13 +23,9 @@ public:
   run_command(CLI::App& program,
               agent_file_options agents,
               std::string program_name);
-  ~run_command();
+  ~run_command() override;
 
-  /// Whether the command line chooses this command.
-  bool is_chosen() const;
-
-  /// Runs the parsed command line; returns the exit code.
-  int execute(interrupts& signals) const;
+  int execute(interrupts& signals) const override;
 
 private:
   struct arguments;
@@ -39,7 +34,6 @@ private:
                          const session_key& session) const;
   static std::string go_on_note(const arguments& chosen);
 
-  CLI::App* command_;
   CLI::Option* answers_;
   CLI::Option* inputs_;
   agent_file_options agents_;

@@ -302,16 +302,17 @@ struct sessions_command::subcommands {
 };
 
 sessions_command::sessions_command(CLI::App& program)
-  : command_(program.add_subcommand(
-    "sessions", "Create, read, list, extend, delete and move sessions")),
-    subcommands_(std::make_unique<subcommands>(*command_)) {
+  : program_command(program,
+                    "sessions",
+                    "Create, read, list, extend, delete and move sessions"),
+    subcommands_(std::make_unique<subcommands>(parser())) {
   auto& chosen = subcommands_->chosen;
-  command_->require_subcommand(1);
+  parser().require_subcommand(1);
   // Set before the subcommands, which inherit it.
-  command_->footer(
+  parser().footer(
     "Exit codes: 0 done; 1 a rule was broken or it failed; 2 the command line "
     "is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
-  show_example(*command_, create_line + append_line);
+  show_example(parser(), create_line + append_line);
 
   auto& create = subcommands_->add(
     "create", "Create a session and print it", create_line, create_session);
@@ -414,10 +415,6 @@ sessions_command::sessions_command(CLI::App& program)
 }
 
 sessions_command::~sessions_command() = default;
-
-bool sessions_command::is_chosen() const {
-  return command_->parsed();
-}
 
 int sessions_command::execute(interrupts& signals) const {
   const auto chosen

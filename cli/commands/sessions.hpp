@@ -2,32 +2,23 @@
 
 #pragma once
 
-#include "troupe/cli/terminal/interrupts.hpp"
+#include "troupe/cli/commands/program_command.hpp"
 
 #include <memory>
 
-namespace CLI {
-class App;
-} // namespace CLI
-
 namespace troupe::cli {
 
-class sessions_command {
+class sessions_command : public program_command {
 public:
   /// Adds the command to `program`, which outlives this.
   explicit sessions_command(CLI::App& program);
-  ~sessions_command();
+  ~sessions_command() override;
 
-  /// Whether the command line chooses this command.
-  bool is_chosen() const;
-
-  /// Runs the parsed command line; returns the exit code.
-  int execute(interrupts& signals) const;
+  int execute(interrupts& signals) const override;
 
 private:
   struct subcommands;
 
-  CLI::App* command_;
   std::unique_ptr<subcommands> subcommands_;
 };
 

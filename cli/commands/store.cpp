@@ -48,24 +48,20 @@ result<std::vector<std::string>> find_damage(const store_option& chosen) {
 } // namespace
 
 store_command::store_command(CLI::App& program)
-  : command_(program.add_subcommand("store", "Check a store for damage")) {
-  command_->require_subcommand(1);
+  : program_command(program, "store", "Check a store for damage") {
+  parser().require_subcommand(1);
   // Set before the subcommand, which inherits it.
-  command_->footer("Exit codes: 0 sound; 1 damaged, or it cannot be read; 2 "
-                   "the command line is wrong.");
-  show_example(*command_,
+  parser().footer("Exit codes: 0 sound; 1 damaged, or it cannot be read; 2 "
+                  "the command line is wrong.");
+  show_example(parser(),
                "troupe sessions create --app press --user ann\n"
                "troupe store check --store sqlite:troupe.db");
-  auto& check = *command_->add_subcommand(
+  auto& check = *parser().add_subcommand(
     "check", "Read a whole store and print its damage, one finding per line");
   store_.add_to(check);
 }
 
-bool store_command::is_chosen() const {
-  return command_->parsed();
-}
-
-int store_command::execute(const interrupts& signals) const {
+int store_command::execute(interrupts& signals) const {
   const auto findings = find_damage(store_);
   if (!findings)
     return report(findings.error());

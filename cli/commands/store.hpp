@@ -2,25 +2,21 @@
 
 #pragma once
 
+#include "troupe/cli/commands/program_command.hpp"
 #include "troupe/cli/options/store_option.hpp"
-#include "troupe/cli/terminal/interrupts.hpp"
 
 namespace troupe::cli {
 
-class store_command {
+class store_command : public program_command {
 public:
   /// Adds the command to `program`, which outlives this.
   explicit store_command(CLI::App& program);
 
-  /// Whether the command line chooses this command.
-  bool is_chosen() const;
-
   /// Runs the parsed command line; returns the exit code. A signal ends the
   /// program at once, since nothing is written to the store.
-  int execute(const interrupts& signals) const;
+  int execute(interrupts& signals) const override;
 
 private:
-  CLI::App* command_;
   store_option store_;
 };
 

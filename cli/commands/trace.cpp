@@ -51,34 +51,37 @@ json report_of(const session& held, const std::vector<load::timeline>& lines) {
 } // namespace
 
 trace_command::trace_command(CLI::App& program)
-  : command_(program.add_subcommand(
-    "trace", "Show timelines of a session's agents, from its log")),
+  : program_command(
+    program, "trace", "Show timelines of a session's agents, from its log"),
     arguments_(std::make_unique<arguments>()) {
   auto& chosen = *arguments_;
-  show_example(*command_,
+  show_example(parser(),
                "troupe init hello --no-program\n"
                "troupe run hello --session s1 --step-times --input 'Hello!'\n"
                "troupe trace --app hello --session s1");
-  chosen.store.add_to(*command_);
-  command_->add_option("--app", chosen.app, "App")->required()->type_name("A");
-  command_->add_option("--user", chosen.user, "User")
+  chosen.store.add_to(parser());
+  parser().add_option("--app", chosen.app, "App")->required()->type_name("A");
+  parser()
+    .add_option("--user", chosen.user, "User")
     ->type_name("U")
     ->capture_default_str();
-  command_->add_option("--session", chosen.session, "Session")
+  parser()
+    .add_option("--session", chosen.session, "Session")
     ->required()
     ->type_name("S");
-  command_
-    ->add_option("--invocation",
-                 chosen.invocation,
-                 "Show only this invocation; default: all of the session")
+  parser()
+    .add_option("--invocation",
+                chosen.invocation,
+                "Show only this invocation; default: all of the session")
     ->type_name("ID");
-  command_->add_option("--json", chosen.json_file, "Write all steps to a file")
+  parser()
+    .add_option("--json", chosen.json_file, "Write all steps to a file")
     ->type_name("FILE");
-  command_
-    ->add_option(
+  parser()
+    .add_option(
       "--html", chosen.html_file, "Write a page with the timelines to a file")
     ->type_name("FILE");
-  command_->footer(
+  parser().footer(
     "Runs of troupe experiment and of troupe run --step-times record when "
     "models and\ntools worked. In other sessions only the ends of steps are "
     "known.");
@@ -86,11 +89,7 @@ trace_command::trace_command(CLI::App& program)
 
 trace_command::~trace_command() = default;
 
-bool trace_command::is_chosen() const {
-  return command_->parsed();
-}
-
-int trace_command::execute() const {
+int trace_command::execute(interrupts& /*signals*/) const {
   const auto& chosen = *arguments_;
   if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)
     return report(apart.error(), exit_usage);

@@ -2,30 +2,23 @@
 
 #pragma once
 
-#include <memory>
+#include "troupe/cli/commands/program_command.hpp"
 
-namespace CLI {
-class App;
-} // namespace CLI
+#include <memory>
 
 namespace troupe::cli {
 
-class trace_command {
+class trace_command : public program_command {
 public:
   /// Adds the command to `program`, which outlives this.
   explicit trace_command(CLI::App& program);
-  ~trace_command();
+  ~trace_command() override;
 
-  /// Whether the command line chooses this command.
-  bool is_chosen() const;
-
-  /// Runs the parsed command line; returns the exit code.
-  int execute() const;
+  int execute(interrupts& signals) const override;
 
 private:
   struct arguments;
 
-  CLI::App* command_;
   std::unique_ptr<arguments> arguments_;
 };
 
