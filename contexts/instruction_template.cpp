@@ -1,6 +1,7 @@
 #include "troupe/contexts/instruction_template.hpp"
 
 #include "troupe/core/inline_data.hpp"
+#include "troupe/core/support/blank.hpp"
 
 #include <fmt/format.h>
 
@@ -16,8 +17,6 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view artifact_prefix = "artifact.";
-
-constexpr std::string_view blank = " \t\r\n\v\f";
 
 bool is_letter(char next) {
   const auto byte = static_cast<unsigned char>(next);
@@ -55,10 +54,9 @@ word classify(std::string_view name) {
 }
 
 std::optional<placeholder> parse(std::string_view inside) {
-  const auto first = inside.find_first_not_of(blank);
-  if (first == std::string_view::npos)
+  inside = trimmed(inside);
+  if (inside.empty())
     return std::nullopt;
-  inside = inside.substr(first, inside.find_last_not_of(blank) - first + 1);
   placeholder found;
   if (inside.ends_with('?')) {
     found.optional = true;

@@ -1,6 +1,7 @@
 #include "troupe/core/key.hpp"
 
 #include "troupe/core/json.hpp"
+#include "troupe/core/support/blank.hpp"
 
 #include <fmt/format.h>
 
@@ -10,14 +11,6 @@ namespace {
 
 constexpr std::size_t name_bytes_max = 256;
 constexpr std::size_t id_bytes_max = 512;
-constexpr std::string_view blank = " \t\r\n\v\f";
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos)
-    return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
 
 // Cuts between characters, because error messages go into JSON.
 std::string_view head(std::string_view text, std::size_t bytes_max) {
@@ -103,19 +96,19 @@ std::string to_string(const session_key& key) {
 }
 
 result<std::string> check_id(std::string_view id, std::string_view what) {
-  const auto trimmed = trim(id);
+  const auto name = trimmed(id);
   const auto refuse = [&what](std::string_view why) {
     return error(errc::invalid_argument, fmt::format("{} {}", what, why));
   };
-  if (trimmed.empty())
+  if (name.empty())
     return refuse("is empty");
-  if (trimmed.size() > id_bytes_max)
+  if (name.size() > id_bytes_max)
     return refuse("is longer than 512 bytes");
-  if (trimmed.find('\0') != std::string_view::npos)
+  if (name.find('\0') != std::string_view::npos)
     return refuse("holds a NUL byte");
-  if (!is_utf8(trimmed))
+  if (!is_utf8(name))
     return refuse("is not UTF-8");
-  return std::string(trimmed);
+  return std::string(name);
 }
 
 result<session_key> check_key(const session_key& key) {

@@ -8,6 +8,7 @@
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/pending_call.hpp"
+#include "troupe/core/support/blank.hpp"
 #include "troupe/runtime/session_writer.hpp"
 
 namespace troupe {
@@ -127,9 +128,7 @@ struct wanted_session {
   session_key key;
 
   // A blank id is a new one.
-  bool is_new() const {
-    return key.id.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
-  }
+  bool is_new() const { return is_blank(key.id); }
 };
 
 bool is_missing(const result<session>& found) {

@@ -4,6 +4,7 @@
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/sessions/past.hpp"
+#include "troupe/core/support/blank.hpp"
 
 #include <fmt/format.h>
 
@@ -108,7 +109,7 @@ make_past(std::vector<event> events, setup& shared) {
 
 result<std::unique_ptr<create>> make_create(create_request request,
                                             setup& shared) {
-  if (request.id.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
+  if (is_blank(request.id))
     request.id = shared.environment->new_id();
   auto key = check_key(session_key{
     std::move(request.app), std::move(request.user), std::move(request.id)});

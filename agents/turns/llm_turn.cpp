@@ -4,6 +4,7 @@
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"
+#include "troupe/core/support/blank.hpp"
 
 #include <fmt/format.h>
 
@@ -434,7 +435,7 @@ result<std::optional<json>> read_output(const llm_options& options,
                                         std::string text) {
   if (!options.output_schema)
     return std::optional<json>(std::move(text));
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+  if (text.find_first_not_of(wire_white_space) == std::string::npos)
     return std::optional<json>();
   const auto misfit = [&options](std::string_view why) {
     return error(errc::model_failed,

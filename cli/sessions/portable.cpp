@@ -1,6 +1,6 @@
 #include "troupe/cli/sessions/portable.hpp"
 
-#include "troupe/cli/terminal/input_lines.hpp"
+#include "troupe/core/support/blank.hpp"
 #include "troupe/core/support/wire.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 #include "troupe/cli/talk/dialogue.hpp"
 
 #include "troupe/cli/terminal/event_text.hpp"
-#include "troupe/cli/terminal/input_lines.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/core/support/blank.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,5 +1,7 @@
 #include "troupe/cli/terminal/input_lines.hpp"
 
+#include "troupe/core/support/blank.hpp"
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -9,10 +11,6 @@
 #include <system_error>
 
 namespace troupe::cli {
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
-}
 
 result<std::optional<std::string>> input_lines::next() {
   std::size_t searched = 0;

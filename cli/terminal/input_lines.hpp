@@ -12,9 +12,6 @@
 
 namespace troupe::cli {
 
-/// Whether a text is empty or has only white space.
-bool is_blank(std::string_view text);
-
 class input_lines {
 public:
   /// Reads from `source`; stops when `interrupted` becomes readable. Both

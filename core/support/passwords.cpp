@@ -1,5 +1,7 @@
 #include "troupe/core/support/passwords.hpp"
 
+#include "troupe/core/support/blank.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -15,7 +17,6 @@ using namespace std::string_view_literals;
 
 constexpr auto npos = std::string_view::npos;
 constexpr std::string_view hidden = "***";
-constexpr std::string_view blanks = " \t\r\n\v\f";
 
 // Spellings of libpq and of other programs.
 constexpr std::array keywords
@@ -160,14 +161,14 @@ private:
   // rest of the password up to an `@`, and not with another URL.
   std::size_t last_at_behind(std::size_t line) const {
     const auto next = std::min(line + 1, text_.size());
-    const auto found = last_at(next, find_of(blanks, next));
+    const auto found = last_at(next, find_of(white_space, next));
     if (found == npos || text_.substr(next, found - next).find("://") != npos)
       return npos;
     return found;
   }
 
   void look_at_host(std::size_t begin, bool is_http) {
-    const auto end = find_of(blanks, begin);
+    const auto end = find_of(white_space, begin);
     const auto host_end = find_of("/?# \t\r\n\v\f", begin);
     if (last_at(begin, host_end) != npos) {
       const auto user_end = last_at(begin, end);
@@ -243,7 +244,7 @@ private:
   std::size_t end_of_value(std::size_t from) const {
     const bool is_quoted = from < literal_.size()
                            && (literal_[from] == '\'' || literal_[from] == '"');
-    const auto ends = is_quoted ? literal_.substr(from, 1) : blanks;
+    const auto ends = is_quoted ? literal_.substr(from, 1) : white_space;
     for (auto at = from + (is_quoted ? 1 : 0); at < literal_.size(); ++at) {
       if (literal_[at] == '\\')
         ++at;

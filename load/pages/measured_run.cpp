@@ -1,5 +1,7 @@
 #include "troupe/load/pages/measured_run.hpp"
 
+#include "troupe/core/support/blank.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -156,7 +158,7 @@ std::vector<document> split(std::string_view text) {
   for (std::size_t begin = 0; begin < text.size(); ++line) {
     const auto end = std::min(text.find('\n', begin), text.size() - 1) + 1;
     const auto row = text.substr(begin, end - begin);
-    const bool is_blank = row.find_first_not_of(" \t\r\n") == row.npos;
+    const bool is_blank = row.find_first_not_of(wire_white_space) == row.npos;
     if (row.starts_with('{') || (documents.empty() && !is_blank)) {
       if (!documents.empty())
         documents.back().text.remove_suffix(text.size() - begin);

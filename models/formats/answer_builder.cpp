@@ -1,5 +1,7 @@
 #include "troupe/models/formats/answer_builder.hpp"
 
+#include "troupe/core/support/blank.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>
@@ -64,7 +66,7 @@ result<void> answer_builder::add_call(std::string id,
   if (name.empty())
     return error(errc::model_failed, "it called a function without a name");
   json args;
-  if (arguments.find_first_not_of(" \t\r\n") != std::string_view::npos) {
+  if (arguments.find_first_not_of(wire_white_space) != std::string_view::npos) {
     auto parsed = parse_json(arguments);
     if (!parsed || !(parsed->is_object() || parsed->is_null()))
       return error(

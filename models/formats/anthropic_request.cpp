@@ -1,6 +1,7 @@
 #include "troupe/models/formats/anthropic_request.hpp"
 
 #include "troupe/core/support/base64.hpp"
+#include "troupe/core/support/blank.hpp"
 #include "troupe/models/formats/answer_schema.hpp"
 #include "troupe/models/formats/request_parts.hpp"
 
@@ -61,7 +62,7 @@ private:
         add_thought(said);
     } else if (const auto* text = said.text()) {
       // "text content blocks must contain non-whitespace text"
-      if (text->find_first_not_of(" \t\r\n") != std::string::npos)
+      if (text->find_first_not_of(wire_white_space) != std::string::npos)
         blocks_.push_back({{"type", "text"}, {"text", *text}});
     } else if (const auto* call = said.call()) {
       blocks_.push_back(

@@ -2,6 +2,7 @@
 
 #include "troupe/core/inline_data.hpp"
 #include "troupe/core/support/base64.hpp"
+#include "troupe/core/support/blank.hpp"
 #include "troupe/core/support/wire.hpp"
 
 #include <fmt/format.h>
@@ -66,7 +67,7 @@ result<std::optional<media>> file_of(const json& body) {
 bool is_blank_text(const part& said) {
   const auto* text = said.text();
   return text != nullptr
-         && text->find_first_not_of(" \t\r\n") == std::string::npos;
+         && text->find_first_not_of(wire_white_space) == std::string::npos;
 }
 
 } // namespace

@@ -1,13 +1,13 @@
 #include "troupe/models/formats/thought_tags.hpp"
 
+#include "troupe/core/support/blank.hpp"
+
 #include <algorithm>
 #include <array>
 
 namespace troupe {
 
 namespace {
-
-constexpr std::string_view blanks = " \t\r\n";
 
 struct tag_pair {
   std::string_view opening;
@@ -18,7 +18,8 @@ constexpr std::array<tag_pair, 2> tags
   = {{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}}};
 
 std::string_view without_leading_blanks(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  text.remove_prefix(
+    std::min(text.find_first_not_of(wire_white_space), text.size()));
   return text;
 }
 

@@ -1,5 +1,7 @@
 #include "troupe/models/http/transfer.hpp"
 
+#include "troupe/core/support/blank.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,13 +60,6 @@ std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
   std::string copied(text);
   curl_free(text);
   return copied;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos)
-    return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
 /// Returns libcurl's error text. libcurl quotes a proxy's URL that it cannot
@@ -349,7 +344,8 @@ bool http_transfer::read_header_line(std::string_view line) {
     head_.clear();
     return true;
   }
-  if (trimmed(line).empty()) {
+  const auto text = trimmed(line, wire_white_space);
+  if (text.empty()) {
     const auto status = this->status();
     // Interim answers (100 to 199) precede the answer.
     if (status < 200)
@@ -362,13 +358,13 @@ bool http_transfer::read_header_line(std::string_view line) {
   if (const bool goes_on = line.front() == ' ' || line.front() == '\t';
       goes_on && !head_.empty()) {
     head_.back().second += ' ';
-    head_.back().second += trimmed(line);
+    head_.back().second += text;
     return true;
   }
   const auto colon = line.find(':');
   if (colon != std::string_view::npos)
-    head_.emplace_back(trimmed(line.substr(0, colon)),
-                       trimmed(line.substr(colon + 1)));
+    head_.emplace_back(trimmed(line.substr(0, colon), wire_white_space),
+                       trimmed(line.substr(colon + 1), wire_white_space));
   return true;
 }
 
