@@ -4,6 +4,7 @@
 #include "troupe/agents/turns/llm_turn.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/step_times.hpp"
+#include "troupe/agents/turns/visible_contents.hpp"
 
 #include <fmt/format.h>
 

@@ -1,34 +1,16 @@
-// The pure parts of an LLM agent's turn: the contents of the model request, and
-// the events of its answers.
+// The pure parts of an LLM agent's turn: the instruction of the model request,
+// and the events of its answers.
 
 #pragma once
 
 #include "troupe/agents/agent.hpp"
 
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace troupe {
-
-/// The history that the model of agent `agent_name` sees on `branch`, oldest
-/// first.
-///
-/// Visible are events of the branch itself and of its ancestors, compared by
-/// segments. Events of other agents become user text that names them; their
-/// thoughts are left out. Each function response, the newest one of its call,
-/// is placed directly after the call. A call without a response gets one that
-/// states the reason, since vendors refuse unanswered calls. Takes time in
-/// proportion to the visible events. Follows ADK's contents rules.
-///
-/// `first_revision` is the number in the session of the first of `events`. If
-/// there are events before it, the contents start with the first event that is
-/// not the agent's own, so that the conversation does not begin with an answer.
-std::vector<std::shared_ptr<const content>>
-visible_contents(const event_slice& events,
-                 std::string_view agent_name,
-                 std::string_view branch,
-                 include_contents which,
-                 std::uint64_t first_revision = 1);
 
 /// The instruction after its placeholders were replaced, or as its provider
 /// made it. Throws `errc::template_error`, `errc::callback_failed`, or the

@@ -5,6 +5,7 @@
 
 #include "troupe/agents/summary.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/agents/turns/visible_contents.hpp"
 #include "troupe/contexts/lanes/host.hpp"
 
 #include "../await.hpp"

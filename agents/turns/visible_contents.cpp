@@ -1,0 +1,443 @@
+#include "troupe/agents/turns/visible_contents.hpp"
+
+#include "troupe/agents/turns/history_search.hpp"
+#include "troupe/agents/turns/open_turn.hpp"
+#include "troupe/agents/turns/resumption.hpp"
+#include "troupe/agents/turns/tree.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using shared_content = std::shared_ptr<const content>;
+
+shared_content part_of(const event_ptr& said) {
+  return {said, &said->content}; // Shares the event, no copy.
+}
+
+bool has_calls(const content& said) {
+  return std::ranges::any_of(
+    said.parts, [](const part& element) { return element.call() != nullptr; });
+}
+
+// Content of another agent, retold as user text.
+shared_content retold(const event& said) {
+  content told("user", {part("For context:")});
+  for (const auto& element : said.content.parts) {
+    if (element.thought)
+      continue;
+    if (const auto* words = element.text())
+      told.parts.emplace_back(
+        fmt::format("[{}] said: {}", said.author, *words));
+    else if (const auto* call = element.call())
+      told.parts.emplace_back(
+        fmt::format("[{}] called tool `{}` with parameters: {}",
+                    said.author,
+                    call->name,
+                    to_text(call->args.data())));
+    else if (const auto* answer = element.response())
+      told.parts.emplace_back(fmt::format("[{}] tool `{}` returned result: {}",
+                                          said.author,
+                                          answer->name,
+                                          to_text(answer->response.data())));
+    else
+      told.parts.push_back(element);
+  }
+  return told.parts.size() > 1
+           ? std::make_shared<const content>(std::move(told))
+           : nullptr;
+}
+
+// Whether the event is nothing but a hand-over.
+bool is_transfer(const event& said) {
+  return std::ranges::all_of(said.content.parts, [](const part& element) {
+    return (element.call() != nullptr
+            && element.call()->name == transfer_tool_name)
+           || (element.response() != nullptr
+               && element.response()->name == transfer_tool_name);
+  });
+}
+
+// Whether a user's event only answers calls. It continues the turn that made
+// the calls.
+bool goes_on(const event& said) {
+  return said.author == "user" && only_answers(said.content);
+}
+
+// The events that are visible on a branch, oldest first.
+class shown_events {
+public:
+  shown_events(const event_slice& events, std::string_view branch)
+    : events_(events),
+      places_(events.shown_on(branch)) {}
+
+  std::size_t size() const {
+    return places_ ? places_->size() : events_.size();
+  }
+
+  const event_ptr& operator[](std::size_t index) const {
+    return events_[places_ ? (*places_)[index] : index];
+  }
+
+private:
+  const event_slice& events_;
+  const std::optional<std::vector<std::size_t>> places_; // Unset: all events.
+};
+
+bool has_content(const event& said) {
+  return !said.partial && !said.content.parts.empty();
+}
+
+// Index of the first event of the current turn: the latest one by the user or
+// by another agent.
+std::size_t turn_start(const shown_events& events,
+                       std::string_view agent_name,
+                       std::size_t end) {
+  for (auto index = end; index > 0; --index)
+    if (const auto& said = *events[index - 1];
+        has_content(said) && said.author != agent_name && !is_transfer(said)
+        && !goes_on(said))
+      return index - 1;
+  return 0;
+}
+
+// Ids of calls that were made before `start` and are answered from there on.
+template <class Events>
+std::unordered_set<std::string_view> answered_behind(const Events& events,
+                                                     std::size_t start) {
+  std::unordered_set<std::string_view> answered;
+  for (auto index = start; index < events.size(); ++index)
+    for (const auto& element : events[index]->content.parts)
+      if (const auto* answer = element.response())
+        answered.insert(answer->id);
+  for (auto index = start; index < events.size(); ++index)
+    for (const auto& element : events[index]->content.parts)
+      if (const auto* call = element.call())
+        answered.erase(call->id);
+  return answered;
+}
+
+// Index of the first event of the current turn. If it answers older calls of
+// the agent, the turn that made them continues, and the index is that of its
+// start.
+std::size_t current_turn(const shown_events& events,
+                         std::string_view agent_name) {
+  const auto start = turn_start(events, agent_name, events.size());
+  const auto answered = answered_behind(events, start);
+  for (auto index = start; index > 0 && !answered.empty(); --index)
+    if (const auto& said = *events[index - 1]; said.author == agent_name)
+      for (const auto& element : said.content.parts)
+        if (element.call() != nullptr && answered.contains(element.call()->id))
+          return turn_start(events, agent_name, index - 1);
+  return start;
+}
+
+// Index of the first event by the user or by another agent. 0 if there is none,
+// so that all events are shown.
+std::size_t first_beginning(const shown_events& events,
+                            std::string_view agent_name) {
+  for (std::size_t index = 0; index < events.size(); ++index)
+    if (const auto& said = *events[index];
+        has_content(said) && said.author != agent_name && !goes_on(said))
+      return index;
+  return 0;
+}
+
+// The newest summary, and the events that it does not cover.
+struct summed_history {
+  event_slice events;
+  shared_content summary; // Null: no summary.
+};
+
+summed_history sum_up(const event_slice& events, std::uint64_t first_revision) {
+  history_search search({}, history_extent::since_summary());
+  for (auto index = events.size(); index > 0 && search.needs_more(); --index)
+    search.take(first_revision + index - 1, *events[index - 1]);
+  if (!search.summary())
+    return {events, nullptr};
+  content told("user", {part("For context, a summary of what came before:")});
+  for (const auto& element : search.summary()->parts)
+    if (!element.thought)
+      told.parts.push_back(element);
+  auto first
+    = std::max(search.since_summary(), first_revision) - first_revision;
+  // Calls that the summary covers but that are answered later stay visible.
+  auto answered = answered_behind(events, first);
+  for (auto index = first; index > 0 && !answered.empty(); --index)
+    for (const auto& element : events[index - 1]->content.parts)
+      if (const auto* call = element.call();
+          call != nullptr && answered.erase(call->id) > 0)
+        first = index - 1;
+  return {events.part(first, events.size()),
+          std::make_shared<const content>(std::move(told))};
+}
+
+// Reads a history from the oldest event on, and makes the contents for the
+// model.
+//
+// Calls and responses are matched by their ids; a response belongs to the
+// newest call before it. Questions to the user about calls, and the answers to
+// them, are internal to the runtime and are not shown to a model.
+class history_reader {
+public:
+  explicit history_reader(std::string_view agent_name)
+    : agent_name_(agent_name) {}
+
+  void read(const event_ptr& said) {
+    if (said->author == agent_name_) {
+      note_calls(*said);
+      add(without(
+        said, [this](const part& element) { return is_question(element); }));
+    } else if (said->author == "user") {
+      read_user(said);
+    } else {
+      note_foreign(*said);
+      add(retold(*without_questions(said)));
+    }
+  }
+
+  // Notes that a paused run waits for the calls in this event.
+  void read_pause(const event& said) {
+    for (const auto& id : waits_in(said))
+      if (const auto asked = questions_.find(id); asked != questions_.end())
+        if (const auto found = open_.find(asked->second); found != open_.end())
+          found->second->is_awaited = true;
+  }
+
+  std::vector<shared_content> take() { return pair_up(); }
+
+private:
+  // A call by the agent itself, and its result.
+  struct own_call {
+    const content* made = nullptr;
+    const part* answer = nullptr; // Points into contents_.
+    bool is_awaited = false;
+  };
+
+  bool is_question(const part& element) const {
+    const auto* call = element.call();
+    const auto* answer = element.response();
+    return (call != nullptr && questions_.contains(call->id))
+           || (answer != nullptr && questions_.contains(answer->id));
+  }
+
+  // The content without hidden parts; null if nothing is left.
+  template <class Predicate>
+  static shared_content without(const event_ptr& said, Predicate is_hidden) {
+    if (std::ranges::none_of(said->content.parts, is_hidden))
+      return part_of(said);
+    auto rest = said->content;
+    std::erase_if(rest.parts, is_hidden);
+    return rest.parts.empty()
+             ? nullptr
+             : std::make_shared<const content>(std::move(rest));
+  }
+
+  event_ptr without_questions(const event_ptr& said) const {
+    const auto hides
+      = [this](const part& element) { return is_question(element); };
+    if (std::ranges::none_of(said->content.parts, hides))
+      return said;
+    auto rest = std::make_shared<event>(*said);
+    std::erase_if(rest->content.parts, hides);
+    return rest;
+  }
+
+  void add(shared_content said) {
+    if (!said)
+      return;
+    contents_.push_back(std::move(said));
+    for (const auto& element : contents_.back()->parts) {
+      if (const auto* call = element.call())
+        open_[call->id] = &calls_.emplace_back(own_call{
+          contents_.back().get(), nullptr, awaited_.contains(call->id)});
+      else if (const auto* answer = element.response())
+        if (const auto found = open_.find(answer->id); found != open_.end())
+          found->second->answer = &element;
+    }
+  }
+
+  // Only calls that the runtime itself makes are questions; these are
+  // long-running.
+  static bool is_asked(const event& said, const function_call& call) {
+    return call.name == confirmation_name
+           && is_long_running(found_call{&said, &call});
+  }
+
+  void note_calls(const event& said) {
+    awaited_.insert(said.long_running_tool_ids.begin(),
+                    said.long_running_tool_ids.end());
+    for (const auto& element : said.content.parts) {
+      const auto* call = element.call();
+      if (call == nullptr)
+        continue;
+      foreign_.erase(call->id);
+      if (!is_asked(said, *call))
+        continue;
+      questions_[call->id] = asked_about(*call);
+    }
+  }
+
+  void note_foreign(const event& said) {
+    for (const auto& element : said.content.parts)
+      if (const auto* call = element.call()) {
+        foreign_.insert(call->id);
+        open_.erase(call->id);
+        if (is_asked(said, *call))
+          questions_[call->id] = {};
+      }
+  }
+
+  // Answers of the user to calls of other agents are retold like those calls.
+  void read_user(const event_ptr& said) {
+    const auto plain = without_questions(said);
+    const auto is_foreign = [this](const part& element) {
+      return element.response() != nullptr
+             && foreign_.contains(element.response()->id);
+    };
+    if (std::ranges::any_of(plain->content.parts, is_foreign)) {
+      event others(*plain);
+      std::erase_if(others.content.parts, std::not_fn(is_foreign));
+      add(retold(others));
+    }
+    if (!plain->content.parts.empty())
+      add(without(plain, is_foreign));
+  }
+
+  // Makes a response for a call that has none: vendors refuse a history with an
+  // unanswered call.
+  static part answer_to(const function_call& made, const own_call& call) {
+    if (call.answer != nullptr)
+      return *call.answer;
+    auto answer = json::object();
+    if (call.is_awaited)
+      answer["status"] = "waiting for an answer from outside";
+    else
+      answer["error"] = "the run ended before the tool had answered";
+    return part(function_response{made.id, made.name, std::move(answer)});
+  }
+
+  // The content whose calls the newest content answers, or null.
+  const content* newest_answered() const {
+    const content* made = nullptr;
+    for (const auto& element : contents_.back()->parts)
+      if (element.response() != nullptr)
+        for (const auto& call : calls_)
+          if (call.answer == &element)
+            made = call.made;
+    return made;
+  }
+
+  // Moves responses directly after their calls; vendors require that.
+  // Responses without a visible call are dropped. Calls that the newest
+  // content answers move to the end with their responses, so that the model
+  // continues from there.
+  std::vector<shared_content> pair_up() {
+    if (std::ranges::none_of(contents_, [](const auto& said) {
+          return has_responses(*said) || has_calls(*said);
+        }))
+      return std::move(contents_);
+    const auto* last = newest_answered();
+    std::vector<shared_content> paired;
+    shared_content held;
+    auto next = calls_.begin();
+    std::deque<own_call>::iterator held_calls;
+    for (const auto& said : contents_) {
+      if (said.get() == last) {
+        held = said;
+        held_calls = next;
+        next += count_calls(*said);
+      } else {
+        next = pair(said, next, paired);
+      }
+    }
+    if (held)
+      pair(held, held_calls, paired);
+    return paired;
+  }
+
+  static std::ptrdiff_t count_calls(const content& said) {
+    return std::ranges::count_if(said.parts, [](const part& element) {
+      return element.call() != nullptr;
+    });
+  }
+
+  // `next` is the first call of the content. Returns the call after its last.
+  static std::deque<own_call>::iterator
+  pair(const shared_content& said,
+       std::deque<own_call>::iterator next,
+       std::vector<shared_content>& paired) {
+    if (has_responses(*said)) {
+      // Text beside a response keeps its place.
+      content words(said->role, {});
+      std::ranges::copy_if(
+        said->parts, std::back_inserter(words.parts), [](const part& element) {
+          return element.response() == nullptr && element.call() == nullptr;
+        });
+      if (!words.parts.empty())
+        paired.push_back(std::make_shared<const content>(std::move(words)));
+      return next + count_calls(*said);
+    }
+    paired.push_back(said);
+    content answers("user", {});
+    for (const auto& element : said->parts)
+      if (const auto* call = element.call())
+        answers.parts.push_back(answer_to(*call, *next++));
+    if (!answers.parts.empty())
+      paired.push_back(std::make_shared<const content>(std::move(answers)));
+    return next;
+  }
+
+  const std::string_view agent_name_;
+  std::vector<shared_content> contents_;
+  std::deque<own_call> calls_; // The calls in contents_, in order.
+  // By call id: the newest own call, calls of other agents, long-running calls,
+  // and questions to the user.
+  std::unordered_map<std::string, own_call*> open_;
+  std::unordered_set<std::string> foreign_;
+  std::unordered_set<std::string> awaited_;
+  std::unordered_map<std::string, std::string> questions_; // To the own call.
+};
+
+} // namespace
+
+std::vector<std::shared_ptr<const content>>
+visible_contents(const event_slice& events,
+                 std::string_view agent_name,
+                 std::string_view branch,
+                 include_contents which,
+                 std::uint64_t first_revision) {
+  const auto summed = which == include_contents::since_summary
+                        ? sum_up(events, first_revision)
+                        : summed_history{events, nullptr};
+  const shown_events shown(summed.events, branch);
+  history_reader reader(agent_name);
+  std::size_t index = 0;
+  if (which == include_contents::none)
+    index = current_turn(shown, agent_name);
+  else if (which == include_contents::all && first_revision > 1)
+    index = first_beginning(shown, agent_name);
+  for (; index < shown.size(); ++index)
+    if (const auto& said = shown[index]; has_content(*said))
+      reader.read(said);
+    else if (!said->partial)
+      reader.read_pause(*said);
+  auto contents = reader.take();
+  if (summed.summary)
+    contents.insert(contents.begin(), summed.summary);
+  return contents;
+}
+
+} // namespace troupe
