@@ -3,15 +3,9 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-file(REMOVE_RECURSE "${WORK_DIR}")
+include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
-function(run)
-  execute_process(COMMAND ${ARGV} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
-  if(NOT status EQUAL 0)
-    list(JOIN ARGV " " command)
-    message(FATAL_ERROR "${command}\n${output}")
-  endif()
-endfunction()
+file(REMOVE_RECURSE "${WORK_DIR}")
 
 run("${CMAKE_COMMAND}" --install "${BINARY_DIR}" --config "${CONFIG}" --prefix "${WORK_DIR}/prefix")
 run("${CMAKE_COMMAND}"
