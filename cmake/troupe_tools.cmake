@@ -58,3 +58,17 @@ function(troupe_program name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   target_link_libraries(${name} PRIVATE troupe::troupe troupe_warnings troupe_allocator)
 endfunction()
+
+# troupe_embed(SOURCE NAMESPACE NAME=FILE...): the C++ source SOURCE in the build folder, with the
+# texts of the files as constants of these names. Files are given from the root of the tree; those
+# with the same name are concatenated.
+function(troupe_embed source namespace)
+  string(REGEX REPLACE "[a-z_]+=" "${PROJECT_SOURCE_DIR}/" files "${ARGN}")
+  string(REPLACE ";" "," texts "${ARGN}")
+  add_custom_command(
+    OUTPUT "${source}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${source}" "-DNAMESPACE=${namespace}" "-DTEXTS=${texts}" -P cmake/embed_text.cmake
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    DEPENDS ${files} "${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake"
+    VERBATIM)
+endfunction()
