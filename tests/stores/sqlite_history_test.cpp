@@ -4,6 +4,7 @@
 #include "troupe/stores/sqlite/open.hpp"
 
 #include "../outcome.hpp"
+#include "sqlite_copy.hpp"
 #include <boost/test/unit_test.hpp>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -140,20 +141,6 @@ public:
     return found ? found->commits : 0;
   }
 
-  // Copies a database with SQLite, to make a backup or to restore it.
-  static void copy(const fs::path& from, const fs::path& to) {
-    sqlite3* source = nullptr;
-    sqlite3* target = nullptr;
-    BOOST_REQUIRE(sqlite3_open(from.c_str(), &source) == SQLITE_OK);
-    BOOST_REQUIRE(sqlite3_open(to.c_str(), &target) == SQLITE_OK);
-    auto* const copying = sqlite3_backup_init(target, "main", source, "main");
-    BOOST_REQUIRE(copying != nullptr);
-    BOOST_TEST(sqlite3_backup_step(copying, -1) == SQLITE_DONE);
-    sqlite3_backup_finish(copying);
-    sqlite3_close(source);
-    sqlite3_close(target);
-  }
-
   void remove_log() const {
     fs::remove(file.string() + "-wal");
     fs::remove(file.string() + "-shm");
@@ -185,7 +172,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_acknowledged_into_a_removed_file,
 }
 
 BOOST_FIXTURE_TEST_CASE(a_replaced_file_counts_from_then_on, opened_file) {
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   BOOST_TEST(commit(change_kind::append, 6) == "ok");
   BOOST_TEST(commit(change_kind::append, 7) == "ok");
   remove_log();
@@ -199,7 +186,7 @@ BOOST_FIXTURE_TEST_CASE(a_replaced_file_counts_from_then_on, opened_file) {
 
 BOOST_FIXTURE_TEST_CASE(the_log_of_a_replaced_file_is_not_applied,
                         opened_file) {
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   BOOST_TEST(commit(change_kind::append, 6) == "ok");
   fs::rename(folder / "copy.db", file);
   BOOST_TEST(commit(change_kind::append, 7) == "moved");
@@ -216,7 +203,7 @@ BOOST_FIXTURE_TEST_CASE(the_log_of_a_replaced_file_is_not_applied,
 BOOST_FIXTURE_TEST_CASE(a_later_log_of_a_replaced_file_is_not_applied,
                         opened_file) {
   BOOST_TEST(revision() == "5");
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   execute("PRAGMA wal_checkpoint(RESTART)");
   BOOST_TEST(commit(change_kind::append, 6) == "ok");
   fs::rename(folder / "copy.db", file);
@@ -228,7 +215,7 @@ BOOST_FIXTURE_TEST_CASE(a_later_log_of_a_replaced_file_is_not_applied,
 
 // A restart leaves the frames of the previous log in its file.
 BOOST_FIXTURE_TEST_CASE(the_log_before_a_restart_is_not_applied, opened_file) {
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   BOOST_TEST(commit(change_kind::append, 6) == "ok");
   execute("PRAGMA wal_checkpoint(RESTART)");
   BOOST_TEST(revision() == "6");
@@ -249,7 +236,7 @@ BOOST_FIXTURE_TEST_CASE(a_file_that_is_cut_off_after_a_recovery_is_noticed,
 }
 
 BOOST_FIXTURE_TEST_CASE(a_new_reader_notices_a_replaced_file, opened_file) {
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   BOOST_TEST(commit(change_kind::append, 6) == "ok");
   remove_log();
   fs::rename(folder / "copy.db", file);
@@ -260,9 +247,9 @@ BOOST_FIXTURE_TEST_CASE(a_new_reader_notices_a_replaced_file, opened_file) {
 
 BOOST_FIXTURE_TEST_CASE(a_pooled_reader_notices_a_restored_copy, opened_file) {
   BOOST_TEST(revision() == "5");
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   BOOST_TEST(commit(change_kind::append, 6) == "ok");
-  copy(folder / "copy.db", file);
+  copy_database(folder / "copy.db", file);
   BOOST_TEST(revision() == "5");
   BOOST_TEST(lost() == 1U);
 }
@@ -270,7 +257,7 @@ BOOST_FIXTURE_TEST_CASE(a_pooled_reader_notices_a_restored_copy, opened_file) {
 // The failure has closed the only connection.
 BOOST_FIXTURE_TEST_CASE(a_file_replaced_after_a_failed_commit_is_noticed,
                         opened_file) {
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   BOOST_TEST(commit(change_kind::append, 6) == "ok");
   sqlite3* other = nullptr;
   BOOST_REQUIRE(sqlite3_open(file.c_str(), &other) == SQLITE_OK);
@@ -297,8 +284,8 @@ BOOST_FIXTURE_TEST_CASE(a_reader_notices_an_overwritten_file, opened_file) {
 
 BOOST_FIXTURE_TEST_CASE(a_file_that_is_lost_while_it_is_counted_is_noticed,
                         opened_file) {
-  copy(file, folder / "copy.db");
-  copy(file, folder / "copy2.db");
+  copy_database(file, folder / "copy.db");
+  copy_database(file, folder / "copy2.db");
   remove_log();
   fs::rename(folder / "copy.db", file);
   BOOST_TEST(commit(change_kind::append, 6) == "moved");
@@ -311,7 +298,7 @@ BOOST_FIXTURE_TEST_CASE(a_file_that_is_lost_while_it_is_counted_is_noticed,
 }
 
 BOOST_FIXTURE_TEST_CASE(a_link_that_is_switched_is_noticed, opened_file) {
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   const auto link = folder / "link.db";
   fs::create_symlink(file, link);
   opened = open(link);
@@ -360,9 +347,9 @@ BOOST_AUTO_TEST_CASE(a_file_removed_alone_is_made_anew_beside_others) {
 
 // Restores the file with SQLite, under its locks, as `.restore` does.
 BOOST_FIXTURE_TEST_CASE(a_restored_copy_is_recognised, opened_file) {
-  copy(file, folder / "copy.db");
+  copy_database(file, folder / "copy.db");
   BOOST_TEST(commit(change_kind::append, 6) == "ok");
-  copy(folder / "copy.db", file);
+  copy_database(folder / "copy.db", file);
   // Another process writes an event with the revision that was lost.
   const auto other = open_sqlite_store(file).value();
   BOOST_TEST(other->commit(std::array{change_of(change_kind::append, 6)})

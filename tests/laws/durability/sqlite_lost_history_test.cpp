@@ -4,11 +4,11 @@
 
 #include "troupe/stores/open_store.hpp"
 
+#include "../../stores/sqlite_copy.hpp"
 #include "../../stores/temporary_folder.hpp"
 #include "lost_history.hpp"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
-#include <sqlite3.h>
 
 #include <filesystem>
 #include <string>
@@ -20,20 +20,6 @@ namespace fs = std::filesystem;
 BOOST_AUTO_TEST_SUITE(sqlite_lost_history, *boost::unit_test::timeout(120))
 
 namespace {
-
-// Copies the database with SQLite, under its locks.
-void back_up(const fs::path& from, const fs::path& to) {
-  sqlite3* source = nullptr;
-  sqlite3* target = nullptr;
-  BOOST_REQUIRE(sqlite3_open(from.c_str(), &source) == SQLITE_OK);
-  BOOST_REQUIRE(sqlite3_open(to.c_str(), &target) == SQLITE_OK);
-  auto* const copying = sqlite3_backup_init(target, "main", source, "main");
-  BOOST_REQUIRE(copying != nullptr);
-  BOOST_TEST(sqlite3_backup_step(copying, -1) == SQLITE_DONE);
-  sqlite3_backup_finish(copying);
-  sqlite3_close(source);
-  sqlite3_close(target);
-}
 
 struct watched_file : temporary_folder {
   fs::path file = path() / "s.db";
@@ -47,7 +33,7 @@ struct watched_file : temporary_folder {
 
   void lose(const std::string& how) const {
     if (how == "restored")
-      return back_up(copy, file);
+      return copy_database(copy, file);
     remove_log();
     fs::rename(copy, file);
   }
@@ -62,7 +48,7 @@ BOOST_DATA_TEST_CASE_F(watched_file,
   lose_under_two_runtimes(
     url,
     durability::durable,
-    [this] { back_up(file, copy); },
+    [this] { copy_database(file, copy); },
     [this, how = std::string(how)] { lose(how); });
 }
 
