@@ -123,16 +123,10 @@ postgres_writer::postgres_writer(postgres_pool& pool, postgres_history& history)
 result<void> postgres_writer::open() {
   constexpr auto attempted = "read where the log of the store ends";
   return pool_.with([&](postgres_connection& connection) -> result<void> {
-    connection.queue(find_last);
-    const auto asked = history_.queue_mark_check(connection);
-    auto answers = connection.run(attempted, postgres_deadline);
-    if (!answers)
-      return answers.error();
-    seen_ = answers->front().number(0, 0);
-    if (auto checked
-        = history_.take_mark_check(asked, answers->back(), attempted);
-        !checked)
-      return checked.error();
+    const auto last = history_.read(connection, find_last, {}, attempted);
+    if (!last)
+      return last.error();
+    seen_ = last->number(0, 0);
     return {};
   });
 }
