@@ -268,14 +268,9 @@ void lane_actor::start_lanes(fan_out_request& request) {
   ++fan_out_count_;
   fan_out_request_ = &request;
   lanes_ = std::make_unique<fan_out>(*this, request);
-  // Lanes that have started wait for the others.
-  with_memory_or_end([this] { lanes_->start_more(); });
-  if (!lanes_->is_over())
-    return;
-  // All lanes were over before, as a checkpoint says.
-  lanes_->finish();
-  lanes_ = nullptr;
-  post(std::exchange(fan_out_request_, nullptr)->waiting);
+  // All lanes may be over before, as a checkpoint says.
+  if (const auto waiting = advance_lanes())
+    post(waiting);
 }
 
 ref<lane_actor> lane_actor::spawn_below(std::size_t index, lane_start start) {
@@ -320,12 +315,18 @@ void lane_actor::receive(lane_ended& ended) {
 }
 
 void lane_actor::go_on_with_lanes() {
-  lanes_->start_more();
+  if (const auto waiting = advance_lanes())
+    go_on(waiting);
+}
+
+std::coroutine_handle<> lane_actor::advance_lanes() {
+  // Lanes that have started wait for the others.
+  with_memory_or_end([this] { lanes_->start_more(); });
   if (!lanes_->is_over())
-    return;
+    return nullptr;
   lanes_->finish();
   lanes_ = nullptr;
-  go_on(std::exchange(fan_out_request_, nullptr)->waiting);
+  return std::exchange(fan_out_request_, nullptr)->waiting;
 }
 
 void lane_actor::hear(const event_ptr& committed) {

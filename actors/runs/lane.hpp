@@ -176,6 +176,9 @@ private:
   void receive(lane_timer& arrived);
 
   void go_on_with_lanes();
+  // Starts lanes that may start now. After the last one has ended, returns the
+  // coroutine that waits for them; null before.
+  std::coroutine_handle<> advance_lanes();
 
   const lane_start start_;
   invocation_actor* const root_lane_;  // Outlives its lanes.
