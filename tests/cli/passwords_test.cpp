@@ -2,6 +2,7 @@
 // address, and in any malformed address.
 
 #include "../stores/postgres_server.hpp"
+#include "asking_agent.hpp"
 #include "stored_sessions.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -192,13 +193,7 @@ BOOST_FIXTURE_TEST_CASE(is_shown_by_no_command_that_works, all_commands) {
 BOOST_FIXTURE_TEST_CASE(is_left_out_of_the_command_that_answers_a_run,
                         all_commands) {
   const postgres_server server;
-  write("ask.json",
-        R"({"asks": [{"function_calls": [{"name": "exit_loop"}]}]})");
-  write("done.json", R"({"asks": ["done"]})");
-  const auto file = write("asks.yaml",
-                          "name: asks\nmodel: scripted:ask.json\n"
-                          "tools: [{name: exit_loop, require_confirmation: "
-                          "true}]\n");
+  const auto file = write_asking_agent(*this);
   auto address = server.url();
   address.replace(address.find('@'), 1, ":horse-staple@");
   const auto asked = run_program({"run",
@@ -213,9 +208,7 @@ BOOST_FIXTURE_TEST_CASE(is_left_out_of_the_command_that_answers_a_run,
   BOOST_TEST(contains(asked.errors, "--store '" + server.url() + "' --app"),
              asked.errors);
   BOOST_TEST(contains(asked.errors, "PGPASSWORD"), asked.errors);
-  const auto from = asked.errors.find("--answer '") + 10;
-  const auto id
-    = asked.errors.substr(from, asked.errors.find('=', from) - from);
+  const auto id = question_of(asked);
   const auto done = run_program({"run",
                                  "--store",
                                  server.url(),

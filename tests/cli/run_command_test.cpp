@@ -1,5 +1,6 @@
 #include "troupe/core/event.hpp"
 
+#include "asking_agent.hpp"
 #include "program.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -448,23 +449,14 @@ BOOST_FIXTURE_TEST_CASE(model_calls_are_limited_as_asked, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_run_that_waits_says_how_to_go_on, folder) {
-  write("ask.json",
-        R"({"asks": [{"function_calls": [{"name": "exit_loop"}]}]})");
-  // Each program starts a script from its beginning.
-  write("done.json", R"({"asks": ["done"]})");
-  const auto file = write("asks.yaml",
-                          "name: asks\nmodel: scripted:ask.json\n"
-                          "tools: [{name: exit_loop, require_confirmation: "
-                          "true}]\n");
+  const auto file = write_asking_agent(*this);
   const auto store = "sqlite:" + path() + "/waits.db";
   const auto asked = run_program(
     {"run", "--store", store, "--session", "s", file, "--input", "go"});
   BOOST_TEST(asked.code == 0);
   BOOST_TEST(contains(asked.errors, "waiting: may this be called?"),
              asked.errors);
-  const auto from = asked.errors.find("--answer '") + 10;
-  const auto id
-    = asked.errors.substr(from, asked.errors.find('=', from) - from);
+  const auto id = question_of(asked);
   const auto answered = [&](const std::string& text) {
     return run_program({"run",
                         "--store",
