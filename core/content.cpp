@@ -68,7 +68,7 @@ result<part> part_from_json(const json& data) {
     if (!parsed)
       return parsed.error();
     if (known)
-      reader->fail("a part is one thing, not text and a call");
+      reader->fail("a part must not hold both text and a call");
     made.body = std::move(*parsed);
     known = true;
   }
@@ -78,7 +78,7 @@ result<part> part_from_json(const json& data) {
     if (!parsed)
       return parsed.error();
     if (known)
-      reader->fail("a part is one thing, not two");
+      reader->fail("a part with a function response must hold nothing else");
     made.body = std::move(*parsed);
     known = true;
   }

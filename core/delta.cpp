@@ -93,8 +93,9 @@ result<void> delta::record(std::string_view key,
       fmt::format("{} on '{}' needs {}", to_string(kind), key, needed));
   if (kind == operation_kind::set && operand.is_null())
     kind = operation_kind::erase;
-  // Other arguments have no meaning, and stores do not keep them. A retry that
-  // is compared with the stored event would differ.
+  // An erase has no argument, and only a compare-and-set has an expected value.
+  // Stores keep no others, so a retry with others would differ from the stored
+  // event.
   if (kind == operation_kind::erase)
     operand = {};
   if (kind != operation_kind::compare_and_set)
@@ -135,7 +136,7 @@ void delta::merge(const delta& later) {
 
 std::span<const operation> delta::share(scope where) const noexcept {
   if (operations_.empty())
-    return {}; // Also after a move, which does not clear `ends_`.
+    return {}; // A move leaves `ends_` as it was.
   const auto index = static_cast<std::size_t>(where);
   const std::size_t first = index == 0 ? 0 : ends_[index - 1];
   return {operations_.data() + first, ends_[index] - first};

@@ -22,7 +22,7 @@ public:
   virtual timestamp now() = 0;
 
   /// Time since a fixed moment, for measuring durations; never decreases. The
-  /// default is `now` since 1970.
+  /// default implementation returns `now` as time since 1970.
   virtual std::chrono::nanoseconds elapsed() {
     return now().time_since_epoch();
   }
@@ -30,8 +30,8 @@ public:
   /// Makes a new UUID v4 in text form.
   virtual std::string new_id() = 0;
 
-  /// Calls `done` after `delay`, on a thread of the environment, or of the
-  /// caller of `simulated_environment::advance`. `done` must be short and
+  /// Calls `done` after `delay`, on a thread of the environment or, in a
+  /// simulation, on the thread that calls `advance`. `done` must be short and
   /// must not throw. Calls that are pending when the environment is destroyed
   /// are dropped.
   virtual void call_after(std::chrono::nanoseconds delay,

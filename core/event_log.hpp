@@ -53,7 +53,7 @@ struct branch_index : ref_counted<branch_index> {
 } // namespace detail
 
 /// A range of a session's events. Immutable, cheap to copy, safe to share
-/// between threads. Its elements are `event_ptr`, which never are null: a loop
+/// between threads. Its elements are `event_ptr`, which are never null: a loop
 /// over it, an index, `run::next` and `append_event` give the same type.
 class event_slice {
 public:

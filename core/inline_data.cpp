@@ -18,7 +18,7 @@ result<const json*> field_of(const json& object, std::string_view name) {
       if (found != nullptr)
         return error(
           errc::invalid_argument,
-          fmt::format("the field '{}' is there in two spellings", name));
+          fmt::format("inlineData has the field '{}' in two spellings", name));
       found = &field;
     }
   return found != nullptr && found->is_null() ? nullptr : found;

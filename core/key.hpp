@@ -16,8 +16,8 @@
 
 namespace troupe {
 
-/// The owner of a key. Each owner is wider than the one before, except `temp`,
-/// which never leaves its invocation.
+/// The owner of a key. From `session` to `app`, each owner is wider than the
+/// one before. `temp` belongs to one invocation and never leaves it.
 enum class scope : std::uint8_t { session, user, app, temp };
 
 /// Prefix of keys that all users of an app share.
@@ -49,7 +49,7 @@ result<scoped_key> check_key(std::string_view key);
 
 /// Checks a key for a new value. Besides the rules of `check_key`, the name
 /// must not begin with a prefix itself, as in `app:user:x`: such a key is a
-/// mistake. Old ones can be read and erased. Fails with
+/// mistake. Such keys in old data can still be read and erased. Fails with
 /// `errc::invalid_argument`.
 result<scoped_key> check_new_key(std::string_view key);
 

@@ -15,7 +15,7 @@
 namespace troupe {
 
 /// Receives the result of a call, once. It is called on a thread of the
-/// runtime, or, if the call is refused at once, on the caller's thread before
+/// runtime, or, if the result is known at once, on the caller's thread before
 /// the call returns. It must not block and must not throw.
 template <class T>
 using completion = std::function<void(result<T>)>;

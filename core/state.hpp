@@ -68,8 +68,8 @@ private:
 
 namespace detail {
 
-// False, but only known when a template is used: for members that exist to say
-// in one line what to write in their place.
+// False, but the compiler evaluates it only where a template is used. Members
+// that exist only for their error message assert it.
 template <class...>
 inline constexpr bool never = false;
 
@@ -161,7 +161,7 @@ protected:
   /// Changes of finished tools of the turn, on top of the snapshot. May be
   /// null.
   std::shared_ptr<const staged_deltas> staged_;
-  /// Changes recorded by a `state`, on top of all others. A copy as
+  /// Changes recorded by a `state`, on top of all others. A copy of type
   /// `readonly_state` keeps them.
   delta recorded_;
 

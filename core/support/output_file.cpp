@@ -30,8 +30,8 @@ error failed(const fs::path& path) {
   // Set by `open` with O_NOFOLLOW.
   if (errno == ELOOP)
     return failed(path,
-                  "it is a symbolic link, and outputs follow none; name the "
-                  "file that it leads to");
+                  "it is a symbolic link, which outputs do not follow; name "
+                  "its target instead");
   return failed(path, std::generic_category().message(errno));
 }
 

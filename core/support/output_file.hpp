@@ -27,7 +27,7 @@ class output_file {
 public:
   /// Users who may read the file.
   enum class readers : std::uint8_t {
-    umask, ///< Given by the umask, but never more than for an existing file.
+    umask, ///< As the umask says; never more than an existing file allows.
     /// Only the owner (mode 0600). An existing file is replaced and not
     /// overwritten, because another program may have it open. A file of another
     /// user is refused.

@@ -132,7 +132,7 @@ private:
     const auto slashes = begin - colon - 1;
     if (scheme.ends_with("postgres") || scheme.ends_with("postgresql"))
       return look_at_database(begin);
-    // Addresses of these two hold paths.
+    // The rest of these addresses is a path, which holds no password.
     if (scheme.empty() || scheme == "sqlite" || scheme == "file")
       return;
     if (scheme == "http" || scheme == "https" ? slashes > 0 : slashes > 1)

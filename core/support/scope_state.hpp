@@ -44,7 +44,7 @@ public:
   /// Takes back the last judged share, which must be `undecided`.
   void drop_last();
 
-  /// Makes all judged shares visible. Each share is one revision.
+  /// Makes all judged shares visible. Each share adds one to the revision.
   void install();
 
   /// Takes back all judged shares.
