@@ -94,7 +94,7 @@ private:
   source_type source_;
 };
 
-/// The part of the session's history that the model sees.
+/// Choice of the part of the history that the model sees.
 enum class include_contents : std::uint8_t {
   /// All events that are visible on the agent's branch (wire name: `default`).
   all,
@@ -105,9 +105,9 @@ enum class include_contents : std::uint8_t {
   since_summary,
 };
 
-// Fields that all kinds of agents share: `name` is an identifier, unique in the
-// whole tree, and not `user`. `before_agent` and `after_agent` are called in
-// order until one answers.
+// All kinds of agents share these fields: `name` is an identifier, unique in
+// the whole tree, and not `user`. The callbacks in `before_agent` and
+// `after_agent` are called in order until one answers.
 
 /// Options of an LLM agent (`llm`).
 struct llm_options {
@@ -141,9 +141,9 @@ struct llm_options {
   /// "maxOutputTokens": integer, …}`. Tools, instruction and response schema
   /// have fields of their own.
   json generation_config = json::object();
-  /// Whether the model may not hand over to the parent agent.
+  /// True if the model may not hand over to the parent agent.
   bool disallow_transfer_to_parent = false;
-  /// Whether the model may not hand over to the parent's other sub-agents.
+  /// True if the model may not hand over to the parent's other sub-agents.
   bool disallow_transfer_to_peers = false;
   /// Part of the history that the model sees.
   enum include_contents include_contents = include_contents::all;
@@ -276,8 +276,8 @@ struct custom_options {
   std::string description = {};
   /// Body of the agent. An empty one is refused.
   agent_function run = {};
-  /// The history that the agent's context shows. A run waits until this much is
-  /// in memory, and keeps no more.
+  /// The part of the history that the agent's context shows. A run waits until
+  /// these events are in memory, and keeps no older ones for this agent.
   history_extent reads = history_extent::all();
   /// Callbacks before the agent, in order until one answers.
   std::vector<agent_callback> before_agent = {};
@@ -308,7 +308,8 @@ public:
   /// Options of the agent. The alternative tells its kind.
   const body& kind() const noexcept;
 
-  /// Whether an LLM agent in the tree has sub-agents that it may hand over to.
+  /// Returns true if an LLM agent in the tree has sub-agents that it may hand
+  /// over to.
   bool transfers() const noexcept;
 
   /// The part of the history that the agent and its sub-agents read. It has to
@@ -330,7 +331,8 @@ public:
   /// not be null.
   agent with_model(const model_ptr& replacement) const;
 
-  /// Whether both share one description. Equal descriptions are not enough.
+  /// Returns true if both share one description. Equal descriptions are not
+  /// enough.
   friend bool operator==(const agent&, const agent&) = default;
 
 private:

@@ -29,12 +29,14 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view scripted_prefix = "scripted:";
 constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
-// An inline agent takes two levels: its own, and that of the list around it.
+// Limits, so that a small file cannot describe a huge tree by aliases or by
+// files that name each other. An inline agent takes two levels: its own, and
+// that of the list around it.
 constexpr std::size_t yaml_depth_max = 2 * agent_file_depth_max + 8;
 constexpr std::size_t yaml_nodes_max = std::size_t{1} << 18U;
 constexpr std::size_t yaml_bytes_max = 4 * agent_file_bytes_max;
 // Limits for all files together. A file counts each time that it is read, since
-// files may name each other as tools again and again.
+// files can name each other as tools again and again.
 constexpr std::size_t all_nodes_max = 4 * yaml_nodes_max;
 constexpr std::size_t all_bytes_max = 8 * yaml_bytes_max;
 
@@ -46,8 +48,6 @@ fs::path identity(const fs::path& file) {
   return failed ? file.lexically_normal() : canonical;
 }
 
-// Nesting and sizes are limited, so that a small file cannot describe a huge
-// tree by aliases or by files that name each other.
 // -- the tree of a file -------------------------------------------------------
 
 result<yaml_node_ptr> parse_file(const fs::path& file,
@@ -96,18 +96,18 @@ public:
       return made;
     for (const auto& [name, unused] : options_.overrides)
       if (!overridden_.contains(name))
-        return error(
-          errc::invalid_argument,
-          fmt::format(
-            "there is no agent '{}' to change; there are {}",
-            name,
-            list_names(seen_, [](const auto& each) { return each; })));
+        return error(errc::invalid_argument,
+                     fmt::format("an override names agent '{}', which does not "
+                                 "exist; the agents are {}",
+                                 name,
+                                 list_names(seen_, [](const auto& each) {
+                                   return each;
+                                 })));
     return made;
   }
 
 private:
-  // `shown` is the path for error messages. It stays valid as long as the
-  // loader.
+  // `shown` is the path for error messages. The loader keeps it.
   result<agent> load(fs::path shown, const model_ptr& inherited) {
     files_.push_back(std::make_unique<fs::path>(std::move(shown)));
     const auto& file = *files_.back();
@@ -129,7 +129,7 @@ private:
     return made;
   }
 
-  // Adds the size of a file. Fails if the files read so far are too large
+  // Adds the size of a file. Fails if all files read so far are too large
   // together.
   result<void>
   count(const fs::path& file, const std::string& text, const yaml_node& root) {
@@ -438,7 +438,7 @@ private:
                                  "first at {}; names are unique",
                                  **name,
                                  first->second));
-    // Agents that are tools count, too: their trees may name the same files
+    // Agents that are tools count, too: their trees can name the same files
     // again and again.
     if (++agents_ > agent_file_agents_max)
       return fail_at(at,
@@ -501,8 +501,8 @@ private:
     return options;
   }
 
-  // Each agent that is a tool has its own tree, whose names may repeat those of
-  // this one.
+  // Each agent that is a tool has its own tree. Its names may repeat names of
+  // this tree.
   result<std::vector<tool>> read_tools(const field_reader& fields,
                                        const model_ptr& model) {
     return tool_reader(
@@ -532,9 +532,8 @@ private:
                      "scripted:replies.json; --model gives one to every agent");
     }
     const auto base = at.file->parent_path();
-    // Agents with the same script share one model, so its replies are used up
-    // together. Agents with the same source share one model, and thus its
-    // limits.
+    // Agents with the same source share one model: the replies of a script are
+    // used up together, and limits hold for all of them.
     auto key = **source;
     if (key.name.starts_with(scripted_prefix))
       key.name
@@ -571,7 +570,7 @@ private:
     return made;
   }
 
-  // Reads an agent that is written here or in a file of its own.
+  // Reads an agent that is written here or named by a `config_path`.
   result<agent> read_below(const fs::path& file,
                            const yaml_node& item,
                            const model_ptr& inherited) {

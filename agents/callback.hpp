@@ -149,10 +149,10 @@ using model_error_callback = callback<model_response,
 /// then. State that tool callbacks write is committed or discarded together
 /// with the tool's.
 ///
-/// An exception fails the call: that of this callback like one of the tool, for
-/// which `tool_error_callback` is called; those of the two below as
-/// `errc::callback_failed`. A `troupe::error` keeps its code.
-/// `tool_options::on_failure` decides about the agent.
+/// An exception fails the call. If this callback throws, the failure is treated
+/// like one of the tool, and `tool_error_callback` is called. An exception of
+/// the two callbacks below becomes `errc::callback_failed`. A `troupe::error`
+/// keeps its code. `tool_options::on_failure` decides about the agent.
 using before_tool_callback = plain_function<std::optional<json>(
   const tool& which, json& args, tool_context& context)>;
 

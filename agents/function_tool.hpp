@@ -34,7 +34,8 @@ struct awaited<task<T>> {
   using type = T;
 };
 
-// Checks one rule after the other; a broken rule is the only error.
+// Checks one rule after the other, so that the compiler reports only the first
+// broken one.
 template <class Function>
 struct tool_shape;
 

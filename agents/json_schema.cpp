@@ -24,7 +24,7 @@ using adapter = valijson::adapters::NlohmannJsonAdapter;
 // stack for each character.
 constexpr std::size_t matched_bytes_max = 4'096;
 
-// Limit of violations in one message.
+// Limit of the number of violations in one message.
 constexpr std::size_t told_max = 8;
 
 bool has_patterns(const json& schema) {
@@ -48,8 +48,8 @@ bool has_long_text(const json& data) {
            data, [](const json& element) { return has_long_text(element); });
 }
 
-// Whether a violation only says that an element inside has failed. That element
-// has a violation of its own, with its place.
+// Returns true if a violation only says that an element inside has failed. That
+// element has a violation of its own, with its path.
 bool is_consequence(std::string_view description) {
   return description.starts_with("Failed to validate against schema associated")
          || description.starts_with("Failed to validate item #");

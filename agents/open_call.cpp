@@ -49,7 +49,7 @@ content message_to(const open_call& call, std::string name, json response) {
 content decide_call(const open_call& call, bool confirmed, json payload) {
   if (!call.question)
     throw error(errc::invalid_argument,
-                fmt::format("the call of '{}' waits for its result, not for a "
+                fmt::format("the call of '{}' waits for a result, not for a "
                             "permission: use answer(call, result)",
                             call.tool));
   json response{{"confirmed", confirmed}};

@@ -68,12 +68,12 @@ struct wanted<void(const readonly_context&, const error&)> {
 ///
 /// An exception ends the work around which the function was called. A
 /// `troupe::error` is kept; any other exception becomes `errc::callback_failed`
-/// with the names of plugin and hook. There are two special cases. Around a
-/// tool the call of the tool fails: `errc::tool_failed` stands for an exception
-/// before the tool, `errc::callback_failed` for one after it, and
-/// `tool_options::on_failure` decides about the agent. An exception of
-/// `on_agent_error` or `on_run_error` only extends the message of the error.
-/// `on_agent` must not throw.
+/// with the names of plugin and hook. There are two special cases. First, an
+/// exception around a tool fails the call of the tool, and
+/// `tool_options::on_failure` decides about the agent: before the tool the
+/// exception becomes `errc::tool_failed`, after it `errc::callback_failed`.
+/// Second, an exception of `on_agent_error` or `on_run_error` only extends the
+/// message of the error. `on_agent` must not throw.
 struct plugin {
   /// Not empty; unique in a runtime.
   std::string name = {};
@@ -103,8 +103,8 @@ struct plugin {
                                       const event& said)>
     on_event = {};
 
-  /// Called when an agent starts, and, however it ends, when it has ended. Must
-  /// be short and must not throw.
+  /// Called when an agent starts, and when it has ended, with or without
+  /// failure. Must be short and must not throw.
   plain_function<void(std::string_view agent, bool started)> on_agent = {};
 
   // -- agents, models and tools: as in callback.hpp ---------------------------

@@ -31,7 +31,7 @@ void check_options(const tool_options& options) {
   if (options.long_running && options.as_agent)
     refuse("is an agent, which cannot be long-running");
   if (options.calls_max == std::size_t{0})
-    refuse("could never be called: its calls_max is 0");
+    refuse("has a calls_max of 0 and could never be called");
 }
 
 json_schema schema_from(const tool_options& options) {

@@ -70,8 +70,8 @@ enum class tool_failure : std::uint8_t {
   end_run,    ///< The agent ends with the error.
 };
 
-/// Whether the user has to allow a call: always, never, or depending on the
-/// arguments. The predicate must not block.
+/// Rule that says which calls the user has to allow: all, none, or those whose
+/// arguments fit a predicate. The predicate must not block.
 class confirmation_rule {
 public:
   /// Decides from the arguments of a call; true asks the user.
@@ -87,7 +87,7 @@ public:
   requires std::is_constructible_v<predicate, Predicate>
   confirmation_rule(Predicate needed) : needed_(std::move(needed)) {}
 
-  /// Whether a call with these arguments needs the user's permission.
+  /// Returns true if a call with these arguments needs the user's permission.
   bool holds_for(const json& args) const { return needed_ && needed_(args); }
 
   /// False if the rule never holds.
@@ -106,9 +106,9 @@ struct tool_options {
   /// JSON Schema of the arguments; must describe an object. Arguments that do
   /// not fit never reach the tool.
   json parameters = {{"type", "object"}, {"properties", json::object()}};
-  /// Exactly one of the next two is set; `agent_tool` sets `as_agent`.
+  /// Function of the tool. Exactly one of `run` and `as_agent` is set.
   tool_function run = {};
-  /// Agent that runs in place of a function.
+  /// Agent that runs in place of a function; set by `agent_tool`.
   std::shared_ptr<const agent> as_agent = {};
   /// Time limit of one call. After it, the tool is asked to stop, and the model
   /// gets an error. Unset: that of the run.
@@ -118,8 +118,8 @@ struct tool_options {
   std::optional<std::size_t> calls_max = {};
   /// Effect of a failed call on the agent.
   tool_failure on_failure = tool_failure::tell_model;
-  /// The function starts work whose result comes from outside, and returns
-  /// null. The run then pauses; the run whose message brings a
+  /// Set for a function that starts work and returns null, because the result
+  /// comes from outside. The run then pauses. The run whose message brings a
   /// `function_response` with the call's id continues. Any other returned value
   /// is an ordinary result.
   bool long_running = false;

@@ -16,7 +16,7 @@ error no_store() {
           "the runtime has no artifact store; set runtime_options::artifacts"};
 }
 
-// Does `work`; an exception becomes an error.
+// Runs `work`; an exception becomes an error.
 template <class T, class Work>
 result<T> attempt(const Work& work, artifact_store& store) {
   try {
@@ -25,14 +25,15 @@ result<T> attempt(const Work& work, artifact_store& store) {
     return error(errc::internal, failure.what());
   } catch (...) {
     return error(errc::internal,
-                 "the artifact store threw something that is no "
+                 "the artifact store threw an exception that is not a "
                  "std::exception");
   }
 }
 
-// Work on the artifact store, on this thread or on one that may block. `check`
-// may refuse the call when it starts. `note` sees a result on the thread that
-// asked for it.
+// A call of the artifact store, by a pending answer. `wait` works on the
+// calling thread, `start` on a thread that may block. `check` can refuse the
+// call when it starts. `note` gets a successful result on the thread that asked
+// for it, except after `then`.
 template <class T, class Work, class Check, class Note>
 class store_call final : public detail::call<T> {
 public:
@@ -57,8 +58,9 @@ public:
     if (auto ready = refusal(); !ready)
       return ready.error();
     if (executor::current() != nullptr)
-      return error(errc::would_deadlock,
-                   "a blocking call on a thread of the runtime; co_await it");
+      return error(
+        errc::would_deadlock,
+        "this call would block a thread of the runtime; co_await it");
     auto outcome = attempt<T>(*work_, *service_->store);
     receive(outcome);
     return outcome;

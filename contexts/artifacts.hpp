@@ -73,10 +73,10 @@ public:
       is_closed_(is_closed) {}
 
   /// Saves a new version and returns its number, counted from 0. The event of
-  /// the step names it in `artifactDelta`, unless the answer was asked for by
-  /// `then`. If the step fails, the version stays but no event names it. The
-  /// call must start, and a coroutine must get the answer, while the context
-  /// lives.
+  /// the step names the version in `artifactDelta`, unless the answer was asked
+  /// for by `then`. If the step fails, the version stays but no event names it.
+  /// The call must start, and a coroutine must get the answer, while the
+  /// context lives.
   pending<std::int64_t> save(std::string name, part content);
 
   /// Removes all versions; returns false if there were none. The call must

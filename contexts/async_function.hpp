@@ -30,7 +30,8 @@ inline constexpr bool may_be_empty<std::function<Signature>> = true;
 template <class Signature>
 inline constexpr bool may_be_empty<plain_function<Signature>> = true;
 
-// A result of a call, a task of one, or nothing in place of an optional one.
+// Result types of a callable: a `Result`, a task of one, or nothing if `Result`
+// is optional.
 template <class Returned, class Result>
 concept answers = std::is_convertible_v<Returned, Result> || std::is_same_v<
   Returned,
@@ -45,11 +46,11 @@ concept fits
 
 } // namespace detail
 
-/// A function or a coroutine with the given arguments: it returns a `Result`,
+/// A function or a coroutine with the given arguments. It returns a `Result`,
 /// or a `task<Result>`, which can wait without holding a thread. If `Result` is
-/// a `std::optional`, the function may also return nothing, which stands for an
-/// unset one. A copy has a copy of the callable; calls are as thread-safe as
-/// the callable.
+/// a `std::optional`, the callable may also return `void`, which means no
+/// value. A copy has a copy of the callable; calls are as thread-safe as the
+/// callable.
 template <class Result, class... Arguments>
 class async_function<Result(Arguments...)> {
 public:
@@ -73,15 +74,15 @@ public:
       take(std::move(called));
   }
 
-  /// Whether a callable is set.
+  /// Returns true if a callable is set.
   explicit operator bool() const noexcept { return function_ || coroutine_; }
 
-  /// Whether it is a coroutine, which holds no thread while it waits.
+  /// Returns true if it is a coroutine, which holds no thread while it waits.
   bool is_coroutine() const noexcept { return static_cast<bool>(coroutine_); }
 
-  /// Makes the task of one call. A function, and the body of a coroutine, runs
-  /// when the task is awaited. Arguments that are references must live until it
-  /// ends. The task throws the exceptions of the callable.
+  /// Makes the task of one call. A plain function, or the body of a coroutine,
+  /// runs when the task is awaited. Arguments that are references must live
+  /// until the task has ended. The task throws the exceptions of the callable.
   task<Result> operator()(Arguments... arguments) const {
     return function_ ? call_function(arguments...) : coroutine_(arguments...);
   }

@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// The events before the run's message that an agent reads. The fields add up;
-/// with their defaults it reads none.
+/// The events before the run's message that an agent reads. An event is read if
+/// any of the fields includes it. With the default values the agent reads none.
 struct history_extent {
   /// True for every event of the session.
   bool is_whole = false;

@@ -92,11 +92,11 @@ error missing(const placeholder& found,
                       found.key)};
 }
 
-// Returns the text of an artifact by name; nothing if it is missing.
+// Returns the text of the artifact with that name; nothing if it is missing.
 using artifact_texts
   = std::function<result<std::optional<std::string>>(const std::string&)>;
 
-// Finds the values of placeholders.
+// Returns the text that replaces a placeholder.
 class filling {
 public:
   filling(const readonly_state& state,

@@ -13,22 +13,24 @@ namespace troupe {
 
 /// Replaces the placeholders of `instruction` by values of the context's state.
 ///
-/// A placeholder is a name in single braces; white space around it is allowed.
-/// A name is `[A-Za-z_][A-Za-z0-9_]*` after at most one `app:`, `user:` or
-/// `temp:`; bytes from 0x80 count as letters. Strings are inserted unchanged,
-/// other values as compact JSON, null as nothing. Inserted text is not scanned
-/// again. `?` after the name makes a missing key empty. A name with dots is
-/// replaced only if exactly that key exists. `artifact.` and the name of an
-/// artifact inserts the text of its newest version. All other text stays
-/// unchanged, also `{{anything}}`, so JSON is preserved.
+/// A placeholder is a name in single braces; white space around the name is
+/// allowed. A name is `[A-Za-z_][A-Za-z0-9_]*` after at most one of the
+/// prefixes `app:`, `user:` and `temp:`; bytes from 0x80 count as letters.
+/// Strings are inserted unchanged, other values as compact JSON, null as no
+/// text. Inserted text is not searched for placeholders. With `?` after the
+/// name, a missing key is replaced by no text. A name with dots is replaced
+/// only if a key of exactly that name exists. A name that starts with
+/// `artifact.` is replaced by the text of the newest version of the artifact
+/// named behind the dot. All other text stays unchanged, also `{{anything}}`,
+/// so JSON is preserved.
 ///
 /// Fails with `errc::template_error`, naming key and agent, if a key or an
-/// artifact is missing, if an artifact is not text, and if the runtime has
-/// no artifact store; also with the errors of `readonly_state::find` and
-/// of the artifact store. By `get` on the thread of a run, an artifact
-/// fails with `errc::would_deadlock`. `context` must live until the
-/// answer. The rules follow ADK's instruction templates;
-/// docs/architecture.md lists the differences.
+/// artifact is missing, if an artifact is not text, or if the runtime has no
+/// artifact store. Fails also with the errors of `readonly_state::find` and of
+/// the artifact store. `get` on the thread of a run fails with
+/// `errc::would_deadlock` if the template names an artifact; use `co_await`
+/// there. `context` must live until the answer. The rules follow ADK's
+/// instruction templates; docs/architecture.md lists the differences.
 pending<std::string> inject_session_state(std::string instruction,
                                           const readonly_context& context);
 

@@ -10,8 +10,8 @@ namespace troupe {
 
 namespace {
 
-// Suspends until the lane has answered one request; `Start` is the lane's
-// member that takes it.
+// Suspends until the lane has answered one request. `Start` is the member
+// function of the lane that takes the request.
 template <class Request, void (lane_host::*Start)(Request&)>
 class lane_await {
 public:
@@ -156,7 +156,7 @@ task<event_slice> invocation_context::events_before(std::uint64_t revision,
   auto answered = co_await history_await(lane_, std::move(request));
   if (!answered.outcome && answered.outcome.error().code() == errc::corrupt) {
     // The session may have been removed or truncated since the run last saw it.
-    // The refresh decides: a session that is shorter now explains the failure.
+    // If it is shorter after the refresh, that is the reason for the failure.
     co_await refresh();
     if (answered.last > this->revision())
       throw gone();

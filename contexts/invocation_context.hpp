@@ -46,9 +46,10 @@ public:
   const invocation_context* caller() const noexcept { return caller_; }
 
   /// The session's events as of the last await, oldest first: those that the
-  /// agent reads (`agent::reads_itself`), and all of its own run. A run that
-  /// brings an answer shows them from the message of the run that asked. Custom
-  /// agents read all events unless they state less.
+  /// agent reads (`agent::reads_itself`), and all events of its own run. If the
+  /// run's message answers calls of an earlier run, all events from the message
+  /// of that run on are included. Custom agents read all events unless their
+  /// options say less.
   const event_slice& events() const noexcept { return events_; }
 
   /// Number of the newest event; the first event of a session is number 1.
@@ -116,15 +117,15 @@ public:
   /// running above.
   ///
   /// If that agent waits for an answer from outside, this body is unwound by an
-  /// exception that is no `std::exception`, and its recorded changes get an
-  /// event. The body starts
-  /// again in the run that brings the answer: agents that had ended are not run
-  /// again, the waiting one continues, and this call returns when it has ended.
+  /// exception that is not a `std::exception`, and its recorded changes are
+  /// emitted in an event. The body starts again in the run that brings the
+  /// answer. In that run, agents that had ended are skipped, the waiting agent
+  /// continues, and this call returns when it has ended.
   task<> run(const agent& other);
 
   /// Returns true if this agent has waited for an answer from outside and
-  /// continues now. Its earlier events are in `events()`, whatever it reads
-  /// otherwise; `temp:` is empty.
+  /// continues now. `events()` then includes its earlier events, whatever the
+  /// agent reads otherwise; `temp:` is empty.
   bool is_resumed() const noexcept { return from_ != nullptr; }
 
   /// Waits without holding a thread. Throws `errc::cancelled` if the run or

@@ -20,7 +20,8 @@ namespace troupe {
 
 namespace detail {
 
-// A call that has not started. One of its members is called, once.
+// A call that has not started. `start` or `wait` is called once, unless
+// `answer_now` has returned the answer.
 template <class T>
 class call {
 public:
@@ -29,8 +30,8 @@ public:
   call& operator=(const call&) = delete;
   virtual ~call() = default;
 
-  // The answer, if it is known without another thread. Called before one of
-  // the others, which is not called then.
+  // Makes the call at once if that needs no other thread, and returns its
+  // answer. Without an answer the call has not started.
   virtual std::optional<result<T>> answer_now() { return std::nullopt; }
 
   // Starts the call; `done` gets the answer, on any thread.
@@ -39,17 +40,17 @@ public:
   // Starts the call and blocks for the answer.
   virtual result<T> wait() = 0;
 
-  // Called with an answer before the coroutine that awaits it sees it, on its
-  // thread.
+  // Called on the thread of a coroutine that awaits the call, before the
+  // coroutine gets the answer.
   virtual void receive(const result<T>& /*answer*/) {}
 };
 
-// Whether a coroutine may get an answer on its own thread without a
-// suspension. A coroutine that never suspends would keep its thread, so only
-// some calls in a row of one thread are answered so.
+// Returns true if a coroutine may get an answer on its own thread without
+// suspension. A coroutine that never suspends keeps its thread, so a thread
+// answers only a limited number of calls in a row like this.
 bool may_answer_now() noexcept;
 
-// Counts an awaited call of the calling thread.
+// Counts a call that the calling thread awaits.
 void note_await(bool answered_now) noexcept;
 
 // The awaiter of a call. The coroutine continues on its lane.
@@ -98,8 +99,7 @@ private:
   std::optional<result<T>> answer_;
   std::coroutine_handle<> waiting_;
   executor* lane_ = nullptr;
-  std::atomic<bool> met_{
-    false}; // Set by the answer or the suspension, whichever is first.
+  std::atomic<bool> met_{false}; // False until it is answered or suspended.
 };
 
 } // namespace detail
@@ -107,10 +107,10 @@ private:
 /// A call that has not started, and its answer. `get`, `value`, `then` or
 /// `co_await` asks for the answer, which starts the call; without one of them
 /// the call never starts. Calls take effect in the order in which they start.
-/// The answer can be asked for once; a second time fails with
+/// The answer can be asked for once; the second time fails with
 /// `errc::invalid_argument`. Not thread-safe, but it may be moved to another
-/// thread. It keeps its arguments, and the parts of the runtime that it
-/// needs, alive.
+/// thread. It keeps its arguments alive, and the parts of the runtime that it
+/// needs.
 template <class T>
 class [[nodiscard]] pending {
 public:
@@ -153,7 +153,7 @@ public:
   }
 
 private:
-  // The call of an answer that was asked for already.
+  // Stands in for a call whose answer was already asked for.
   struct asked_twice final : detail::call<T> {
     static error reason() {
       return {errc::invalid_argument,

@@ -1,9 +1,9 @@
 // A function of the user's, and the one line that a compiler prints when it has
 // another shape.
 //
-// Without this a wrong callback is "no matching function" with pages of
-// candidates. Here every callable with a readable signature is accepted first,
-// and then refused by a `static_assert` that shows the wanted shape.
+// Without it, a wrong callback fails with "no matching function" and pages of
+// candidates. Here every callable with a readable signature is accepted first.
+// A `static_assert` then refuses a wrong one and shows the wanted shape.
 
 #pragma once
 

@@ -38,8 +38,8 @@ struct run_options {
   /// Others wait in order. Agents that are tools do not count, but their tools
   /// do.
   std::size_t tool_calls_max = 1'024;
-  /// Time limit of one model call, which then is asked to stop and fails with
-  /// `errc::deadline_exceeded`. Unset for none.
+  /// Time limit of one model call. After it, the call is asked to stop and
+  /// fails with `errc::deadline_exceeded`. Unset for none.
   std::optional<std::chrono::milliseconds> model_timeout = {};
   /// Time limit of one call of a tool that has no `timeout` of its own. Unset
   /// for none.

@@ -142,8 +142,8 @@ field_reader::seconds(std::string_view name) const {
   const auto seconds = read.is_number() ? read.get<double>() : 0;
   if (!(seconds >= 0.001 && seconds <= seconds_max))
     return fail_at(at(name),
-                   fmt::format("'{}' must be seconds, a number of at least "
-                               "0.001",
+                   fmt::format("'{}' must be a number of seconds from 0.001 to "
+                               "1e9",
                                name));
   return std::optional(std::chrono::round<std::chrono::milliseconds>(
     std::chrono::duration<double>(seconds)));

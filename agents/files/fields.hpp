@@ -69,7 +69,7 @@ public:
   /// True or false; false if it is left out.
   result<bool> flag(std::string_view name) const;
 
-  /// A number of seconds, at least 0.001.
+  /// A number of seconds, from 0.001 to 1e9.
   result<std::optional<std::chrono::milliseconds>>
   seconds(std::string_view name) const;
 

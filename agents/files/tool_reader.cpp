@@ -111,8 +111,8 @@ result<tool> tool_reader::read_made_tool(const field_reader& outer,
   if (*name == "LongRunningFunctionTool")
     return read_long_running_tool(fields);
   return fail_at(outer.at("args"),
-                 "only AgentTool and LongRunningFunctionTool have args; a "
-                 "tool of the program is named alone");
+                 "only AgentTool and LongRunningFunctionTool have args; name "
+                 "a tool of the program without them");
 }
 
 result<tool>

@@ -103,7 +103,7 @@ private:
   struct open_node {
     std::shared_ptr<yaml_node> made;
     YAML::anchor_t anchor;
-    extent before; // Total when the node began.
+    extent before; // Sum of all nodes before this one.
     std::size_t levels_below = 0;
     std::optional<yaml_node::field> pending = {};
     std::set<std::string, std::less<>> names = {};
@@ -165,7 +165,8 @@ private:
                        "the text that starts here has no closing quote"};
   }
 
-  // yaml-cpp accepts a name at the end of a mapping as a field without value.
+  // yaml-cpp accepts a name at the end of a mapping, without a colon, as a
+  // field without value.
   void check_colon(const YAML::Mark& mark) const {
     if (open_.empty() || !open_.back().pending)
       return;
@@ -390,7 +391,7 @@ tl::expected<yaml_node_ptr, yaml_failure> parse_yaml(const std::string& text,
     return failed(failure.mark.line + 1,
                   fmt::format("malformed YAML: {}", failure.msg));
   }
-  // YAML allows more than JSON, and yaml-cpp more than YAML.
+  // YAML allows more than JSON, and yaml-cpp allows more than YAML.
   if (builder.root() && rules.json_only)
     if (auto strict = parse_json(text); !strict)
       return failed(1, strict.error().message());

@@ -22,7 +22,7 @@ void history_search::take(std::uint64_t number, const event& said) {
   look_for_summary(number, said);
   look_for_calls(number, said);
   look_for_messages(number, said);
-  // Event number 1 ends every search.
+  // Event number 1 is the oldest, so the search ends there.
   if (number > 1)
     return;
   if (!runs_.empty())
@@ -57,8 +57,8 @@ void history_search::look_for_summary(std::uint64_t number, const event& said) {
 void history_search::look_for_calls(std::uint64_t number, const event& said) {
   if (calls_.empty())
     return;
-  // A run that paused continues with all calls that it waited for, so all of
-  // them are searched for.
+  // A paused run continues with all calls that it waited for, so the search
+  // includes all of them.
   const auto waits = waits_in(said);
   if (std::ranges::any_of(
         waits, [this](const auto& id) { return calls_.contains(id); }))
@@ -80,7 +80,8 @@ void history_search::look_for_messages(std::uint64_t number,
   if (said.author != "user")
     return;
   auto run = runs_.find(said.invocation_id);
-  // Calls without a run belong to the turn of the newest message before them.
+  // Calls without an invocation id belong to the turn of the newest message
+  // before them.
   if (run == runs_.end() && !only_answers(said.content))
     run = runs_.find(std::string_view());
   if (run == runs_.end())

@@ -23,11 +23,11 @@ public:
   /// `reads`.
   history_search(const content& message, const history_extent& reads);
 
-  /// Whether the search needs older events.
+  /// Returns true if the search needs older events.
   bool needs_more() const noexcept;
 
-  /// Takes the next event, `number`: always the one before that of the last
-  /// call.
+  /// Takes the event with this number. It must be the event before that of the
+  /// last call.
   void take(std::uint64_t number, const event& said);
 
   /// The first event that the newest summary does not cover; 1 if there is no
@@ -52,8 +52,9 @@ private:
   void add_calls_of(const content& message);
   void read_from(std::uint64_t number);
 
-  // Targets of the search: a summary, the end time that it covers, calls by id,
-  // pauses by event id, and messages of runs by invocation id.
+  // Targets of the search: a summary, the end time that it covers, calls by
+  // their ids, pauses by the ids of their events, and messages by their
+  // invocation ids.
   bool wants_summary_;
   std::optional<timestamp> end_time_;
   std::set<std::string, std::less<>> calls_;

@@ -22,8 +22,8 @@ json as_response(const result<json>& outcome) {
   return outcome->is_object() ? *outcome : json{{"result", *outcome}};
 }
 
-// Inserts the instruction after the newest tool responses, or else before the
-// last words of the user.
+// Inserts the instruction after the newest tool responses or the newest content
+// of a model, whichever is later.
 void insert_instruction(std::string text,
                         std::vector<std::shared_ptr<const content>>& contents) {
   auto place = contents.end();
@@ -35,8 +35,8 @@ void insert_instruction(std::string text,
     std::make_shared<const content>(content("user", {part(std::move(text))})));
 }
 
-// The output of an agent's final text: the text itself, or its JSON value with
-// a schema. Unset for a blank text if a value is expected.
+// The output of an agent's final text: the text itself, or its JSON value if
+// there is a schema. Unset if there is a schema and the text is blank.
 result<std::optional<json>> read_output(const llm_options& options,
                                         std::string text) {
   if (!options.output_schema)

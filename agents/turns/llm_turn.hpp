@@ -12,9 +12,9 @@
 
 namespace troupe {
 
-/// The instruction after its placeholders were replaced, or as its provider
-/// made it. Throws `errc::template_error`, `errc::callback_failed`, or the
-/// failure of reading an artifact.
+/// The text of the instruction: the template with its placeholders replaced, or
+/// the result of the provider. Throws `errc::template_error`,
+/// `errc::callback_failed`, or the failure of reading an artifact.
 task<std::string> resolve_instruction(const instruction& source,
                                       const readonly_context& context);
 

@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// Whether `name` matches `[A-Za-z_][A-Za-z0-9_]*` and has at most 256 bytes.
-/// Non-ASCII characters count as letters if they are valid UTF-8.
+/// Returns true if `name` matches `[A-Za-z_][A-Za-z0-9_]*` and has at most 256
+/// bytes. Non-ASCII characters count as letters if they are valid UTF-8.
 bool is_identifier(std::string_view name) noexcept;
 
 } // namespace troupe

@@ -34,10 +34,10 @@ struct open_turn {
 /// The turn of `agent_name` on `branch` that made a call in `ids`, or the call
 /// that a question in `ids` is about. Empty if there is none.
 ///
-/// Other questions than those in `ids` are ignored. A question must show the
-/// call that the agent made: same id, name and arguments, on its branch. Calls
-/// that are neither long-running nor the subject of a question are left out;
-/// such calls remain when a run was interrupted.
+/// Questions that are not in `ids` are ignored. A question must show the call
+/// that the agent made: same id, name and arguments, on its branch. Calls that
+/// are neither long-running nor the subject of a question are left out; an
+/// interrupted run leaves such calls.
 open_turn find_open_turn(const event_slice& events,
                          std::string_view agent_name,
                          std::string_view branch,
@@ -47,8 +47,8 @@ open_turn find_open_turn(const event_slice& events,
 /// is malformed.
 std::string asked_about(const function_call& question);
 
-/// Whether a call has no result yet: the user has to be asked, or the result
-/// comes from outside.
+/// Returns true if a call has no result yet: the user has to be asked, or the
+/// result comes from outside.
 bool is_pending(const tool_call& answered);
 
 /// The event that asks the user about the calls in `answered` that need a

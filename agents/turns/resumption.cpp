@@ -134,7 +134,7 @@ bool only_answers(const content& message) {
 
 result<tool_confirmation> read_confirmation(const json& response) {
   auto answer = response;
-  // Some clients send the object as a text.
+  // Some clients send the object as text.
   if (answer.is_object() && answer.size() == 1 && answer.contains("response")
       && answer.at("response").is_string()) {
     auto unpacked = parse_json(answer.at("response").get<std::string>());

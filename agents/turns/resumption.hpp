@@ -9,8 +9,8 @@
 //   {"releases": event id}                     the run of that message failed;
 //                                              its claim on the pause ends
 //
-// So if two messages answer the same pause, one starts a run and the other is
-// refused, even if different processes receive them.
+// If two messages answer the same pause, one of them starts a run and the other
+// is refused, even if different processes receive them.
 
 #pragma once
 
@@ -61,9 +61,10 @@ struct resumption {
 
 /// Rights of the run that a message starts.
 struct answer_rights {
-  /// See `run_options::take_over`.
+  /// The value of `run_options::take_over`.
   bool takes_over = false;
-  /// The root agent can handle the answer of a call that no run waits for.
+  /// True if the root agent can handle the answer to a call that no run waits
+  /// for.
   bool takes_news = false;
 };
 

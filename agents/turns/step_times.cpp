@@ -24,7 +24,8 @@ json to_json(const step_time& step) {
   return written;
 }
 
-// Unset if the data is not ours: other programs may write there, too.
+// Unset if the data has another form, because other programs may write there,
+// too.
 std::optional<step_time> step_from(const json& data) {
   const auto time = [&data](const char* name) -> std::optional<timestamp> {
     const auto found = data.find(name);

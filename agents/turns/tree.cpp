@@ -20,9 +20,10 @@ tool make_hand_over(const std::vector<agent>& targets) {
   for (const auto& target : targets)
     names.push_back(target.name());
   auto properties = json::object();
-  properties["agent_name"] = {{"type", "string"},
-                              {"enum", std::move(names)},
-                              {"description", "Who goes on"}};
+  properties["agent_name"]
+    = {{"type", "string"},
+       {"enum", std::move(names)},
+       {"description", "Name of the agent that continues"}};
   json parameters{{"type", "object"},
                   {"properties", std::move(properties)},
                   {"required", json::array({"agent_name"})}};
@@ -111,8 +112,8 @@ const transfer_targets* agent_tree::transfers_of(std::string_view name) const {
   return found == nodes_.end() ? nullptr : found->second.transfers.get();
 }
 
-// Whether the agent and all above it are LLM agents that may hand over to their
-// parents.
+// Returns true if the agent and all above it are LLM agents that may hand over
+// to their parents.
 bool agent_tree::may_keep_turn(std::string_view name) const {
   for (const auto* next = find(name); next != nullptr;
        next = parent(next->name())) {

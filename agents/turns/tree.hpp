@@ -45,14 +45,14 @@ public:
   /// options forbid it. Null if there are none.
   const transfer_targets* transfers_of(std::string_view name) const;
 
-  /// Whether a conversation can get from one agent to the other by any number
-  /// of hand-overs.
+  /// Returns true if a conversation can get from one agent to the other by any
+  /// number of hand-overs.
   bool can_reach(std::string_view from, std::string_view to) const;
 
   /// The agent that continues with `message`: the author of the call that it
   /// answers, or else the last author in `events` that may hand over to all
-  /// agents above it. Null if there is none: then older events decide, and
-  /// finally the root.
+  /// agents above it. Null if there is none; the caller then searches older
+  /// events, and finally takes the root.
   const agent* next_turn(const event_slice& events,
                          const content& message) const;
 

@@ -60,7 +60,7 @@ shared_content retold(const event& said) {
            : nullptr;
 }
 
-// Whether the event is nothing but a hand-over.
+// Returns true if the event holds nothing but a hand-over.
 bool is_transfer(const event& said) {
   return std::ranges::all_of(said.content.parts, [](const part& element) {
     return (element.call() != nullptr
@@ -70,8 +70,8 @@ bool is_transfer(const event& said) {
   });
 }
 
-// Whether a user's event only answers calls. It continues the turn that made
-// the calls.
+// Returns true if a user's event only answers calls. It continues the turn that
+// made the calls.
 bool goes_on(const event& said) {
   return said.author == "user" && only_answers(said.content);
 }
@@ -100,8 +100,9 @@ bool has_content(const event& said) {
   return !said.partial && !said.content.parts.empty();
 }
 
-// Index of the first event of the current turn: the latest one by the user or
-// by another agent.
+// Index of the first event of the current turn: the latest event of the user or
+// of another agent before `end`. Answers of the user and hand-overs do not
+// count.
 std::size_t turn_start(const shown_events& events,
                        std::string_view agent_name,
                        std::size_t end) {
@@ -129,9 +130,9 @@ std::unordered_set<std::string_view> answered_behind(const Events& events,
   return answered;
 }
 
-// Index of the first event of the current turn. If it answers older calls of
-// the agent, the turn that made them continues, and the index is that of its
-// start.
+// Index of the first event of the current turn. If an event of this turn
+// answers older calls of the agent, the turn that made them continues, and the
+// result is the start of that turn.
 std::size_t current_turn(const shown_events& events,
                          std::string_view agent_name) {
   const auto start = turn_start(events, agent_name, events.size());
@@ -144,8 +145,8 @@ std::size_t current_turn(const shown_events& events,
   return start;
 }
 
-// Index of the first event by the user or by another agent. 0 if there is none,
-// so that all events are shown.
+// Index of the first event by the user or by another agent. 0 if there is none;
+// then all events are shown.
 std::size_t first_beginning(const shown_events& events,
                             std::string_view agent_name) {
   for (std::size_t index = 0; index < events.size(); ++index)
@@ -269,8 +270,8 @@ private:
     }
   }
 
-  // Only calls that the runtime itself makes are questions; these are
-  // long-running.
+  // Only the runtime makes questions, and marks them as long-running. A model
+  // may make another call of the same name.
   static bool is_asked(const event& said, const function_call& call) {
     return call.name == confirmation_name
            && is_long_running(found_call{&said, &call});

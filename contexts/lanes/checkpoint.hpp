@@ -31,7 +31,7 @@ struct checkpoint;
 /// A shared checkpoint, which never changes; null stands for none.
 using checkpoint_ptr = std::shared_ptr<const checkpoint>;
 
-/// The position where one agent waits, with the positions of its sub-agents.
+/// The position at which one agent waits, with those of its sub-agents.
 struct checkpoint {
   /// One lane of a parallel agent or a map: waiting, ended or failed.
   struct lane {
@@ -80,8 +80,7 @@ json to_json(const checkpoint& from);
 /// another program may use the field.
 checkpoint_ptr checkpoint_from_json(const json& data);
 
-/// Returns the ids of all calls that it waits for, including those
-/// of sub-agents.
+/// Returns the ids of all calls that the agent and its sub-agents wait for.
 std::vector<std::string> waits_of(const checkpoint& from);
 
 /// The end of an agent that did not fail.

@@ -57,7 +57,7 @@ const refused all_refused[] = {
   {"after_agent_callbacks: [{name: greet, x: 1}]\n", "a callback has name"},
   {"lanes_max: 2\n", ":3: this class has no field 'lanes_max'; LlmAgent has"},
   {"tools: [{name: count, args: {}}]\n",
-   "a tool of the program is named alone"},
+   "name a tool of the program without them"},
   {"tools: [{name: AgentTool, args: {}}]\n", ":3: expected {agent:"},
   {"tools: [{name: AgentTool, args: {agent: {name: b}, x: 1}}]\n",
    "unknown field 'x'; AgentTool has"},
@@ -80,8 +80,8 @@ const refused lanes_refused[] = {
    "quorum"},
   {"on_failure: quorum\nquorum: 2\n", "cannot be reached by 1 lanes"},
   {"quorum: 1\n", "on_failure is not quorum"},
-  {"lane_timeout: 0\n", ":3: 'lane_timeout' must be seconds"},
-  {"lane_timeout: soon\n", ":3: 'lane_timeout' must be seconds"},
+  {"lane_timeout: 0\n", ":3: 'lane_timeout' must be a number of seconds"},
+  {"lane_timeout: soon\n", ":3: 'lane_timeout' must be a number of seconds"},
   {"isolate_temp: maybe\n", ":3: 'isolate_temp' must be true or false"},
 };
 

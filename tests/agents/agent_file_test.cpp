@@ -114,7 +114,7 @@ const std::vector<refusal> refusals{
    "'requests_per_minute' must be a number above 0"},
   {"name: a\nmodel: {name: openai:x, connect_timeout: soon}\n",
    "root_agent.yaml:2: ",
-   "'connect_timeout' must be seconds"},
+   "'connect_timeout' must be a number of seconds"},
   {"name: a\nmodel: [a]\n", "root_agent.yaml:2: ", "'model' must be text"},
   {"name: a\nmodel: gpt-4\n",
    "root_agent.yaml:2: ",
@@ -147,7 +147,7 @@ const std::vector<refusal> refusals{
    "'count' comes twice"},
   {"name: a\nmodel: scripted:replies.json\ntools:\n- name: count\n  args: 1\n",
    "root_agent.yaml:5: ",
-   "a tool of the program is named alone"},
+   "name a tool of the program without them"},
   {"name: a\nmodel: scripted:replies.json\ntools: count\n",
    "root_agent.yaml:3: ",
    "'tools' must be a list, not a single value"},
@@ -553,7 +553,9 @@ BOOST_FIXTURE_TEST_CASE(what_is_to_be_different_is_checked_as_in_a_file,
                         folder) {
   const std::string text = "name: a\nmodel: scripted:replies.json\n";
   options.overrides = {{"b", json::object()}};
-  BOOST_TEST(failure(text) == "there is no agent 'b' to change; there are a");
+  BOOST_TEST(
+    failure(text)
+    == "an override names agent 'b', which does not exist; the agents are a");
   options.overrides = {{"a", {{"colour", "red"}}}};
   BOOST_TEST(failure(text).find("unknown field 'colour'") != std::string::npos);
   options.overrides = {{"a", {{"name", "b"}}}};
