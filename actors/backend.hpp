@@ -67,8 +67,8 @@ private:
   result<void> closed_;
 };
 
-/// Whether the calling thread runs actors or tasks of a runtime. A blocking
-/// call there could wait for itself.
+/// Returns true if the calling thread runs actors or tasks of a runtime. A
+/// blocking call there could wait for itself.
 bool is_runtime_thread() noexcept;
 
 } // namespace troupe::detail

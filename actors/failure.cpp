@@ -9,7 +9,7 @@ error closed() {
 }
 
 error cancelled_before_start() {
-  return {errc::cancelled, "the run was cancelled before its turn"};
+  return {errc::cancelled, "the run was cancelled before it started"};
 }
 
 error unknown_session(const session_key& key) {

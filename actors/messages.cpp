@@ -15,7 +15,7 @@ namespace troupe::actors {
 
 namespace {
 
-// A completion that a lent thread has to leave to a worker.
+// A completion that a lent thread passes to a worker.
 template <class T>
 struct postponed final : call {
   postponed(setup& counted_in, completion<T> to_call, result<T> with)
@@ -75,8 +75,8 @@ void finish_dropped(call& dropped, completion<T>& done) noexcept {
 }
 
 // Runs callers' completions, so that the owner can continue with its next
-// batch. Keeps the runtime's data: the last call that leaves the gate lets a
-// thread continue that may release everything else.
+// batch. Keeps the runtime's data alive: when the last call has left the gate,
+// another thread may release everything else.
 class completion_job final : public caf::resumable, public caf::ref_counted {
 public:
   completion_job(std::shared_ptr<execution> on, letter_list answered)

@@ -17,8 +17,9 @@ namespace troupe::actors {
 
 /// The error of a blocking call on a thread that the answer may need.
 inline error would_deadlock() {
-  return {errc::would_deadlock,
-          "a blocking call on a thread of the runtime; use then or co_await"};
+  return {
+    errc::would_deadlock,
+    "this call would block a thread of the runtime; use then or co_await"};
 }
 
 /// Calls `start` with a completion, and blocks until that is called. Meanwhile
@@ -46,8 +47,9 @@ result<T> wait_for(execution& on, Start&& start) {
 }
 
 /// A call that a function object starts on the owners of a runtime. The object
-/// takes a `completion<T>`, is called once, and keeps the runtime's data. Its
-/// `answer_now`, if it has one, answers without any other thread where it can.
+/// takes a `completion<T>`, is called once, and keeps the runtime's data alive.
+/// If it has a member `answer_now`, that member makes the call where no other
+/// thread is needed.
 template <class T, class Start>
 class pending_call final : public detail::call<T> {
 public:
@@ -78,7 +80,7 @@ private:
   Start start_;
 };
 
-/// Makes the function object of a call in its place.
+/// Makes a call whose function object is constructed in place from `arguments`.
 template <class T, class Start, class... Arguments>
 pending<T> emplace_pending(execution& on, Arguments&&... arguments) {
   return pending<T>(std::make_unique<pending_call<T, Start>>(

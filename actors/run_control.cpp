@@ -83,7 +83,7 @@ void run_control::attach(actors::ref<actors::inbox_actor> invocation) {
   {
     const std::lock_guard guard(mutex_);
     if (outcome_)
-      return; // The run has ended; do not keep its actor.
+      return; // A run that has ended does not keep its actor.
     invocation_ = invocation;
     wished = wished_end_;
   }
@@ -98,7 +98,7 @@ std::optional<result<event_ptr>> run_control::take() {
       events_.clear();
       first_ = 0;
     } else if (first_ * 2 > events_.size() + 64) {
-      // Frees taken events even if the consumer stays behind for long.
+      // Frees taken events even if the consumer is slow for a long time.
       events_.erase(events_.begin(),
                     events_.begin() + static_cast<std::ptrdiff_t>(first_));
       first_ = 0;

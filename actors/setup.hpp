@@ -58,7 +58,7 @@ struct setup : execution {
   const setup_options options;
   /// Set before the first actor.
   std::vector<plugin> plugins;
-  /// Optional; called with the number of events of each commit. Set before the
+  /// Optional; called with the number of changes in each commit. Set before the
   /// first actor.
   std::function<void(std::size_t events)> on_commit;
   /// Receives warnings for an operator; never unset over a store. Set before

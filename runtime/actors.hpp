@@ -1,5 +1,5 @@
-// Optional CAF interface: talk to owners as CAF actors, or run on an actor
-// system of your own.
+// Optional CAF interface: sends messages to owners as CAF actors, and runs a
+// runtime on the program's own actor system.
 //
 // The only header of runtime/ that includes CAF; link `troupe::actors`.
 
@@ -17,9 +17,8 @@
 
 namespace troupe {
 
-/// Makes systems built from `config` use troupe's scheduler (first come, first
-/// served) with `threads` workers (0: one per core). Call it before the
-/// `caf::actor_system` is made.
+/// Makes systems built from `config` use troupe's scheduler with `threads`
+/// workers (0: one per core). Call it before the `caf::actor_system` is made.
 void use_fair_scheduler(caf::actor_system_config& config, std::size_t threads);
 
 /// Converts a failure of a request to an owner. A foreign `caf::error` becomes

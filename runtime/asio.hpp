@@ -36,8 +36,9 @@ namespace troupe {
 
 namespace detail {
 
-// Starts a call whose answer goes to a handler of Asio, on the handler's
-// executor. The executor has work until then, so its `run` does not return.
+// Starts a call, and passes its answer to a handler of Asio on the handler's
+// executor. The executor counts as busy until then, so its `run` does not
+// return.
 template <class T>
 struct asio_start {
   template <class Handler>
@@ -59,8 +60,8 @@ struct asio_start {
 } // namespace detail
 
 /// Starts the call, and completes `token` with its `result<T>` on the token's
-/// executor: a handler `void(result<T>)`, `boost::asio::use_future`, a yield
-/// context. The threads of the runtime run nothing of the caller's.
+/// executor. A token is a handler `void(result<T>)`, `boost::asio::use_future`
+/// or a yield context. The threads of the runtime run no code of the caller.
 template <class T, class Token>
 auto async_answer(pending<T> call, Token&& token) {
   return boost::asio::async_initiate<Token, void(result<T>)>(

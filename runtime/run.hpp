@@ -47,8 +47,8 @@ public:
   /// once, after the last event; further calls return null.
   pending<event_ptr> next();
 
-  /// Waits until the run has ended, and returns how it ended. Events stay to be
-  /// taken. Fails with the run's error.
+  /// Waits until the run has ended. Fails with the run's error. Events that
+  /// were not taken can still be taken afterwards.
   pending<void> wait();
 
   /// Ids of the calls that a paused run waits for: calls of long-running tools,

@@ -24,7 +24,7 @@ namespace troupe {
 
 namespace {
 
-// No limit, for the actors.
+// The value by which the actors mean "no limit".
 constexpr auto unlimited = std::chrono::nanoseconds::zero();
 
 actors::setup_options choose(const runtime_options& options) {
@@ -134,8 +134,8 @@ warning_receiver without_secrets(warning_receiver told) {
   };
 }
 
-// Posts work to the threads for files, and counts it as a call, so that it is
-// done before the runtime ends.
+// Returns a function that passes work to the threads for files. The work counts
+// as a call, so it is done before the runtime ends.
 std::function<bool(std::function<void()>)>
 posting_files(const std::weak_ptr<actors::setup>& of) {
   return [of](std::function<void()> work) {
@@ -215,10 +215,11 @@ result<scope_state> initial_temp(const event& message,
 result<void> check_limits(const run_options& options) {
   if (options.lanes_max == 0)
     return error(errc::invalid_argument,
-                 "lanes_max is 0, so that no lane could ever run");
+                 "lanes_max is 0, but at least one lane must be able to run");
   if (options.tool_calls_max == 0)
-    return error(errc::invalid_argument,
-                 "tool_calls_max is 0, so that no tool could ever run");
+    return error(
+      errc::invalid_argument,
+      "tool_calls_max is 0, but at least one tool must be able to run");
   for (const auto& time : {options.model_timeout, options.tool_timeout})
     if (time && time->count() <= 0)
       return error(errc::invalid_argument,
@@ -335,8 +336,8 @@ result<void> begin(detail::session_backend& backend,
   wanted->id = invocation.id();
   wanted->message->reply_to = invocation;
   // Sent from this thread, so that the runs of one caller start in the order of
-  // the calls. Sent before `attach`, so that a cancellation cannot send the end
-  // of the run before its start.
+  // the calls. Sent before `attach`: a cancellation would otherwise send the
+  // end of the run before its start.
   app->tell(std::move(wanted));
   control->attach(std::move(invocation));
   return {};

@@ -42,10 +42,11 @@ struct runtime_options {
   std::shared_ptr<troupe::environment> environment = {};
   /// Plugins that are called around all runs, in this order.
   std::vector<plugin> plugins = {};
-  /// Receives the number of events of each commit: of the events that a session
-  /// decides together, or over a store of one transaction. Called on the
-  /// threads that commit, concurrently; these may be threads of blocked
-  /// callers. Must not block or throw.
+  /// Receives the number of changes in each commit. Over a store a commit is
+  /// one transaction. With `memory:` it is the batch of appends and creations
+  /// that one session decides together. Called on the threads that commit,
+  /// concurrently; these may be threads of blocked callers. Must not block or
+  /// throw.
   std::function<void(std::size_t events)> on_commit = {};
   /// Receives warnings for an operator, one sentence each, about conditions
   /// that fail no call, such as commits that the store has lost. Called on any
@@ -82,11 +83,12 @@ struct runtime_options {
   /// ones. During a run the session also keeps the events that the agents read
   /// (`agent::reads`).
   std::size_t events_kept = 64;
-  /// Eviction over a store: idle sessions leave memory and are loaded again on
-  /// demand. The longest unused leave when there are more than
-  /// `live_sessions_max`; others after `session_idle_max` without use.
+  /// Limit of the sessions over a store that stay in memory. Above it, idle
+  /// sessions leave memory, those with the longest time without use first. They
+  /// are loaded again on demand.
   std::size_t live_sessions_max = 10'000;
-  /// Time without use after which a session leaves memory. Unset: no limit.
+  /// Time without use after which a session over a store leaves memory. Unset:
+  /// no limit.
   std::optional<std::chrono::nanoseconds> session_idle_max
     = std::chrono::minutes(10);
 };

@@ -120,8 +120,8 @@ private:
   const get_options options_;
 };
 
-// A session to read, or to create if it is missing. Others may create or remove
-// it between the two: then both are tried again.
+// A session to read, or to create if it is missing. Another caller may create
+// or remove it between the two steps; then both are tried again.
 struct wanted_session {
   session_service service;
   create_request request;
@@ -178,7 +178,7 @@ public:
     find_wanted(wanted_, std::move(done));
   }
 
-  // Each call blocks on its own: the answer to a blocked thread is given inside
+  // Each step blocks by itself: the answer to a blocked thread is given inside
   // of an owner, where no other call may start.
   result<session> wait() override {
     for (;;) {
@@ -342,8 +342,8 @@ void start_read_state(const backend_ptr& backend,
     wanted->complete();
 }
 
-// Starts an append. Not a lambda like the others: an event is large, and each
-// layer of function objects would move it once more.
+// Starts an append. A class, unlike the other starts, because an event is large
+// and each layer of function objects would move it once more.
 template <class Event>
 class append_start {
 public:

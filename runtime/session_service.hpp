@@ -63,8 +63,8 @@ public:
   /// The same with this initial state in place of the request's.
   pending<session> get_or_create(create_request request, json state);
 
-  /// Returns the session with its events and state, a consistent cut over
-  /// session, user and app. Fails with `errc::not_found`.
+  /// Returns the session with its events and state. Each event is included
+  /// completely, in all scopes, or not at all. Fails with `errc::not_found`.
   pending<session> get(session_key key, get_options options = {});
 
   /// Returns sessions of an app or of one user, newest update first, a page at

@@ -1,5 +1,5 @@
-// A writer of one session, whose appends stay in order even if one of them
-// fails: all later ones are refused.
+// A writer of one session. Its appends stay in order even if one of them fails:
+// all later ones are refused.
 
 #pragma once
 
@@ -23,7 +23,7 @@ namespace troupe {
 /// Partial events are returned at once and are not part of the order.
 ///
 /// Copies are the same writer. Thread-safe; appends that several threads start
-/// at the same time are in any order. Other writers and
+/// at the same time have no defined order among them. Other writers and
 /// `session_service::append_event` are not affected.
 class session_writer {
 public:

@@ -12,15 +12,15 @@ namespace troupe::actors {
 
 namespace {
 
-// Looks for the answer before the thread parks. They take a few microseconds,
-// which is less than parking and waking. Owners answer in less if they are busy
-// on another core.
+// Number of times that a thread looks for its answer before it parks. Together
+// these looks take a few microseconds, less than parking and waking. An owner
+// that runs on another core often answers within this time.
 constexpr int looks_before_park = 100;
 
 thread_local wake_batch* collecting = nullptr;
 
-// Threads that look at this moment. More of them than cores would only keep the
-// owners from running.
+// Number of threads that look at this moment. At most half as many as cores may
+// look, so that owners find a free core.
 std::atomic<int> looking{0};
 
 int looking_max() noexcept {
@@ -31,8 +31,8 @@ int looking_max() noexcept {
 
 } // namespace
 
-// The part of a thread that sleeps. The thread uses it again for each wait; a
-// waking thread may hold it longer than the wait lasts.
+// The part of a thread that sleeps. The thread uses it again for each wait,
+// because a waking thread may still hold it after the wait.
 class blocked_thread::sleeper {
 public:
   void sleep() {
@@ -67,7 +67,7 @@ void blocked_thread::wait() {
   static thread_local const auto mine = std::make_shared<sleeper>();
   sleeper_ = mine;
   int expected = waiting;
-  // Release publishes `sleeper_`; acquire, on failure, the answer.
+  // Release publishes `sleeper_`. On failure, acquire makes the answer visible.
   if (!state_.compare_exchange_strong(
         expected, parked, std::memory_order_acq_rel, std::memory_order_acquire))
     return;
@@ -81,7 +81,7 @@ void blocked_thread::wake() noexcept {
   if (state_.compare_exchange_strong(
         expected, woken, std::memory_order_acq_rel, std::memory_order_acquire))
     return;
-  // The thread has parked, and stays until its sleeper is woken.
+  // The thread has parked, and does not continue until its sleeper is woken.
   auto asleep = std::move(sleeper_);
   state_.store(woken, std::memory_order_release);
   if (collecting != nullptr)

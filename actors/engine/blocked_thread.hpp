@@ -18,8 +18,8 @@ public:
   blocked_thread(const blocked_thread&) = delete;
   blocked_thread& operator=(const blocked_thread&) = delete;
 
-  /// Whether `wake` was called. What the waking thread wrote before is visible
-  /// then.
+  /// Returns true if `wake` was called. What the waking thread wrote before is
+  /// visible then.
   bool is_woken() const noexcept {
     return state_.load(std::memory_order_acquire) == woken;
   }
@@ -27,8 +27,8 @@ public:
   /// Blocks until `wake` is called. Called by one thread, once.
   void wait();
 
-  /// Ends the wait. Called once, by any thread; the object may be gone when
-  /// this returns.
+  /// Ends the wait. Called once, by any thread. The object may no longer exist
+  /// when this returns.
   void wake() noexcept;
 
 private:

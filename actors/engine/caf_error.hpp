@@ -1,4 +1,4 @@
-// Our errors as CAF carries them.
+// Conversion between errors of troupe and errors of CAF.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace troupe::actors {
 
-/// Convert a failure to CAF's form and back. A foreign `caf::error` becomes
-/// `errc::internal` with its numeric code in the text.
+/// Converts a failure to CAF's form. `from_caf` converts it back; a foreign
+/// `caf::error` becomes `errc::internal` with its numeric code in the text.
 caf::error to_caf(const error& failure);
 error from_caf(const caf::error& failure);
 

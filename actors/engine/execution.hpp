@@ -1,4 +1,5 @@
-// Where the actors of one runtime run, and how many of them there are.
+// The actor system of one runtime, with counts of its actors and of the threads
+// that schedule jobs there.
 
 #pragma once
 
@@ -24,19 +25,20 @@ struct execution : std::enable_shared_from_this<execution> {
   job_loop* const loop;
   /// Actors that have not ended.
   load_gate actors;
-  /// Threads that do not belong to the system and are about to schedule a job
-  /// there, or just have.
+  /// Counts threads outside of the system that use its scheduler at this
+  /// moment.
   load_gate senders;
 
 protected:
   ~execution() = default;
 };
 
-/// Enters `job` (one reference to it) into the scheduler, from any thread, and
-/// keeps the actor system until that is done.
+/// Passes `job`, with one reference to it, to the scheduler. Keeps the actor
+/// system alive until that is done. Thread-safe.
 void schedule(execution& on, caf::resumable* job);
 
-/// The same for the activation of an owner, which a lent thread runs itself.
+/// The same for a short activation of an owner. A lent thread takes it and runs
+/// it itself.
 void schedule_brief(execution& on, caf::resumable* job);
 
 } // namespace troupe::actors

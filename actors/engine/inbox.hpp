@@ -39,7 +39,7 @@ struct letter {
 
 using letter_ptr = std::unique_ptr<letter>;
 
-/// Letters in order. Not thread-safe: for their one holder.
+/// Letters in order. Not thread-safe: only their holder uses them.
 class letter_list {
 public:
   letter_list() = default;
@@ -63,7 +63,7 @@ public:
 
   letter& front() const noexcept { return *first_; }
 
-  /// Whether `is_it` is true for at least one letter.
+  /// Returns true if `is_it` is true for at least one letter.
   template <class Predicate>
   bool any_of(const Predicate& is_it) const {
     for (const auto* each = first_; each != nullptr; each = each->next)
@@ -152,8 +152,8 @@ public:
       expected, nullptr, std::memory_order_acq_rel);
   }
 
-  /// Whether no letter has arrived since the actor's last `take`. Call only
-  /// while the actor is awake.
+  /// Returns true if no letter has arrived since the actor's last `take`. Call
+  /// only while the actor is awake.
   bool empty() const noexcept {
     return head_.load(std::memory_order_acquire) == awake_mark();
   }

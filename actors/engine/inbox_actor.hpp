@@ -37,7 +37,7 @@ public:
     pause(const pause&) = delete;
     pause& operator=(const pause&) = delete;
 
-    /// Whether the actor slept, and no letter has arrived since.
+    /// Returns true if the actor slept, and no letter has arrived since.
     bool holds() const noexcept {
       return actor_ != nullptr && actor_->inbox_.empty();
     }
@@ -64,7 +64,7 @@ protected:
   /// change may be half done.
   virtual void deliver(letter_ptr received) = 0;
 
-  /// Whether handling a letter is short and never runs users' code.
+  /// Returns true if handling a letter is short and never runs users' code.
   virtual bool is_brief() const noexcept { return false; }
 
   /// Called after the letters at hand were handled. Owners decide and send
@@ -90,7 +90,8 @@ protected:
   /// unhandled letter.
   virtual void part() {}
 
-  /// Whether further letters have arrived since the current batch was taken.
+  /// Returns true if further letters have arrived since the current batch was
+  /// taken.
   bool has_letters() const noexcept {
     return !taken_.empty() || !inbox_.empty();
   }

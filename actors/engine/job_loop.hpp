@@ -1,8 +1,8 @@
 // A loop that runs a runtime without threads: it collects all jobs that are
 // ready and decides which one runs next.
 //
-// Simulations provide one. Turns of actors, rounds of the store's queue and
-// tools then run as jobs of the loop. Timers belong to the environment.
+// Simulations provide one. Activations of actors, rounds of the store's queue
+// and tools then run as jobs of the loop. Timers belong to the environment.
 
 #pragma once
 

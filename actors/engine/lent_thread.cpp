@@ -34,8 +34,8 @@ bool lent_thread::take(const execution& on, caf::resumable* job) noexcept {
   if (here == nullptr || &here->on_ != &on || here->count_ == waiting_max
       || here->activations_ == activations_max)
     return false;
-  // The job may end the last actor that keeps the execution, and this thread
-  // still schedules what is left.
+  // The job may end the last actor that keeps the execution alive, but this
+  // thread still has to schedule the remaining activations.
   if (!here->entered_) {
     here->entered_ = here->on_.shared_from_this();
     here->entered_->senders.enter(0);

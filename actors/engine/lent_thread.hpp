@@ -3,8 +3,8 @@
 // it.
 //
 // Only activations of owners run here. They are short and contain no code of
-// users. Everything else, and all activations above the bounds, goes to the
-// scheduler, so nothing waits for a thread that has left.
+// users. All other jobs, and the activations above the limits, go to the
+// scheduler. So no job waits for a thread that has left.
 
 #pragma once
 
@@ -33,7 +33,7 @@ public:
   lent_thread& operator=(const lent_thread&) = delete;
 
   /// Runs the oldest activation. Returns false if there is none, or if this
-  /// thread has run its share.
+  /// thread has reached its limit.
   bool run_next();
 
   /// Takes `job` (one reference to it) if the calling thread is lent to the
@@ -41,13 +41,13 @@ public:
   /// otherwise.
   static bool take(const execution& on, caf::resumable* job) noexcept;
 
-  /// Whether the calling thread is lent and runs no activation at this moment:
-  /// calls that start now are those of the blocked caller.
+  /// Returns true if the calling thread is lent and runs no activation at this
+  /// moment: calls that start now are those of the blocked caller.
   static bool is_starting() noexcept;
 
-  /// The place of the activation that the calling thread runs as a lent one, or
-  /// null. A blocking call in such an activation could wait for itself, and
-  /// users' code must not run there.
+  /// Returns the execution of the activation that the calling thread runs as a
+  /// lent thread, or null. A blocking call in such an activation could wait for
+  /// itself, and users' code must not run there.
   static execution* activation_on() noexcept;
 
 private:

@@ -22,13 +22,14 @@ struct append_load {
 /// much as sending a letter.
 class load_count {
 public:
-  /// Counts one piece, and returns whether the limits allow it. A single piece
-  /// always fits the byte limit. After false, the caller calls `leave`.
+  /// Counts one piece, and returns true if the limits allow it. The byte limit
+  /// never refuses the only piece. After a false result the caller must call
+  /// `leave`.
   bool enter(std::size_t bytes,
              std::size_t count_max,
              std::size_t bytes_max) noexcept;
 
-  /// Removes one piece. Returns whether it was the last one.
+  /// Removes one piece. Returns true if it was the last one.
   bool leave(std::size_t bytes) noexcept {
     return held_.fetch_sub(one + bytes, std::memory_order_seq_cst) >> bytes_bits
            == 1;

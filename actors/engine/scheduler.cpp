@@ -33,10 +33,10 @@ namespace troupe::actors {
 
 namespace {
 
-// Rounds in which an idle worker looks for jobs before it sleeps. In the first
-// ones, some microseconds, it keeps its core; in the others, some tens of
-// microseconds, it yields the core. Together they take about as long as a
-// wake-up.
+// Number of rounds in which an idle worker looks for jobs before it sleeps.
+// During the first rounds, some microseconds, it keeps its core. During the
+// others, some tens of microseconds, it yields the core. Together they take
+// about as long as a wake-up.
 constexpr int looks_before_yield = 64;
 constexpr int looks_before_sleep = 160;
 
@@ -44,11 +44,11 @@ constexpr int looks_before_sleep = 160;
 // so that two actors that wake each other do not keep others waiting.
 constexpr int next_in_a_row_max = 16;
 
-// A worker looks into the shared queue first once in so many jobs.
+// Once in this number of jobs, a worker looks into the shared queue first.
 constexpr unsigned shared_first_every = 8;
 
-// A neighbour takes jobs of a worker only if the worker has so many queued, or
-// has worked on the same job during so many of the neighbour's looks. Fewer
+// A neighbour takes jobs of a worker only if the worker has this many queued,
+// or has worked on the same job during this many looks of the neighbour. A few
 // short jobs are done sooner by the worker that has their data in its cache.
 constexpr std::size_t jobs_worth_taking = 5;
 constexpr int looks_of_a_long_job = 32;
@@ -122,7 +122,7 @@ struct fair_policy : caf::policy::unprofiled {
     std::mutex mutex;
     std::condition_variable work;
     std::atomic<int> sleepers{0};
-    // Whether one of the sleepers looks for jobs now and then.
+    // True if one of the sleepers looks for jobs now and then.
     std::atomic<bool> watched{false};
   };
 
@@ -179,7 +179,7 @@ struct fair_policy : caf::policy::unprofiled {
     push(worker, job);
   }
 
-  // A job that has used up its activation goes behind all others.
+  // A job that has used up its activation is queued behind all others.
   template <class Worker>
   void resume_job_later(Worker* worker, caf::resumable* job) {
     worker->data().jobs.push(job);
@@ -264,8 +264,8 @@ struct fair_policy : caf::policy::unprofiled {
       here = {worker->parent(), worker, &worker->system()};
       with_memory_or_end(
         [&] { seen_.reserve(worker->parent()->num_workers()); });
-      // With a logger set, each job pays for two locked look-ups, for log lines
-      // that are not compiled in.
+      // With a logger set, each job would make two locked look-ups for log
+      // lines that are not compiled in.
       caf::logger::set_current_actor_system(nullptr);
     }
     auto* job = find_own(worker);

@@ -21,12 +21,12 @@ namespace troupe::actors {
 /// is made.
 void install_scheduler(caf::actor_system_config& config, std::size_t threads);
 
-/// Whether the calling thread is a worker of such a scheduler. A blocking call
-/// there could wait for itself.
+/// Returns true if the calling thread is a worker of such a scheduler. A
+/// blocking call there could wait for itself.
 bool is_worker_thread() noexcept;
 
-/// Whether the calling thread is a worker of `system`. The system outlives its
-/// workers.
+/// Returns true if the calling thread is a worker of `system`. The system
+/// outlives its workers.
 bool is_worker_of(const caf::actor_system& system) noexcept;
 
 /// Tells the scheduler that the job that this worker begins may be long, as

@@ -20,17 +20,19 @@ struct call : letter {
     : letter(which),
       is_of_blocked_thread(lent_thread::is_starting()) {}
 
-  /// Hands the answer to the caller; runs off the owners, once.
+  /// Gives the answer to the caller. Called once. It may call users' code, so
+  /// owners leave it to another thread, unless `is_of_blocked_thread` is true.
   virtual void complete() = 0;
 
   /// Makes an error the answer.
   virtual void refuse(error why) = 0;
 
-  /// The gate that counts the call until it is complete; null if none does.
+  /// The gate that counts the call until it is complete; null if no gate counts
+  /// it.
   load_gate* gate = nullptr;
 
-  /// The answer only wakes the blocked thread that made the call. No code of
-  /// users is called, so any thread may complete it at once.
+  /// True if the answer only wakes the blocked thread that made the call. No
+  /// code of users is called then, so any thread may complete the call at once.
   bool is_of_blocked_thread;
 };
 

@@ -12,7 +12,7 @@
 
 namespace troupe::actors {
 
-/// Whether the letter is one of `Letters`.
+/// Returns true if the letter is one of `Letters`.
 template <class... Letters>
 bool is_one_of(const letter& sent) noexcept {
   return ((sent.kind == Letters::own_kind) || ...);
@@ -29,7 +29,7 @@ const Letter* as(const letter& sent) noexcept {
   return is_one_of<Letter>(sent) ? static_cast<const Letter*>(&sent) : nullptr;
 }
 
-/// Takes a letter whose kind is known as its own type.
+/// Converts a letter, whose kind must be known, to its own type.
 template <class Letter>
 std::unique_ptr<Letter> take_as(letter_ptr received) noexcept {
   return std::unique_ptr<Letter>(static_cast<Letter*>(received.release()));

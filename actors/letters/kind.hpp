@@ -1,4 +1,4 @@
-// The kinds of letters, each with its way.
+// The kinds of letters, and the actors that letters of each kind pass.
 
 #pragma once
 
@@ -33,7 +33,7 @@ enum class letter_kind : std::uint8_t {
   remove_user,  // anyone → app → user → app
   start_run,    // invocation → app → user → session, and back
   refused_run,  // app, user or session → invocation
-  end_run,      // the same way, so that it cannot overtake
+  end_run,      // the same way, so that it cannot overtake its start_run
   begin,        // runtime → invocation; parent lane → lane
   cancel,       // anyone → invocation; parent lane → lane
   resume,       // continues a coroutine on its lane

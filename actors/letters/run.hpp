@@ -50,7 +50,7 @@ struct refused_run : letter_of<letter_kind::refused_run> {
   error why;
 };
 
-/// A session that has ended has no runs.
+/// Ends a run in its session. Dropped if the session has ended.
 struct end_run : letter_of<letter_kind::end_run>, look_up {
   /// As in `start_run`.
   caf::actor_id id = 0;
@@ -65,14 +65,14 @@ struct cancel : letter_of<letter_kind::cancel> {
   error reason;
 };
 
-/// Lanes outlive their coroutines.
+/// Resumes a coroutine on its lane, which outlives the coroutine.
 struct resume : letter_of<letter_kind::resume> {
   explicit resume(std::coroutine_handle<> waiting) : suspended(waiting) {}
 
   std::coroutine_handle<> suspended;
 };
 
-/// Invocations outlive their lanes.
+/// Passes an event of a lane to the invocation, which outlives the lane.
 struct emit : letter_of<letter_kind::emit> {
   lane_actor* from = nullptr;
   emit_request* request = nullptr;

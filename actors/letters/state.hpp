@@ -43,8 +43,8 @@ struct append : call_for<event_ptr> {
     return !changes().share(where).empty();
   }
 
-  /// Whether a wider owner may refuse the event: only typed operations can be
-  /// refused.
+  /// Returns true if a wider owner may refuse the event: only typed operations
+  /// can be refused.
   bool has_typed(scope where) const noexcept {
     return std::ranges::any_of(changes().share(where), is_typed);
   }
@@ -81,7 +81,7 @@ struct append : call_for<event_ptr> {
   load_gate* admitted_to = nullptr;
   /// The invocation that waits for the answer; null if a caller waits.
   ref<inbox_actor> reply_to;
-  /// The event is the message of a run, which has `rights`.
+  /// True if the event is the message of a run, which has `rights`.
   bool starts_run = false;
   answer_rights rights;
   /// The event of an agent that this letter carries; null for the message of a
@@ -90,9 +90,9 @@ struct append : call_for<event_ptr> {
   lane_actor* lane = nullptr;
   /// Retries of the same event; they get the same answer.
   letter_list followers;
-  /// The runtime made the event's id, so no earlier event has it.
+  /// True if the runtime made the event's id: no earlier event has it.
   bool makes_id = false;
-  /// The letter is a retry: another letter appends or appended the event.
+  /// True for a retry: another letter appends the event, or has done so.
   bool joined = false;
   /// The place in the order of the writer that sent the letter, if one has.
   write_place place;
@@ -132,7 +132,8 @@ struct climb : letter_of<letter_kind::climb> {
   /// decides; the session fills it when the climb is back.
   std::unique_ptr<commit> decided;
   bool touches_app = false;
-  /// The batch creates a session with its past: one refused event refuses all.
+  /// True if the batch creates a session with its past: one refused event then
+  /// refuses all.
   bool all_or_nothing = false;
   /// An owner above could not be loaded; no event of the batch was judged.
   std::optional<error> failed;
@@ -206,9 +207,9 @@ struct read_state : letter_of<letter_kind::read_state, call_for<json>> {
 template <letter_kind Kind>
 struct removal : letter_of<Kind, call_for<bool>> {
   std::string user;
-  /// The child has the letter, or had it.
+  /// True if the child has the letter or has handled it.
   bool done_by_child = false;
-  /// The child's actor has ended.
+  /// True if the child's actor has ended.
   bool gone = false;
 };
 
@@ -261,7 +262,8 @@ struct retire : letter_of<letter_kind::retire, letter> {
 
   const step at;
   const std::string child;
-  /// Suggested because too many owners are in memory, not because of age.
+  /// True if it is suggested because too many owners are in memory, and not
+  /// because of age.
   bool at_once = false;
   /// With `gone`: letters that the child did not handle. Its successor handles
   /// them.

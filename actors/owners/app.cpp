@@ -227,7 +227,7 @@ void app_actor::receive(std::unique_ptr<retire> wished) {
   }
 }
 
-// A user leaves no letters: it has none when it leaves.
+// Not expected: a user that leaves memory has no letters.
 void app_actor::hand_on(letter_ptr left, const std::string&) {
   owner_actor::deliver(std::move(left));
 }

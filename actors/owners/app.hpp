@@ -1,10 +1,10 @@
 // One application: the only writer of its `app:` keys, and the parent of
 // its users.
 //
-// The app is the widest owner, so it decides every climb that reaches it
-// and waits for no other owner. Look-ups enter here and are sent down after
-// the answers to earlier climbs. So a look-up sees one consistent cut of
-// all scopes.
+// The app is the widest owner, so it decides every climb that reaches it and
+// waits for no other owner. Look-ups enter here and are sent down after the
+// answers to earlier climbs. So a look-up sees each event in all scopes, or in
+// none.
 
 #pragma once
 
@@ -29,8 +29,8 @@ public:
 
   const std::string& app_name() const noexcept { return name_; }
 
-  /// Whether only the directory and the runtime itself hold references to the
-  /// app, and its inbox is empty. Call on the app's thread and under the
+  /// Returns true if only the directory and the runtime itself hold references
+  /// to the app, and its inbox is empty. Call on the app's thread and under the
   /// directory's lock, so that no reference is handed out meanwhile.
   bool is_unknown_elsewhere() const noexcept;
 

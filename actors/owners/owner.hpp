@@ -34,8 +34,8 @@ protected:
   /// Handles one letter. The owner is loaded, unless `is_for_now` holds.
   virtual void handle(letter_ptr received) = 0;
 
-  /// Whether a letter is handled even if the owner is not loaded: answers to
-  /// its own letters, and letters that need no state.
+  /// Returns true if a letter is handled even if the owner is not loaded:
+  /// answers to its own letters, and letters that need no state.
   virtual bool is_for_now(const letter& received) const noexcept = 0;
 
   /// Answers a letter that could not be handled because the load failed.
@@ -50,16 +50,17 @@ protected:
 
   // -- over a store -----------------------------------------------------------
 
-  /// Whether the owner has to load, or load again, before it decides anything.
-  /// Always false without a store.
+  /// Returns true if the owner has to load, or load again, before it decides
+  /// anything. Always false without a store.
   bool is_waiting() const noexcept {
     return at_store_ && (!at_store_->is_loaded || at_store_->is_stale);
   }
 
-  /// Whether the owner's memory differs from the store.
+  /// Returns true if the owner's memory differs from the store.
   bool is_stale() const noexcept { return at_store_ && at_store_->is_stale; }
 
-  /// Whether nothing is under way that was decided on the current memory.
+  /// Returns true if nothing is under way that was decided on the current
+  /// memory.
   virtual bool can_load() const noexcept = 0;
 
   virtual load_options what_to_load() const { return {}; }
@@ -90,7 +91,7 @@ protected:
     return at_store_ ? at_store_->generation : 0;
   }
 
-  /// Whether letters wait for a load, or a load is under way.
+  /// Returns true if letters wait for a load, or a load is under way.
   bool is_loading() const noexcept {
     return at_store_ && (at_store_->is_loading || !at_store_->parked.empty());
   }

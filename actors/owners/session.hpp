@@ -108,7 +108,7 @@ private:
   void receive(std::unique_ptr<end_run> ended);
   void receive(std::unique_ptr<shut_down> told);
 
-  // Whether look-ups wait for the session's creation.
+  // Returns true if look-ups wait for the session's creation.
   bool awaits_creation() const noexcept { return creations_ > 0 && !created_; }
 
   // -- appending --------------------------------------------------------------
@@ -126,8 +126,8 @@ private:
 
   // -- event ids --------------------------------------------------------------
 
-  // Whether the letter is a retry and needs no decision of its own. Sets
-  // `comparing` if only the store knows.
+  // Returns true if the letter is a retry and needs no decision of its own.
+  // Sets `comparing` if only the store knows.
   bool join_earlier(std::unique_ptr<append>& retry);
 
   // Position of the event with a given id, as far as memory knows.
@@ -178,8 +178,8 @@ private:
   std::vector<store_change> changes() const;
   void refuse_behind_others(std::unique_ptr<start_run> wanted);
   live_owners owners(bool user, bool app) const;
-  // Whether all events from number `first` on are in memory. If not, fetches
-  // the missing ones.
+  // Returns true if all events from number `first` on are in memory. If not,
+  // fetches the missing ones.
   bool reach(std::uint64_t first);
   void resume_waiting(letter_list waiting);
   void forget_old_events();
@@ -198,7 +198,8 @@ private:
 
   // -- history that runs read -------------------------------------------------
 
-  // Whether the history that the run reads is in memory. If not, fetches it.
+  // Returns true if the history that the run reads is in memory. If not,
+  // fetches it.
   bool has_history_for(start_run& wanted);
   bool find_history_of(start_run& wanted);
   void look_in_memory(history_search& search) const;

@@ -12,7 +12,7 @@ namespace troupe::actors {
 
 // -- removal ------------------------------------------------------------------
 
-// Returns whether the session continues with the letters after the removal.
+// Returns true if the session continues with the letters after the removal.
 bool session_actor::start_remove() {
   auto removal = take_as<remove>(queue_.pop_front());
   if (!stored_) {

@@ -215,8 +215,8 @@ void session_actor::fetch(std::unique_ptr<read_events> wanted) {
   shared().store->push(std::move(wanted));
 }
 
-// Whether the session may have changed elsewhere, or is being removed. A failed
-// read proves nothing then; its letters wait for the next load.
+// Returns true if the session may have changed elsewhere, or is being removed.
+// A failed read proves nothing then; its letters wait for the next load.
 bool session_actor::is_changing() const noexcept {
   return is_waiting() || stored_->removing;
 }

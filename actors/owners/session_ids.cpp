@@ -1,9 +1,10 @@
 // Finds the earlier event that an append repeats.
 //
 // Invariant: an event id takes effect once as long as its session exists. The
+// Invariant: an event id takes effect once as long as its session exists. The
 // newest ids are in memory. Over a store, older ids are looked up there, for
-// all waiting appends in one question. A filter of all ids avoids most of these
-// questions. While a question is open, the append and all after it wait.
+// all waiting appends in one query. A filter of all ids avoids most of these
+// queries. While a query is under way, the append and all after it wait.
 
 #include "troupe/actors/owners/session.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
@@ -15,11 +16,11 @@ namespace troupe::actors {
 
 namespace {
 
-// Limit of ids in one question to the store.
+// Limit of ids in one query to the store.
 constexpr std::size_t ids_max = 4'096;
 
-// After so many questions, reading all ids into a filter pays off; one more
-// question for each 1,024 events of the session.
+// After this many queries it is cheaper to read all ids into a filter; one more
+// query is allowed for each 1,024 events of the session.
 constexpr std::uint64_t questions_before_filter = 8;
 constexpr std::uint64_t events_per_question = 1'024;
 

@@ -178,14 +178,14 @@ void append_event(setup& shared,
   auto found = find_session(shared, key);
   if (!found && found.error().code() != errc::not_found)
     return done(found.error());
-  // The event is checked before `not_found` is answered or the app is asked:
-  // over a store that means a look into it, which an invalid event must not
-  // cost.
+  // The event is checked before `not_found` is answered or the app is asked.
+  // Over a store the app may have to read the store, and an invalid event must
+  // not cause that.
   auto letter = make_append(std::move(said), options, shared);
   if (!letter)
     return done(letter.error());
   (*letter)->place = place;
-  // The answer may also call completions of others who wait for the writer.
+  // The answer may also call completions that wait for the writer.
   if (place.exists())
     (*letter)->is_of_blocked_thread = false;
   if (!found)

@@ -352,7 +352,7 @@ void session_actor::install(load& loaded) {
     requeue();
 }
 
-// Whether the loaded session is the one whose event number `before` was
+// Returns true if the loaded session is the one whose event number `before` was
 // `newest`, with or without more events. If not, it was removed and created
 // again, or has lost events.
 bool session_actor::continues(std::uint64_t before,

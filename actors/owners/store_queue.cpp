@@ -28,13 +28,13 @@ namespace troupe::actors {
 
 namespace {
 
-// Whether the version that an owner sent down has become stale since.
+// Returns true if the version that an owner sent down has become stale since.
 bool is_behind(const live_owner& owner, std::uint64_t generation) noexcept {
   return owner.stale || owner.generation != generation;
 }
 
-// Whether the commit contains only refusals, and wider owners took part in
-// them.
+// Returns true if the commit contains only refusals, and wider owners took part
+// in them.
 bool is_refusal(const commit& decided) noexcept {
   return decided.refuses && decided.changes.empty()
          && (decided.owners[1] || decided.owners[2]);

@@ -136,8 +136,8 @@ private:
   std::condition_variable job_came_;
   bool readers_stopping_ = false;
 
-  // State on a loop, in place of threads: whether the writer works, and how
-  // many readers do.
+  // State on a loop, in place of threads: true while the writer works, and the
+  // number of readers that work.
   bool writing_ = false;
   std::size_t reading_ = 0;
 

@@ -19,8 +19,8 @@ namespace troupe::actors {
 
 namespace {
 
-// Whether the app may refuse an event of the climb: the last one, or, if a
-// session is created with its past, any of them.
+// Returns true if the app may refuse an event of the climb: the last one, or,
+// if a session is created with its past, any of them.
 bool may_be_refused(const climb& up) {
   const auto is_typed
     = [](const append* each) { return each->has_typed(scope::app); };

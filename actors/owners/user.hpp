@@ -78,7 +78,7 @@ private:
   app_actor& app_;
   const std::shared_ptr<const user_names> names_;
 
-  // Whether the store has this user.
+  // True if the store has this user.
   bool exists_ = true;
   scope_version seen_app_;
 

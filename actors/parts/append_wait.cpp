@@ -9,7 +9,8 @@ namespace {
 // Cost of an append in addition to the bytes of its event, in bytes.
 constexpr std::uint64_t append_bytes = 4'096;
 
-// Smaller groups show the fixed time of a commit, and not the rate.
+// Smaller groups show the fixed time of a commit, and not the rate of the
+// store.
 constexpr double telling_work = 64.0 * append_bytes;
 
 // Groups that take at least this part of `wait_max` show a rate, however small

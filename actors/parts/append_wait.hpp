@@ -24,8 +24,8 @@ public:
   /// `time` outlives this object. If `wait_max` is zero, no append is refused.
   append_wait(environment& time, std::chrono::nanoseconds wait_max);
 
-  /// Whether a new append is expected to complete within `wait_max`, after
-  /// those under way. Thread-safe.
+  /// Returns true if a new append is expected to complete within `wait_max`,
+  /// after those under way. Thread-safe.
   bool admits(append_load under_way) const;
 
   // The store's queue calls the members below, one call at a time.

@@ -1,4 +1,4 @@
-// Calls of a store that users may have written.
+// Calls of a store, which may be code of users and throw.
 
 #pragma once
 

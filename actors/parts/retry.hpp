@@ -6,9 +6,9 @@
 
 namespace troupe::actors {
 
-/// Whether `retry` has the same content as `stored`. Time and invocation differ
-/// between attempts and are ignored. Operations that were resolved in `stored`
-/// are compared by their keys only.
+/// Returns true if `retry` has the same content as `stored`. Time and
+/// invocation differ between attempts and are ignored. Operations that were
+/// resolved in `stored` are compared by their keys only.
 bool is_retry(const event& stored, const event& retry);
 
 } // namespace troupe::actors

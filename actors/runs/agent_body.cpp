@@ -88,8 +88,8 @@ task<> run_loop(lane_actor& lane,
       co_await context.run(next);
       if (context.has_escalated())
         co_return;
-      // Sub-agents may never wait; without this, a cancellation would not be
-      // heard.
+      // Sub-agents may never wait. Without this, the loop would not notice a
+      // cancellation.
       co_await yield_await(lane);
     }
 }
@@ -256,7 +256,7 @@ task<one_end> run_one(lane_actor& lane,
   throw *failure;
 }
 
-// Whether an agent of this kind can have left the checkpoint.
+// Returns true if an agent of this kind can have left the checkpoint.
 bool fits(const checkpoint& from, const agent::body& kind) {
   const bool has_lanes = std::holds_alternative<parallel_options>(kind)
                          || std::holds_alternative<map_options>(kind);

@@ -12,8 +12,8 @@ namespace troupe::actors {
 
 namespace {
 
-// Lanes that are started before they run. Short lanes of a portion then end
-// before the next ones take memory.
+// Number of lanes that are started at a time, before they run. Short lanes of a
+// portion then end before the next lanes take memory.
 constexpr int lanes_per_portion = 64;
 
 } // namespace
@@ -95,7 +95,7 @@ void fan_out::receive(lane_ended& ended) {
     failure = error(
       errc::deadline_exceeded,
       fmt::format(
-        "it was not done within {} ms",
+        "it did not end within {} ms",
         request_.timeout.value_or(std::chrono::milliseconds(0)).count()));
   lane.failed = std::move(failure);
   ++failures_;
@@ -114,7 +114,7 @@ void fan_out::time_out(std::size_t index) {
     return;
   timed_out_[index] = true;
   running_[index]->tell(std::make_unique<struct cancel>(
-    error(errc::cancelled, "the time of its lane is up")));
+    error(errc::cancelled, "the time limit of its lane has passed")));
 }
 
 void fan_out::end_rest(const error& reason) {

@@ -54,7 +54,7 @@ struct fan_out_request {
 
   /// Error of the whole fan-out, if it failed.
   result<void> outcome;
-  /// The fan-out has not failed, but needs lanes that have paused.
+  /// True if the fan-out has not failed, but needs lanes that have paused.
   bool is_paused = false;
   std::coroutine_handle<> waiting;
 };
@@ -69,7 +69,7 @@ public:
 
   void receive(lane_ended& ended);
 
-  /// Ends a lane whose time is up.
+  /// Ends a lane whose time limit has passed.
   void time_out(std::size_t index);
 
   /// Ends all lanes.

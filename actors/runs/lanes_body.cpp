@@ -32,7 +32,7 @@ private:
   fan_out_request& request_; // In the waiting coroutine's frame.
 };
 
-// For a parallel agent or a map.
+// Makes the request for the lanes of a parallel agent or a map.
 template <class Options>
 fan_out_request make_fan_out(const lane_actor& lane,
                              const invocation_context& context,

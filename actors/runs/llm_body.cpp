@@ -81,8 +81,8 @@ void mark_long_running(event& said, const std::vector<tool>& tools) {
   }
 }
 
-// Whether the failure ends the run without asking callbacks: the model has not
-// failed.
+// Returns true if the failure ends the run without asking callbacks: the model
+// has not failed.
 bool ends_run(const error& failure, const invocation_context& context) {
   return context.stop().stop_requested()
          || failure.code() == errc::limit_exceeded;
@@ -217,7 +217,7 @@ struct turn_end {
 
   /// The agent to which this one hands over.
   std::optional<agent> next;
-  /// Whether the agent has ended.
+  /// True if the agent has ended.
   bool is_over;
 };
 

@@ -177,12 +177,12 @@ void tool_calls::receive(std::size_t index, tool_job& ended) {
   finish(index);
 }
 
-// Ends a call whose time is up.
+// Ends a call whose time limit has passed.
 void tool_calls::give_up(std::size_t index) {
   if (const auto found = agents_.find(index); found != agents_.end()) {
     found->second.timed_out = true;
     found->second.lane->tell(std::make_unique<struct cancel>(
-      error(errc::cancelled, "its time is up")));
+      error(errc::cancelled, "its time limit has passed")));
     return;
   }
   const auto job = jobs_[index];

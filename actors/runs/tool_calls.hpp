@@ -29,7 +29,7 @@ public:
   /// Starts the tools. Some may have ended before it returns.
   void start();
 
-  /// Whether all calls have ended.
+  /// Returns true if all calls have ended.
   bool is_over() const noexcept { return left_ == 0; }
 
   /// Cancels agents that run as tools. Tools have stop tokens.

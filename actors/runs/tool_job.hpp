@@ -58,7 +58,7 @@ public:
 
   const agent& owner() const noexcept { return owner_; }
 
-  /// Cancels the call if the tool has not begun. Returns whether it did.
+  /// Cancels the call if the tool has not begun. Returns true if it did.
   bool withdraw();
 
   /// Stops waiting for the tool: requests it to stop, or prevents its start.
@@ -81,10 +81,10 @@ public:
   timestamp ended{};
 
 private:
-  // Whether the work holds a thread of the pool until it ends.
+  // Returns true if the work holds a thread of the pool until it ends.
   bool holds_thread() const noexcept;
 
-  // Whether the job counts in the run's limit of concurrent tools.
+  // Use of a slot in the run's limit of concurrent tools.
   enum class slot : std::uint8_t { none, held, left };
 
   void enter_tool();
@@ -106,7 +106,7 @@ private:
   const std::shared_ptr<staged_deltas> staged_;
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> follow_;
-  // Whether the context refuses writes from now on.
+  // True if the context refuses writes from now on.
   std::atomic<bool> is_closed_{false};
   tool_context context_;
   json args_; // As changed by callbacks.

@@ -21,7 +21,7 @@ class append_batch {
 public:
   using letters_type = std::vector<std::unique_ptr<append>>;
 
-  /// Whether it has no letters.
+  /// Returns true if it has no letters.
   bool empty() const noexcept { return letters_.empty(); }
 
   letters_type& letters() noexcept { return letters_; }
@@ -31,10 +31,10 @@ public:
 
   const std::vector<append*>& accepted() const noexcept { return accepted_; }
 
-  /// Whether a creation of the session was accepted.
+  /// Returns true if a creation of the session was accepted.
   bool creates() const noexcept;
 
-  /// Whether an accepted message continues from this pause.
+  /// Returns true if an accepted message continues from this pause.
   bool claims(std::string_view pause_id) const;
 
   /// Adds a letter, which is then judged or refused.

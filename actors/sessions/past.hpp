@@ -9,7 +9,8 @@
 
 namespace troupe::actors {
 
-/// Whether the letter, or an event of its past, changes keys of scope `where`.
+/// Returns true if the letter, or an event of its past, changes keys of scope
+/// `where`.
 bool reaches(const append& letter, scope where) noexcept;
 
 /// Adds an accepted letter, and the events of its past, to a climb if they

@@ -34,7 +34,7 @@ public:
   /// The active run of this actor id; null if there is none.
   active_run* find(caf::actor_id run);
 
-  /// Whether a run of this policy starts at once.
+  /// Returns true if a run of this policy starts at once.
   bool may_start(run_policy policy) const noexcept {
     return active_.empty() || policy == run_policy::interleave;
   }

@@ -1,5 +1,5 @@
-// State that a session has over a store only. Without a store each member has
-// its initial value: nothing waits, and nothing was asked.
+// State that a session has only over a store. Without a store each member keeps
+// its initial value: no letter waits, and no query was sent.
 
 #pragma once
 
@@ -24,14 +24,14 @@ struct id_search {
   std::unordered_map<std::string, event_ptr> found;
   /// The newest event that the answer covers.
   std::uint64_t covered = 0;
-  /// Filter of all ids; null until several questions were asked.
+  /// Filter of all ids; null until several queries were sent.
   std::unique_ptr<id_filter> filter;
   /// The newest event in the filter.
   std::uint64_t filtered = 0;
   bool making_filter = false;
   /// Hashes of ids that were accepted while the filter is made.
   std::vector<std::uint32_t> since;
-  /// Questions since the last load or filter.
+  /// Queries since the last load or filter.
   std::uint64_t questions = 0;
   std::uint64_t loads = 0;
 };
@@ -53,7 +53,7 @@ struct store_side {
   /// load are repeated.
   std::uint64_t cuts = 0;
   bool removing = false;
-  /// The store was asked whether the first append repeats an older event.
+  /// True while the store is asked if the first append repeats an older event.
   bool comparing = false;
   id_search ids;
   bool asked_to_retire = false;
@@ -65,7 +65,7 @@ struct store_side {
   /// `left`.
   std::unique_ptr<remove> removal;
   bool is_removed = false;
-  /// The session ends because its user is being removed.
+  /// True if the session ends because its user is being removed.
   bool goes_with_user = false;
 };
 
