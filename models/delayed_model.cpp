@@ -46,8 +46,8 @@ result<std::chrono::nanoseconds> read_time(const json& data,
                                            std::string_view name) {
   if (!data.is_number() || !(data.get<double>() >= 0)
       || milliseconds(data.get<double>()) > latency_max)
-    return refused(fmt::format("has a '{}' that is no time in milliseconds, "
-                               "from 0 to a day",
+    return refused(fmt::format("has a '{}' that is not a time in milliseconds "
+                               "from 0 to one day",
                                name));
   return rounded(milliseconds(data.get<double>()));
 }
@@ -87,13 +87,13 @@ std::chrono::nanoseconds latency::at(double fraction) const {
 
 result<latency> latency_from_json(const json& data) {
   if (!data.is_object() || data.size() != 1)
-    return refused("is a mapping with one field: constant, uniform, "
+    return refused("must be a mapping with one field: constant, uniform, "
                    "exponential or lognormal");
   const auto& name = data.items().begin().key();
   const auto& held = data.begin().value();
   const auto* const known = std::ranges::find(forms, name, &known_form::name);
   if (known == forms.end())
-    return refused(fmt::format("is constant, uniform, exponential or "
+    return refused(fmt::format("must be constant, uniform, exponential or "
                                "lognormal, not '{}'",
                                name));
   latency read;
@@ -120,13 +120,14 @@ result<latency> latency_from_json(const json& data) {
     ++found;
   }
   if (held.size() != found)
-    return refused(fmt::format("'{}' has a field that is unknown", name));
+    return refused(fmt::format("of the form '{}' has an unknown field", name));
   if (known->shape == latency::form::lognormal
       && (read.low.count() == 0 || read.high < read.low))
-    return refused("'lognormal' needs a median_ms above 0 and a p99_ms of at "
-                   "least that");
+    return refused(
+      "of the form 'lognormal' needs a median_ms above 0 and a p99_ms of at "
+      "least that");
   if (known->shape == latency::form::uniform && read.high < read.low)
-    return refused("'uniform' ends before it begins");
+    return refused("of the form 'uniform' has a to_ms below its from_ms");
   return read;
 }
 

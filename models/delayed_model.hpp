@@ -50,8 +50,8 @@ result<latency> latency_from_json(const json& data);
 using latencies = std::map<std::string, latency, std::less<>>;
 
 /// Calls another model after a delay. The delay of a call is drawn from `seed`,
-/// the agent's name and the number of its call, so the order in which agents
-/// call changes nothing. A request without an environment is not delayed.
+/// the agent's name and the number of its call. So it does not depend on the
+/// order in which agents call. A request without an environment is not delayed.
 /// Thread-safe if the wrapped model is.
 class delayed_model : public model {
 public:

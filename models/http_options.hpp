@@ -17,8 +17,8 @@ namespace troupe {
 using http_headers = std::vector<std::pair<std::string, std::string>>;
 
 /// Time limits of a request; each is kept between one millisecond and 30 days.
-/// `connect` and `first_byte` start when the request no longer waits for
-/// earlier ones; `total` includes that wait.
+/// `connect` and `first_byte` start when the request has its place among the
+/// requests to its host. `total` includes the wait for that place.
 struct http_timeouts {
   /// Until the connection is established, with TLS.
   std::chrono::milliseconds connect{10'000};

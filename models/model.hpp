@@ -66,8 +66,8 @@ struct model_request {
   std::shared_ptr<troupe::environment> environment;
   /// Retries that remain; null for no limit.
   std::shared_ptr<retry_budget> retries;
-  /// Requests cancellation. The model may then reply with anything, or not at
-  /// all.
+  /// Requests cancellation. The model may then reply with anything, or not
+  /// reply.
   std::stop_token stop;
 };
 

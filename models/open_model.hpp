@@ -28,7 +28,7 @@ struct model_source {
   std::string key_variable = {};
   /// Headers of each request; they must not hold a key.
   http_headers headers = {};
-  /// Whether the model is asked for a stream, which arrives as partial
+  /// True if the model is asked for a stream, which arrives as partial
   /// responses.
   bool streams = false;
   /// Time limits of each HTTP request.

@@ -1,7 +1,7 @@
 // Reads a vendor's JSON field by field, without copying it. Internal.
 //
-// Absent and null are the same. A field whose type is not the expected one
-// counts as absent and is remembered; `check` reports it.
+// A field that is absent and a field that is null are the same. A field of a
+// wrong type counts as absent; `check` reports it.
 
 #pragma once
 

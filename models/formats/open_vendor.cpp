@@ -81,8 +81,8 @@ result<std::string> read_url(const model_source& source, std::string text) {
   return text;
 }
 
-// Checks before the variable is read, so that a file learns nothing about the
-// environment.
+// Checks before the variable is read, so that the error does not show whether
+// it is set.
 result<void> check_allowed(const model_source& source,
                            const open_model_options& options) {
   std::vector<std::string_view> usual;

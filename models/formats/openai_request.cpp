@@ -221,7 +221,7 @@ result<void> add_thinking(const json& config, json& body) {
   for (const auto& [name, field] : config.items()) {
     if (name == "thinkingLevel" || name == "thinking_level") {
       if (!field.is_string())
-        return bad_request("generation_config: 'thinkingLevel' is no string");
+        return bad_request("generation_config: 'thinkingLevel' must be text");
       auto level = field.get<std::string>();
       std::ranges::transform(level, level.begin(), [](unsigned char next) {
         return static_cast<char>(std::tolower(next));

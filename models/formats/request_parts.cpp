@@ -237,7 +237,7 @@ result<generation_settings> generation_settings::open(const value& config) {
   if (config.is_null())
     return made;
   if (!config->is_object())
-    return bad_request("generation_config is no object");
+    return bad_request("generation_config is not an object");
   for (const auto& [name, field] : config->get_ref<const json::object_t&>()) {
     if (field.is_null())
       continue;

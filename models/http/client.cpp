@@ -116,7 +116,7 @@ public:
   void end_elsewhere(client left) {
     const std::lock_guard guard(mutex_);
     if (is_over_)
-      return; // The registry knows it, so it is being closed.
+      return; // The destructor closes all known clients.
     left_.push_back(std::move(left));
     try {
       if (!ending_.joinable())
@@ -124,8 +124,7 @@ public:
           = std::thread([this] { with_memory_or_end([this] { end_left(); }); });
       came_.notify_one();
     } catch (const std::system_error&) {
-      // Without a thread it is closed with the next one, or at the end of the
-      // program.
+      // Without a thread, the next call or the end of the program closes it.
     }
   }
 
@@ -134,7 +133,7 @@ private:
 
   ~client_registry() {
     if (http_shard::is_io_thread()) {
-      // A handler called `exit`. To wait for its own thread would never end.
+      // A handler called `exit`. Waiting for its own thread would never end.
       {
         const std::lock_guard guard(mutex_);
         is_over_ = true;

@@ -58,9 +58,9 @@ struct http_handler {
   ///   not HTTP, broken off).
   ///
   /// The message names the host and nothing else of the request. An answer
-  /// without a length that the server cuts off in good order looks complete. So
-  /// does, before curl 8, an HTTP/2 answer of a server that violates the
-  /// protocol.
+  /// without a length that the server closes normally, but too early, looks
+  /// complete. So does, before curl 8, an HTTP/2 answer of a server that
+  /// violates the protocol.
   std::function<void(http_end ended)> on_end = {};
 };
 

@@ -1,9 +1,9 @@
 // Limits the requests to each host and queues the rest.
 //
 // A request gets a place on a lane; one I/O thread drives each lane. It gets
-// the first lane with room, because idle connections are where earlier
-// requests were. Threads of a client share only this object and the inboxes of
-// the shards.
+// the first lane with room, because earlier requests have left their idle
+// connections there. Threads of a client share only this object and the inboxes
+// of the shards.
 
 #pragma once
 

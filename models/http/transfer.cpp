@@ -378,7 +378,7 @@ error http_transfer::failure(errc code, std::string_view reason) const {
   return {code, fmt::format("request to {}: {}", host_, reason)};
 }
 
-// One text, whether libcurl or this object notices first.
+// The text is the same whether libcurl or this object detects the time-out.
 http_end http_transfer::no_connection() const {
   constexpr bool may_pass = true;
   return {failure(errc::deadline_exceeded,

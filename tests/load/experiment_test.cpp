@@ -107,7 +107,7 @@ const std::vector<refusal_case> refusals{
   {"agent: a.yaml\ninputs: [a]\nvariants:\n  x: {agents: {a: 3}}\n",
    "x.yaml:4: agent 'a' must be a mapping"},
   {"agent: a.yaml\ninputs: [a]\nvariants:\n  x: {latency: {normal: 3}}\n",
-   "x.yaml:4: a latency is constant"},
+   "x.yaml:4: a latency must be constant"},
   {"agent: a.yaml\ninputs: [a]\nvariants:\n  x: {latency: 3}\n",
    "x.yaml:4: 'latency' must be a mapping"},
 };
