@@ -25,8 +25,8 @@ public:
   /// An address.
   location(std::string address) : held_(std::move(address)) {}
 
-  /// A store of the caller's own, as a shared or unique pointer. Who opens the
-  /// location closes the store.
+  /// A store of the caller's own, as a shared or unique pointer. The code that
+  /// opens the location closes the store.
   template <class Pointer>
 
   requires std::is_convertible_v<Pointer, std::shared_ptr<Store>>

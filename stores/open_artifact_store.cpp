@@ -29,10 +29,10 @@ open_artifact_store(std::string_view address, const artifact_options& options) {
   if (address == memory_scheme)
     return make_memory_artifacts(options);
   if (address.starts_with(memory_scheme))
-    return refused_artifacts(address, "should be memory: alone");
+    return refused_artifacts(address, "must be memory: without a path");
   if (!address.starts_with(file_scheme))
     return refused_artifacts(
-      address, "has no known scheme; there are memory:, file:PATH");
+      address, "has no known scheme; expected memory: or file:PATH");
   const std::string path(address.substr(file_scheme.size()));
   if (const auto flaw = path_flaw(path); !flaw.empty())
     return refused_artifacts(address, flaw);

@@ -81,13 +81,13 @@ result<store_address> read_store_address(std::string_view text) {
   const auto* const scheme = scheme_of(text);
   if (scheme == nullptr)
     return refused_store(text,
-                         "has no known scheme; there are memory:, sqlite:PATH, "
-                         "postgres:URL");
+                         "has no known scheme; expected memory:, sqlite:PATH "
+                         "or postgres:URL");
   const auto location = text.substr(scheme->prefix.size());
   switch (scheme->kind) {
   case store_kind::memory:
     if (!location.empty())
-      return refused_store(text, "should be memory: alone");
+      return refused_store(text, "must be memory: without a path");
     break;
   case store_kind::sqlite:
     if (const auto flaw = path_flaw(std::string(location)); !flaw.empty())
@@ -95,7 +95,7 @@ result<store_address> read_store_address(std::string_view text) {
     break;
   case store_kind::postgres:
     if (!location.starts_with("//"))
-      return refused_store(text, "should be postgres://HOST/DATABASE");
+      return refused_store(text, "must be postgres://HOST/DATABASE");
     if (const auto flaw = postgres_address_flaw(std::string(text));
         !flaw.empty())
       return refused_store(text, flaw);

@@ -26,8 +26,8 @@ result<durability> durability_from(std::string_view name) {
     if (spelling == name)
       return promised;
   return error(errc::invalid_argument,
-               fmt::format("there is no durability '{}'; there are durable, "
-                           "os, none",
+               fmt::format("unknown durability '{}'; expected durable, "
+                           "os or none",
                            name));
 }
 

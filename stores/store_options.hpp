@@ -1,4 +1,4 @@
-// How a store is opened, whichever it is.
+// Options for opening a store of any kind.
 
 #pragma once
 

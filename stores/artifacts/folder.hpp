@@ -116,8 +116,9 @@ public:
   /// Makes the names of the entries durable.
   void sync() const;
 
-  // The lock is advisory. The kernel releases it when the holding process ends.
-  // The member names are those of the standard's lockable types.
+  // The lock is advisory: it binds only programs that ask for it. The kernel
+  // releases it when the holding process ends. The member names are those of
+  // the standard's lockable types.
 
   void lock() const;
   bool try_lock() const;

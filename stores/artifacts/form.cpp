@@ -112,7 +112,7 @@ result<description> read_metadata(const std::string& text,
   const auto* bytes = reader->take("bytes", kind::number_float);
   if (bytes == nullptr || *bytes != data_bytes)
     return damaged(fmt::format(
-      "data has {} bytes, and 'bytes' is another number", data_bytes));
+      "data has {} bytes, but 'bytes' is another number", data_bytes));
   description made;
   reader->take("form", made.form);
   reader->take("alphabet", made.alphabet);

@@ -360,7 +360,7 @@ void ids_are_found_in_their_own_session_alone(run& on) {
                  shown(std::vector{theirs}));
   on.expect_same(
     "an id of another user", ids_of(found(on, key, {"other"})), {nullptr});
-  on.expect_same("a session that is not there",
+  on.expect_same("a session that does not exist",
                  ids_of(found(on, {"press", "ann", "none"}, {"same", "other"})),
                  {nullptr, nullptr});
 }
@@ -405,16 +405,16 @@ void nothing_is_lost_while_all_is_kept(run& on) {
   };
   expect_none("of an empty place");
   on.commit({make.create(key), make.append(key, {{"n", 1}, {"app:n", 1}})});
-  expect_none("behind a commit");
+  expect_none("after a commit");
   on.expect_moved("a second creation", {make.create(key)}, {owner_of(key)});
-  expect_none("behind a refused commit");
+  expect_none("after a refused commit");
   on.kept().changed_elsewhere().value();
-  expect_none("behind a look at the others");
+  expect_none("after a query for other changes");
   on.commit(make.remove(key));
-  expect_none("behind a removal");
+  expect_none("after a removal");
   on.commit(make.create(key));
   on.commit(make.remove_user("press", "ann"));
-  expect_none("behind the removal of a user");
+  expect_none("after the removal of a user");
 }
 
 void nothing_is_lost_beside_others(run& on) {

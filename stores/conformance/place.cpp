@@ -77,7 +77,7 @@ void a_store_sees_what_another_has_committed(run& on) {
     const auto outcome
       = second->commit(std::vector{make.append(next, {{"app:n", -number}})})
           .value();
-    on.expect_same("what moved", shown(outcome.moved), json::array());
+    on.expect_same("the moved owners", shown(outcome.moved), json::array());
     on.expect_same("everything, the other way round",
                    everything(on.kept()),
                    everything(*second));
@@ -101,14 +101,15 @@ void the_second_of_two_writers_is_moved(run& on) {
         ->commit(std::vector{late.append(other, {{"user:n", 1}}),
                              late.append(other, {{"app:n", 1}})})
         .value();
-  on.expect_same("what moved", shown(outcome.moved), shown({app}));
+  on.expect_same("the moved owners", shown(outcome.moved), shown({app}));
   on.expect_same("the user",
                  shown(second->load_scope(user).value()),
                  {{"keys", json::object()}, {"revision", 0}});
   change_maker again;
   const auto created = second->commit(std::vector{again.create(key)}).value();
-  on.expect_same(
-    "what moved by a create", shown(created.moved), shown({owner_of(key)}));
+  on.expect_same("the owners moved by a create",
+                 shown(created.moved),
+                 shown({owner_of(key)}));
   on.commit(make.remove(other));
   const auto appended = second
                           ->commit(std::vector{make.append(key),
@@ -118,8 +119,9 @@ void the_second_of_two_writers_is_moved(run& on) {
                                                  return stale.append(other);
                                                }()})
                           .value();
-  on.expect_same(
-    "what moved by a removal", shown(appended.moved), shown({owner_of(other)}));
+  on.expect_same("the owners moved by a removal",
+                 shown(appended.moved),
+                 shown({owner_of(other)}));
   second->close().value();
 }
 
@@ -134,17 +136,17 @@ void what_others_have_made_again_has_moved_once(run& on) {
   change_maker again;
   on.commit({again.create(key), again.append(key, {{"n", 2}, {"user:n", 2}})});
   const auto late = std::vector{old.append(key, {{"n", 3}, {"user:n", 3}})};
-  on.expect_same("what was removed in between",
+  on.expect_same("the owners removed in between",
                  shown(second->commit(late).value().moved),
                  shown({user, owner_of(key)}));
-  on.expect_same("what moves by what is known",
+  on.expect_same("the owners moved after the report",
                  shown(second->commit(late).value().moved),
                  json::array());
   on.commit(again.remove(key));
   on.commit(again.create(key));
   second->changed_elsewhere().value();
   on.expect_same(
-    "what was told of before",
+    "the owners reported before",
     shown(second->commit(std::vector{again.append(key)}).value().moved),
     json::array());
   second->close().value();
@@ -173,8 +175,8 @@ void a_store_tells_what_others_have_changed(run& on) {
   on.expect_same("others",
                  told_by(*second),
                  {{"press", 1}, {"press/ann", 1}, {"press/ann/s1", 2}});
-  on.expect_same("told once", told_by(*second), json::object());
-  on.expect_same("not one's own", told_by(on.kept()), json::object());
+  on.expect_same("reported once", told_by(*second), json::object());
+  on.expect_same("not its own changes", told_by(on.kept()), json::object());
   second->commit(std::vector{make.append(key, {{"user:n", 2}})}).value();
   on.expect_same("the other way round",
                  told_by(on.kept()),
@@ -183,7 +185,7 @@ void a_store_tells_what_others_have_changed(run& on) {
   on.commit(make.append(key));
   second->commit(std::vector{make.append(key)}).value();
   on.expect_same(
-    "the newest, by whomever", told_by(*second), {{"press/ann/s1", 5}});
+    "the newest of all stores", told_by(*second), {{"press/ann/s1", 5}});
   second->close().value();
 }
 
@@ -225,15 +227,14 @@ void a_load_sees_all_of_a_change_or_none_of_it(run& on) {
                           .value()
                           .value();
     const auto revision = loaded.scope.revision;
-    on.expect("a load misses what was committed before", revision >= least);
+    on.expect("a load misses an earlier commit", revision >= least);
     on.expect_same("a session's key", number_of(loaded.scope.keys), revision);
     on.expect_same(
       "the newest event",
       loaded.events.empty() ? json() : json(loaded.events.back()->id),
       revision == 0 ? json() : json(fmt::format("event-{}", revision)));
     for (const auto& row : on.kept().list(query_of("press")).value()) {
-      on.expect("a list misses what was committed before",
-                row.revision >= revision);
+      on.expect("a list misses an earlier commit", row.revision >= revision);
       on.expect_same(
         "the session of a row", number_of(row.session), row.revision);
       on.expect_same("the user of a row", number_of(row.user), row.revision);

@@ -234,8 +234,9 @@ void run::reopen() {
 
 void run::commit(const std::vector<store_change>& changes) {
   const auto outcome = kept_->commit(changes).value();
-  expect_same(
-    "what moved under a commit that fits", shown(outcome.moved), json::array());
+  expect_same("the moved owners of a commit that fits",
+              shown(outcome.moved),
+              json::array());
 }
 
 void run::commit(store_change change) {
@@ -246,8 +247,9 @@ void run::expect_moved(std::string_view what,
                        const std::vector<store_change>& changes,
                        const std::vector<owner_name>& owners) {
   const auto outcome = kept_->commit(changes).value();
-  expect_same(
-    fmt::format("what moved: {}", what), shown(outcome.moved), shown(owners));
+  expect_same(fmt::format("the moved owners: {}", what),
+              shown(outcome.moved),
+              shown(owners));
 }
 
 void run::expect(std::string_view what, bool holds) {

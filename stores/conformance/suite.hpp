@@ -40,7 +40,7 @@ struct store_factory {
   /// left out.
   std::vector<store_promise> without = {};
 
-  /// Whether the store makes this promise: it is not in `without`.
+  /// Returns true if the store makes this promise: it is not in `without`.
   bool promises(store_promise asked) const;
 };
 

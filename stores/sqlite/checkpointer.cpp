@@ -9,9 +9,9 @@
 namespace troupe {
 
 // The log restarts, and so stops growing, only if a checkpoint finds nothing
-// left to copy. A passive checkpoint never waits for a writer or a reader, so
-// this thread copies until few frames are left and then leaves the last ones to
-// the writer, which is the only thread that can stop new ones.
+// left to copy. A passive checkpoint never waits for a writer or a reader. So
+// this thread copies until few frames are left, and leaves the last ones to the
+// writer, the only thread that can prevent new ones.
 
 namespace {
 

@@ -16,7 +16,8 @@ using std::chrono::steady_clock;
 // SQLite's default page size, which the layout keeps.
 constexpr std::uint64_t page_size = 4'096;
 
-// Longer than a load of this process takes.
+// Longer than a load of this process takes, so that its own readers end in
+// time.
 constexpr std::chrono::milliseconds patience(1'000);
 
 constexpr std::chrono::milliseconds between_tries(2);

@@ -19,8 +19,8 @@ namespace troupe {
 /// warning.
 int warned_frames(const sqlite_settings& settings) noexcept;
 
-/// Warns once when a reader holds back much of the log, and again only after
-/// that reader has let go. Used by one thread.
+/// Warns once when a reader holds back much of the log. Warns again only after
+/// that reader has ended its read. Used by one thread.
 class sqlite_log_warning {
 public:
   explicit sqlite_log_warning(const sqlite_settings& settings);

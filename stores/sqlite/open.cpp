@@ -168,7 +168,7 @@ public:
         tidy_up();
         return outcome;
       },
-      // Nothing is written, and no owner is still the one that it was.
+      // Nothing is written, and all owners of the changes count as moved.
       [changes] { return commit_outcome{owners_of(changes)}; });
   }
 
@@ -197,7 +197,7 @@ public:
     return lost_history{
       missing.value_or(shared_.marks.own_count()),
       fmt::format(
-        "{}: {}; {}. From now on the content of the file counts",
+        "{}: {}; {}. The store continues with the content of the file",
         shared_.settings.file.string(),
         lost->what(),
         missing

@@ -1,8 +1,8 @@
 // Deletes the rows of removed sessions and users, one slice at a time.
 //
-// A removal deletes only the owner's row in `scopes`, which hides all the rest
-// at once, and puts its id into `purges`. The remaining rows may be many, so
-// the following transactions delete them in shares.
+// A removal deletes only the owner's row in `scopes`, which hides all other
+// rows at once, and adds its id to `purges`. The remaining rows may be many, so
+// each of the following transactions deletes a part of them.
 
 #pragma once
 

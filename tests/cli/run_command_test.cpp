@@ -103,7 +103,7 @@ const std::vector<refusal> refusals{
   {{"--store", "redis:x"}, 2, "error: invalid_argument: "},
   {{"--store", "troupe.db"}, 2, "error: invalid_argument: "},
   {{"--store", "sqlite:../troupe.db"}, 1, "error: invalid_argument: "},
-  {{"--store", "memory:x"}, 1, "should be memory: alone"},
+  {{"--store", "memory:x"}, 1, "must be memory: without a path"},
   {{"--durability", "perhaps"}, 2, "not one of durable, os, none"},
   {{"--model-calls-max", "-1"}, 2, "error: invalid_argument: "},
   {{"--app", ""}, 1, "error: invalid_argument: "},
