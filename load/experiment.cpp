@@ -291,10 +291,12 @@ result<void> check_latencies(const variant& chosen, const agent& root) {
   collect_names(root, names);
   for (const auto& [name, unused] : chosen.delays)
     if (name != "*" && !names.contains(name))
-      return error(errc::invalid_argument,
-                   fmt::format("there is no agent '{}' to delay; there are {}",
-                               name,
-                               fmt::join(names, ", ")));
+      return error(
+        errc::invalid_argument,
+        fmt::format(
+          "a delay names agent '{}', which does not exist; the agents are {}",
+          name,
+          fmt::join(names, ", ")));
   return {};
 }
 

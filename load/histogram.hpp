@@ -127,7 +127,7 @@ public:
   /// Number of durations, including the overflow.
   std::uint64_t count() const noexcept { return count_; }
 
-  /// Whether no duration is counted.
+  /// Returns true if no duration is counted.
   bool empty() const noexcept { return count_ == 0; }
 
   /// Number of durations above `trackable_max`.

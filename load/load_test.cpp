@@ -150,7 +150,7 @@ public:
   result<void> create_sessions();
   void run(const watcher& watch, outcome& into);
 
-  // Answers that the callers got.
+  // The appends with the answers that the callers got.
   const ledger& told() const noexcept { return told_; }
 
 private:
@@ -212,8 +212,8 @@ result<void> load_test::create_sessions() {
   return failure ? result<void>(*failure) : result<void>();
 }
 
-// Keeps an exception of the test itself: it would otherwise only look like slow
-// appends.
+// Keeps an exception of the test itself. Without this it would only show as
+// slow appends.
 void load_test::keep(const std::exception_ptr& thrown) {
   if (!thrown)
     return;
@@ -460,7 +460,7 @@ result<verdict> inspect(const workload& plan,
   return looking.finish();
 }
 
-// Whether the state outlives the runtime.
+// Returns true if the state outlives the runtime.
 bool is_kept(const settings& chosen) {
   return chosen.store.address() != nullptr
          && !chosen.store.address()->starts_with("memory:");

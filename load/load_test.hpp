@@ -72,7 +72,8 @@ struct judged_expectation {
 
 /// Results of a load test.
 struct outcome {
-  /// The settings, with the name of the store only.
+  /// The settings. A store of the caller's own is replaced by its name, since
+  /// it is closed by then.
   settings chosen;
   /// The machine that ran the test.
   machine made_on;
@@ -110,9 +111,9 @@ struct outcome {
   histogram reading;
   /// Service times of stored appends, by index in `settings::mix`.
   std::vector<histogram> by_entry;
-  /// Number of commits by number of events: of the events that a session
-  /// decides together, or over a store of one transaction. Larger commits count
-  /// as `batch_max`.
+  /// Number of commits by their number of changes. Over a store a commit is one
+  /// transaction; with `memory:` it is the batch that one session decides
+  /// together. Larger commits count as `batch_max`.
   std::map<std::size_t, std::uint64_t> batches;
   /// Values of each second. The last row holds the rest after the last full
   /// second; it is left out if nothing was answered then.
@@ -133,7 +134,7 @@ struct outcome {
   /// Conditions on these results, set by the caller of the test.
   std::vector<judged_expectation> expected;
 
-  /// Whether something was stored and the verdict holds.
+  /// Returns true if something was stored and the verdict holds.
   bool holds() const noexcept { return stored > 0 && found && found->holds(); }
 };
 

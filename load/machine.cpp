@@ -85,7 +85,7 @@ versions these_versions(std::string_view store) {
   used.compiler = fmt::format("g++ {}{}", __VERSION__, build_kind());
 #endif
   const auto address = read_store_address(store);
-  used.store = address ? store_version(address->kind) : "of one's own";
+  used.store = address ? store_version(address->kind) : "custom";
   return used;
 }
 

@@ -34,7 +34,7 @@ struct versions {
   std::string troupe;   ///< Version of this library.
   std::string compiler; ///< With the kind of build.
   std::string store;    ///< Library of the store, such as `SQLite 3.40.1`;
-                        ///< `memory`; `of one's own` for an unknown address.
+                        ///< `memory`; `custom` for an unknown address.
 };
 
 /// The versions in use, including that of the store at this address.

@@ -55,15 +55,15 @@ double offered_rate(const outcome& made) {
 // The wanted rate, the offered rate, and the reason of a difference.
 std::string offer_lines(const outcome& made) {
   constexpr std::chrono::milliseconds late{1};
-  auto text = fmt::format("{:.0f} per second were offered, {:g} asked for\n",
+  auto text = fmt::format("{:.0f} per second were offered, {:g} requested\n",
                           offered_rate(made),
                           made.chosen.rate);
   const auto p99 = std::min(made.lateness.value_at(99), made.lateness.max());
   if (p99 >= late)
     text += fmt::format(
       "the tool itself began appends late, by {} at the 99th percentile, and "
-      "{} at most:\nthe response times have that in them, the service times do "
-      "not\n",
+      "{} at most:\nthe response times include this delay, the service times "
+      "do not\n",
       to_text(p99),
       to_text(made.lateness.max()));
   return text;
@@ -450,7 +450,7 @@ result<expectation> read_expectation(std::string_view text) {
   };
   const auto sign = text.find_first_of("<>");
   if (sign == std::string_view::npos)
-    return bad("compares nothing");
+    return bad("has no '<' and no '>'");
   expectation read;
   read.text = text;
   read.what = text.substr(0, sign);
@@ -461,7 +461,7 @@ result<expectation> read_expectation(std::string_view text) {
       != percentile_names.end();
   if (!is_percentile && !is_count(read.what) && read.what != "max"
       && read.what != "mean")
-    return bad("measures nothing that is known (p50, p90, p95, p99, p99.9, "
+    return bad("names no known figure (p50, p90, p95, p99, p99.9, "
                "p99.99, max, mean, rate, errors)");
   const auto limit = text.substr(sign + 1);
   const auto amount

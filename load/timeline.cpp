@@ -18,7 +18,7 @@ namespace {
 using std::chrono::nanoseconds;
 using form = timeline_step::form;
 
-// Shorter gaps are the runtime's own work between two steps, and no waits.
+// Shorter gaps are not waits, but work of the runtime between two steps.
 constexpr nanoseconds wait_min = std::chrono::microseconds(100);
 
 // A text from a log, as one line: it must not start a line of its own.
@@ -39,9 +39,9 @@ std::vector<std::string_view> names_of(std::string_view branch) {
   return names;
 }
 
-// Whether work on one branch can be the reason for work on the other. Lanes of
-// one fan-out do not wait for each other; a fan-out waits for an earlier one on
-// its lane.
+// Returns true if work on one branch can be the reason for work on the other.
+// Lanes of one fan-out do not wait for each other. A fan-out waits for an
+// earlier one on its lane.
 bool are_related(std::string_view left, std::string_view right) {
   const auto ours = names_of(left);
   const auto theirs = names_of(right);

@@ -70,7 +70,7 @@ struct timeline {
   std::chrono::nanoseconds longest_lane{};
   /// Model calls on those lanes.
   std::size_t longest_lane_model_calls = 0;
-  /// Whether events of the invocation record what models and tools did
+  /// True if events of the invocation record their model and tool calls
   /// (`run_options::step_times`). Without it no call is counted.
   bool calls_recorded = false;
   /// Calls on lanes of the run. Calls inside an agent that is a tool belong to

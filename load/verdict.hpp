@@ -1,5 +1,5 @@
 // The verdict of a load test: whether the store holds every append that it
-// acknowledged, and what violates that.
+// acknowledged, and the differences.
 
 #pragma once
 
@@ -28,7 +28,7 @@ struct verdict {
   /// Descriptions of the first findings.
   std::vector<std::string> findings;
 
-  /// Whether all counts except `acknowledged` are 0.
+  /// Returns true if all counts except `acknowledged` are 0.
   bool holds() const noexcept {
     return lost + doubled + ghosts + reordered + torn + wrong_totals == 0;
   }

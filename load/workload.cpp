@@ -158,7 +158,7 @@ result<void> check_amounts(const settings& chosen) {
   const auto planned
     = chosen.rate * static_cast<double>(chosen.duration.count()) / 1e3;
   if (!chosen.appends && planned < 1)
-    return refused("no append falls due within the duration at that rate");
+    return refused("no append is due within the duration at that rate");
   if (!chosen.appends && planned > static_cast<double>(appends_max))
     return refused(fmt::format("more than {} appends", appends_max));
   if (std::ranges::any_of(chosen.mix, [](const mix_entry& each) {
@@ -177,9 +177,9 @@ result<void> check_settings(const settings& chosen) {
     return refused("there must be at least one app, user, session and caller");
   if (chosen.users < chosen.apps)
     return refused(fmt::format(
-      "{} users cannot be dealt out to {} apps", chosen.users, chosen.apps));
+      "there are fewer users ({}) than apps ({})", chosen.users, chosen.apps));
   if (chosen.sessions < chosen.users)
-    return refused(fmt::format("{} sessions cannot be dealt out to {} users",
+    return refused(fmt::format("there are fewer sessions ({}) than users ({})",
                                chosen.sessions,
                                chosen.users));
   if (chosen.mix.empty())
@@ -193,7 +193,7 @@ result<void> check_settings(const settings& chosen) {
   if (!chosen.appends && chosen.duration.count() <= 0)
     return refused("the duration is not above 0");
   if (chosen.appends == std::uint64_t{0})
-    return refused("0 appends are nothing to do");
+    return refused("the number of appends is 0");
   if (chosen.arrival == arrival::open
       && !(std::isfinite(chosen.rate) && chosen.rate > 0))
     return refused("open arrival needs a rate above 0");
@@ -202,7 +202,7 @@ result<void> check_settings(const settings& chosen) {
   if (!std::isfinite(chosen.zipf) || chosen.zipf < 0)
     return refused("the Zipf parameter is below 0");
   if (chosen.hot && chosen.zipf != 0)
-    return refused("one hot session leaves nothing to distribute by Zipf");
+    return refused("with one hot session, Zipf has nothing to distribute");
   return check_amounts(chosen);
 }
 

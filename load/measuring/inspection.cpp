@@ -46,7 +46,7 @@ void inspection::look_at_session(std::size_t index, const session& held) {
     }
   }
   const auto where = fmt::format("session {}", index);
-  // The log must lead to the state.
+  // The replay of the log must give the state.
   auto replayed = json::object();
   state.for_each([&replayed](std::string_view name, const value& kept) {
     replayed[std::string(name)] = kept.data();
@@ -57,8 +57,9 @@ void inspection::look_at_session(std::size_t index, const session& held) {
     if (split_key(name).where == scope::session)
       shown[name] = kept;
   if (!equal(replayed, shown))
-    note(found_.wrong_totals,
-         fmt::format("the log of {} does not lead to its state", where));
+    note(
+      found_.wrong_totals,
+      fmt::format("the state of {} differs from the replay of its log", where));
   if (held.revision() != held.events().size())
     note(found_.wrong_totals,
          fmt::format("{} is at revision {} with {} events",
@@ -78,10 +79,10 @@ void inspection::look_at_event(std::size_t index, const event& said) {
                             index));
   if (told_[id->caller].told_of(id->number) == fate::refused)
     note(found_.ghosts,
-         fmt::format("event '{}' was refused and is there", said.id));
+         fmt::format("event '{}' was refused, but is stored", said.id));
   if (seen_[id->caller][id->number])
     return note(found_.doubled,
-                fmt::format("event '{}' is there more than once", said.id));
+                fmt::format("event '{}' is stored more than once", said.id));
   seen_[id->caller][id->number] = true;
   auto& newest = newest_[id->caller];
   if (id->number + 1 < newest)
@@ -91,7 +92,7 @@ void inspection::look_at_event(std::size_t index, const event& said) {
 
   if (said.author != workload::author || said.text() != plan_.payload())
     note(found_.torn,
-         fmt::format("event '{}' says something else than was sent", said.id));
+         fmt::format("event '{}' has other content than was sent", said.id));
   const auto planned = plan_.plan(id->caller, id->number);
   std::size_t expected = 0;
   for (const auto where : scopes_of(*planned.what)) {
@@ -103,7 +104,8 @@ void inspection::look_at_event(std::size_t index, const event& said) {
     ++expected;
     if (found == share.end())
       note(found_.torn,
-           fmt::format("event '{}' lacks its change of '{}'", said.id, key));
+           fmt::format(
+             "event '{}' is stored without its change of '{}'", said.id, key));
     else
       look_at_change(index, said, planned, where, found->operand.data());
   }
@@ -112,7 +114,7 @@ void inspection::look_at_event(std::size_t index, const event& said) {
         + changes.share(scope::app).size()
       > expected)
     note(found_.torn,
-         fmt::format("event '{}' changes more than was sent", said.id));
+         fmt::format("event '{}' has more changes than were sent", said.id));
 }
 
 // Checks that the stored value is the result of the change.
@@ -149,7 +151,7 @@ void inspection::look_at_change(std::size_t index,
     if (!equal(changed, json(session_count_)))
       note(found_.wrong_totals,
            fmt::format(
-             "event '{}' is the {}. to count in session {}, and "
+             "event '{}' is number {} to count in session {}, but "
              "counts {}",
              said.id,
              session_count_,
@@ -170,7 +172,7 @@ void inspection::look_at_change(std::size_t index,
     told.sums.resize(sum + 1);
   if (told.sums[sum])
     note(found_.wrong_totals,
-         fmt::format("event '{}' counts {} under '{}', as another one does",
+         fmt::format("event '{}' counts {} under '{}', as another event does",
                      said.id,
                      sum,
                      key));
@@ -229,7 +231,7 @@ void inspection::look_at_wide(std::string what,
     if (!equal(held, expected))
       note(
         found_.wrong_totals,
-        fmt::format("{} holds {} under '{}', its sessions say {}",
+        fmt::format("{} has {} under '{}', the logs of its sessions give {}",
                     what,
                     held.dump(-1, ' ', false, json::error_handler_t::replace),
                     name,
@@ -238,7 +240,7 @@ void inspection::look_at_wide(std::string what,
 }
 
 void inspection::miss_session(std::size_t index) {
-  note(found_.wrong_totals, fmt::format("session {} is not there", index));
+  note(found_.wrong_totals, fmt::format("session {} is missing", index));
 }
 
 void inspection::look_at_user(std::size_t user, const json& state) {
@@ -258,7 +260,7 @@ verdict inspection::finish() {
       if (!seen_[caller][number])
         note(found_.lost,
              fmt::format(
-               "event '{}' was acknowledged and is not there",
+               "event '{}' was acknowledged, but is not stored",
                workload::id_of(static_cast<std::uint32_t>(caller), number)));
     }
   return std::move(found_);

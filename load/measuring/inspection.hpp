@@ -2,8 +2,8 @@
 //
 // The test knows its appends: each has an id of its own, and its changes follow
 // from its number. So every acknowledged append must be stored once, complete
-// and in order, every total must be exact, and the log of a session must lead
-// to its state.
+// and in order, every total must be exact, and the replay of a session's log
+// must give its state.
 
 #pragma once
 

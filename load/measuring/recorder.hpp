@@ -43,7 +43,7 @@ public:
   /// Counts a read that failed with this code.
   void failed_read(std::uint32_t reader, errc code);
 
-  /// Records a commit of `events` events.
+  /// Records a commit of `events` changes.
   void committed(std::size_t events) noexcept {
     batches_[std::min(events, batches_.size() - 1)].fetch_add(
       1, std::memory_order_relaxed);

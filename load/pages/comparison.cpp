@@ -100,7 +100,7 @@ std::vector<std::string> differences(const circumstance& of,
   const auto known_after = values_of(of, after);
   // Older reports lack such a part: that is one difference, not many.
   if (known_before.empty() != known_after.empty())
-    return {fmt::format("{} known of the runs {} only",
+    return {fmt::format("{} recorded only in the runs {}",
                         of.what,
                         known_before.empty() ? "after" : "before")};
   auto names = known_before;

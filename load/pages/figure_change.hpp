@@ -47,7 +47,7 @@ struct change_interval {
 struct figure_change {
   /// `rate`, `p50`, `p90`, `p99`, `p99.9`, `max`, `mean`.
   std::string name;
-  /// Whether the figure decides: `rate`, `p50` and `p99` do; others are only
+  /// True if the figure decides: `rate`, `p50` and `p99` do; others are only
   /// shown.
   bool gated = false;
   /// Geometric means, in appends per second or nanoseconds. 0 if any run has 0.

@@ -8,7 +8,7 @@ function verdictState(verdict) {
   if (!verdict?.checked)
     return ["unchecked", "Not checked", verdict?.reason ?? "No verdict was made."];
   if (!verdict.holds)
-    return ["fails", "FAILS", "What is stored is not what was acknowledged."];
+    return ["fails", "FAILS", "The stored events differ from the acknowledged ones."];
   if (verdict.acknowledged === 0)
     return ["unchecked", "Holds", "Nothing was acknowledged, so there was nothing to lose."];
   return ["holds", "Holds",
@@ -57,7 +57,7 @@ function headlineFigures(report) {
     time("longest", "max"),
     { name: "failures", value: formatCount(failures), wrong: failures > 0,
       aside: failures > 0 && report.sent > 0
-        ? `${formatShare(failures / report.sent)} of what was sent`
+        ? `${formatShare(failures / report.sent)} of all sent`
         : `of ${formatCount(report.sent)} sent` },
   ]);
 }
@@ -329,7 +329,7 @@ function failurePanel(report) {
   return panel("Failures", "by code", () => table([
     { name: "code", head: true, words: true, text: ([code]) => code },
     { name: "count", number: true, text: ([, count]) => formatCount(count) },
-    { name: "of what was sent", number: true,
+    { name: "of all sent", number: true,
       text: ([, count]) => (report.sent > 0 ? formatShare(count / report.sent) : NONE) },
   ], rows, { label: "Failures by code" }), { class: "wide" });
 }

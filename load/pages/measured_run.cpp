@@ -195,7 +195,7 @@ result<std::vector<measured_run>> read_runs(std::string_view text) {
     runs.push_back(std::move(*run));
   }
   if (runs.empty())
-    return refused("there is no report of a load test in it");
+    return refused("the text has no report of a load test");
   return runs;
 }
 

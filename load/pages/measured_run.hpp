@@ -43,7 +43,7 @@ struct measured_figure {
   std::string_view path;
   /// Null for the rate, the only figure that is better when it is higher.
   fractional_nanoseconds measured_run::*time;
-  /// Whether the figure decides; others are only shown.
+  /// True if the figure decides; others are only shown.
   bool gated;
 };
 

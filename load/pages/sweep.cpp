@@ -107,7 +107,7 @@ const std::map<std::string, setter, std::less<>>& setters() {
   return known;
 }
 
-// An address that is cut at a comma may show a part of its password.
+// An address that is split at a comma may show a part of its password.
 bool shows_value(std::string_view name) {
   return name != "store";
 }
@@ -127,7 +127,7 @@ result<variation> read_variation(std::string_view text) {
   const auto equals = text.find('=');
   if (equals == std::string_view::npos)
     return refused(
-      fmt::format("'{}' varies nothing; expected for example callers=1,8,64",
+      fmt::format("'{}' has no values; expected for example callers=1,8,64",
                   without_password(text)));
   variation read;
   read.name = text.substr(0, equals);
@@ -168,7 +168,8 @@ plan_sweep(const settings& base, const std::vector<variation>& varied) {
     return std::ranges::find(varied, name, &variation::name) != varied.end();
   };
   if (is_varied("duration") && (base.appends || is_varied("appends")))
-    return refused("a number of appends leaves no duration to vary");
+    return refused(
+      "the duration cannot be varied if the number of appends is set");
   std::vector<sweep_step> steps{{{}, base}};
   if (is_varied("rate") && !is_varied("arrival"))
     steps.front().chosen.arrival = arrival::open;

@@ -42,7 +42,7 @@ struct sweep_row {
   std::chrono::nanoseconds p99{};
   std::chrono::nanoseconds p99_9{};
   std::uint64_t failed = 0;
-  /// Whether the verdict holds.
+  /// True if the verdict holds.
   bool holds = false;
   /// The test was ended early.
   bool interrupted = false;

@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_json_is_refused_with_its_place) {
 BOOST_AUTO_TEST_CASE(a_text_without_a_run_is_refused) {
   for (const auto* text : {"", "\n \r\n\t\n"})
     BOOST_TEST(reason_of(read_runs(text))
-               == "there is no report of a load test in it");
+               == "the text has no report of a load test");
 }
 
 // -- confidence ----
@@ -568,9 +568,9 @@ BOOST_AUTO_TEST_CASE(machines_and_versions_that_differ_are_named) {
   // Older reports lack the field.
   const auto older = compare(five(), on(4, "2"), {}).notes;
   BOOST_TEST(older.size() == 2U);
-  BOOST_TEST(has(older, "machine known of the runs after only"));
+  BOOST_TEST(has(older, "machine recorded only in the runs after"));
   BOOST_TEST(has(compare(on(4, "2"), five(), {}).notes,
-                 "version known of the runs before only"));
+                 "version recorded only in the runs before"));
 }
 
 BOOST_AUTO_TEST_CASE(fewer_than_five_runs_are_few) {

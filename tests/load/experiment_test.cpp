@@ -174,9 +174,10 @@ BOOST_FIXTURE_TEST_CASE(a_latency_has_to_find_its_agent, place) {
            "variants: {x: {latency: {nobody: {constant: 5}}}}\n")
         .value();
   const auto failed = run_experiment(planned, {}, {}, {}, {});
-  BOOST_TEST(reason_of(failed).find("there is no agent 'nobody' to delay")
-               != std::string::npos,
-             reason_of(failed));
+  BOOST_TEST(
+    reason_of(failed).find("a delay names agent 'nobody', which does not exist")
+      != std::string::npos,
+    reason_of(failed));
 }
 
 BOOST_FIXTURE_TEST_CASE(all_bits_of_a_seed_count, place) {

@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_not_there_is_found) {
   looking.miss_session(2);
   const auto found = looking.finish();
   BOOST_TEST(found.wrong_totals == 1U);
-  BOOST_TEST(found.findings.front() == "session 2 is not there");
+  BOOST_TEST(found.findings.front() == "session 2 is missing");
   BOOST_TEST(found.lost == 120U);
 }
 

@@ -35,8 +35,8 @@ struct refused_setting {
 
 const std::vector<refused_setting> refused_settings = {
   {"at least one", [](settings& chosen) { chosen.callers = 0; }},
-  {"users cannot be dealt", [](settings& chosen) { chosen.apps = 9; }},
-  {"sessions cannot be dealt", [](settings& chosen) { chosen.sessions = 1; }},
+  {"there are fewer users", [](settings& chosen) { chosen.apps = 9; }},
+  {"there are fewer sessions", [](settings& chosen) { chosen.sessions = 1; }},
   {"mix is empty", [](settings& chosen) { chosen.mix.clear(); }},
   {"duration", [](settings& chosen) { chosen.duration = {}; }},
   {"0 appends", [](settings& chosen) { chosen.appends = 0; }},
