@@ -1,4 +1,4 @@
-// The `troupe` program with tools and callbacks of one's own.
+// The `troupe` program with tools and callbacks of your own.
 //
 //   int main(int count, char** words) {
 //     return troupe::cli_main(count, words, {.tools = {opening_hours()}});

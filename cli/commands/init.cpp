@@ -170,8 +170,8 @@ int init_command::execute(interrupts& /*signals*/) const {
   if (!is_name(name) || name == "user")
     return report(error(
       errc::invalid_argument,
-      fmt::format("'{}' is no name for an agent: letters, digits and _ make "
-                  "one, it starts with no digit, and is not 'user'",
+      fmt::format("'{}' cannot be the name of an agent: use letters, digits "
+                  "and _, no digit at the start, and not 'user'",
                   name)));
   std::error_code why;
   const bool exists = fs::exists(fs::symlink_status(folder, why));

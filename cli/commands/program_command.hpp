@@ -18,7 +18,7 @@ public:
   program_command(const program_command&) = delete;
   program_command& operator=(const program_command&) = delete;
 
-  /// Whether the command line chooses this command.
+  /// Returns true if the command line chooses this command.
   bool is_chosen() const;
 
   /// Runs the parsed command line; returns the exit code.

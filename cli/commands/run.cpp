@@ -100,7 +100,8 @@ result<session_key> find_session(runtime& owners,
 
 } // namespace
 
-// The command line that continues the session, up to its answer.
+// Returns the command line that continues the session, up to the value of
+// `--answer`.
 std::string run_command::go_on_line(const arguments& chosen,
                                     const session_key& session) const {
   if (chosen.store.address() == "memory:")
@@ -224,7 +225,7 @@ run_command::run_command(CLI::App& program,
     ->capture_default_str();
   parser().footer(
     "Prints each event as it is committed. On a terminal, without --input, it "
-    "is a dialogue:\n/help there lists what can be typed.\n"
+    "is a dialogue:\n/help there lists its commands.\n"
     "Exit codes: 0 done; 1 a rule was broken or the run failed; 2 the command "
     "line is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
 }
@@ -255,7 +256,7 @@ int run_command::execute(interrupts& signals) const {
 
   if (!answers.empty() && is_blank(chosen.session))
     return report(error(errc::invalid_argument,
-                        "--answer needs the --session that waits for it"),
+                        "--answer needs --session, the session that waits"),
                   exit_usage);
 
   std::shared_ptr<recording> kept_answers;

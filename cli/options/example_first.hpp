@@ -10,9 +10,10 @@ class App;
 
 namespace troupe::cli {
 
-/// The help of `command` begins with `example`: one command on each line, which
-/// work one after another in an empty folder. Call it before subcommands are
-/// added, or for each of them: they inherit it.
+/// Makes the help of `command` begin with `example`. Each line is one command;
+/// the commands work one after another in an empty folder. Call it before
+/// subcommands are added, since they inherit the example, or call it for each
+/// of them.
 void show_example(CLI::App& command, std::string example);
 
 } // namespace troupe::cli

@@ -14,8 +14,8 @@ namespace troupe::cli {
 std::string help_line(const CLI::App& program);
 
 /// Names the words that the command line of `program` did not understand, in
-/// their order, and the option or command that each was probably meant to be.
-/// Empty if it understood all.
+/// their order, each with the option or command that it resembles. Empty if all
+/// words were understood.
 std::string unknown_words(const CLI::App& program);
 
 } // namespace troupe::cli

@@ -20,12 +20,12 @@ struct export_choice {
 /// Opens the store in `options` and writes each session to `target` as a line
 /// of session JSON, consistent in itself.
 ///
-/// The lines come in the order of users, then of session ids, compared as
-/// bytes. A session that exists all the time is written once, as of the moment
-/// when its page of the list was read. A session that is created meanwhile is
-/// written if its place in the order is not passed yet. A session that is
-/// deleted before its line begins is left out. Memory depends neither on the
-/// number of sessions nor on the number of their events.
+/// The lines are ordered by user, then by session id, both compared as bytes. A
+/// session that exists all the time is written once, as of the moment when its
+/// page of the list was read. A session that is created meanwhile is written if
+/// its place in the order is not passed yet. A session that is deleted before
+/// its line begins is left out. The memory that is needed does not depend on
+/// the number of sessions or events.
 ///
 /// Fails with `errc::not_found` if a single chosen session does not exist, or
 /// if a session is deleted while its line is written, even if it is created

@@ -138,7 +138,7 @@ private:
            || last_of_.at(owner_of(where, read_[index].key)) == index;
   }
 
-  /// Whether only imported sessions can have set the key.
+  /// Returns true if only imported sessions can have set the key.
   bool is_of_file(std::string_view key, const session_key& session) const {
     const auto where = split_key(key).where;
     if (where == scope::session)

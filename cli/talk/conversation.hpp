@@ -51,7 +51,7 @@ public:
   /// Answers calls that an earlier run has left open, by their ids.
   result<void> answer(const std::vector<given_answer>& given);
 
-  /// Says each line of stdin that is not blank.
+  /// Sends each line of stdin that is not blank as a message.
   result<void> say_lines();
 
   /// Prints the state of the session, as the last line.

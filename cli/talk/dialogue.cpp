@@ -19,7 +19,7 @@ std::pair<std::string, std::string> speaker_of(const event& said) {
   return {said.author, said.branch};
 }
 
-// JSON if it is such, else the text itself.
+// Returns the JSON in `text`, or the text itself if it is not JSON.
 json value_of(const std::string& text) {
   auto read = parse_json(text);
   return read ? std::move(*read) : json(text);
@@ -64,8 +64,8 @@ dialogue::~dialogue() {
 }
 
 result<void> dialogue::talk() {
-  print(colours_.quiet(fmt::format("session {} of app {}; /help tells what "
-                                   "can be typed here\n",
+  print(colours_.quiet(fmt::format("session {} of app {}; /help lists the "
+                                   "commands\n",
                                    visible_text(session_.id, " "),
                                    visible_text(session_.app, " "))));
   for (bool told_how_to_leave = false;;) {
@@ -79,7 +79,7 @@ result<void> dialogue::talk() {
     if (line->how == edited_line::ending::interrupt) {
       print("\n");
       if (!std::exchange(told_how_to_leave, true))
-        print(colours_.quiet("Ctrl-D or /quit leaves\n"));
+        print(colours_.quiet("Ctrl-D or /quit ends the dialogue\n"));
       continue;
     }
     if (is_blank(line->text))
@@ -343,10 +343,10 @@ dialogue::turn_end dialogue::obey(std::string_view command) {
 void dialogue::show_help() {
   print("/state [KEYS]   the session's state; only keys that begin with KEYS\n"
         "/events [N]     the newest N events of the session (20)\n"
-        "/quit           leaves, as Ctrl-D does\n"
+        "/quit           ends the dialogue, as Ctrl-D does\n"
         "/help           this\n"
         "//TEXT          says /TEXT\n"
-        "Anything else is said to the agent. Ctrl-C ends its turn.\n");
+        "Anything else is sent to the agent. Ctrl-C ends its turn.\n");
 }
 
 void dialogue::show_state(std::string_view prefix) {
@@ -370,7 +370,7 @@ void dialogue::show_events(std::string_view count) {
       = std::from_chars(count.data(), count.data() + count.size(), number);
       !count.empty()
       && (read.ec != std::errc() || read.ptr != count.data() + count.size()))
-    return print(colours_.alarm("/events takes a number\n"));
+    return print(colours_.alarm("expected a number after /events\n"));
   const auto held
     = owners_.sessions().get(session_, {.num_recent_events = number}).get();
   if (!held)

@@ -49,8 +49,9 @@ public:
   dialogue(const dialogue&) = delete;
   dialogue& operator=(const dialogue&) = delete;
 
-  /// Talks until the end of the input or `/quit`. A turn that fails is told,
-  /// and the dialogue continues. Fails with `errc::cancelled` on SIGTERM.
+  /// Talks until the end of the input or `/quit`. A turn that fails is
+  /// reported, and the dialogue continues. Fails with `errc::cancelled` on
+  /// SIGTERM.
   result<void> talk();
 
 private:

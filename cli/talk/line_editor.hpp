@@ -9,7 +9,7 @@
 
 namespace troupe::cli {
 
-/// A line, or how reading ended.
+/// A line, or the way in which reading has ended.
 struct edited_line {
   enum class ending { line, interrupt, end };
 
@@ -17,7 +17,7 @@ struct edited_line {
   std::string text = {}; ///< UTF-8, without the line's end.
 };
 
-/// For one thread, but for `interrupt`. The keys are those of emacs; a file
+/// Used by one thread, except `interrupt`. The keys are those of emacs; a file
 /// `~/.editrc` changes them.
 class line_editor {
 public:

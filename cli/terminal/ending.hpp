@@ -13,8 +13,8 @@ namespace troupe::cli {
 /// Reports its failure, unless the reader of `target` is gone.
 int end(const result<void>& done, const output& target);
 
-/// The same for a command that signals stop. After a signal its failure is
-/// reported in any case, and the exit code is that of the signal.
+/// The same for a command that can be stopped by a signal. After a signal its
+/// failure is always reported, and the exit code is that of the signal.
 int end(const result<void>& done,
         const output& target,
         const interrupts& signals);

@@ -54,7 +54,7 @@ public:
 
 private:
   void wait();
-  // Whether the signal was passed to the function of `divert`.
+  // Returns true if the signal was passed to the function of `divert`.
   bool divert_signal(int received);
 
   int descriptor_;

@@ -21,7 +21,7 @@ public:
   /// the reader is gone (see `is_closed`), else with `errc::store_failed`.
   result<void> write(std::string_view text);
 
-  /// Whether the reader is gone. No message is needed then.
+  /// Returns true if the reader is gone. No message is needed then.
   bool is_closed() const noexcept { return closed_; }
 
 private:

@@ -16,7 +16,7 @@ public:
   screen_line& operator=(const screen_line&) = delete;
   ~screen_line();
 
-  /// Whether stderr is a terminal.
+  /// Returns true if stderr is a terminal.
   bool is_shown() const noexcept { return shown_; }
 
   /// Draws `text`, in UTF-8, cut to the width of the terminal: a wrapped line

@@ -98,7 +98,7 @@ BOOST_FIXTURE_TEST_CASE(ctrl_c_ends_the_turn_and_not_the_program,
                         dialogue_folder) {
   auto talk = start("slow");
   type(talk, "half a line\x03");
-  BOOST_REQUIRE(talk.read_next("Ctrl-D or /quit leaves"));
+  BOOST_REQUIRE(talk.read_next("Ctrl-D or /quit ends the dialogue"));
   type(talk, "go\n");
   BOOST_REQUIRE(talk.read_next("running: slow"));
   talk.write("\x03");
