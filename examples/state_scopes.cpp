@@ -1,5 +1,5 @@
-// Four prefixes, four owners: the state that two sessions of two users share,
-// and the state that they do not share.
+// Four prefixes, four owners: shows the state that two sessions of two users
+// share, and the state that they do not share.
 
 #include "troupe/runtime/runtime.hpp"
 

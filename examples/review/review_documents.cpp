@@ -94,7 +94,7 @@ arguments read_arguments(std::span<char*> words) {
         errc::invalid_argument,
         fmt::format("{} {}, see --help",
                     word,
-                    word == "--store" ? "needs a store" : "is no option"));
+                    word == "--store" ? "needs a store" : "is not an option"));
   }
   if (read.files.empty())
     read.files = {
@@ -129,7 +129,7 @@ document read_document(const std::string& file) {
   if (!troupe::is_utf8(read.text))
     refuse(errc::invalid_argument, file, "is not UTF-8");
   if (read.text.find('\0') != std::string::npos)
-    refuse(errc::invalid_argument, file, "is no text, it holds a NUL");
+    refuse(errc::invalid_argument, file, "is not text, since it has a NUL");
   if (constexpr std::string_view mark = "\xEF\xBB\xBF";
       read.text.starts_with(mark))
     read.text.erase(0, mark.size());
