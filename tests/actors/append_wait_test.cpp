@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(large_events_take_longer) {
 }
 
 // A small commit mostly waits for the disk. A large one would wait as long, so
-// small ones say nothing about the rate.
+// small ones do not show the rate.
 BOOST_AUTO_TEST_CASE(few_appends_show_no_rate) {
   busy_store store;
   store.arrive(4);

@@ -28,7 +28,8 @@ std::vector<event_ptr> said(std::uint64_t first, std::uint64_t last) {
   return all;
 }
 
-// Whether the window has the events from `first` to its newest, and no others.
+// Returns true if the window has the events from `first` to its newest, and no
+// others.
 bool is_from(const event_window& window, std::uint64_t first) {
   for (auto number = first; number <= window.revision(); ++number)
     if (!window.has(number) || window.at(number)->id != std::to_string(number))

@@ -1,4 +1,4 @@
-// Answers that wait for a refreshed view: their order, and what lets them go.
+// Answers that wait for a refreshed view: their order, and their release.
 
 #include "troupe/actors/sessions/held_answers.hpp"
 

@@ -102,8 +102,8 @@ struct many_sessions : stored_sessions {
   }
 };
 
-/// Calls `work` in another process: the memory that it takes stays out of this
-/// one, from which the programs that are measured start.
+/// Calls `work` in another process. Its memory does not add to that of this
+/// process, which the measured programs inherit at their start.
 template <class Work>
 void in_another_process(const Work& work) {
   const auto child = ::fork();

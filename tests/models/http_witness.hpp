@@ -101,7 +101,7 @@ private:
   void wait(Reached reached) {
     std::unique_lock guard(mutex_);
     if (!changed_.wait_for(guard, std::chrono::seconds(30), reached))
-      throw std::runtime_error("the handler is told nothing");
+      throw std::runtime_error("the handler was not called");
   }
 
   mutable std::mutex mutex_;

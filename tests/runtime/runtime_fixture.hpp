@@ -45,7 +45,7 @@ public:
                                + " of " + std::to_string(count));
   }
 
-  /// Returns whether the count reaches `count` within `time`.
+  /// Returns true if the count reaches `count` within `time`.
   bool reaches(std::size_t count, std::chrono::milliseconds time) {
     std::unique_lock guard(mutex_);
     return changed_.wait_for(guard, time, [&] { return count_ >= count; });
@@ -92,7 +92,7 @@ public:
     return taken();
   }
 
-  /// Returns whether an answer comes within `time`.
+  /// Returns true if an answer comes within `time`.
   bool any_within(std::chrono::milliseconds time) {
     return kept_->answered.reaches(1, time);
   }

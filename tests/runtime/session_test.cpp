@@ -693,7 +693,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_awaits_a_handle) {
   BOOST_TEST(seen == 3);
 }
 
-// Such a write would be dropped without a word.
+// Such a write would be dropped without an error.
 BOOST_AUTO_TEST_CASE(a_handle_refuses_writes_without_effect) {
   runtime_fixture on;
   const auto key = on.open();

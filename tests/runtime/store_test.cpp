@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(what_stands_behind_a_failure_is_decided_again) {
   answers<event_ptr> appended;
   on.sessions().append_event(here, counting("first")).then(appended.next());
   place.script->arrived.await(3);
-  // These are decided on top of the first event, which will not be written.
+  // These are decided on top of the first event, whose commit fails.
   on.sessions().append_event(here, counting("second")).then(appended.next());
   on.sessions()
     .append_event({"press", "ann", "t"}, counting("third"))

@@ -92,7 +92,7 @@ public:
     for (const auto& each : sums_) {
       total += each.added;
       if (each.total != json(total)) {
-        found.add("{}: {} adds {} and comes to {}, not to {}",
+        found.add("{}: {} adds {} and gives {}, not {}",
                   title_,
                   each.id,
                   each.added,
@@ -247,7 +247,7 @@ private:
       try {
         name = job_name_from(said->id);
       } catch (const std::exception&) {
-        found_.add("{}: an event {} that nobody sent", title, said->id);
+        found_.add("{}: the event {} was never sent", title, said->id);
         continue;
       }
       const auto wanted = job_of(work_, name);
@@ -255,7 +255,7 @@ private:
         found_.add("{}: {} was never sent there", title, said->id);
       ++place;
       if (const auto [known, is_new] = there_.emplace(name, place); !is_new)
-        found_.add("{}: {} is there twice, as number {} and {} of {}",
+        found_.add("{}: {} is stored twice, as number {} and {} of {}",
                    title,
                    said->id,
                    known->second,
@@ -278,14 +278,14 @@ private:
       if (split_key(key).where == scope::session)
         there[key] = data;
     compare(title, keys, there, found_);
-    // All events of the queue must be there, or a first part if the others were
-    // not acknowledged.
+    // All events of the queue must be stored, or a first part of them if the
+    // others were not acknowledged.
     for (const auto& [who, names] : order) {
       const auto& queue = queues_[who];
       const auto differ = std::ranges::mismatch(names, queue);
       if (differ.in1 != names.end())
         found_.add("{}: {} is where {} should be; {} of {} of its thread are "
-                   "there",
+                   "stored",
                    title,
                    to_string(*differ.in1),
                    differ.in2 == queue.end() ? "nothing"
@@ -303,7 +303,7 @@ private:
     if (said.text() != sent.text() || said.author != sent.author
         || said.timestamp != sent.timestamp
         || said.invocation_id != sent.invocation_id)
-      found_.add("{}: {} is not as it was sent", title, said.id);
+      found_.add("{}: {} differs from the event that was sent", title, said.id);
     const auto stored = said.actions.state_delta.to_json();
     auto keys_wanted = std::set<std::string>();
     for (const auto& done : sent.actions.state_delta.operations())

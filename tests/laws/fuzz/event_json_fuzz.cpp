@@ -27,9 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
     return 0;
   const auto written = to_json(*said);
   const auto again = parse_json(to_text(written));
-  expect(again.has_value(), "what is written is JSON");
+  expect(again.has_value(), "the written form is JSON");
   const auto read = event_from_json(*again);
-  expect(read.has_value(), "what is written can be read");
+  expect(read.has_value(), "the written form can be read");
   expect(equal(to_json(*read), written), "an event stays the same");
   return 0;
 }

@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
                                       std::size_t size) {
   const auto text = testing::text_of(bytes, size);
   const auto split = split_key(text);
-  expect(join_key(split.where, split.name) == text, "nothing gets lost");
+  expect(join_key(split.where, split.name) == text,
+         "a split key joins to the same text");
   const auto checked = check_key(text);
   if (checked)
     expect(is_utf8(text) && !checked->name.empty()
@@ -26,8 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
   delta recorded;
   expect(recorded.record(text, operation_kind::set, json(1)).has_value()
            == checked.has_value(),
-         "every way in has the same rule");
-  expect(recorded.empty() != checked.has_value(), "nothing is half done");
+         "record and check_key have the same rule");
+  expect(recorded.empty() != checked.has_value(),
+         "a key is recorded if and only if it is valid");
   const auto id = check_id(text, "id");
   if (id) {
     expect(is_utf8(*id) && !id->empty() && id->size() <= 512, "ids");

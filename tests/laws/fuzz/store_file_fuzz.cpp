@@ -70,8 +70,10 @@ struct place {
     std::vector<store_change> changes{change(change_kind::create, 0)};
     for (std::uint64_t revision = 1; revision <= last; ++revision)
       changes.push_back(change(change_kind::append, revision));
-    expect(filled->commit(changes).value().moved.empty(), "it is filled");
-    expect(filled->load_session(ann, {}).value().has_value(), "it is sound");
+    expect(filled->commit(changes).value().moved.empty(),
+           "the store can be filled");
+    expect(filled->load_session(ann, {}).value().has_value(),
+           "the filled store can be read");
     opened = {bytes_of(file), bytes_of(file.string() + "-wal")};
     filled->close().value();
     closed = {bytes_of(file), ""};
@@ -138,7 +140,8 @@ void check_session(const stored_session& read) {
   for (const auto& said : read.events) {
     ++number;
     expect(said->id == fmt::format("e{}", number), "events are in order");
-    expect(said->text() == fmt::format("word {}", number), "what was said");
+    expect(said->text() == fmt::format("word {}", number),
+           "events have the text that was written");
   }
   const auto keys = std::min<std::uint64_t>(revision + 1, 5);
   expect(read.scope.keys.size() == keys, "all keys");
@@ -146,7 +149,7 @@ void check_session(const stored_session& read) {
     const auto* found = read.scope.keys.find(fmt::format("k{}", key));
     expect(found != nullptr
              && found->data() == revision - (revision + 5 - key) % 5,
-           "what the keys were set to");
+           "keys have the values that were set");
   }
 }
 

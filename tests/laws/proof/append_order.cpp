@@ -176,7 +176,7 @@ private:
     const auto from = origins_.find(what);
     if (from == origins_.end() || from->second.key != seen.key)
       return note("ghost",
-                  fmt::format("nobody has appended {} to {}, and it is in {}",
+                  fmt::format("{} was never appended to {}, but it is in {}",
                               what,
                               key_text(seen.key),
                               text(index)));
@@ -184,15 +184,16 @@ private:
     if (history_[by].came_to == fate::refused)
       note("aborted read (G1a)",
            fmt::format(
-             "{} is in {}, and was refused: {}", what, text(index), text(by)));
+             "{} is in {}, but was refused: {}", what, text(index), text(by)));
     if (is_end && !from->second.is_last && by != index)
       note("intermediate read (G1b)",
            fmt::format("{} sees a part of {}", text(index), text(by)));
     if (history_[by].asked > history_[index].answered
         && history_[index].came_to == fate::done)
-      note(
-        "read of the future",
-        fmt::format("{} sees what was sent later: {}", text(index), text(by)));
+      note("read of the future",
+           fmt::format("{} sees an append that was sent later: {}",
+                       text(index),
+                       text(by)));
   }
 
   // Reports acknowledged appends that a later reader does not see.
@@ -212,19 +213,19 @@ private:
         if (!places_.contains(each.what) && last != last_readers.end()
             && history_[last->second].asked > history_[index].answered)
           note("lost",
-               fmt::format("{} was acknowledged, and {} does not see it",
+               fmt::format("{} was acknowledged, but {} does not see it",
                            text(index),
                            text(last->second)));
       }
     }
   }
 
-  // Reports appends of one process on one channel that are not in the order of
-  // asking.
+  // Reports appends of one process on one channel whose order in the list
+  // differs from the order of the calls.
   void look_at_producers() {
     std::map<std::tuple<std::size_t, std::size_t, std::uint32_t>,
              std::vector<std::pair<std::uint64_t, std::size_t>>>
-      sent; // The time of asking, and the place in the list.
+      sent; // The time of the call, and the place in the list.
     for (std::size_t index = 0; index < history_.size(); ++index)
       for (const auto& each : history_[index].appends)
         if (const auto found = places_.find(each.what); found != places_.end())
@@ -245,10 +246,11 @@ private:
         return text(origins_.at(list[sent_at->second]).transaction);
       };
       note("reordered",
-           fmt::format("in {} what was sent later stands first: {}, before {}",
-                       key_text(key),
-                       by(std::next(wrong)),
-                       by(wrong)));
+           fmt::format(
+             "in {} an append that was sent later stands first: {}, before {}",
+             key_text(key),
+             by(std::next(wrong)),
+             by(wrong)));
     }
   }
 

@@ -41,7 +41,7 @@ struct list_transaction {
   };
 
   std::size_t process = 0;
-  /// Calls of one process on one channel take effect in the order of asking,
+  /// Calls of one process on one channel take effect in the order of the calls,
   /// even when they overlap.
   std::size_t channel = 0;
   std::uint64_t asked = 0;

@@ -49,7 +49,7 @@ sums_verdict check_sums(std::int64_t total,
     for (const auto& moved : transfers)
       if (std::abs(sum - total) == moved.amount && moved.asked < seen.answered
           && moved.answered > seen.asked)
-        verdict.finding += "\n  maybe half of " + text(moved);
+        verdict.finding += "\n  possibly half of " + text(moved);
   }
   return verdict;
 }

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(half_of_a_transfer_is_found_and_named) {
   BOOST_TEST(
     verdict.finding
     == "process 2 [15, 16] reads a=93 user:a=100: together 193, not "
-       "200\n  maybe half of 7 from a to user:a by process 1 [10, 20]");
+       "200\n  possibly half of 7 from a to user:a by process 1 [10, 20]");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,11 +20,11 @@ public:
   fiber(const fiber&) = delete;
   fiber& operator=(const fiber&) = delete;
 
-  /// Runs `work` until it ends or calls `leave`; returns whether it ended.
+  /// Runs `work` until it ends or calls `leave`; returns true if it ended.
   /// `work` must not throw.
   bool start(std::function<void()> work);
 
-  /// Resumes the suspended work; returns whether it ended.
+  /// Resumes the suspended work; returns true if it ended.
   bool go_on();
 
   /// Suspends the running work; called by the work itself.

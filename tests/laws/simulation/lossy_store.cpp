@@ -83,8 +83,8 @@ private:
     return all;
   }
 
-  // Returns whether the place has lost commits since the last commit or look,
-  // and moves both to the newest content.
+  // Returns true if the place has lost commits since the last commit or query
+  // for changes, and takes over the newest content.
   bool notices_loss() {
     if (losses_ == place_.losses())
       return false;

@@ -48,7 +48,7 @@ std::unique_ptr<store> open_file(const std::filesystem::path& file) {
 void write(store& into, std::span<const store_change> changes) {
   for (const auto& each : changes)
     if (!into.commit({&each, 1}).value().moved.empty())
-      throw std::logic_error("what was written does not fit any more");
+      throw std::logic_error("the written changes do not fit any more");
 }
 
 } // namespace

@@ -165,9 +165,9 @@ simulate(std::uint64_t seed,
   auto* played = new play(seed, over, on_note);
   auto outcome = played->perform(with_verdict);
   // A stuck simulation is leaked, because its programs were.
-  const bool is_stuck
-    = !outcome.findings.empty()
-      && outcome.findings.front().find("somebody waits") != std::string::npos;
+  const bool is_stuck = !outcome.findings.empty()
+                        && outcome.findings.front().find("but a caller waits")
+                             != std::string::npos;
   if (!is_stuck)
     delete played;
   return outcome;

@@ -46,7 +46,7 @@ void verdict::replay() {
       break;
     case change_kind::remove:
       if (!model.remove(key).value())
-        find("a session was removed that is not there: " + to_string(key));
+        find("a session was removed that does not exist: " + to_string(key));
       break;
     case change_kind::remove_user:
       // The removed user may be one that does not exist.
@@ -70,13 +70,13 @@ void verdict::replay_create(const store_change& change, session_model& model) {
         ? created_by_token_.end()
         : created_by_token_.find(token->operand.data().get<std::string>());
   if (found == created_by_token_.end()) {
-    find("nobody has created " + to_string(key));
+    find("a session was created without a call: " + to_string(key));
     return;
   }
   auto wanted = delta::from_json(found->second->created.state).value();
   wanted.drop(scope::temp);
   if (found->second->key != key || !(wanted.to_json() == changed.to_json()))
-    find("created was something else: " + to_string(key));
+    find("created with another state: " + to_string(key));
   model.now = change.event->timestamp;
   create_request request(key);
   request.state = wanted.to_json();
@@ -107,7 +107,7 @@ event verdict::expect(const store_change& change) {
     }
   }
   if (is_known)
-    find("was refused, and is stored: " + stored.id + " in " + to_string(key));
+    find("was refused, but is stored: " + stored.id + " in " + to_string(key));
   auto expected = stored;
   auto changed = delta();
   bool is_recorded = false;
@@ -146,8 +146,8 @@ void verdict::replay_append(const store_change& change, session_model& model) {
   const auto expected = to_json(**again);
   const auto found = to_json(stored);
   if (!(expected == found))
-    find("came to something else: " + stored.id + " in " + to_string(key)
-         + " is " + found.dump() + ", expected " + expected.dump());
+    find("has another result: " + stored.id + " in " + to_string(key) + " is "
+         + found.dump() + ", expected " + expected.dump());
 }
 
 void verdict::check_revisions(const store_change& change,

@@ -86,13 +86,15 @@ void verdict::judge(const call_record& call) {
           return at_[moment].get_user_state(call.key.app, call.key.user).value()
                  == call.state;
         }))
-      find("was never so: " + call.state.dump() + ", " + name(call));
+      find("shows a state that never existed: " + call.state.dump() + ", "
+           + name(call));
     return;
   case call_kind::app_state:
     if (!once(call, [&](std::size_t moment) {
           return at_[moment].get_app_state(call.key.app).value() == call.state;
         }))
-      find("was never so: " + call.state.dump() + ", " + name(call));
+      find("shows a state that never existed: " + call.state.dump() + ", "
+           + name(call));
     return;
   }
 }
@@ -132,14 +134,14 @@ void verdict::judge_refusal(const call_record& call) {
         && (call.kind == call_kind::get || !was_lost(call.before, call.after))
         && (call.kind != call_kind::create
             || !is_being_removed(call.key, call.before, call.after)))
-      find("no store has failed: " + name(call));
+      find("store_failed, but no store has failed: " + name(call));
     return;
   }
   if (call.code == "busy") {
     if (call.kind != call_kind::append
         || plan_.options.session_appends_max
              == runtime_options().session_appends_max)
-      find("nothing is busy: " + name(call));
+      find("busy for no reason: " + name(call));
     return;
   }
   // The session was created, and removed or lost before the answer was read.
@@ -164,8 +166,7 @@ void verdict::judge_append(const call_record& call) {
                   && *told_.written[place].event == *call.stored;
          });
   if (!is_stored)
-    find("answered before it was stored, or with something else: "
-         + name(call));
+    find("answered before it was stored, or with another event: " + name(call));
   if (call.stored->content != call.event.content)
     find("an id with other content was taken for a retry: " + name(call));
   // The event must have been sent by the time it was stored.
@@ -174,7 +175,7 @@ void verdict::judge_append(const call_record& call) {
     if (std::none_of(first, last, [&](const auto& each) {
           return each.second->before <= found->second.back();
         }))
-      find("was stored before anybody sent it: " + name(call));
+      find("was stored before it was sent: " + name(call));
   }
 }
 
@@ -263,8 +264,8 @@ void verdict::check_cut(const call_record& call, bool with_events) {
             && agree(scope::user, of_user, scope::app, of_app))
           return;
     }
-  find(fmt::format("was never so: revision {}, {}, {}; the session was at {}, "
-                   "the user at {}, the app at {}",
+  find(fmt::format("shows a state that never existed: revision {}, {}, {}; the "
+                   "session was at {}, the user at {}, the app at {}",
                    fetched.revision(),
                    all.dump(),
                    name(call),
@@ -281,7 +282,7 @@ void verdict::judge_get(const call_record& call) {
         || std::ranges::none_of(found->second, [&](std::size_t place) {
              return *told_.written[place].event == *said;
            }))
-      find("shows an event that is stored otherwise: " + said->id + ", "
+      find("shows an event that differs from the stored one: " + said->id + ", "
            + name(call));
   }
 }
@@ -309,7 +310,7 @@ void verdict::judge_list(const call_record& call) {
                           && row.state().all() == model.state;
                  });
       }))
-    find("was never so: " + name(call));
+    find("shows a state that never existed: " + name(call));
 }
 
 // -- removals ----
@@ -323,7 +324,7 @@ void verdict::judge_removal(const call_record& call) {
                    ? !model.remove_user(call.key.app, call.key.user).value()
                    : !model.remove(call.key).value();
         }))
-      find("was there all the time: " + name(call));
+      find("existed during the whole call: " + name(call));
     return;
   }
   for (auto place = call.before; place < call.after; ++place) {
@@ -417,7 +418,7 @@ void verdict::judge_run(const run_record& run) {
   if (run.was_dead)
     return;
   if (!codes.contains(run.code) || !is_reason(run))
-    find("ended in no way that it should: " + name);
+    find("ended with an unexpected code: " + name);
   std::vector<std::string> stored;
   for (std::size_t place = run.before; place < run.after; ++place) {
     const auto& change = told_.written[place];
@@ -440,7 +441,7 @@ void verdict::judge_run(const run_record& run) {
              return place < run.taken_at[index]
                     && *told_.written[place].event == said;
            }))
-      find("handed out before it was stored, or something else: " + said.id
+      find("handed out before it was stored, or not as stored: " + said.id
            + " of " + name);
     next = std::find(next, stored.end(), said.id);
     if (next == stored.end()) {
@@ -456,10 +457,10 @@ void verdict::judge_run(const run_record& run) {
     return;
   if (next - stored.begin() != taken
       && !is_being_removed(run.key, run.before, run.after))
-    find("an event was not handed out, and a later one was: " + name);
+    find("an event was left out before a later one: " + name);
   if (run.code == "ok" && static_cast<std::size_t>(taken) != stored.size())
-    find("was not handed out whole: " + name + ", " + std::to_string(taken)
-         + " of " + std::to_string(stored.size()));
+    find("not all events were handed out: " + name + ", "
+         + std::to_string(taken) + " of " + std::to_string(stored.size()));
 }
 
 // Checks that appends of one burst to one session are stored in the order of

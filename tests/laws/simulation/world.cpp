@@ -94,11 +94,11 @@ void world::run_until(const std::function<bool()>& done) {
   assert(current_ == nullptr);
   while (!done()) {
     if (ready_.empty() && later_.empty())
-      throw stuck("nothing is left to do, and somebody waits");
+      throw stuck("no job is left, but a caller waits");
     if (steps_ > steps_max)
-      throw stuck("it does not end");
+      throw stuck("the simulation does not end");
     if (quiet_ > patience)
-      throw stuck("nothing happens any more, and somebody waits");
+      throw stuck("nothing happens any more, but a caller waits");
     step();
   }
 }

@@ -232,7 +232,7 @@ T middle(std::vector<footprint>::const_iterator first,
 }
 
 // Compares the third fifth of the time with the last one. In a test of an hour
-// it takes some twenty minutes until all caches are full.
+// the caches are full after about twenty minutes.
 bool is_flat(const std::vector<footprint>& seen) {
   const auto fifth = static_cast<std::ptrdiff_t>(seen.size() / 5);
   const auto early = seen.begin() + 2 * fifth;
