@@ -6,8 +6,8 @@ const NONE = "\u2013";
 
 // Elements
 
-// Text of others could show in another order (bidi controls) or hide a part of itself. Tabs, line
-// ends, signs before Arabic numbers and the form that an emoji takes stay.
+// Characters that could reorder or hide text of a report. Tabs, line ends, signs before Arabic
+// numbers and selectors of emoji are not among them.
 const HIDDEN = new RegExp("(?![\\t\\n\\u0600-\\u0605\\u06dd\\u070f]|(?<=[^\\0-\\x7f])[\\ufe0e\\ufe0f])"
   + "[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]", "gu");
 
@@ -46,7 +46,7 @@ function nothing(text) {
   return element("p", { class: "nothing" }, text);
 }
 
-// Contents of a details element are made when somebody looks.
+// Makes the contents of a details element when it is first opened.
 function folded(text, build) {
   const made = element("details", {}, element("summary", {}, text));
   made.addEventListener("toggle", () => made.append(build()), { once: true });
@@ -69,7 +69,7 @@ function threeDigits(value) {
   return value.toFixed(amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0);
 }
 
-// The first unit in which the rounded number has at most three digits.
+// Returns the first unit in which the rounded number has at most three digits.
 function unitOf(amount, units, limit) {
   return units.find(([, size]) => Math.abs(amount) / size < limit) ?? units[units.length - 1];
 }
@@ -237,8 +237,8 @@ function amountScale(high, ticks = 5) {
   return linearScale(0, Math.ceil(top / step - 1e-9) * step);
 }
 
-// Round numbers around the values. Zero is left out when they are far from it, so this is for
-// points and not for bars.
+// A scale of round numbers around the values. It leaves out zero if the values are far from it, so
+// it is used for points and not for bars.
 function spanScale(low, high, ticks = 5) {
   if (!(low > high * 0.3))
     return amountScale(high, ticks);
@@ -282,7 +282,7 @@ function roundUp(value) {
   return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
 }
 
-// Spans at least a decade, so that noise does not look like a cliff.
+// Spans at least a decade, so that small differences do not look large.
 function logScaleOf(values) {
   const positive = values.filter((value) => isNumber(value) && value > 0);
   if (positive.length === 0)
@@ -370,7 +370,7 @@ function makeInteractive(svg, overlay, { find, move, show, pick }) {
   svg.setAttribute("tabindex", "0");
   svg.addEventListener("pointermove", follow);
   svg.addEventListener("pointerdown", follow);
-  // A finger that was lifted has left as well, yet what it pointed at is still to be read.
+  // A lifted finger leaves the drawing too, but its tooltip stays.
   svg.addEventListener("pointerleave", (event) => {
     if (event.pointerType !== "touch")
       present(null);
@@ -410,7 +410,7 @@ function moveInList(length) {
 
 // Charts
 
-// Redraws when the width changes. The draw is put off to the next frame: it changes sizes itself.
+// Redraws when the width changes, in the next frame, because drawing changes sizes itself.
 function chart(height, draw) {
   const holder = element("div", { class: "chart" });
   holder.style.minHeight = `${height}px`;
@@ -516,7 +516,8 @@ function linePath(points, frame, x, y) {
   return path;
 }
 
-// More points than pixels: the least and the most of each stretch keep the outline.
+// Reduces the points if there are more than pixels. Keeps the least and the greatest of each part,
+// so the outline stays.
 function thinned(points, width) {
   if (points.length <= width * 2)
     return points;
@@ -553,7 +554,7 @@ function drawSeries(svg, frame, series, x, y) {
   return undefined;
 }
 
-// As high as what they count, but never too small to see.
+// Draws bars as high as their counts, but never too small to see.
 function drawFailureBars(svg, frame, series, x, y) {
   for (const [across, up] of series.points) {
     if (!(up > 0))
@@ -672,7 +673,7 @@ function crossShape(x, y, reach = 3.5) {
   });
 }
 
-// `points`: {x, y, color, failed, heading, rows}. With `diagonal`, where both are the same.
+// `points`: {x, y, color, failed, heading, rows}. `diagonal` adds the line of equal values.
 function scatterChart({ label, height = 320, x, y, points, diagonal }) {
   return chart(height, (width) => {
     const svg = canvas(width, height, label);
@@ -724,7 +725,7 @@ function pointFinder(points, placed, overlay) {
 
 // Panels
 
-// A part that fails must not take the others along; the console still hears of it.
+// A part that fails does not affect the others; its error is written to the console.
 function panel(title, aside, build, options = {}) {
   const made = element("section", { class: `panel ${options.class ?? ""}`.trim() });
   const head = element("header", {}, element("h2", {}, title),
@@ -772,7 +773,7 @@ function pageHead(title, facts) {
       facts.filter(Boolean).map((fact) => element("li", {}, String(fact)))));
 }
 
-// What ran where, as all reports tell it.
+// Facts about the machine, for all reports.
 function machineFacts(machine) {
   return [["CPU", machine?.cpu ?? NONE], ["cores", machine?.cores ?? NONE],
     ["memory", formatBytes(machine?.memoryBytes)], ["kernel", machine?.kernel ?? NONE],

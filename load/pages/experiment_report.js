@@ -1,4 +1,4 @@
-// The report of an experiment: what the variants cost and answered, and any run in detail.
+// The report of an experiment: costs and answers of the variants, and the details of each run.
 
 const SPREADS = [
   { key: "wall", name: "wall", format: formatTime, better: "low" },
@@ -18,7 +18,7 @@ function hasFailed(run) {
   return run.error !== null && run.error !== undefined;
 }
 
-// The best of several that are not all the same; what is null takes no part.
+// Returns the best of the known values; null if fewer than two are known or all are equal.
 function bestOf(values, better) {
   const known = values.filter(isNumber);
   const [low, high] = [smallest(known), largest(known, -Infinity)];
@@ -108,8 +108,8 @@ function stripLayout(variants, width) {
   return { above, left: gutter, right: width - 14, pitch, height: variants.length * pitch + 34 };
 }
 
-// Runs are in the upper part of a row. The same one is always at the same height, and neighbours
-// are apart.
+// Runs are in the upper part of a row. A run always has the same height, and neighbours have
+// different ones.
 function jitterOf(index) {
   return ((index * 0.618034) % 1 - 0.5) * 12 - 6;
 }
@@ -360,7 +360,7 @@ function distinct(values) {
   return [...new Set(values)];
 }
 
-// The run that fits best when one of the choices leads to a combination that there is not.
+// Returns the run that fits best if there is none for the chosen combination.
 function closestRun(runs, wanted) {
   const fits = (run) => (run.variant === wanted.variant ? 4 : 0)
     + (run.input === wanted.input ? 2 : 0) + (run.repeat === wanted.repeat ? 1 : 0);

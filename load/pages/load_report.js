@@ -1,4 +1,4 @@
-// The report of one load test: the verdict, then how fast, how evenly, and under which settings.
+// The report of one load test: the verdict, the speed, its course over time, and the settings.
 
 const VERDICT_COUNTS = [["acknowledged", "acknowledged"], ["lost", "lost"],
   ["doubled", "doubled"], ["ghosts", "ghosts"], ["reordered", "out of order"], ["torn", "torn"],
@@ -62,7 +62,8 @@ function headlineFigures(report) {
   ]);
 }
 
-// Rows with the seconds that each took. A last one of a few milliseconds would be noise.
+// Returns the rows with their lengths in seconds. Leaves out a last one of a few milliseconds,
+// whose rate would mean nothing.
 function timedRows(seconds) {
   let before = 0;
   return seconds.filter((row) => isNumber(row.atSeconds)).map((row) => {
@@ -119,7 +120,7 @@ function legendOf(series) {
 function latencyOverTimePanel(report, seconds) {
   const aside = isOpen(report) ? "from when it was due" : "from call to answer";
   return panel("Latency over time", aside, (head) => {
-    // A second without an append has no latency, which is not a latency of zero.
+    // A second without an append has no latency; zero stands for it in the report.
     const over = (key) => seconds.map((row) => [row.atSeconds, row[key] > 0 ? row[key] : null]);
     const series = [{ name: "max", color: "cq", thin: true, points: over("max") },
       { name: "p99", color: "c2", points: over("p99") },
@@ -139,7 +140,7 @@ function latencyOverTimePanel(report, seconds) {
   });
 }
 
-// The longest time that counts as the same as `low`; see load/histogram.hpp.
+// Returns the upper end of the bucket that starts at `low`; see load/histogram.hpp.
 function bucketHigh(low, isLast, times) {
   if (isLast)
     return times.max;
@@ -148,7 +149,7 @@ function bucketHigh(low, isLast, times) {
 }
 
 // Points [1 / (1 - share), time], in steps that halve the distance to 1 every few rows, as
-// HdrHistogram's PercentileIterator has them. The last stands for the longest of all.
+// HdrHistogram's PercentileIterator has them. The last point is the longest time.
 function percentileCurve(times, perHalving = 12) {
   const buckets = times?.buckets ?? [];
   const total = sum(buckets.map(([, count]) => count));
@@ -269,7 +270,7 @@ function memoryPanel(report, seconds) {
     }));
 }
 
-// Round numbers of MiB rather than of bytes.
+// A scale with round numbers of MiB, and not of bytes.
 function byteScale(inUnits, unit) {
   return {
     ...linearScale(0, inUnits.high * unit),

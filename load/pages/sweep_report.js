@@ -4,7 +4,7 @@ function failuresOfRow(row) {
   return isNumber(row.failed) ? row.failed : sum(Object.values(row.failed ?? {}));
 }
 
-// Numbers that differ enough go on a log axis; all else stands side by side as it came.
+// Uses a log axis for numbers that differ enough. Other values stand side by side, in their order.
 function sweepAxis(values) {
   const numbers = values.map(Number);
   const numeric = values.length > 1 && numbers.every((number, index) => Number.isFinite(number)
@@ -22,7 +22,7 @@ function sweepAxis(values) {
     ticks: () => [...numbers].sort((left, right) => left - right), tick: String, name: String };
 }
 
-// A time of zero means that nothing was answered.
+// Returns true if the figure is a time. A time of zero means that nothing was answered.
 function isTime(key) {
   return key !== "appendsPerSecond";
 }

@@ -27,8 +27,8 @@ function beginOf(lane) {
   return smallest((lane.steps ?? []).map((step) => step.start).filter(isNumber), 0);
 }
 
-// Lanes in the order of time; those below another one stand together, where the first of them
-// begins.
+// Returns the lanes in the order of time. Lanes below another one are together, at the place of the
+// first of them.
 function inTreeOrder(lanes) {
   const root = { lanes: [], below: new Map() };
   for (const lane of lanes) {
@@ -79,7 +79,7 @@ function preparedRows(timeline) {
   });
 }
 
-// Gutter beside the bars, or a line above them where there is no room.
+// Places the names beside the bars, or on a line above them if the drawing is narrow.
 function layOut(rows, width) {
   const above = width < 640;
   const gutter = above ? 0 : Math.min(Math.ceil(largest(rows.map((row) => 12 * row.depth
@@ -142,8 +142,8 @@ function isShown(step, scale) {
   return step.end >= scale.low && step.start <= scale.high;
 }
 
-// Thousands of steps share few pixels: one that would lie within the last bar is left out, unless
-// it failed.
+// Leaves out a step that would be inside of the bar before it, unless it failed: thousands of steps
+// may share few pixels.
 function drawSteps(svg, rows, layout, scale, hatch) {
   rows.forEach((row, index) => {
     const covered = [];
@@ -166,7 +166,7 @@ function hatchPattern(id) {
     shape("line", { class: "hatch", x1: 0, x2: 0, y1: 0, y2: 5 })));
 }
 
-// As many digits as tell neighbours apart, however far in the view is zoomed.
+// Uses as many digits as make neighbouring labels different, at any zoom.
 function timeLabels(ticks) {
   const [name, size] = unitOf(ticks[ticks.length - 1] ?? 0, TIME_UNITS, 1000);
   const step = ticks.length > 1 ? (ticks[1] - ticks[0]) / size : 1;
@@ -203,7 +203,7 @@ function drawGuides(svg, layout, scale) {
   }
 }
 
-// As many digits as it takes to tell the ends of a step apart.
+// Uses as many digits as make the two ends of a step different.
 function momentText(time, took) {
   const [name, size] = unitOf(time, TIME_UNITS, 999.5);
   const wanted = took > 0 ? Math.ceil(-Math.log10(took / size)) + 1 : 3;
@@ -224,7 +224,7 @@ function stepRows(step) {
   ];
 }
 
-// Finds steps by place and by key; an item is a step.
+// Finds steps by position and by arrow key; an item is a step.
 function stepFinder(rows, layout, scale, overlay) {
   const placeOf = new Map(rows.flatMap((row, index) => row.steps.map((step) => [step, index])));
   const boxOf = (step) => stepBox(step, layout.places[placeOf.get(step)], layout, scale);
@@ -339,7 +339,7 @@ function drawTimeline(holder, timeline, rows, view, setView) {
   holder.replaceChildren(element("div", { class: "axis" }, axisSvg(layout, scale)), svg);
 }
 
-// The part of the whole that a button leads to.
+// Returns the part of the whole to show after a zoom or a shift.
 function zoomed(view, whole, factor, shift) {
   const least = Math.min(whole, Math.max(whole / 1e6, 10));
   const length = Math.min(Math.max((view.to - view.from) * factor, least), whole);

@@ -28,7 +28,7 @@ function invocationParts(timeline) {
     element("div", {}, timelineView(timeline))];
 }
 
-// Of many invocations, all but the first few wait until they are opened.
+// Of many invocations, all but the first few are drawn when they are opened.
 function invocationPanel(timeline, number, isFolded) {
   const title = `Invocation ${number}`;
   const aside = [timeline.invocation, momentOf(timeline.startedAt)].filter(Boolean).join(", ");

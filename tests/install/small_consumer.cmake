@@ -1,4 +1,4 @@
-# Builds troupe without PostgreSQL and models over HTTP, on a system that has not their libraries, installs it, and
+# Builds troupe without PostgreSQL and models over HTTP, on a system without their libraries, installs it, and
 # builds and runs a project that uses it.
 
 cmake_minimum_required(VERSION 3.25)

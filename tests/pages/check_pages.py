@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks at HTML reports in headless Chromium, narrow and wide, light and dark.
+"""Checks HTML reports in headless Chromium, narrow and wide, light and dark.
 
     check_pages.py [--screenshots DIR] CHROMIUM PAGE...
     check_pages.py --assemble SAMPLE.json OUT.html
@@ -140,7 +140,7 @@ MEASURE = r"""
     if (hidden)
       found.push(`has the hidden U+${hidden[0].codePointAt(0).toString(16)}: ${name(node)}`);
   }
-  // What a script made of something that is no text.
+  // The text that a script makes of a value that is not text.
   const said = document.body.innerText.match(/.*(\[object |\bNaN\b).*/);
   if (said)
     found.push(`says '${said[0].slice(0, 60)}'`);

@@ -1,7 +1,7 @@
 # Checks which layer may include which, and which room of a layer may include which.
 #
 # A layer is a folder of the tree, a room a folder in it. The headers in a layer's own folder are those that users
-# include (but for actors/, of which they include handles.hpp alone). A source includes its own header first, which
+# include (except in actors/, of which users include handles.hpp alone). A source includes its own header first, which
 # shows that the header compiles alone. CAF is included in actors/, in sources of runtime/, and in its one opt-in header.
 
 cmake_minimum_required(VERSION 3.25)
@@ -43,7 +43,7 @@ function(room_of result file)
   set(${result} "${room}" PARENT_SCOPE)
 endfunction()
 
-# Whether users include a header.
+# Tells if users include a header.
 function(is_public result file)
   set(${result} OFF PARENT_SCOPE)
   if(file MATCHES "^([a-z]+)/[a-z_0-9]+\\.hpp$" AND NOT CMAKE_MATCH_1 STREQUAL "actors")
