@@ -147,10 +147,10 @@ struct llm_options {
   bool disallow_transfer_to_peers = false;
   /// Part of the history that the model sees.
   enum include_contents include_contents = include_contents::all;
-  /// Limit for `include_contents::all`: from the history before the run's
-  /// message the model sees only this many newest events, as far as they are
-  /// visible, starting with the first one that another author wrote. Later
-  /// events are always included. Unset: no limit; 0 is refused.
+  /// Limit for `include_contents::all`. Of the visible events before the run's
+  /// message, the model sees only those among the newest `contents_max` events,
+  /// from the first one on that another author wrote. Later events are always
+  /// included. Unset: no limit; 0 is refused.
   std::optional<std::uint64_t> contents_max = {};
   /// Callbacks before the agent, in order until one answers. A paused agent
   /// that continues does not call them again.

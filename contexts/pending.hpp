@@ -136,8 +136,9 @@ public:
   }
 
   /// Starts the call, for `co_await`, which returns a `result<T>`. The
-  /// coroutine of an agent continues on its lane, any other on a thread of
-  /// the runtime.
+  /// coroutine of an agent continues on its lane, any other on a thread of the
+  /// runtime. If the answer is known at once, the coroutine continues without
+  /// suspension.
   auto operator co_await() { return detail::call_awaiter<T>(take()); }
 
   /// Does not compile, since the call has not been made yet. The error names

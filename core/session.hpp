@@ -1,4 +1,4 @@
-// A fetched session: an immutable value, as of one moment.
+// A fetched session: an immutable value.
 //
 // Its state is merged and read-only; an attempt to write does not compile.
 
@@ -13,8 +13,9 @@
 
 namespace troupe {
 
-/// A session as of one moment. Safe to read from several threads. The members
-/// of a temporary return copies, which cost O(1), so a loop over
+/// A session as it was fetched. Each event is in it completely, with its
+/// changes in all scopes, or not at all. Safe to read from several threads. The
+/// members of a temporary return copies, which cost O(1), so a loop over
 /// `sessions.get(key).value().events()` is safe.
 class session {
 public:
@@ -36,8 +37,7 @@ public:
   /// Returns a copy of the names, as this is a temporary.
   session_key key() const&& { return key_; }
 
-  /// The merged state of all scopes at one consistent moment. Filters on events
-  /// do not change it.
+  /// The merged state of all scopes. Filters on events do not change it.
   const readonly_state& state() const& noexcept { return state_; }
 
   /// Returns a copy of the state, as this is a temporary.

@@ -25,7 +25,7 @@
 
 namespace troupe {
 
-/// The keys of all scopes at one consistent moment.
+/// The keys of all scopes. Each event is in them completely or not at all.
 struct state_snapshot {
   /// Keys without prefix.
   state_map session;
@@ -75,8 +75,8 @@ inline constexpr bool never = false;
 
 } // namespace detail
 
-/// A read-only view of state. Keys are full keys: `"topic"`, `"user:name"`. All
-/// values are of one moment.
+/// A read-only view of state. Keys are full keys: `"topic"`, `"user:name"`.
+/// Each event is in it completely or not at all.
 ///
 /// Safe to read from several threads. A malformed key finds nothing.
 class readonly_state {

@@ -85,7 +85,7 @@ public:
   /// The key as it was given, neither trimmed nor checked.
   const session_key& key() const noexcept { return key_; }
 
-  /// Returns the state of all scopes at one moment.
+  /// Returns the state of all scopes, with each event completely or not at all.
   pending<readonly_state> snapshot() const;
 
   /// Returns the newest value, or nothing if the key is not set.

@@ -79,8 +79,8 @@ struct read_events : letter_of<letter_kind::read_events> {
   /// search stops when the run of `control` has left.
   std::optional<history_search> search;
   std::shared_ptr<const detail::run_control> control;
-  /// The session's `cuts` when it asked. The session ignores an answer from
-  /// before a cut.
+  /// The session's `cuts` when it asked. If `cuts` has changed, the session
+  /// ignores the answer.
   std::uint64_t cuts = 0;
 };
 

@@ -48,7 +48,7 @@ struct run_facts {
   bool step_times = false;
 };
 
-/// The view of a step: state and events at one moment.
+/// The view of a step: the newest state and events.
 struct step_view {
   /// Number of the newest event in the session.
   std::uint64_t revision() const noexcept { return before + events.size(); }

@@ -28,11 +28,11 @@ public:
   /// was removed; an entry of a removed scope may be in both tables.
   void add(std::int64_t scope_id, std::span<const pending_change> rows);
 
-  /// Moves a share of the fresh entries, if that is due. The share fits a
+  /// Moves a part of the fresh entries, if that is due. The part fits a
   /// transaction that commits `rows` rows.
   void settle(std::int64_t rows, std::int64_t folded);
 
-  /// Moves a larger share, if that is due. Call it in the last transaction.
+  /// Moves a larger part, if that is due. Call it in the last transaction.
   void settle_at_end(std::int64_t folded);
 
 private:

@@ -32,7 +32,7 @@ public:
               log_tail& tail,
               std::int64_t batch_rows);
 
-  /// Does a share of the work that is due. The share fits a transaction that
+  /// Does a part of the work that is due. The part fits a transaction that
   /// commits `rows` rows. `folded` is the value in the file. Returns the new
   /// value, valid once the transaction is committed.
   std::int64_t work(std::int64_t rows, std::int64_t folded);

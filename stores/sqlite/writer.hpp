@@ -2,7 +2,7 @@
 //
 // Any number of processes write to one file. A commit holds SQLite's write lock
 // while it reads the rows that other processes have appended, compares
-// revisions, appends its own rows and does its share of folding.
+// revisions, appends its own rows and does its part of folding.
 
 #pragma once
 
