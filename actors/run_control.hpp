@@ -24,7 +24,8 @@ struct setup;
 
 namespace troupe::detail {
 
-/// Thread-safe. Completions are not called on the caller's thread.
+/// Thread-safe. Completions are called on a thread of the runtime. Once the
+/// runtime has ended, they are called on the thread that causes the answer.
 class run_control {
 public:
   run_control(std::shared_ptr<actors::setup> shared, std::string id)
@@ -35,8 +36,8 @@ public:
 
   /// Requested when the run is cancelled.
   std::stop_source stop;
-  /// Set when the run has told its session that it is over. The session then
-  /// does not start it.
+  /// Set when the run has told its session that the run is over. The session
+  /// then does not start it.
   std::atomic<bool> has_left = false;
 
   // -- called by the run ------------------------------------------------------

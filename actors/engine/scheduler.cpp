@@ -179,7 +179,8 @@ struct fair_policy : caf::policy::unprofiled {
     push(worker, job);
   }
 
-  // A job that has used up its activation is queued behind all others.
+  // A job that has used up its activation is queued behind the other jobs of
+  // its worker.
   template <class Worker>
   void resume_job_later(Worker* worker, caf::resumable* job) {
     worker->data().jobs.push(job);

@@ -105,7 +105,7 @@ void session_actor::note_id(const append& accepted,
     search.filter->add(id_hash(accepted.event->id));
     search.filtered = number;
     if (search.filter->is_full())
-      search.filter.reset(); // Later questions make a larger one.
+      search.filter.reset(); // Later queries make a larger one.
   } else if (search.making_filter) {
     search.since.push_back(id_hash(accepted.event->id));
   }
@@ -153,7 +153,7 @@ void session_actor::ask_for_ids(const append& first) {
     return;
   search.questions = 0;
   search.making_filter = true;
-  // The batch under way reaches the store after this question, so its ids are
+  // The batch under way reaches the store after this query, so its ids are
   // added to the answer.
   for (const auto* each : batch_.accepted())
     search.since.push_back(id_hash(each->event->id));

@@ -301,8 +301,8 @@ void store_queue::note_settled() {
   shared_.waits.update(done_, under_way_, !queue_.empty());
 }
 
-// Fails refusals, and answers without changes. They may be based on stale
-// owners, and no write will detect it.
+// Fails commits that refuse something or have no changes. They may be based on
+// stale owners, and no write will detect it.
 void store_queue::refuse_unwritten(group& next, const error& why) {
   for (const auto& each : next.commits) {
     if (!each->refuses && !each->changes.empty())

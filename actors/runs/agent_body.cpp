@@ -145,8 +145,8 @@ task<bool> call_back(invocation_context& context,
   co_return true;
 }
 
-// Tells the plugins that an agent starts, and, however it ends, that it has
-// ended.
+// Tells the plugins when an agent starts and when it has ended, with or without
+// failure.
 class announcement {
 public:
   announcement(const std::vector<plugin>& plugins, const std::string& name)

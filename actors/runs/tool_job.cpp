@@ -219,8 +219,8 @@ task<json> tool_job::produce() {
   const auto& rule = options.require_confirmation;
   if (const auto& answer = context_.confirmation()) {
     // The user's answer counts, even if the rule no longer holds for the
-    // arguments. A tool without a rule has asked by itself, and decides by
-    // itself.
+    // arguments. A tool without a rule has asked the question in its code, and
+    // its code handles a refusal.
     if (rule.can_hold() && !answer->confirmed)
       co_return json{{"error", "the user has rejected this call"}};
   } else if (rule.holds_for(args_)) {

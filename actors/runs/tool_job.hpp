@@ -58,7 +58,8 @@ public:
 
   const agent& owner() const noexcept { return owner_; }
 
-  /// Cancels the call if the tool has not begun. Returns true if it did.
+  /// Cancels the call if the tool has not begun. Returns true if it was
+  /// cancelled.
   bool withdraw();
 
   /// Stops waiting for the tool: requests it to stop, or prevents its start.
