@@ -64,7 +64,7 @@ void finish(call& answered, completion<T>& done, result<T> outcome) noexcept {
   with_memory_or_end([&] { finish_now(answered, done, std::move(outcome)); });
 }
 
-// For the destructors of calls.
+// Answers a call that is destroyed without an answer.
 template <class T>
 void finish_dropped(call& dropped, completion<T>& done) noexcept {
   if (done)

@@ -261,7 +261,7 @@ result<void> prepare(actors::run_shared& started,
   return {};
 }
 
-// Fills in what the run's agents see.
+// Sets the facts about the run that its agents can read.
 void set_facts(actors::run_shared& started, const event& said) {
   auto& shared = *started.shared;
   started.facts.invocation_id = started.control->invocation_id;

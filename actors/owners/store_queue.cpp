@@ -380,7 +380,7 @@ void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
 
 // Writes all commits that are not based on stale owners, and sets the outcome
 // of each. A commit that is not written makes its other owners stale, too,
-// since their memory contains it. Returns whether anything was written.
+// since their memory contains it. Returns true if one was written.
 bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
   using verdict = commit::verdict;
   std::vector<store_change> changes;
@@ -477,7 +477,7 @@ result<void> store_queue::check_other_processes(group& next) {
 }
 
 // Makes all owners stale if the store has lost commits, so that unanswered work
-// is decided on the stored state. Returns whether it has.
+// is decided on the stored state. Returns true if it has.
 bool store_queue::leave_lost_history() {
   const auto lost = guarded([this]() -> result<std::optional<lost_history>> {
     return store_->take_lost_history();

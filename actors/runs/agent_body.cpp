@@ -120,7 +120,7 @@ run_body(lane_actor& lane, invocation_context& context, const agent& which) {
 }
 
 // Calls the callbacks around an agent. Emits their answer, or else the state
-// that they have written. Returns whether one has answered.
+// that they have written. Returns true if one has answered.
 task<bool> call_back(invocation_context& context,
                      const std::vector<plugin>& plugins,
                      agent_callback plugin::*hook,

@@ -136,7 +136,7 @@ void lane_actor::start_body() {
       }
       self.finish(std::move(outcome));
     }(*this),
-    // A lane that does not end would leave its run waiting.
+    // If the lane did not end, its run would wait forever.
     end_if_out_of_memory);
 }
 
@@ -268,7 +268,7 @@ void lane_actor::start_lanes(fan_out_request& request) {
   ++fan_out_count_;
   fan_out_request_ = &request;
   lanes_ = std::make_unique<fan_out>(*this, request);
-  // All lanes may be over before, as a checkpoint says.
+  // A checkpoint may say that all lanes have ended already.
   if (const auto waiting = advance_lanes())
     post(waiting);
 }

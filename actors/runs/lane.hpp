@@ -159,8 +159,9 @@ private:
   std::optional<std::uint64_t>
   begin_wait(std::coroutine_handle<> waiting,
              std::function<void(const error&)> interrupt);
-  // Starts such a wait for `request.outcome`. Returns the place of the answer;
-  // null if the lane is already cancelled. A lost answer ends the wait, too.
+  // Starts such a wait for `request.outcome`. Returns the object that takes the
+  // answer, or null if the lane is already cancelled. A lost answer ends the
+  // wait, too.
   template <class Request>
   std::shared_ptr<wait_answer> wait_for(Request& request);
   void end_wait();
@@ -176,8 +177,8 @@ private:
   void receive(lane_timer& arrived);
 
   void go_on_with_lanes();
-  // Starts lanes that may start now. After the last one has ended, returns the
-  // coroutine that waits for them; null before.
+  // Starts the lanes that may start now. Returns the coroutine that waits for
+  // all lanes if the last one has ended, otherwise null.
   std::coroutine_handle<> advance_lanes();
 
   const lane_start start_;

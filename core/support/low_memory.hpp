@@ -1,4 +1,4 @@
-// The end of a program that has no memory left in the middle of a change.
+// Ends a program that runs out of memory in the middle of a change.
 
 #pragma once
 

@@ -22,7 +22,7 @@ public:
   /// `writer` distinguishes this store's rows from those of others.
   explicit postgres_row_copy(std::int64_t writer) : writer_(writer) {}
 
-  /// Returns the time limit for so many rows. An import is one commit of many
+  /// Returns the time limit for `rows` rows. An import is one commit of many
   /// rows; a row has at most one megabyte.
   static std::chrono::milliseconds limit(std::size_t rows);
 

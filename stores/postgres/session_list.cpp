@@ -19,9 +19,10 @@ namespace {
 // of every scope on it.
 enum list_part : std::int64_t { listed_scope, listed_state };
 
-// Uses the order of an index: first the rest of the position's time, then older
-// ones. The operators are those of that index; otherwise a planner without
-// statistics would use the index of names and read all sessions.
+// Uses the order of an index: first the sessions behind the position with the
+// same time, then older ones. The operators are those of that index; otherwise
+// a planner without statistics would use the index of names and read all
+// sessions.
 #define TROUPE_NEWEST(WHICH, BEHIND, ORDER)                                    \
   "  (SELECT * FROM scopes"                                                    \
   "   WHERE app = $1::text AND session <> '' AND revision >= 0" WHICH          \

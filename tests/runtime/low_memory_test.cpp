@@ -1,7 +1,7 @@
-// Allocations that fail, one after another, while events are appended. Each
-// time the call throws, or the program ends with a message; what was
-// acknowledged is there. This program is separate because it replaces the
-// allocation of its process.
+// Events are appended and agents run while allocations fail; each test run lets
+// others fail. The call throws, or the program ends with a message;
+// acknowledged events are stored. This program is separate because it replaces
+// the allocation of its process.
 
 #include "troupe/runtime/runtime.hpp"
 
@@ -30,12 +30,13 @@ namespace {
 constexpr std::size_t never = std::numeric_limits<std::size_t>::max() / 2;
 
 std::atomic<std::size_t> made{0};
-// Number of the first allocation that fails, and how many fail from there on.
+// Number of the first allocation that fails, and the count of failures.
 std::atomic<std::size_t> first_failure{never};
 std::atomic<std::size_t> failures{1};
 
-// Whether this thread has allocated before the faults begin. CAF starts threads
-// of its own late, and an exception at their start ends the program.
+// True if this thread has allocated before the faults begin. Allocations of
+// other threads never fail: CAF starts threads of its own late, and an
+// exception at their start ends the program.
 thread_local bool is_known = false;
 
 } // namespace
@@ -79,7 +80,7 @@ event said(int number) {
   return next;
 }
 
-// Makes the allocations fail that come after others.
+// Makes `count` allocations fail, after `skipped` others.
 struct fault {
   std::size_t skipped = 0;
   std::size_t count = 1;
@@ -89,7 +90,7 @@ struct fault {
     first_failure = made.load() + skipped;
   }
 
-  // Returns whether an allocation has failed.
+  // Returns true if an allocation has failed.
   bool end() const {
     const bool has_failed = made.load() > first_failure.load();
     first_failure = never;
@@ -97,7 +98,8 @@ struct fault {
   }
 };
 
-// Opens a runtime with a session. Its threads have worked.
+// Opens a runtime with a session. Runs an agent first, so that the threads have
+// allocated.
 runtime open_at(const std::string& store) {
   runtime_options options;
   options.store = store;
@@ -113,15 +115,15 @@ runtime open_at(const std::string& store) {
   return on;
 }
 
-// Work of a child process. Returns whether an allocation failed.
+// Work of a child process. Returns true if an allocation failed.
 using work = std::function<bool(const std::string& store, fault, int told)>;
 
 // Appends events, and writes each acknowledged number to `told`. A call that
 // throws or fails is made again with the same event.
 bool append_all(const std::string& store, fault during, int told) {
   auto on = open_at(store);
-  // Made before: a json ends the program when it is made from a list in braces
-  // without memory.
+  // Made before the faults: without memory, a json that is made from a list in
+  // braces ends the program.
   std::vector<event> wanted;
   for (int number = 0; number < events; ++number)
     wanted.push_back(said(number));

@@ -355,7 +355,7 @@ bool verdict::was_removed(const session_key& key,
   return false;
 }
 
-// Returns whether the end of the run had a reason. Agents, models, tools and
+// Returns true if the end of the run had a reason. Agents, models, tools and
 // their deltas may fail at any time.
 bool verdict::is_reason(const run_record& run) const {
   if (run.code == "store_failed")
