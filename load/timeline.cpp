@@ -377,20 +377,26 @@ char mark_of(form kind) {
   return ' ';
 }
 
-// The agent's name, indented by the number of lanes above it, and with the
-// index in a list if the name alone is ambiguous.
+// The name of a lane, indented by the number of fan-outs above it.
 std::string label_of(const timeline_lane& lane) {
-  const auto depth
-    = lane.branch.empty() ? 0 : (std::ranges::count(lane.branch, '.') + 1) / 2;
-  auto label = std::string(2 * static_cast<std::size_t>(depth), ' ')
-               + on_one_line(lane.agent);
-  const auto place = lane.branch.substr(lane.branch.rfind('.') + 1);
-  if (!place.empty() && place.find_first_not_of("0123456789") == place.npos)
-    label += fmt::format(" [{}]", place);
-  return label;
+  return std::string(2 * depth_of(lane), ' ') + on_one_line(name_of(lane));
 }
 
 } // namespace
+
+std::string name_of(const timeline_lane& lane) {
+  const auto place = lane.branch.substr(lane.branch.rfind('.') + 1);
+  const bool is_index
+    = !place.empty() && place.find_first_not_of("0123456789") == place.npos;
+  return is_index ? fmt::format("{} [{}]", lane.agent, place) : lane.agent;
+}
+
+std::size_t depth_of(const timeline_lane& lane) {
+  // A branch has the names of the fan-out and of the lane for each level.
+  const auto dots
+    = static_cast<std::size_t>(std::ranges::count(lane.branch, '.'));
+  return lane.branch.empty() ? 0 : (dots + 1) / 2;
+}
 
 std::vector<timeline> timelines_of(const event_slice& events) {
   std::vector<std::string> order;

@@ -85,6 +85,13 @@ struct timeline {
   std::vector<timeline_lane> lanes; ///< Lanes of a fan-out together.
 };
 
+/// The agent's name; of a lane of a map also the index of its element,
+/// `"NAME [0]"`.
+std::string name_of(const timeline_lane& lane);
+
+/// Number of fan-outs above the lane.
+std::size_t depth_of(const timeline_lane& lane);
+
 /// One timeline for each invocation in `events`, oldest first. Events without
 /// an invocation are left out.
 std::vector<timeline> timelines_of(const event_slice& events);

@@ -8,6 +8,7 @@
 #include "troupe/cli/terminal/screen_line.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
 #include "troupe/load/pages/page.hpp"
+#include "troupe/load/pages/picture.hpp"
 #include "troupe/load/timeline.hpp"
 
 #include <CLI/CLI.hpp>
@@ -29,6 +30,7 @@ struct trace_command::arguments {
   std::string invocation;
   std::string json_file;
   std::string html_file;
+  std::string svg_file;
 };
 
 namespace {
@@ -81,6 +83,12 @@ trace_command::trace_command(CLI::App& program)
     .add_option(
       "--html", chosen.html_file, "Write a page with the timelines to a file")
     ->type_name("FILE");
+  parser()
+    .add_option("--svg",
+                chosen.svg_file,
+                "Draw the newest invocation, or that of --invocation, as a "
+                "picture")
+    ->type_name("FILE");
   parser().footer(
     "Runs of troupe experiment and of troupe run --step-times record when "
     "models and\ntools worked. In other sessions only the ends of steps are "
@@ -91,10 +99,16 @@ trace_command::~trace_command() = default;
 
 int trace_command::execute(interrupts& /*signals*/) const {
   const auto& chosen = *arguments_;
-  if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)
+  if (auto apart
+      = check_distinct({chosen.json_file, chosen.html_file, chosen.svg_file});
+      !apart)
     return report(apart.error(), exit_usage);
   private_report files;
   if (auto opened = files.open(chosen.json_file, chosen.html_file); !opened)
+    return report(opened.error(), exit_usage);
+  // A picture has names of agents and tools, and nothing of the conversation.
+  report_file picture;
+  if (auto opened = picture.open(chosen.svg_file); !opened)
     return report(opened.error(), exit_usage);
   auto owners = runtime::open(chosen.store.for_runtime());
   if (!owners)
@@ -135,6 +149,9 @@ int trace_command::execute(interrupts& /*signals*/) const {
       load::to_page(visible_text("troupe trace " + to_string(held->key()), " "),
                     visible_text(text, "\n"),
                     data)));
+  if (picture.is_wanted())
+    note(picture.finish(load::to_picture(
+      lines.back(), fmt::format("A run of {}", held->key().app))));
   return code;
 }
 

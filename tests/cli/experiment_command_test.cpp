@@ -77,12 +77,16 @@ BOOST_FIXTURE_TEST_CASE(a_row_for_each_variant_and_files, place) {
                                    "--json",
                                    path() + "/t.json",
                                    "--html",
-                                   path() + "/t.html"});
+                                   path() + "/t.html",
+                                   "--svg",
+                                   path() + "/t.svg"});
   BOOST_TEST(traced.code == 0);
   BOOST_TEST(traced.output.starts_with("invocation "), traced.output);
   const auto trace = parse_json(content_of(path() + "/t.json")).value();
   BOOST_TEST(trace.at("invocations")[0].at("modelCalls") == 1);
   BOOST_TEST(trace.at("invocations")[0].at("lanes")[0].at("agent") == "a");
+  BOOST_TEST(content_of(path() + "/t.svg").find(">a</text>")
+             != std::string::npos);
 }
 
 BOOST_FIXTURE_TEST_CASE(options_take_the_place_of_the_file, place) {

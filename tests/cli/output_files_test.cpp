@@ -58,6 +58,7 @@ struct writing_commands : scratch_folder {
     return {{with(run, "--record"), true},
             {with(trace, "--json"), true},
             {with(trace, "--html"), true},
+            {with(trace, "--svg"), false},
             {with(experiment, "--json"), true},
             {with(experiment, "--html"), true},
             {with(load, "--json"), false},
@@ -137,8 +138,14 @@ BOOST_FIXTURE_TEST_CASE(leave_nothing_when_the_program_is_ended,
   const auto folder = path() + "/reports";
   fs::create_directory(folder);
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
-    program tracing(stored_sessions::joined(
-      {"trace", "--json", folder + "/json", "--html", folder + "/html"}, key));
+    program tracing(stored_sessions::joined({"trace",
+                                             "--json",
+                                             folder + "/json",
+                                             "--html",
+                                             folder + "/html",
+                                             "--svg",
+                                             folder + "/svg"},
+                                            key));
     BOOST_TEST(tracing.read_until("invocation"));
     BOOST_TEST(tracing.end_by(signal).code == 128 + signal);
     BOOST_TEST(fs::is_empty(folder));
