@@ -1,6 +1,5 @@
 # Each C++ sample of a page is the text of a source that a test compiles and runs, apart from white
-# space. A sample begins with a line "```cpp"; a name behind `cpp` makes it the whole text of the file
-# of that name.
+# space. A sample begins with a line "```cpp"; with a file name behind `cpp` it is the whole file.
 
 cmake_minimum_required(VERSION 3.25)
 
