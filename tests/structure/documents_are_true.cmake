@@ -1,4 +1,5 @@
-# The program in README.md is examples/readme.cpp, and the tests named in docs/consistency.md exist.
+# The program in README.md is examples/readme.cpp, its introduction is short, and the tests named in
+# docs/consistency.md exist.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -9,6 +10,15 @@ file(READ "${SOURCE_DIR}/README.md" readme)
 string(FIND "${readme}" "```cpp\n${program}```" position)
 if(position EQUAL -1)
   message(SEND_ERROR "The program in README.md is not examples/readme.cpp.")
+endif()
+
+# A newcomer reads the part before the reference.
+string(FIND "${readme}" "\n# Reference\n" position)
+string(SUBSTRING "${readme}" 0 ${position} introduction)
+string(REGEX MATCHALL "\n" ends "${introduction}")
+list(LENGTH ends lines)
+if(position EQUAL -1 OR lines GREATER 120)
+  message(SEND_ERROR "README.md has ${lines} lines before its reference; 120 may be.")
 endif()
 
 file(READ "${SOURCE_DIR}/docs/consistency.md" lines)
