@@ -66,7 +66,7 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", s
 
 // Text for an element: no markup, and no character that is none or that XML
 // does not allow.
-std::string escaped(std::string_view text) {
+std::string as_xml(std::string_view text) {
   std::string safe;
   std::int32_t before = -1;
   while (!text.empty()) {
@@ -97,12 +97,12 @@ std::string fitted(std::string_view text, double room, double character_width) {
     if (shown + 1 == count)
       last = end;
     if (shown == count)
-      return escaped(text.substr(0, last)) + "…";
+      return as_xml(text.substr(0, last)) + "…";
     const auto next = first_character(text.substr(end), before);
     before = next.code;
     end += next.bytes;
   }
-  return escaped(text);
+  return as_xml(text);
 }
 
 std::string_view class_of(const timeline_step& step) {
@@ -242,7 +242,7 @@ void add_bar(std::string& svg,
     top + 4,
     length,
     row_height - 8,
-    escaped(step.name + (step.error.empty() ? "" : " " + step.error)));
+    as_xml(step.name + (step.error.empty() ? "" : " " + step.error)));
   if (length > words_min && !step.name.empty())
     svg += fmt::format(R"(<text class="on-bar" x="{:.1f}" y="{:.1f}">{}</text>)"
                        "\n",
@@ -340,7 +340,7 @@ std::string to_picture(const timeline& shown, std::string_view title) {
     "\n",
     width,
     height,
-    escaped(title),
+    as_xml(title),
     style,
     margin,
     fitted(title, width - 2 * margin - summary_width, title_character),
