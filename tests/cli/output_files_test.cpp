@@ -114,7 +114,7 @@ BOOST_FIXTURE_TEST_CASE(are_for_their_owner_where_they_hold_what_was_said,
 
 BOOST_FIXTURE_TEST_CASE(are_not_the_same_file, writing_commands) {
   const auto before = write("both", "what was there");
-  for (auto command : {all()[1].command, all()[3].command, all()[5].command}) {
+  for (auto command : {all()[1].command, all()[4].command, all()[6].command}) {
     command.insert(command.end(), {before, "--html", path() + "/./both"});
     const auto done = run_program(command);
     BOOST_TEST(done.code == 2, command.front());

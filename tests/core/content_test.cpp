@@ -54,9 +54,10 @@ const std::vector<std::pair<std::string, std::string>> refused = {
   {R"({"parts": [{"functionResponse": {"name": "f", "response": 1}}]})",
    "response"},
   {R"({"parts": [{"functionResponse": {"response": {}}}]})", "name"},
-  {R"({"parts": [{"text": "a", "functionCall": {"name": "f"}}]})", "one thing"},
+  {R"({"parts": [{"text": "a", "functionCall": {"name": "f"}}]})",
+   "both text and a call"},
   {R"({"parts": [{"functionCall": {"name": "f"}, "functionResponse": {"name": "f"}}]})",
-   "one thing"},
+   "nothing else"},
   {R"({"parts": [{"function_call": {"name": "f"}, "functionCall": {"name": "f"}}]})",
    "function"},
 };

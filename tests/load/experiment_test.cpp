@@ -163,7 +163,8 @@ BOOST_FIXTURE_TEST_CASE(a_variant_that_cannot_be_made_stops_all, place) {
   const auto failed = run_experiment(planned, {}, {}, {}, {});
   BOOST_TEST(code_of(failed) == "invalid_argument");
   BOOST_TEST(reason_of(failed).starts_with(
-               "variant 'wrong': there is no agent 'c' to change"),
+               "variant 'wrong': an override names agent 'c', "
+               "which does not exist"),
              reason_of(failed));
 }
 

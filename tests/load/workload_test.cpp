@@ -39,7 +39,7 @@ const std::vector<refused_setting> refused_settings = {
   {"there are fewer sessions", [](settings& chosen) { chosen.sessions = 1; }},
   {"mix is empty", [](settings& chosen) { chosen.mix.clear(); }},
   {"duration", [](settings& chosen) { chosen.duration = {}; }},
-  {"0 appends", [](settings& chosen) { chosen.appends = 0; }},
+  {"appends is 0", [](settings& chosen) { chosen.appends = 0; }},
   {"open arrival needs a rate",
    [](settings& chosen) { chosen.arrival = arrival::open; }},
   {"a rate needs open", [](settings& chosen) { chosen.rate = 5; }},
