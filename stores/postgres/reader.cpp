@@ -24,8 +24,9 @@ namespace {
 //   event | revision  |          | time    | id  | delta | body
 //   id    | revision  | hash     |
 //   span  | rows      | first    | last    |
-// `rows` is the number of log rows of the session from the first loaded
-// revision on, `last` its last revision.
+// `rows` is the number of log rows of the session from revision `first` on,
+// `last` its last revision. `first` is the first loaded revision, or that of
+// the creation if the session has fewer events than may be loaded.
 enum load_part : std::int64_t {
   part_scope,
   part_state,
@@ -71,7 +72,12 @@ ids AS MATERIALIZED (
   SELECT session_revision, event_hash
     FROM change_log
     WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
-    ORDER BY session_revision DESC LIMIT $5::bigint)
+    ORDER BY session_revision DESC LIMIT $5::bigint),
+reach AS MATERIALIZED (
+  SELECT CASE WHEN (SELECT count(*) FROM said) < $4::bigint
+                OR (SELECT count(*) FROM ids) < $5::bigint THEN 0
+              ELSE least((SELECT min(session_revision) FROM said),
+                         (SELECT min(session_revision) FROM ids)) END AS first)
 )" TROUPE_SCOPE_AND_STATE R"(
 SELECT 2, session_revision, 0, time, NULL, delta, NULL
   FROM change_log
@@ -82,14 +88,13 @@ SELECT 3, session_revision, 0, time, event, delta, body FROM said
 UNION ALL
 SELECT 4, session_revision, event_hash, 0, NULL, NULL, NULL FROM ids
 UNION ALL
-SELECT 5, count(*), min(session_revision),
+SELECT 5, count(*), (SELECT first FROM reach),
        (SELECT session_revision FROM change_log
           WHERE session = (SELECT id FROM me)
           ORDER BY session_revision DESC LIMIT 1), NULL, NULL, NULL
   FROM change_log
   WHERE session = (SELECT id FROM me)
-    AND session_revision >= least((SELECT min(session_revision) FROM said),
-                                  (SELECT min(session_revision) FROM ids))
+    AND session_revision >= (SELECT first FROM reach)
 )"};
 
 // Returns the newest revision, then every row of the range.

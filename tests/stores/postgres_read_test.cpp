@@ -102,7 +102,8 @@ std::int64_t kilobytes_at_most() {
 
 BOOST_AUTO_TEST_CASE(a_gap_or_a_repetition_in_a_session_is_corrupt) {
   for (const auto* const damage :
-       {"DELETE FROM change_log WHERE session_revision = 2",
+       {"DELETE FROM change_log WHERE session_revision = 1",
+        "DELETE FROM change_log WHERE session_revision = 2",
         "DELETE FROM change_log WHERE session_revision = 4",
         "DROP INDEX log_session; CREATE INDEX log_session ON change_log"
         " (session, session_revision) INCLUDE (event_hash);"
