@@ -298,6 +298,8 @@ struct fair_policy : caf::policy::unprofiled {
 
   // Sleeps until there is a job. While other workers are awake, one of the
   // sleepers is the watcher: it looks now and then for jobs behind a long one.
+  // A watcher that gets a job wakes another sleeper, which watches from then
+  // on.
   template <class Worker>
   caf::resumable* sleep(Worker* worker) {
     auto& shared = worker->parent()->data();
@@ -308,18 +310,23 @@ struct fair_policy : caf::policy::unprofiled {
     // its job already, so this look finds the job.
     auto asleep = shared.sleepers.fetch_add(1, std::memory_order_seq_cst) + 1;
     caf::resumable* job = nullptr;
+    bool has_watched = false;
     while ((job = find_own(worker)) == nullptr
            && (job = find_elsewhere(worker, seen_, 1)) == nullptr) {
       if (asleep < count && !shared.watched.load(std::memory_order_relaxed)) {
         shared.watched.store(true, std::memory_order_relaxed);
         shared.work.wait_for(guard, watch_period);
         shared.watched.store(false, std::memory_order_relaxed);
+        has_watched = true;
       } else {
         shared.work.wait(guard);
       }
       asleep = shared.sleepers.load(std::memory_order_relaxed);
     }
-    shared.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    const auto left
+      = shared.sleepers.fetch_sub(1, std::memory_order_seq_cst) - 1;
+    if (has_watched && left > 0)
+      shared.work.notify_one();
     return job;
   }
 

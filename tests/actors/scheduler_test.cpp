@@ -13,6 +13,7 @@
 #include <caf/send.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <memory>
 #include <thread>
@@ -79,6 +80,20 @@ caf::behavior waiting_for(caf::event_based_actor* self,
     handled->wait();
     self->quit();
     return number;
+  }};
+}
+
+// The same; tells when it has ended.
+caf::behavior blocking(caf::event_based_actor* self,
+                       const std::vector<caf::actor>* behind,
+                       std::latch* handled,
+                       std::latch* ended) {
+  return {[self, behind, handled, ended](int number) {
+    for (const auto& each : *behind)
+      self->send(each, number);
+    handled->wait();
+    self->quit();
+    ended->count_down();
   }};
 }
 
@@ -176,6 +191,29 @@ BOOST_DATA_TEST_CASE(jobs_behind_a_long_one_are_taken_by_others,
         on.system.spawn(waiting_for, &behind, &handled), caf::infinite, 1)
       .receive([&](int) { is_done = true; }, [](const caf::error&) {});
     BOOST_TEST(is_done);
+  }
+}
+
+// Of three workers one blocks with a job behind it, and another one blocks with
+// a job from outside. The third one runs the job behind, also if it slept while
+// the second one looked for such jobs.
+BOOST_AUTO_TEST_CASE(a_worker_looks_for_jobs_behind_long_ones_after_another) {
+  constexpr int rounds = 2'000;
+  fair_system on(3);
+  const std::vector<caf::actor> nothing;
+  for (int round = 0; round < rounds; ++round) {
+    std::latch handled(1);
+    std::latch ended(2);
+    const std::vector<caf::actor> behind
+      = {on.system.spawn(counting_down, &handled)};
+    const auto first = on.system.spawn(blocking, &behind, &handled, &ended);
+    const auto second = on.system.spawn(blocking, &nothing, &handled, &ended);
+    // The times between the jobs decide which workers sleep.
+    std::this_thread::sleep_for(std::chrono::microseconds(round % 17 * 50));
+    caf::anon_send(first, 1);
+    std::this_thread::sleep_for(std::chrono::microseconds(round % 13 * 50));
+    caf::anon_send(second, 1);
+    ended.wait();
   }
 }
 
