@@ -143,10 +143,13 @@ BOOST_AUTO_TEST_CASE(a_blocking_call_in_a_lent_turn_is_refused) {
   BOOST_TEST(code == "would_deadlock");
 }
 
-// A completion may take a lock that the blocked thread holds, because it never
-// runs there.
+// A completion may take a lock that a blocked thread holds, because it never
+// runs there. Two completions at a time wait for the lock here; the third
+// worker runs the owners that its holder waits for.
 BOOST_AUTO_TEST_CASE(a_caller_may_hold_a_lock_of_its_own) {
-  runtime_fixture on;
+  runtime_options options;
+  options.threads = 3;
+  runtime_fixture on(std::move(options));
   const auto key = on.open();
   std::mutex mutex;
   std::atomic<int> completed = 0;
