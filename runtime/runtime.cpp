@@ -298,24 +298,13 @@ result<void> enter(detail::session_backend& backend,
   return actors::closed();
 }
 
-// Counts the run and sends its start. After a failure nothing is counted.
-result<void> begin(detail::session_backend& backend,
-                   std::shared_ptr<actors::run_shared> started,
-                   const agent& root,
-                   event&& said) {
+// Starts a run that is counted.
+void send_start(std::shared_ptr<actors::run_shared> started,
+                const agent& root,
+                std::unique_ptr<actors::append> message,
+                scope_state temp) {
   const auto control = started->control;
   auto& shared = *started->shared;
-  if (auto entered = enter(backend, control); !entered)
-    return entered;
-  said.invocation_id = control->invocation_id;
-  auto temp = initial_temp(said, shared.options.limits);
-  auto letter = temp ? actors::make_append(event(said), {}, shared)
-                     : result<std::unique_ptr<actors::append>>(temp.error());
-  if (!letter) {
-    shared.runs.leave(0);
-    return letter.error();
-  }
-  set_facts(*started, said);
   set_deadline(*started);
   auto wanted = std::make_unique<actors::start_run>();
   wanted->key = started->facts.session;
@@ -324,14 +313,14 @@ result<void> begin(detail::session_backend& backend,
   wanted->control = control;
   wanted->policy = started->options.policy;
   wanted->reads = root.reads();
-  wanted->message = std::move(*letter);
+  wanted->message = std::move(message);
   wanted->message->starts_run = true;
   wanted->message->rights
     = {.takes_over = started->options.take_over,
        .takes_news = std::holds_alternative<llm_options>(root.kind())};
   const auto app = started->app;
   auto invocation = actors::spawn_actor<actors::invocation_actor>(
-    shared.system, std::move(started), root, std::move(*temp));
+    shared.system, std::move(started), root, std::move(temp));
   wanted->invocation = invocation;
   wanted->id = invocation.id();
   wanted->message->reply_to = invocation;
@@ -340,7 +329,29 @@ result<void> begin(detail::session_backend& backend,
   // end of the run before its start.
   app->tell(std::move(wanted));
   control->attach(std::move(invocation));
-  return {};
+}
+
+// Counts the run and sends its start. After a failure nothing is counted.
+result<void> begin(detail::session_backend& backend,
+                   std::shared_ptr<actors::run_shared> started,
+                   const agent& root,
+                   event&& said) {
+  auto& shared = *started->shared;
+  said.invocation_id = started->control->invocation_id;
+  auto temp = initial_temp(said, shared.options.limits);
+  if (!temp)
+    return temp.error();
+  set_facts(*started, said);
+  auto letter = actors::make_append(std::move(said), {}, shared);
+  if (!letter)
+    return letter.error();
+  // A run that is counted and not started would never end.
+  return with_memory_or_end([&]() -> result<void> {
+    if (auto entered = enter(backend, started->control); !entered)
+      return entered;
+    send_start(std::move(started), root, std::move(*letter), std::move(*temp));
+    return {};
+  });
 }
 
 } // namespace
@@ -423,11 +434,8 @@ run runtime::run(const agent& root,
     started->tree = std::make_shared<const agent_tree>(root);
   auto ready
     = said ? prepare(*started, *backend_, session) : result<void>(said.error());
-  // A run that is counted and not started would never end.
   if (ready)
-    ready = with_memory_or_end([&] {
-      return begin(*backend_, std::move(started), root, std::move(*said));
-    });
+    ready = begin(*backend_, std::move(started), root, std::move(*said));
   if (!ready)
     control->end(ready);
   return troupe::run(std::move(control));

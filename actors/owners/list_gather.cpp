@@ -72,9 +72,9 @@ list_gather::list_gather(std::size_t limit,
 void list_gather::end_part() noexcept {
   if (parts_.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
-  if (is_of_blocked_thread_)
-    return finish();
   with_memory_or_end([this] {
+    if (is_of_blocked_thread_)
+      return finish();
     letter_list last;
     last.push_back(std::make_unique<finished>(shared_from_this()));
     complete_later(shared_, std::move(last));
