@@ -349,20 +349,6 @@ private:
   timeline made_;
 };
 
-std::string_view name_of(form kind) {
-  switch (kind) {
-  case form::model:
-    return "model";
-  case form::tool:
-    return "tool";
-  case form::other:
-    return "other";
-  case form::wait:
-    return "wait";
-  }
-  return {};
-}
-
 char mark_of(form kind) {
   switch (kind) {
   case form::model:
@@ -383,6 +369,20 @@ std::string label_of(const timeline_lane& lane) {
 }
 
 } // namespace
+
+std::string_view name_of(timeline_step::form kind) {
+  switch (kind) {
+  case form::model:
+    return "model";
+  case form::tool:
+    return "tool";
+  case form::other:
+    return "other";
+  case form::wait:
+    return "wait";
+  }
+  return {};
+}
 
 std::string name_of(const timeline_lane& lane) {
   const auto place = lane.branch.substr(lane.branch.rfind('.') + 1);

@@ -85,6 +85,10 @@ struct timeline {
   std::vector<timeline_lane> lanes; ///< Lanes of a fan-out together.
 };
 
+/// The kind of a step as reports name it: `"model"`, `"tool"`, `"other"` or
+/// `"wait"`.
+std::string_view name_of(timeline_step::form kind);
+
 /// The agent's name; of a lane of a map also the index of its element,
 /// `"NAME [0]"`.
 std::string name_of(const timeline_lane& lane);

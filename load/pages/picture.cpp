@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -87,7 +86,7 @@ std::string as_xml(std::string_view text) {
   return safe;
 }
 
-// The first characters of `text` that have room, with … for the others.
+// Cuts `text` to the room that it has. An … stands for what is left out.
 std::string fitted(std::string_view text, double room, double character_width) {
   const auto count = static_cast<std::size_t>(room / character_width);
   std::size_t end = 0;
@@ -106,70 +105,7 @@ std::string fitted(std::string_view text, double room, double character_width) {
 }
 
 std::string_view class_of(const timeline_step& step) {
-  if (!step.error.empty())
-    return "failed";
-  switch (step.kind) {
-  case form::model:
-    return "model";
-  case form::tool:
-    return "tool";
-  case form::other:
-    return "other";
-  case form::wait:
-    return "wait";
-  }
-  return "other";
-}
-
-// -- rows ----
-
-nanoseconds beginning_of(const timeline_lane& lane) {
-  const auto work = std::ranges::find_if(
-    lane.steps, [](const auto& step) { return step.kind != form::wait; });
-  return work != lane.steps.end() ? work->begin : nanoseconds::max();
-}
-
-// Adds the lanes whose branch begins with `above`, in the order of time. Lanes
-// of one fan-out stand together, where the first of them begins.
-void add_rows(const std::vector<const timeline_lane*>& lanes,
-              const std::string& above,
-              std::vector<const timeline_lane*>& rows) {
-  struct group {
-    std::string branch; // Of lanes below; empty for one lane at this level.
-    std::vector<const timeline_lane*> lanes;
-    nanoseconds begins = nanoseconds::max();
-  };
-
-  std::vector<group> groups;
-  for (const auto* const lane : lanes) {
-    group* found = nullptr;
-    if (lane->branch != above) {
-      const auto start = above.empty() ? 0 : above.size() + 1;
-      const auto part = lane->branch.substr(0, lane->branch.find('.', start));
-      const auto same = std::ranges::find(groups, part, &group::branch);
-      found
-        = same != groups.end() ? &*same : &groups.emplace_back(group{part, {}});
-    } else {
-      found = &groups.emplace_back();
-    }
-    found->lanes.push_back(lane);
-    found->begins = std::min(found->begins, beginning_of(*lane));
-  }
-  std::ranges::stable_sort(groups, {}, &group::begins);
-  for (const auto& each : groups)
-    if (each.branch.empty())
-      rows.push_back(each.lanes.front());
-    else
-      add_rows(each.lanes, each.branch, rows);
-}
-
-std::vector<const timeline_lane*> rows_of(const timeline& shown) {
-  std::vector<const timeline_lane*> lanes;
-  for (const auto& lane : shown.lanes)
-    lanes.push_back(&lane);
-  std::vector<const timeline_lane*> rows;
-  add_rows(lanes, "", rows);
-  return rows;
+  return step.error.empty() ? name_of(step.kind) : "failed";
 }
 
 // -- time ----
@@ -325,7 +261,7 @@ std::string summary_of(const timeline& shown) {
 } // namespace
 
 std::string to_picture(const timeline& shown, std::string_view title) {
-  const auto rows = rows_of(shown);
+  const auto& rows = shown.lanes;
   const time_scale scale(shown.wall);
   const auto bottom = rows_top + row_height * static_cast<double>(rows.size());
   const auto height = bottom + 36;
@@ -356,7 +292,7 @@ std::string to_picture(const timeline& shown, std::string_view title) {
   add_axis(svg, scale, bottom);
   for (std::size_t index = 0; index < rows.size(); ++index)
     add_row(svg,
-            *rows[index],
+            rows[index],
             scale,
             rows_top + row_height * static_cast<double>(index));
   add_legend(svg, bottom + 14);

