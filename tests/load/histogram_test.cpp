@@ -5,15 +5,14 @@
 
 #include "../outcome.hpp"
 #include "../random.hpp"
+#include "../replaced_allocation.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,27 +32,16 @@ BOOST_TEST_DONT_PRINT_LOG_VALUE(histogram::bucket)
 
 namespace {
 
-// Allocations of this thread. The operators below stay out of line, because GCC
-// warns of a mismatched `free` when they are inlined.
+// Allocations of this thread.
 thread_local std::size_t allocations = 0;
 thread_local std::size_t bytes_allocated = 0;
 
 } // namespace
 
-[[gnu::noinline]] void* operator new(std::size_t size) {
+bool troupe::testing::on_allocation(std::size_t size) noexcept {
   ++allocations;
   bytes_allocated += size;
-  if (void* made = std::malloc(size))
-    return made;
-  throw std::bad_alloc();
-}
-
-[[gnu::noinline]] void operator delete(void* gone) noexcept {
-  std::free(gone);
-}
-
-[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept {
-  std::free(gone);
+  return true;
 }
 
 // -- durations ----

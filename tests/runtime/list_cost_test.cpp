@@ -5,14 +5,13 @@
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/stores/shared/memory_store.hpp"
 
+#include "../replaced_allocation.hpp"
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <new>
 #include <string>
 
 namespace {
@@ -21,19 +20,9 @@ std::atomic<std::size_t> allocations{0};
 
 } // namespace
 
-[[gnu::noinline]] void* operator new(std::size_t size) {
+bool troupe::testing::on_allocation(std::size_t) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* made = std::malloc(size))
-    return made;
-  throw std::bad_alloc();
-}
-
-[[gnu::noinline]] void operator delete(void* gone) noexcept {
-  std::free(gone);
-}
-
-[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept {
-  std::free(gone);
+  return true;
 }
 
 namespace {

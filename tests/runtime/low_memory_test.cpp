@@ -5,6 +5,7 @@
 
 #include "troupe/runtime/runtime.hpp"
 
+#include "../replaced_allocation.hpp"
 #include "../stores/child_process.hpp"
 #include "../stores/temporary_folder.hpp"
 #include <boost/test/unit_test.hpp>
@@ -16,7 +17,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -41,23 +41,13 @@ thread_local bool is_known = false;
 
 } // namespace
 
-[[gnu::noinline]] void* operator new(std::size_t size) {
+bool troupe::testing::on_allocation(std::size_t) noexcept {
   const auto first = first_failure.load(std::memory_order_relaxed);
   is_known |= first == never;
-  const auto number
-    = is_known ? made.fetch_add(1, std::memory_order_relaxed) : 0;
-  if (!is_known || number < first || number >= first + failures.load())
-    if (void* found = std::malloc(size))
-      return found;
-  throw std::bad_alloc();
-}
-
-[[gnu::noinline]] void operator delete(void* gone) noexcept {
-  std::free(gone);
-}
-
-[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept {
-  std::free(gone);
+  if (!is_known)
+    return true;
+  const auto number = made.fetch_add(1, std::memory_order_relaxed);
+  return number < first || number >= first + failures.load();
 }
 
 namespace {
