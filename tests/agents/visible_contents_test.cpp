@@ -1,0 +1,499 @@
+// The history that is shown to a model.
+
+#include "troupe/agents/turns/visible_contents.hpp"
+
+#include "troupe/agents/summary.hpp"
+#include "troupe/agents/turns/resumption.hpp"
+
+#include "shown_content.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+namespace {
+
+json outcome_of(int number) {
+  return {{"result", number}};
+}
+
+// A session's history as agents write it.
+class history {
+public:
+  void on(std::string branch) { branch_ = std::move(branch); }
+
+  void user(std::string words) { add("user", user_text(std::move(words))); }
+
+  void says(std::string author, std::string words) {
+    add(std::move(author), content("model", {part(std::move(words))}));
+  }
+
+  void calls(std::string author, const std::vector<std::string>& ids) {
+    content said("model", {});
+    for (const auto& id : ids)
+      said.parts.emplace_back(function_call{id, "f", json{{"of", id}}});
+    add(std::move(author), std::move(said));
+  }
+
+  void
+  answers(std::string author, const std::vector<std::string>& ids, int number) {
+    content said("user", {});
+    for (const auto& id : ids)
+      said.parts.emplace_back(function_response{id, "f", outcome_of(number)});
+    add(std::move(author), std::move(said));
+  }
+
+  /// Asks the user about a call, as the runtime does.
+  void asks(std::string author, const std::string& id, const std::string& of) {
+    content question("model", {});
+    auto original = json::object();
+    original["id"] = of;
+    original["name"] = "f";
+    auto args = json::object();
+    args["originalFunctionCall"] = std::move(original);
+    question.parts.emplace_back(
+      function_call{id, "adk_request_confirmation", std::move(args)});
+    event made(std::move(question));
+    made.author = std::move(author);
+    made.long_running_tool_ids = {id};
+    log_.push_back(std::make_shared<const event>(std::move(made)));
+  }
+
+  void pauses(const std::string& root, const std::string& id) {
+    checkpoint where;
+    where.agent = root;
+    where.waits_for = {id};
+    log_.push_back(
+      std::make_shared<const event>(make_pause_event(root, where)));
+  }
+
+  void add(std::string author, content said, bool partial = false) {
+    event made(std::move(said));
+    made.author = std::move(author);
+    made.branch = branch_;
+    made.partial = partial;
+    log_.push_back(std::make_shared<const event>(std::move(made)));
+  }
+
+  void sums_up(std::string said, std::optional<std::uint64_t> end = {}) {
+    log_.push_back(
+      std::make_shared<const event>(make_summary_event(std::move(said), end)));
+  }
+
+  /// One line per content.
+  std::string shown_to(std::string_view agent,
+                       std::string_view branch = "",
+                       include_contents which = include_contents::all,
+                       std::uint64_t first_revision = 1) const {
+    std::string seen;
+    for (const auto& said :
+         visible_contents(log_.slice(), agent, branch, which, first_revision))
+      seen += shown(*said) + '\n';
+    return seen;
+  }
+
+  event_slice events() const { return log_.slice(); }
+
+private:
+  event_log log_;
+  std::string branch_;
+};
+
+struct branch_row {
+  std::string branch;
+  std::string viewer;
+  bool visible;
+
+  friend std::ostream& operator<<(std::ostream& out, const branch_row& row) {
+    return out << '\'' << row.branch << "' seen from '" << row.viewer << '\'';
+  }
+};
+
+const std::vector<branch_row> branches = {
+  {"", "", true},
+  {"", "a.b", true},
+  {"a.b", "", true},
+  {"a.b", "a.b", true},
+  {"a.b", "a.b.c.d", true},
+  {"a", "a.b", true},
+  {"a.b", "a.bc", false},
+  {"a.bc", "a.b", false},
+  {"a.b.c", "a.b", false},
+  {"a.b", "a.c", false},
+  {"b", "a.b", false},
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(visible_history)
+
+BOOST_DATA_TEST_CASE(branches_show_by_segments, data::make(branches), row) {
+  history events;
+  events.on(row.branch);
+  events.user("hi");
+  BOOST_TEST(events.shown_to("writer", row.viewer)
+             == (row.visible ? "user: hi\n" : ""));
+}
+
+BOOST_AUTO_TEST_CASE(own_words_and_the_users_stand_as_they_are) {
+  history events;
+  events.user("hi");
+  events.says("writer", "hello");
+  events.user("bye");
+  BOOST_TEST(events.shown_to("writer")
+             == "user: hi\n"
+                "model: hello\n"
+                "user: bye\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_shown_is_not_copied) {
+  history events;
+  events.user("hi");
+  const auto seen
+    = visible_contents(events.events(), "writer", "", include_contents::all);
+  BOOST_TEST(seen.at(0).get() == &events.events()[0]->content);
+}
+
+BOOST_AUTO_TEST_CASE(what_others_did_is_retold_with_their_names) {
+  history events;
+  events.says("critic", "too long");
+  events.calls("critic", {"c1"});
+  events.answers("critic", {"c1"}, 7);
+  BOOST_TEST(events.shown_to("writer")
+             == "user: For context: [critic] said: too long\n"
+                "user: For context: [critic] called tool `f` with parameters: "
+                "{\"of\":\"c1\"}\n"
+                "user: For context: [critic] tool `f` returned result: "
+                "{\"result\":7}\n");
+}
+
+BOOST_AUTO_TEST_CASE(thoughts_of_others_are_left_out) {
+  history events;
+  events.add("critic", content("model", {thought("hm"), "too long"}));
+  events.add("critic", content("model", {thought("only this")}));
+  events.add("writer", content("model", {thought("mine"), "so"}));
+  BOOST_TEST(events.shown_to("writer")
+             == "user: For context: [critic] said: too long\n"
+                "model: (thinks) mine so\n");
+}
+
+BOOST_AUTO_TEST_CASE(events_that_say_nothing_and_pieces_are_left_out) {
+  history events;
+  events.add("critic", content());
+  events.add("writer", content("model", {}));
+  events.add("writer", text("he"), true);
+  events.says("writer", "hello");
+  BOOST_TEST(events.shown_to("writer") == "model: hello\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_lane_sees_itself_and_what_is_above_it) {
+  history events;
+  events.user("hi");
+  events.on("all.left");
+  events.says("left", "from the left");
+  events.on("all.leftmost");
+  events.says("leftmost", "from the far left");
+  events.on("all.left.inner.deep");
+  events.says("deep", "from below");
+  BOOST_TEST(events.shown_to("left", "all.left")
+             == "user: hi\n"
+                "model: from the left\n");
+  BOOST_TEST(events.shown_to("editor", "all.left")
+             == "user: hi\n"
+                "user: For context: [left] said: from the left\n");
+  BOOST_TEST(events.shown_to("editor")
+             == "user: hi\n"
+                "user: For context: [left] said: from the left\n"
+                "user: For context: [leftmost] said: from the far left\n"
+                "user: For context: [deep] said: from below\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(current_turns)
+
+BOOST_AUTO_TEST_CASE(a_turn_starts_at_the_latest_word_of_the_user) {
+  history events;
+  events.user("old");
+  events.says("writer", "old answer");
+  events.user("new");
+  events.calls("writer", {"c1"});
+  events.answers("writer", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::none)
+             == "user: new\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_turn_starts_at_the_latest_word_of_another_agent) {
+  history events;
+  events.user("hi");
+  events.says("critic", "too long");
+  events.says("writer", "shorter");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::none)
+             == "user: For context: [critic] said: too long\n"
+                "model: shorter\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_visible_starts_no_turn) {
+  history events;
+  events.user("hi");
+  events.on("all.other");
+  events.says("other", "aside");
+  events.on("all.writer");
+  events.says("writer", "one");
+  events.add("critic", content());
+  events.add("critic", text("pie"), true);
+  BOOST_TEST(events.shown_to("writer", "all.writer", include_contents::none)
+             == "user: hi\n"
+                "model: one\n");
+}
+
+// Earlier events were not read; the part must not begin with an answer.
+BOOST_AUTO_TEST_CASE(a_part_of_a_history_begins_with_a_question) {
+  history events;
+  events.answers("writer", {"c0"}, 1);
+  events.says("writer", "old answer");
+  events.user("new");
+  events.says("writer", "new answer");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::all, 7)
+             == "user: new\n"
+                "model: new answer\n");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::all, 1)
+             == "model: old answer\n"
+                "user: new\n"
+                "model: new answer\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_summary_stands_for_what_came_before_it) {
+  history events;
+  events.user("one");
+  events.sums_up("first");
+  events.user("two");
+  events.says("writer", "kept");
+  events.sums_up("second", 2);
+  events.user("three");
+  const std::string context
+    = "user: For context, a summary of what came before: second\n";
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == context
+                  + "user: two\n"
+                    "model: kept\n"
+                    "user: three\n");
+  // Agents that do not ask for the summary read all events.
+  BOOST_TEST(events.shown_to("writer")
+             == "user: one\n"
+                "user: two\n"
+                "model: kept\n"
+                "user: three\n");
+}
+
+BOOST_AUTO_TEST_CASE(without_a_summary_all_is_shown) {
+  history events;
+  events.user("one");
+  events.says("writer", "two");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == "user: one\n"
+                "model: two\n");
+}
+
+// The call was open when the summary was made, and is answered later.
+BOOST_AUTO_TEST_CASE(a_summary_hides_no_call_that_is_answered_later) {
+  history events;
+  events.user("one");
+  events.calls("writer", {"c1"});
+  events.sums_up("first");
+  events.answers("writer", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == "user: For context, a summary of what came before: first\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_that_is_alone_sees_all_it_said) {
+  history events;
+  events.says("writer", "one");
+  events.says("writer", "two");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::none)
+             == "model: one\n"
+                "model: two\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(calls_and_responses)
+
+BOOST_AUTO_TEST_CASE(responses_move_behind_their_call) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.user("meanwhile");
+  events.answers("writer", {"c1"}, 1);
+  events.says("writer", "done");
+  BOOST_TEST(events.shown_to("writer")
+             == "model: f(c1)\n"
+                "user: c1={\"result\":1}\n"
+                "user: meanwhile\n"
+                "model: done\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_call_whose_response_is_the_newest_stands_at_the_end) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.user("meanwhile");
+  events.says("writer", "I wait");
+  events.answers("user", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer")
+             == "user: meanwhile\n"
+                "model: I wait\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_newest_of_several_responses_counts) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.answers("writer", {"c1"}, 1);
+  events.says("writer", "it is under way");
+  events.answers("user", {"c1"}, 2);
+  events.says("writer", "done");
+  BOOST_TEST(events.shown_to("writer")
+             == "model: f(c1)\n"
+                "user: c1={\"result\":2}\n"
+                "model: it is under way\n"
+                "model: done\n");
+}
+
+BOOST_AUTO_TEST_CASE(questions_about_calls_are_not_for_models) {
+  history events;
+  events.user("hi");
+  events.calls("writer", {"c1"});
+  events.asks("writer", "q", "c1");
+  // The run that asked did not pause and never will.
+  BOOST_TEST(events.shown_to("writer")
+             == "user: hi\n"
+                "model: f(c1)\n"
+                "user: c1={\"error\":\"the run ended before the tool had "
+                "answered\"}\n");
+  events.pauses("writer", "q");
+  BOOST_TEST(events.shown_to("writer")
+             == "user: hi\n"
+                "model: f(c1)\n"
+                "user: c1={\"status\":\"waiting for an answer from "
+                "outside\"}\n");
+  events.add(
+    "user",
+    content("user",
+            {part(function_response{
+              "q", "adk_request_confirmation", json{{"confirmed", true}}})}));
+  events.answers("writer", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer")
+             == "user: hi\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+  BOOST_TEST(events.shown_to("other").find("confirmation")
+             == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(calls_with_one_id_have_responses_of_their_own) {
+  history events;
+  events.calls("writer", {"c"});
+  events.answers("writer", {"c"}, 1);
+  events.calls("writer", {"c"});
+  events.answers("writer", {"c"}, 2);
+  events.says("writer", "done");
+  BOOST_TEST(events.shown_to("writer")
+             == "model: f(c)\n"
+                "user: c={\"result\":1}\n"
+                "model: f(c)\n"
+                "user: c={\"result\":2}\n"
+                "model: done\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_to_a_call_does_not_begin_a_turn) {
+  history events;
+  events.user("before");
+  events.says("writer", "old");
+  events.user("now");
+  events.calls("writer", {"c1"});
+  events.answers("user", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::none)
+             == "user: now\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_the_user_answers_to_another_agent_is_told) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.answers("user", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("editor")
+             == "user: For context: [writer] called tool `f` with parameters: "
+                "{\"of\":\"c1\"}\n"
+                "user: For context: [user] tool `f` returned result: "
+                "{\"result\":1}\n");
+}
+
+BOOST_AUTO_TEST_CASE(responses_of_one_turn_are_one_content_in_call_order) {
+  history events;
+  events.calls("writer", {"c1", "c2", "c3"});
+  events.answers("writer", {"c3"}, 3);
+  events.answers("writer", {"c2", "c1"}, 0);
+  BOOST_TEST(
+    events.shown_to("writer")
+    == "model: f(c1) f(c2) f(c3)\n"
+       "user: c1={\"result\":0} c2={\"result\":0} c3={\"result\":3}\n");
+}
+
+BOOST_AUTO_TEST_CASE(loose_responses_are_left_out) {
+  history events;
+  events.answers("writer", {"gone"}, 1);
+  events.calls("writer", {"c1"});
+  events.answers("writer", {"c1", "other"}, 1);
+  BOOST_TEST(events.shown_to("writer")
+             == "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+}
+
+// The history of a cancelled or killed run must still be valid for models.
+BOOST_AUTO_TEST_CASE(a_call_without_a_response_is_closed_with_an_error) {
+  history events;
+  events.calls("writer", {"c1", "c2"});
+  events.answers("writer", {"c2"}, 2);
+  events.user("again");
+  events.calls("writer", {"c3"});
+  const std::string closed
+    = "{\"error\":\"the run ended before the tool had answered\"}";
+  BOOST_TEST(events.shown_to("writer")
+             == "model: f(c1) f(c2)\n"
+                "user: c1="
+                  + closed
+                  + " c2={\"result\":2}\n"
+                    "user: again\n"
+                    "model: f(c3)\n"
+                    "user: c3="
+                  + closed + "\n");
+}
+
+// The user's text in the message of a response is kept.
+BOOST_AUTO_TEST_CASE(words_beside_a_response_are_kept) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.add(
+    "user",
+    content("user",
+            {function_response{"c1", "f", outcome_of(1)}, "and hurry"}));
+  const auto seen = events.shown_to("writer");
+  BOOST_TEST(seen.find("and hurry") != std::string::npos, seen);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
