@@ -18,8 +18,8 @@ public:
   blocked_thread(const blocked_thread&) = delete;
   blocked_thread& operator=(const blocked_thread&) = delete;
 
-  /// Returns true if `wake` was called. What the waking thread wrote before is
-  /// visible then.
+  /// Returns true if `wake` was called. Everything that the waking thread wrote
+  /// before the call is visible then.
   bool is_woken() const noexcept {
     return state_.load(std::memory_order_acquire) == woken;
   }

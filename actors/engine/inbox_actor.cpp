@@ -56,8 +56,8 @@ inbox_actor::inbox_actor(caf::actor_config& config,
                          std::shared_ptr<execution> on)
   : caf::event_based_actor(config),
     on_(std::move(on)) {
-  // CAF handles what an actor throws while it starts: the actor would end, and
-  // whoever waits for it would wait forever.
+  // CAF catches an exception from the start of an actor, and ends the actor.
+  // Those that wait for its answer would wait forever.
   set_exception_handler(
     [](caf::scheduled_actor* self, std::exception_ptr& thrown) {
       end_if_out_of_memory(thrown);
