@@ -4,7 +4,8 @@
 #pragma once
 
 #include "troupe/actors/engine/ref.hpp"
-#include "troupe/core/session_request.hpp"
+#include "troupe/contexts/pending.hpp"
+#include "troupe/core/event.hpp"
 
 #include <caf/fwd.hpp>
 

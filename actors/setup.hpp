@@ -8,7 +8,7 @@
 #include "troupe/actors/parts/append_wait.hpp"
 #include "troupe/agents/plugin.hpp"
 #include "troupe/core/environment.hpp"
-#include "troupe/core/size_limits.hpp"
+#include "troupe/core/json.hpp"
 
 #include <caf/fwd.hpp>
 

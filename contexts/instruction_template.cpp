@@ -1,6 +1,6 @@
 #include "troupe/contexts/instruction_template.hpp"
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/core/support/blank.hpp"
 
 #include <fmt/format.h>

@@ -8,15 +8,23 @@
 #pragma once
 
 #include "troupe/contexts/task.hpp"
-#include "troupe/core/session_request.hpp"
+#include "troupe/core/error.hpp"
 
 #include <atomic>
+#include <coroutine>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 namespace troupe {
+
+/// Receives the result of a call, once. It is called on a thread of the
+/// runtime, or, if the result is known at once, on the caller's thread before
+/// the call returns. It must not block and must not throw.
+template <class T>
+using completion = std::function<void(result<T>)>;
 
 namespace detail {
 

@@ -1,5 +1,9 @@
 // Content of messages: a role and parts, in the form that models and events
 // share.
+//
+// A part with bytes, such as an image, a document or the output of a tool,
+// keeps them in wire form: `{"inlineData": {"mimeType": string, "data": base64,
+// "displayName"?: string}}`. Events carry it like all other parts.
 
 #pragma once
 
@@ -7,6 +11,7 @@
 
 #include <fmt/core.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,6 +103,29 @@ struct part {
 
   friend bool operator==(const part&, const part&) = default;
 };
+
+/// Bytes with their type.
+struct blob {
+  /// The raw bytes, not base64; may contain NUL.
+  std::string bytes;
+  /// For example `"image/png"`; empty if unknown.
+  std::string mime_type;
+  /// The name to show to a user; may be empty.
+  std::string display_name;
+
+  friend bool operator==(const blob&, const blob&) = default;
+};
+
+/// Makes a part of these bytes.
+part inline_data(std::string_view bytes,
+                 std::string mime_type,
+                 std::string display_name = {});
+
+/// Returns the bytes of a part; nothing for a part of another kind. Reads
+/// camelCase and snake_case, and base64 in the standard and the URL alphabet. A
+/// missing `data` gives no bytes. Fails with `errc::invalid_argument` on data
+/// that is not base64.
+result<std::optional<blob>> blob_of(const part& said);
 
 /// A message: its role and its parts.
 struct content {

@@ -8,7 +8,7 @@
 
 #include "troupe/core/content.hpp"
 #include "troupe/core/delta.hpp"
-#include "troupe/core/size_limits.hpp"
+#include "troupe/core/json.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,4 @@
-#include "troupe/core/inline_data.hpp"
-
+#include "troupe/core/content.hpp"
 #include "troupe/core/support/base64.hpp"
 #include "troupe/core/support/wire.hpp"
 

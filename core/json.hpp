@@ -1,4 +1,5 @@
-// JSON at the boundary: a strict parser, and the check that every value passes.
+// JSON at the boundary: a strict parser, the check that every value passes, and
+// the limits of its size.
 
 #pragma once
 
@@ -43,6 +44,14 @@ inline constexpr std::size_t json_depth_max = 64;
 /// `what` names the value in the error, for example `"value of 'app:theme'"`.
 /// Fails with `errc::invalid_argument`.
 result<std::size_t> check_json(const json& data, std::string_view what);
+
+/// Size limits of an owner or a boundary, in bytes of compact JSON.
+struct size_limits {
+  /// Maximum size of one value. A larger one fails with `errc::too_large`.
+  std::size_t value_bytes_max = std::size_t{256} * 1024;
+  /// Maximum size of one event. A larger one fails with `errc::too_large`.
+  std::size_t event_bytes_max = std::size_t{1024} * 1024;
+};
 
 /// Returns true if `text` is UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text) noexcept;

@@ -12,7 +12,6 @@
 #include "troupe/core/event.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/session.hpp"
-#include "troupe/core/session_request.hpp"
 #include "troupe/runtime/live_state.hpp"
 
 #include <memory>

@@ -1,6 +1,6 @@
 #include "troupe/stores/artifact_store.hpp"
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/core/support/wire.hpp"
 
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 
 #include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/letters/kind.hpp"
+#include "troupe/contexts/pending.hpp"
 #include "troupe/core/error.hpp"
-#include "troupe/core/session_request.hpp"
 
 #include <utility>
 

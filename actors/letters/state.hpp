@@ -6,8 +6,9 @@
 #include "troupe/actors/letters/store.hpp"
 #include "troupe/actors/parts/write_order.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/pending.hpp"
 #include "troupe/core/key.hpp"
-#include "troupe/core/session_request.hpp"
+#include "troupe/core/session.hpp"
 
 #include <algorithm>
 #include <cstddef>

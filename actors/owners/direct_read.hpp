@@ -9,7 +9,7 @@
 #pragma once
 
 #include "troupe/core/key.hpp"
-#include "troupe/core/session_request.hpp"
+#include "troupe/core/session.hpp"
 
 #include <optional>
 #include <string>

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "troupe/actors/engine/lent_thread.hpp"
-#include "troupe/core/session_request.hpp"
+#include "troupe/contexts/pending.hpp"
+#include "troupe/core/session.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -7,7 +7,8 @@
 
 #pragma once
 
-#include "troupe/core/session_request.hpp"
+#include "troupe/contexts/pending.hpp"
+#include "troupe/core/event.hpp"
 
 #include <cstddef>
 #include <cstdint>

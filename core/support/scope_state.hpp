@@ -7,7 +7,7 @@
 #pragma once
 
 #include "troupe/core/delta.hpp"
-#include "troupe/core/size_limits.hpp"
+#include "troupe/core/json.hpp"
 #include "troupe/core/state_map.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "troupe/models/formats/request_parts.hpp"
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/core/support/base64.hpp"
 #include "troupe/core/support/blank.hpp"
 #include "troupe/core/support/wire.hpp"

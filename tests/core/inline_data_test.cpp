@@ -1,6 +1,6 @@
 // Bytes as a part of content, in the wire form.
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/data/monomorphic.hpp>

@@ -1,7 +1,7 @@
 // The Messages format: requests as in the reference, recorded answers, and
 // failures.
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/core/support/base64.hpp"
 #include "troupe/models/formats/wire_format.hpp"
 

@@ -1,7 +1,7 @@
 // The generateContent format: requests as in the reference, recorded answers,
 // and failures.
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/models/formats/wire_format.hpp"
 
 #include "../outcome.hpp"

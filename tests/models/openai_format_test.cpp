@@ -1,7 +1,7 @@
 // Chat completions: requests as in the reference, and fields left out of them.
 // Answers are tested in openai_answer_test.cpp.
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/models/formats/wire_format.hpp"
 
 #include "../outcome.hpp"

@@ -2,7 +2,7 @@
 // events, and used in instructions.
 
 #include "troupe/agents/agent_tool.hpp"
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 
 #include "agent_fixture.hpp"
 #include "staged_store.hpp"

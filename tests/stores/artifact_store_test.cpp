@@ -2,7 +2,7 @@
 
 #include "troupe/stores/artifact_store.hpp"
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/stores/artifacts/in_files.hpp"
 #include "troupe/stores/artifacts/in_memory.hpp"
 

@@ -1,7 +1,7 @@
 // Artifacts on a disk: their paths, how they appear there, and other processes
 // that work on them.
 
-#include "troupe/core/inline_data.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/stores/artifacts/in_files.hpp"
 
 #include "artifact_folder.hpp"

@@ -8,7 +8,7 @@
 
 #include "troupe/core/event.hpp"
 #include "troupe/core/key.hpp"
-#include "troupe/core/session_request.hpp"
+#include "troupe/core/session.hpp"
 
 #include <cstddef>
 #include <cstdint>

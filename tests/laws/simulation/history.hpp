@@ -4,7 +4,7 @@
 #pragma once
 
 #include "troupe/core/event.hpp"
-#include "troupe/core/session_request.hpp"
+#include "troupe/core/session.hpp"
 #include "troupe/stores/store.hpp"
 
 #include <cstddef>
