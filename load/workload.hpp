@@ -5,7 +5,6 @@
 
 #include "troupe/core/event.hpp"
 #include "troupe/core/key.hpp"
-#include "troupe/stores/location.hpp"
 #include "troupe/stores/store.hpp"
 #include "troupe/stores/store_options.hpp"
 

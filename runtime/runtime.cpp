@@ -12,7 +12,7 @@
 #include "troupe/core/support/passwords.hpp"
 #include "troupe/core/support/scope_state.hpp"
 #include "troupe/runtime/actors.hpp"
-#include "troupe/stores/open_artifact_store.hpp"
+#include "troupe/stores/artifact_store.hpp"
 #include "troupe/stores/open_store.hpp"
 
 #include <fmt/format.h>

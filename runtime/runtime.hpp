@@ -10,7 +10,6 @@
 #include "troupe/runtime/session_service.hpp"
 #include "troupe/runtime/user_message.hpp"
 #include "troupe/stores/artifact_store.hpp"
-#include "troupe/stores/location.hpp"
 #include "troupe/stores/store_options.hpp"
 
 #include <chrono>

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -120,5 +121,18 @@ protected:
 private:
   artifact_options options_;
 };
+
+/// Opens the artifact store at an address; creates a missing folder. The rules
+/// for a path are those of `read_store_address`. Fails with
+/// `errc::invalid_argument` (bad address) or `errc::store_failed` (no access;
+/// try again).
+///
+/// Any number of processes on one machine may share a folder, on a local file
+/// system with `flock`. An acknowledged save into it is durable. Its files are
+/// accessible only to the user who created them. Symbolic links below the path
+/// are not followed; calls that meet one fail with `errc::corrupt`.
+result<std::unique_ptr<artifact_store>>
+open_artifact_store(std::string_view address,
+                    const artifact_options& options = {});
 
 } // namespace troupe

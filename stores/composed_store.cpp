@@ -1,4 +1,4 @@
-#include "troupe/stores/composed_store.hpp"
+#include "troupe/stores/map_stores.hpp"
 
 #include "troupe/stores/shared/owner_names.hpp"
 
@@ -28,7 +28,7 @@ std::int64_t count_of(timestamp time) {
 // -- one map ----
 
 // The map of one owner. Throws `json::exception` if it does not have the form
-// of composed_store.hpp.
+// that `compose_store` describes.
 class owner_map {
 public:
   /// Makes an empty map.

@@ -1,6 +1,5 @@
-#include "troupe/stores/open_artifact_store.hpp"
-
 #include "troupe/core/support/passwords.hpp"
+#include "troupe/stores/artifact_store.hpp"
 #include "troupe/stores/artifacts/in_files.hpp"
 #include "troupe/stores/artifacts/in_memory.hpp"
 #include "troupe/stores/shared/path_rule.hpp"

@@ -2,7 +2,6 @@
 
 #include "troupe/stores/map_stores.hpp"
 
-#include "troupe/stores/composed_store.hpp"
 #include "troupe/stores/shared/memory_store.hpp"
 
 #include "../forwarding_store.hpp"

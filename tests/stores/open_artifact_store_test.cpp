@@ -1,6 +1,6 @@
 // Opening an artifact store by its address.
 
-#include "troupe/stores/open_artifact_store.hpp"
+#include "troupe/stores/artifact_store.hpp"
 
 #include "../outcome.hpp"
 #include "temporary_folder.hpp"
