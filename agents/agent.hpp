@@ -401,6 +401,11 @@ agent map(map_options options, agent which);
 /// `max_iterations` is reached.
 agent loop(loop_options options, std::vector<agent> sub_agents);
 
+/// Makes a tool named `exit_loop`, without parameters. The agent that calls
+/// it escalates, which ends the loop that it runs in. Follows ADK's tool of
+/// that name.
+tool exit_loop();
+
 /// An agent that runs a coroutine of the user's. An exception other than
 /// `troupe::error` becomes `errc::callback_failed`.
 agent custom(std::string name,

@@ -11,7 +11,6 @@
 #include "troupe/agents/tool.hpp"
 #include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/callback_context.hpp"
-#include "troupe/contexts/plain_function.hpp"
 #include "troupe/models/model.hpp"
 
 #include <optional>

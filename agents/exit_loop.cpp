@@ -1,5 +1,4 @@
-#include "troupe/agents/exit_loop.hpp"
-
+#include "troupe/agents/agent.hpp"
 #include "troupe/contexts/tool_context.hpp"
 
 namespace troupe {

@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "troupe/contexts/tool_confirmation.hpp"
+#include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/content.hpp"
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/json.hpp"

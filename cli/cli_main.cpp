@@ -1,6 +1,6 @@
 #include "troupe/cli/cli_main.hpp"
 
-#include "troupe/agents/exit_loop.hpp"
+#include "troupe/agents/agent.hpp"
 #include "troupe/cli/commands/experiment.hpp"
 #include "troupe/cli/commands/init.hpp"
 #include "troupe/cli/commands/load.hpp"

@@ -1,15 +1,36 @@
-// A call of a tool with its outcome, for `invocation_context::call`.
+// A call of a tool with its outcome, for `invocation_context::call`, and the
+// question to the user that may come before it.
 
 #pragma once
 
-#include "troupe/contexts/tool_confirmation.hpp"
 #include "troupe/core/event.hpp"
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace troupe {
 
 class tool;
+
+/// Name of the call that asks the user about another call, as in ADK.
+/// Arguments: `{"originalFunctionCall": {"id", "name", "args"},
+/// "toolConfirmation": {"hint", "payload"}}`. Response:
+/// `{"confirmed": bool, "payload"?}`.
+inline constexpr std::string_view confirmation_name
+  = "adk_request_confirmation";
+
+/// A question to the user, or the answer to one.
+struct tool_confirmation {
+  tool_confirmation() = default;
+
+  /// Text for the user: the action to allow.
+  std::string hint;
+  /// Data of the tool. The answer may hold other data.
+  value payload;
+  /// Set only in an answer.
+  bool confirmed = false;
+};
 
 /// One call of a turn. Calls of a turn run concurrently.
 struct tool_call {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "troupe/contexts/callback_context.hpp"
-#include "troupe/contexts/tool_confirmation.hpp"
+#include "troupe/contexts/tool_call.hpp"
 
 #include <atomic>
 #include <optional>

@@ -1,11 +1,13 @@
-// The caller's handle of one run of an agent: a cursor on the events that the
-// run commits.
+// One run of an agent: the message that starts it, and the caller's handle, a
+// cursor on the events that the run commits.
 
 #pragma once
 
 #include "troupe/contexts/pending.hpp"
 #include "troupe/contexts/run_options.hpp"
+#include "troupe/core/content.hpp"
 #include "troupe/core/event.hpp"
+#include "troupe/core/json.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -13,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -20,6 +23,30 @@ namespace troupe {
 namespace detail {
 class run_control;
 }
+
+/// A content by role `user` and the changes of state that come with it. Both
+/// are appended as one event before the first agent runs.
+struct user_message {
+  user_message(std::nullptr_t, json = {}) = delete;
+
+  /// A message with one text part. The pointer must not be null.
+  user_message(const char* text, json delta = json::object())
+    : user_message(std::string(text), std::move(delta)) {}
+
+  /// A message with one text part.
+  user_message(std::string text, json delta = json::object())
+    : user_message(user_text(std::move(text)), std::move(delta)) {}
+
+  /// A message of any parts but function calls. An empty role means `user`.
+  user_message(troupe::content said, json delta = json::object())
+    : content(std::move(said)),
+      state_delta(std::move(delta)) {}
+
+  /// Parts of the message.
+  troupe::content content;
+  /// Delta in any scope: `{"user:name": "Ann", "temp:text": …}`.
+  json state_delta;
+};
 
 /// One run of an agent on a session.
 ///

@@ -8,7 +8,6 @@
 #include "troupe/core/environment.hpp"
 #include "troupe/runtime/run.hpp"
 #include "troupe/runtime/session_service.hpp"
-#include "troupe/runtime/user_message.hpp"
 #include "troupe/stores/artifact_store.hpp"
 #include "troupe/stores/store_options.hpp"
 

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "troupe/contexts/lanes/checkpoint.hpp"
-#include "troupe/contexts/tool_confirmation.hpp"
+#include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/json.hpp"
 

@@ -2,7 +2,7 @@
 // that may be written inside a co_await expression.
 
 #include "troupe/agents/agent.hpp"
-#include "troupe/contexts/tool_confirmation.hpp"
+#include "troupe/contexts/tool_call.hpp"
 #include "troupe/runtime/session_writer.hpp"
 
 #include "runtime_fixture.hpp"

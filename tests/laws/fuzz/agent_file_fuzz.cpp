@@ -1,8 +1,8 @@
 // An agent file is accepted as a whole or refused with its position. Reading
 // never opens a model or another file that it names.
 
+#include "troupe/agents/agent.hpp"
 #include "troupe/agents/agent_file.hpp"
-#include "troupe/agents/exit_loop.hpp"
 #include "troupe/models/scripted_model.hpp"
 
 #include "fuzz_target.hpp"
