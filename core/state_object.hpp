@@ -16,9 +16,12 @@
 
 namespace troupe {
 
+/// The entries of a JSON object, for loops.
+using state_items = decltype(std::declval<const json&>().items());
+
 /// One key of a state and its value: `key()` and `value()`, or the two parts of
 /// a structured binding.
-using state_entry = decltype(std::declval<const json&>().items().begin());
+using state_entry = decltype(std::declval<const state_items&>().begin());
 
 /// A JSON object with full keys, `{"topic": …, "app:theme": …}`. It is a `json`
 /// whose members return copies when the object is a temporary, in place of
@@ -29,79 +32,69 @@ public:
   class owned_items {
   public:
     /// Takes over the object.
-    explicit owned_items(json object) : object_(std::move(object)) {}
+    explicit owned_items(json object);
 
     /// Returns the position of the first entry. Valid as long as this.
-    state_entry begin() const { return object_.items().begin(); }
+    state_entry begin() const;
 
     /// Returns the position after the last entry.
-    state_entry end() const { return object_.items().end(); }
+    state_entry end() const;
 
   private:
     const json object_;
   };
 
   /// Makes an empty object.
-  state_object() : json(json::object()) {}
+  state_object();
 
   /// Takes over `object`, which must be a JSON object.
-  explicit state_object(json object) : json(std::move(object)) {}
+  explicit state_object(json object);
 
   /// Returns the entries, in the order of their keys:
   /// `for (const auto& [key, value] : all.items())`.
-  auto items() const& { return json::items(); }
+  state_items items() const&;
 
   /// Returns the entries of a temporary together with it.
-  owned_items items() && { return owned_items(std::move(*this)); }
+  owned_items items() &&;
 
   /// Returns the value of `key`. Inserts null if the key is missing.
-  json& operator[](std::string_view key) & { return json::operator[](key); }
+  json& operator[](std::string_view key) &;
 
   /// Returns the value of `key`, or null if the key is missing.
-  const json& operator[](std::string_view key) const& {
-    static const json missing;
-    const auto found = json::find(key);
-    return found == json::end() ? missing : *found;
-  }
+  const json& operator[](std::string_view key) const&;
 
   /// Returns a copy of the value of `key`, or null if the key is missing.
-  json operator[](std::string_view key) const&& { return (*this)[key]; }
+  json operator[](std::string_view key) const&&;
 
   // The same for a literal. Without these, clang also considers a conversion of
   // the object to a number, and `all["topic"]` is ambiguous.
 
   /// Returns the value of `key`. Inserts null if the key is missing.
-  json& operator[](const char* key) & { return (*this)[std::string_view(key)]; }
+  json& operator[](const char* key) &;
 
   /// Returns the value of `key`, or null if the key is missing.
-  const json& operator[](const char* key) const& {
-    return (*this)[std::string_view(key)];
-  }
+  const json& operator[](const char* key) const&;
 
   /// Returns a copy of the value of `key`, or null if the key is missing.
-  json operator[](const char* key) const&& {
-    return (*this)[std::string_view(key)];
-  }
+  json operator[](const char* key) const&&;
 
   /// Returns the value of `key`. Throws `json::out_of_range` if the key
   /// is missing.
-  const json& at(std::string_view key) const& { return json::at(key); }
+  const json& at(std::string_view key) const&;
 
   /// Returns a copy of the value of `key`. Throws `json::out_of_range` if the
   /// key is missing.
-  json at(std::string_view key) const&& { return json::at(key); }
+  json at(std::string_view key) const&&;
 
   /// Returns the position of `key`, or `end()`. Valid as long as this.
-  auto find(std::string_view key) const& { return json::find(key); }
+  json::const_iterator find(std::string_view key) const&;
 
   /// An iterator into a temporary would dangle: keep the object in a variable.
   void find(std::string_view key) const&& = delete;
 };
 
 /// Converts to plain JSON. Called by nlohmann_json.
-inline void to_json(json& target, state_object all) {
-  target = static_cast<json&&>(all);
-}
+void to_json(json& target, state_object all);
 
 /// A position in the keys of a state, in the order of the keys. Owns the values
 /// that it shows, so the state may be gone. Single pass.
@@ -115,9 +108,7 @@ public:
   state_iterator() = default;
 
   /// Starts at the first key of `all`.
-  explicit state_iterator(state_object all)
-    : all_(std::make_shared<const state_object>(std::move(all))),
-      at_(all_->items().begin()) {}
+  explicit state_iterator(state_object all);
 
   /// Returns the entry; `key()` and `value()` are valid as long as this or a
   /// copy of it.
@@ -127,20 +118,19 @@ public:
   const state_entry* operator->() const noexcept { return &at_; }
 
   /// Moves to the next key.
-  state_iterator& operator++() {
-    ++at_;
-    return *this;
-  }
+  state_iterator& operator++();
 
   /// Moves to the next key and returns nothing, as the iterator has a single
   /// pass.
-  void operator++(int) { ++*this; }
+  void operator++(int);
 
   friend bool operator==(const state_iterator& left, std::default_sentinel_t) {
-    return !left.all_ || left.at_ == left.all_->items().end();
+    return left.is_end();
   }
 
 private:
+  bool is_end() const;
+
   std::shared_ptr<const state_object> all_;
   state_entry at_;
 };
