@@ -140,7 +140,7 @@ struct llm_options {
   /// The vendor's generation config in its wire form: `{"temperature": number,
   /// "maxOutputTokens": integer, …}`. Tools, instruction and response schema
   /// have fields of their own.
-  json generation_config = json::object();
+  json generation_config = empty_object();
   /// True if the model may not hand over to the parent agent.
   bool disallow_transfer_to_parent = false;
   /// True if the model may not hand over to the parent's other sub-agents.

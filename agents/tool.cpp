@@ -53,6 +53,10 @@ json_schema schema_from(const tool_options& options) {
 
 } // namespace
 
+json detail::any_object() {
+  return {{"type", "object"}, {"properties", json::object()}};
+}
+
 tool::tool(tool_options options) {
   check_options(options);
   auto schema = schema_from(options);

@@ -27,6 +27,10 @@ class turnstile;
 
 namespace detail {
 
+// The schema of any object. A function, as a list in braces instantiates much
+// of nlohmann_json in each source that includes this.
+json any_object();
+
 template <>
 struct wanted<json(const json&, tool_context&)> {
   template <bool Fits>
@@ -105,7 +109,7 @@ struct tool_options {
   std::string description = {};
   /// JSON Schema of the arguments; must describe an object. Arguments that do
   /// not fit never reach the tool.
-  json parameters = {{"type", "object"}, {"properties", json::object()}};
+  json parameters = detail::any_object();
   /// Function of the tool. Exactly one of `run` and `as_agent` is set.
   tool_function run = {};
   /// Agent that runs in place of a function; set by `agent_tool`.

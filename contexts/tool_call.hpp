@@ -42,7 +42,7 @@ struct tool_call {
   std::optional<tool_confirmation> confirmation;
   /// The result of the tool, or its failure. A failure does not end the other
   /// calls of the turn.
-  result<json> outcome = json();
+  result<json> outcome;
   /// Set if the call needs the user's confirmation. Its outcome is null then,
   /// and its changes are discarded.
   std::optional<tool_confirmation> requested;

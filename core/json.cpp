@@ -211,6 +211,10 @@ error malformed(std::string_view text, std::size_t position) {
 
 } // namespace
 
+json empty_object() {
+  return json::object();
+}
+
 result<json> parse_json(std::string_view text) {
   number_guard numbers;
   const bool parsed_whole = json::sax_parse(text, &numbers);

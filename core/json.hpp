@@ -17,6 +17,10 @@ namespace troupe {
 /// refuses.
 using json = nlohmann::json;
 
+/// Returns `{}`. Headers use it in place of `json::object()`, which
+/// instantiates much of nlohmann_json in each source that includes them.
+json empty_object();
+
 /// Parses one JSON text.
 ///
 /// Fails with `errc::invalid_argument` on malformed text (with the byte), on an

@@ -104,7 +104,7 @@ struct create_request {
   std::string id;
   /// Initial state, `{"topic": …, "user:name": …, "app:theme": …}`. Nulls and
   /// `temp:` keys are dropped.
-  json state = json::object();
+  json state = empty_object();
   /// The session's past, oldest first, for imports. Events are checked and
   /// completed like appended ones. The session is created with all events and
   /// their effects in every scope, or not at all. Repeated ids and partial

@@ -87,6 +87,10 @@ state_object readonly_state::all() const {
   return state_object(std::move(merged));
 }
 
+state_iterator readonly_state::begin() const {
+  return state_iterator(all());
+}
+
 void state::record(std::string_view key,
                    operation_kind kind,
                    json operand,

@@ -126,7 +126,7 @@ public:
   /// Starts a loop over all keys:
   /// `for (const auto& [key, value] : session.state())`. Shows the state of
   /// this call, also if it changes during the loop. Throws as `find` does.
-  state_iterator begin() const { return state_iterator(all()); }
+  state_iterator begin() const;
 
   /// Equals an iterator after the last key.
   std::default_sentinel_t end() const noexcept { return {}; }

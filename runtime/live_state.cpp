@@ -47,6 +47,11 @@ live_state::live_state(std::shared_ptr<detail::session_backend> backend,
   : backend_(std::move(backend)),
     key_(std::move(key)) {}
 
+pending<std::string> live_state::get(std::string key,
+                                     const char* fallback) const {
+  return get<std::string>(std::move(key), fallback);
+}
+
 pending<readonly_state> live_state::snapshot() const {
   auto convert = [](result<session> fetched) -> result<readonly_state> {
     if (!fetched)

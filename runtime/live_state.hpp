@@ -113,9 +113,7 @@ public:
   }
 
   /// Returns the newest value as text, or `fallback` if the key is not set.
-  pending<std::string> get(std::string key, const char* fallback) const {
-    return get<std::string>(std::move(key), fallback);
-  }
+  pending<std::string> get(std::string key, const char* fallback) const;
 
   /// Sets a key, without regard to its present value. Of concurrent writes the
   /// last one remains. A null removes the key.

@@ -81,4 +81,13 @@ void run::detach() {
   control_.reset();
 }
 
+run::iterator::iterator(run* source) : source_(source) {
+  ++*this;
+}
+
+run::iterator& run::iterator::operator++() {
+  current_ = source_->next().value();
+  return *this;
+}
+
 } // namespace troupe

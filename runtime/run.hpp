@@ -30,15 +30,15 @@ struct user_message {
   user_message(std::nullptr_t, json = {}) = delete;
 
   /// A message with one text part. The pointer must not be null.
-  user_message(const char* text, json delta = json::object())
+  user_message(const char* text, json delta = empty_object())
     : user_message(std::string(text), std::move(delta)) {}
 
   /// A message with one text part.
-  user_message(std::string text, json delta = json::object())
+  user_message(std::string text, json delta = empty_object())
     : user_message(user_text(std::move(text)), std::move(delta)) {}
 
   /// A message of any parts but function calls. An empty role means `user`.
-  user_message(troupe::content said, json delta = json::object())
+  user_message(troupe::content said, json delta = empty_object())
     : content(std::move(said)),
       state_delta(std::move(delta)) {}
 
@@ -105,7 +105,7 @@ public:
     iterator() = default;
 
     /// Takes the first event from `source`, and blocks for it.
-    explicit iterator(run* source) : source_(source) { ++*this; }
+    explicit iterator(run* source);
 
     /// The current event. A copy of it stays valid.
     const event_ptr& operator*() const { return current_; }
@@ -114,10 +114,7 @@ public:
     const event_ptr* operator->() const { return &current_; }
 
     /// Blocks for the next event. Throws the error of `next()`.
-    iterator& operator++() {
-      current_ = source_->next().value();
-      return *this;
-    }
+    iterator& operator++();
 
     /// Blocks for the next event and returns nothing, as the iterator has a
     /// single pass.
