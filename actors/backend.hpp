@@ -5,6 +5,7 @@
 
 #include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
+#include "troupe/stores/store.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

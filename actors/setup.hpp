@@ -21,6 +21,10 @@
 #include <string>
 #include <vector>
 
+namespace troupe {
+struct artifact_service;
+}
+
 namespace troupe::actors {
 
 struct setup_options {

@@ -8,7 +8,6 @@
 #include "troupe/agents/callback.hpp"
 #include "troupe/agents/tool.hpp"
 #include "troupe/contexts/history_extent.hpp"
-#include "troupe/contexts/instruction_template.hpp"
 #include "troupe/contexts/invocation_context.hpp"
 #include "troupe/models/model.hpp"
 

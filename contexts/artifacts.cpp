@@ -1,5 +1,6 @@
 #include "troupe/contexts/artifacts.hpp"
 
+#include "troupe/contexts/lanes/artifact_service.hpp"
 #include "troupe/contexts/lanes/host.hpp"
 
 #include <exception>

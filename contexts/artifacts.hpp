@@ -11,12 +11,9 @@
 
 #include "troupe/contexts/pending.hpp"
 #include "troupe/core/event.hpp"
-#include "troupe/stores/artifact_store.hpp"
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,16 +21,6 @@
 namespace troupe {
 
 struct run_facts;
-
-/// The artifact store of a runtime, and a function that runs work on threads
-/// that may block.
-struct artifact_service {
-  /// The store; never null.
-  std::shared_ptr<artifact_store> store;
-  /// Runs `work` on a thread that may block, and does not wait for it. Returns
-  /// false, and drops the work, once the runtime has ended.
-  std::function<bool(std::function<void()> work)> post;
-};
 
 /// Cheap to copy. Must not be used after the context that gave it.
 class readonly_artifacts {

@@ -8,6 +8,7 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/runs/invocation.hpp"
 #include "troupe/actors/runs/plugins.hpp"
+#include "troupe/contexts/lanes/artifact_service.hpp"
 #include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/support/passwords.hpp"
 #include "troupe/core/support/scope_state.hpp"

@@ -8,7 +8,6 @@
 #include "troupe/core/environment.hpp"
 #include "troupe/runtime/run.hpp"
 #include "troupe/runtime/session_service.hpp"
-#include "troupe/stores/artifact_store.hpp"
 #include "troupe/stores/store_options.hpp"
 
 #include <chrono>
@@ -20,6 +19,9 @@
 #include <vector>
 
 namespace troupe {
+
+class artifact_store;
+class store;
 
 /// Options of a runtime. The defaults suit tests and small programs; a durable
 /// service sets `store`.
@@ -137,7 +139,8 @@ public:
                   user_message message,
                   run_options options = {});
 
-  /// The artifact store, whose calls block; null if artifacts are off.
+  /// The artifact store (stores/artifact_store.hpp), whose calls block; null if
+  /// artifacts are off.
   std::shared_ptr<artifact_store> artifacts() const noexcept;
 
   /// The source of time and ids.

@@ -8,6 +8,7 @@
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/pending_call.hpp"
+#include "troupe/contexts/lanes/artifact_service.hpp"
 #include "troupe/core/support/blank.hpp"
 #include "troupe/runtime/session_writer.hpp"
 

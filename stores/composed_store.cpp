@@ -1,5 +1,4 @@
 #include "troupe/stores/map_stores.hpp"
-
 #include "troupe/stores/shared/owner_names.hpp"
 
 #include <fmt/format.h>

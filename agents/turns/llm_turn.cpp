@@ -2,6 +2,7 @@
 
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/instruction_template.hpp"
 #include "troupe/core/support/blank.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,9 @@
 // events, and used in instructions.
 
 #include "troupe/agents/agent_tool.hpp"
+#include "troupe/contexts/instruction_template.hpp"
 #include "troupe/core/content.hpp"
+#include "troupe/stores/artifact_store.hpp"
 
 #include "agent_fixture.hpp"
 #include "staged_store.hpp"

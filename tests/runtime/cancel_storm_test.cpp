@@ -4,6 +4,7 @@
 #include "troupe/actors/backend.hpp"
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/stores/artifact_store.hpp"
 
 #include "../random.hpp"
 #include "agent_fixture.hpp"

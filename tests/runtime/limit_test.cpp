@@ -1,6 +1,7 @@
 // The limits of a run: concurrent tools, and the time of models and tools.
 
 #include "troupe/agents/agent_tool.hpp"
+#include "troupe/stores/artifact_store.hpp"
 
 #include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,7 @@
 // A connection that keeps reading an old state of a SQLite store.
 
 #include "troupe/stores/sqlite/checkpointer.hpp"
+#include "troupe/stores/sqlite/open.hpp"
 
 #include "../outcome.hpp"
 #include "temporary_folder.hpp"
