@@ -1,8 +1,8 @@
 // A store of a program's own: the samples of docs/stores.md and
 // docs/cookbook.md.
 
-#include "troupe/stores/composed_store.hpp"
 #include "troupe/stores/conformance/suite.hpp"
+#include "troupe/stores/map_stores.hpp"
 
 #include "page_fixture.hpp"
 
