@@ -2,6 +2,7 @@
 
 #include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/engine/scheduler.hpp"
+#include "troupe/actors/owners/children.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/session.hpp"
@@ -246,6 +247,12 @@ list::~list() {
 void list::fail(const error&) {
   // A session that has ended meanwhile is left out of the list.
 }
+
+retire::retire(step now, std::string whose)
+  : at(now),
+    child(std::move(whose)) {}
+
+retire::~retire() = default;
 
 look_up* look_up_of(letter& sent) noexcept {
   look_up* found = nullptr;

@@ -38,9 +38,10 @@ result<runtime> open_runtime(caf::actor_system& system,
 /// after shutdown.
 result<actors::app_handle> app_actor_of(runtime& owner, const std::string& app);
 
-/// Returns the actor of a session that is in memory. Fails with
-/// `errc::invalid_argument` for a bad key, and with `errc::not_found` if the
-/// session is not in memory.
+/// Returns the actor of a session. The session keeps its actor while a handle
+/// exists. Fails with `errc::invalid_argument` for a bad key, and with
+/// `errc::not_found` if the session has no actor: it does not exist, or is idle
+/// (see `runtime_options::live_sessions_max`); a `get` gives it one.
 result<actors::session_handle> session_actor_of(runtime& owner,
                                                 const session_key& key);
 

@@ -245,8 +245,8 @@ result<void> prepare(actors::run_shared& started,
   auto& shared = backend.shared();
   started.session = shared.directory->find(*key);
   started.app = app_of(shared, key->app);
-  // Over a store the session may have to be loaded first.
-  if (!started.app || (!started.session && !shared.store))
+  // A session that is not in the directory may have to be loaded, or is idle.
+  if (!started.app)
     return actors::unknown_session(*key);
   if (const auto* outer = actors::current_run()) {
     started.sessions = outer->sessions;
@@ -309,7 +309,7 @@ void send_start(std::shared_ptr<actors::run_shared> started,
   set_deadline(*started);
   auto wanted = std::make_unique<actors::start_run>();
   wanted->key = started->facts.session;
-  if (!shared.store)
+  if (!shared.store && started->session)
     wanted->session = &*started->session;
   wanted->control = control;
   wanted->policy = started->options.policy;

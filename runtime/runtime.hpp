@@ -83,9 +83,9 @@ struct runtime_options {
   /// ones. During a run the session also keeps the events that the agents read
   /// (`agent::reads`).
   std::size_t events_kept = 64;
-  /// Limit of the sessions over a store that stay in memory. Above it, idle
-  /// sessions leave memory, those with the longest time without use first. They
-  /// are loaded again on demand.
+  /// Limit of the sessions that have an actor. Above it, idle sessions give up
+  /// theirs, those with the longest time without use first. Over a store they
+  /// leave memory and are loaded again on demand.
   std::size_t live_sessions_max = 10'000;
   /// Time without use after which a session over a store leaves memory. Unset:
   /// no limit.

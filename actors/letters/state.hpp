@@ -25,6 +25,7 @@ class user_actor;
 class session_actor;
 class session_directory;
 class lane_actor;
+struct idle_child;
 
 /// One event on its way to the session's log. Only the holder of the letter may
 /// touch it, so it needs no lock.
@@ -189,6 +190,9 @@ struct list : letter_of<letter_kind::list, letter> {
 
   std::shared_ptr<list_gather> gather;
   std::optional<std::string> only_user;
+  /// The session whose row this part adds; unset before the user has sent the
+  /// parts.
+  std::optional<std::string> session;
   scope_version app;
   scope_version user;
 };
@@ -254,7 +258,9 @@ struct retire : letter_of<letter_kind::retire, letter> {
     stayed, // to the parent: the child stays, it has work
   };
 
-  retire(step now, std::string whose) : at(now), child(std::move(whose)) {}
+  retire(step now, std::string whose);
+
+  ~retire() override;
 
   void fail(const error& why) override {
     while (!left.empty())
@@ -269,6 +275,8 @@ struct retire : letter_of<letter_kind::retire, letter> {
   /// With `gone`: letters that the child did not handle. Its successor handles
   /// them.
   letter_list left;
+  /// With `gone`: what is left of the child, if its parent keeps that.
+  std::unique_ptr<idle_child> idle;
 };
 
 struct shut_down : letter_of<letter_kind::shut_down> {};

@@ -127,7 +127,9 @@ void app_actor::finish_letters() {
 
 // -- look-ups -----------------------------------------------------------------
 
-ref<inbox_actor> app_actor::spawn_child(const std::string& name) {
+// A user is never idle without a store: its sessions need it.
+ref<inbox_actor> app_actor::spawn_child(const std::string& name,
+                                        std::unique_ptr<idle_child>) {
   return spawn_actor<user_actor>(
     shared().system,
     share(),

@@ -39,7 +39,8 @@ protected:
   bool is_for_now(const letter& received) const noexcept override;
   void refuse(letter_ptr received, const error& why) override;
   void finish_letters() override;
-  ref<inbox_actor> spawn_child(const std::string& name) override;
+  ref<inbox_actor> spawn_child(const std::string& name,
+                               std::unique_ptr<idle_child> idle) override;
   void hand_on(letter_ptr left, const std::string& child) override;
   error closed_reason() const override;
 

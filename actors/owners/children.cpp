@@ -57,9 +57,23 @@ letter_list children::forget(const std::string& name) {
   return parked;
 }
 
+letter_list children::keep_idle(const std::string& name,
+                                std::unique_ptr<idle_child> left) {
+  auto& known = all_.at(name);
+  known.actor_.reset();
+  known.idle_ = std::move(left);
+  return taken(std::move(known.parked_));
+}
+
+void children::forget_idle() {
+  std::erase_if(all_,
+                [](const auto& each) { return each.second.idle_ != nullptr; });
+}
+
 void children::shut_down() {
   for (const auto& [name, known] : all_)
-    known.tell(std::make_unique<actors::shut_down>());
+    if (known.actor_)
+      known.tell(std::make_unique<actors::shut_down>());
 }
 
 } // namespace troupe::actors

@@ -13,6 +13,11 @@
 
 namespace troupe::actors {
 
+/// What is left of a child without an actor; its parent keeps it.
+struct idle_child {
+  virtual ~idle_child() = default;
+};
+
 /// Not thread-safe: for the actor that is the parent.
 class children {
 public:
@@ -26,6 +31,9 @@ public:
 
     bool is_parked() const noexcept { return parked_ != nullptr; }
 
+    /// What is left of a child without an actor; null if it has one.
+    const idle_child* idle() const noexcept { return idle_.get(); }
+
     /// Sends a letter that does not wait, for an actor that letters are parked
     /// for.
     void tell(letter_ptr sent) const;
@@ -33,8 +41,9 @@ public:
   private:
     friend children;
 
-    ref<inbox_actor> actor_;
+    ref<inbox_actor> actor_;              // Null: the child is idle.
     std::unique_ptr<letter_list> parked_; // Null: letters go to the actor.
+    std::unique_ptr<idle_child> idle_;
   };
 
   bool empty() const noexcept { return all_.empty(); }
@@ -42,12 +51,13 @@ public:
   /// The child of that name; null if there is none.
   child* find(const std::string& name);
 
-  /// The child of that name; `make` returns the actor of a new one.
+  /// The child of that name. `make` returns the actor of a new or idle one, and
+  /// gets what is left of an idle one, or null.
   template <class Make>
   child& open(const std::string& name, const Make& make) {
     auto& known = all_[name];
     if (!known.actor_)
-      known.actor_ = make();
+      known.actor_ = make(std::exchange(known.idle_, nullptr));
     return known;
   }
 
@@ -67,6 +77,14 @@ public:
   /// order. `forget` also removes the child.
   [[nodiscard]] letter_list resume(const std::string& name);
   [[nodiscard]] letter_list forget(const std::string& name);
+
+  /// Ends the parking for a child that has left memory, and keeps what is left
+  /// of it. Returns its parked letters, in their order.
+  [[nodiscard]] letter_list keep_idle(const std::string& name,
+                                      std::unique_ptr<idle_child> left);
+
+  /// Forgets all idle children.
+  void forget_idle();
 
   /// Lets all children end.
   void shut_down();

@@ -13,6 +13,7 @@ std::optional<session> read_directly(setup& shared,
   const auto found = shared.directory->find(key);
   if (!found)
     return std::nullopt;
+  found->note_use();
   const auto& wanted = *found;
   const auto& user = wanted.parent();
   const auto& app = user.parent();

@@ -90,6 +90,14 @@ void session_directory::add(session_actor& session) {
 }
 
 void session_directory::remove(session_actor& session) {
+  remove_if(session, false);
+}
+
+bool session_directory::remove_unused(session_actor& session) {
+  return remove_if(session, true);
+}
+
+bool session_directory::remove_if(session_actor& session, bool is_unused) {
   const auto hash = std::hash<session_key>{}(session.key());
   auto& held = shard_of(hash);
   ref<session_actor> removed; // Destroyed after the lock is released.
@@ -97,11 +105,12 @@ void session_directory::remove(session_actor& session) {
   auto [next, last] = held.sessions.equal_range(hash);
   while (next != last && &*next->second != &session)
     ++next;
-  if (next == last)
-    return;
+  if (next == last || (is_unused && !session.is_unknown_elsewhere()))
+    return false;
   removed = std::move(next->second);
   held.sessions.erase(next);
   size_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
 }
 
 ref<session_actor> session_directory::find(const session_key& key) const {
@@ -137,15 +146,31 @@ void session_directory::arrive(const session_key& key) {
     held.forwards.erase(found);
 }
 
-std::vector<ref<session_actor>> session_directory::all() const {
-  std::vector<ref<session_actor>> found;
-  found.reserve(size());
+// Under the lock: a copied reference would keep a session in memory, see
+// `remove_unused`.
+template <class Use>
+void session_directory::for_each(const Use& use) const {
   for (const auto& held : shards_) {
     const std::lock_guard guard(held.mutex);
     for (const auto& [hash, session] : held.sessions)
-      found.push_back(session);
+      use(*session);
   }
+}
+
+std::vector<std::uint64_t> session_directory::last_uses() const {
+  std::vector<std::uint64_t> found;
+  found.reserve(size());
+  for_each(
+    [&found](const session_actor& each) { found.push_back(each.last_used()); });
   return found;
+}
+
+void session_directory::suggest_leaving(std::uint64_t tick) const {
+  for_each([tick](session_actor& each) {
+    if (each.last_used() <= tick)
+      each.tell(
+        std::make_unique<retire>(retire::step::suggested, std::string()));
+  });
 }
 
 } // namespace troupe::actors

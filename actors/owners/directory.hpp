@@ -66,6 +66,10 @@ public:
   /// Removes this actor only; a later actor of the same key stays. No effect if
   /// it is not in the directory.
   void remove(session_actor& session);
+  /// Removes a session that wants to leave memory. Returns false, and keeps it,
+  /// if another reference to it exists: its holder could still send a letter.
+  /// Only this directory hands out references.
+  bool remove_unused(session_actor& session);
 
   /// The session's actor, or null. The result keeps the actor alive.
   ref<session_actor> find(const session_key& key) const;
@@ -93,7 +97,12 @@ public:
     return size_.load(std::memory_order_relaxed);
   }
 
-  std::vector<ref<session_actor>> all() const;
+  /// Times of the last use of all sessions.
+  std::vector<std::uint64_t> last_uses() const;
+
+  /// Suggests to all sessions that were last used at `tick` or before that they
+  /// leave memory.
+  void suggest_leaving(std::uint64_t tick) const;
 
 private:
   static constexpr std::size_t shard_count = 64;
@@ -113,6 +122,11 @@ private:
   const shard& shard_of(std::size_t hash) const noexcept {
     return shards_[(hash >> 7U) % shard_count];
   }
+
+  bool remove_if(session_actor& session, bool is_unused);
+
+  template <class Use>
+  void for_each(const Use& use) const;
 
   std::array<shard, shard_count> shards_;
   std::atomic<std::size_t> size_{0};

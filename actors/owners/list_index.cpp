@@ -25,39 +25,36 @@ auto rank(const page_start& place) {
 
 // -- listing ------------------------------------------------------------------
 
-listing::listing(std::shared_ptr<list_index> index,
-                 const std::string& user,
-                 const std::string& id)
-  : index_(std::move(index)),
-    user_(user),
-    id_(id) {}
+listing::listing(std::shared_ptr<const user_names> names, std::string id)
+  : names_(std::move(names)),
+    id_(std::move(id)) {}
 
 listing::~listing() {
-  index_->leave(*this);
+  names_->listed->leave(*this);
 }
 
 void listing::touch(timestamp time) {
   time_.store(count_of(time), std::memory_order_relaxed);
   if (!changed_.exchange(true, std::memory_order_acq_rel))
-    index_->note(*this);
+    names_->listed->note(*this);
 }
 
 // -- index --------------------------------------------------------------------
 
 bool list_index::by_rank::operator()(const listing* left,
                                      const listing* right) const {
-  return rank(*left->sorted_by_, left->user_, left->id_)
-         < rank(*right->sorted_by_, right->user_, right->id_);
+  return rank(*left->sorted_by_, left->user(), left->id_)
+         < rank(*right->sorted_by_, right->user(), right->id_);
 }
 
 bool list_index::by_rank::operator()(const page_start& left,
                                      const listing* right) const {
-  return rank(left) < rank(*right->sorted_by_, right->user_, right->id_);
+  return rank(left) < rank(*right->sorted_by_, right->user(), right->id_);
 }
 
 bool list_index::by_rank::operator()(const listing* left,
                                      const page_start& right) const {
-  return rank(*left->sorted_by_, left->user_, left->id_) < rank(right);
+  return rank(*left->sorted_by_, left->user(), left->id_) < rank(right);
 }
 
 void list_index::note(listing& changed) {
@@ -80,7 +77,7 @@ void list_index::take_out(listing& moved) {
   if (!moved.sorted_by_)
     return;
   all_.erase(&moved);
-  const auto of_user = users_.find(moved.user_);
+  const auto of_user = users_.find(moved.user());
   of_user->second.erase(&moved);
   if (of_user->second.empty())
     users_.erase(of_user);
@@ -99,7 +96,7 @@ void list_index::sort_in() {
   std::ranges::sort(changed_, by_rank());
   for (auto next = changed_.rbegin(); next != changed_.rend(); ++next) {
     all_.emplace_hint(all_.begin(), *next);
-    auto& of_user = users_[(*next)->user_];
+    auto& of_user = users_[(*next)->user()];
     of_user.emplace_hint(of_user.begin(), *next);
   }
   changed_.clear();
@@ -124,9 +121,9 @@ list_index::page(const std::optional<std::string>& user,
        next != shown->end() && found.size() < count;
        ++next) {
     const auto& each = **next;
-    if (is_shown(each.user_))
+    if (is_shown(each.user()))
       found.push_back({timestamp(std::chrono::microseconds(*each.sorted_by_)),
-                       each.user_,
+                       each.user(),
                        each.id_});
   }
   return found;

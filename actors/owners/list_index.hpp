@@ -7,6 +7,7 @@
 #pragma once
 
 #include "troupe/actors/owners/list_gather.hpp"
+#include "troupe/actors/owners/user_names.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -27,10 +28,8 @@ class list_index;
 /// The entry of one session. Removed from the index when it is destroyed.
 class listing {
 public:
-  /// Not listed before the first `touch`. `user` and `id` outlive this object.
-  listing(std::shared_ptr<list_index> index,
-          const std::string& user,
-          const std::string& id);
+  /// Not listed before the first `touch`. The index of `names` is not null.
+  listing(std::shared_ptr<const user_names> names, std::string id);
   ~listing();
   listing(const listing&) = delete;
   listing& operator=(const listing&) = delete;
@@ -43,9 +42,10 @@ public:
 private:
   friend class list_index;
 
-  const std::shared_ptr<list_index> index_;
-  const std::string& user_;
-  const std::string& id_;
+  const std::string& user() const noexcept { return names_->user; }
+
+  const std::shared_ptr<const user_names> names_;
+  const std::string id_;
   std::atomic<std::int64_t> time_{0};
   // The entry is in the index's `changed_` list. Set before the lock is taken;
   // reset under the lock before `time_` is read. So a concurrent change is

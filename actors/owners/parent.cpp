@@ -26,11 +26,16 @@ void parent_actor::release() {
 }
 
 children::child* parent_actor::find_child(const std::string& name) {
-  return live() ? &open_child(name) : children_.find(name);
+  if (live())
+    return &open_child(name);
+  auto* const known = children_.find(name);
+  return known != nullptr && known->idle() ? &open_child(name) : known;
 }
 
 children::child& parent_actor::open_child(const std::string& name) {
-  return children_.open(name, [&] { return spawn_child(name); });
+  return children_.open(name, [&](std::unique_ptr<idle_child> idle) {
+    return spawn_child(name, std::move(idle));
+  });
 }
 
 letter_list parent_actor::settle(const std::string& child, bool gone) {
@@ -49,7 +54,9 @@ void parent_actor::unpark(letter_list parked) {
 void parent_actor::settle_leaving(retire& wished) {
   if (wished.at == retire::step::asked)
     return children_.answer_leaving(wished.child);
-  auto parked = settle(wished.child, wished.at == retire::step::gone);
+  auto parked = wished.idle
+                  ? children_.keep_idle(wished.child, std::move(wished.idle))
+                  : settle(wished.child, wished.at == retire::step::gone);
   // Letters that the child left came before the parked ones.
   while (!wished.left.empty())
     hand_on(wished.left.pop_front(), wished.child);

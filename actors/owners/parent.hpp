@@ -21,8 +21,10 @@ public:
   const state_map& keys() const noexcept { return state_.keys(); }
 
 protected:
-  /// Makes the actor of a child.
-  virtual ref<inbox_actor> spawn_child(const std::string& name) = 0;
+  /// Makes the actor of a child. `idle` is what was left of it, or null.
+  virtual ref<inbox_actor> spawn_child(const std::string& name,
+                                       std::unique_ptr<idle_child> idle)
+    = 0;
 
   /// Handles a letter that a departed child did not handle.
   virtual void hand_on(letter_ptr left, const std::string& child) = 0;
@@ -54,9 +56,9 @@ protected:
 
   // -- children ---------------------------------------------------------------
 
-  /// A child. Over a store its actor is made if it is missing, since only the
-  /// store knows whether the child exists. Without a store: null if there is no
-  /// such child.
+  /// A child with its actor, which is made if it is missing. Without a store:
+  /// null if there is no such child. Over a store only the store knows whether
+  /// the child exists.
   children::child* find_child(const std::string& name);
   children::child& open_child(const std::string& name);
 
@@ -93,7 +95,7 @@ protected:
   [[nodiscard]] letter_list settle(const std::string& child, bool gone);
   void unpark(letter_list parked);
 
-  /// Answers the steps of a child that leaves memory.
+  /// Answers the steps of a child that leaves memory, or becomes idle.
   void settle_leaving(retire& wished);
 
   scope_state state_;

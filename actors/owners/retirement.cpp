@@ -1,15 +1,41 @@
 #include "troupe/actors/owners/retirement.hpp"
 
+#include "troupe/actors/messages.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/owners/session.hpp"
-#include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/setup.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace troupe::actors {
+
+namespace {
+
+// Work that shutting down waits for, as for a call.
+struct job final : call {
+  job(setup& counted_in, std::function<void()> to_do)
+    : call(letter_kind::finished),
+      shared(counted_in),
+      work(std::move(to_do)) {
+    shared.calls.enter(0);
+    is_of_blocked_thread = false;
+  }
+
+  void complete() override {
+    work();
+    shared.calls.leave(0);
+  }
+
+  void refuse(error) override {} // Never called.
+
+  void fail(const error&) override {} // Never called.
+
+  setup& shared; // The job of the scheduler keeps it.
+  const std::function<void()> work;
+};
+
+} // namespace
 
 void retirement::start() {
   if (shared_.options.session_idle_max > std::chrono::nanoseconds::zero())
@@ -39,7 +65,7 @@ void retirement::evict_idle() {
     oldest = idle_checks_.front();
     idle_checks_.pop_front();
   }
-  suggest(oldest);
+  shared_.directory->suggest_leaving(oldest);
 }
 
 // Allows one eighth above the limit, so that each scan of all owners evicts
@@ -49,23 +75,32 @@ bool retirement::is_too_many(std::size_t count) const {
   return count > most + most / 8;
 }
 
+// Sessions that cannot leave may exceed the limit for long, so there is one
+// scan for as many entries as it may evict.
 void retirement::note_entry() {
-  if (is_too_many(shared_.directory->size()) && !counting_.exchange(true))
-    shared_.store->read([this](store&) { evict_surplus(); });
+  const auto entries = entries_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (entries >= shared_.options.live_sessions_max / 8
+      && is_too_many(shared_.directory->size()) && !counting_.exchange(true))
+    do_later([this] { evict_surplus(); });
 }
 
 void retirement::note_apps(std::size_t count) {
   if (is_too_many(count) && !counting_apps_.exchange(true))
-    shared_.store->read([this](store&) {
+    do_later([this] {
       counting_apps_ = false;
       shared_.apps->suggest_leaving(true);
     });
 }
 
+void retirement::do_later(std::function<void()> work) {
+  letter_list jobs;
+  jobs.push_back(std::make_unique<job>(shared_, std::move(work)));
+  complete_later(shared_, std::move(jobs));
+}
+
 void retirement::evict_surplus() {
-  std::vector<std::uint64_t> used;
-  for (const auto& each : shared_.directory->all())
-    used.push_back(each->last_used());
+  auto used = shared_.directory->last_uses();
+  entries_ = 0;
   counting_ = false;
   const auto most = shared_.options.live_sessions_max;
   if (used.size() <= most)
@@ -73,14 +108,7 @@ void retirement::evict_surplus() {
   const auto last
     = used.begin() + static_cast<std::ptrdiff_t>(used.size() - most - 1);
   std::ranges::nth_element(used, last);
-  suggest(*last);
-}
-
-void retirement::suggest(std::uint64_t tick) {
-  for (const auto& each : shared_.directory->all())
-    if (each->last_used() <= tick)
-      each->tell(
-        std::make_unique<retire>(retire::step::suggested, std::string()));
+  shared_.directory->suggest_leaving(*last);
 }
 
 } // namespace troupe::actors

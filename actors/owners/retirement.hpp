@@ -1,7 +1,7 @@
-// Eviction of idle owners from memory, over a store only, since a store can
-// load them again. Suggests to sessions that they leave: those that were idle
-// for long, and the longest idle ones if there are too many. Users follow their
-// sessions; apps leave when they are idle.
+// Eviction of idle owners. Suggests to sessions that they leave memory: the
+// longest idle ones if there are too many and, over a store, those that were
+// idle for long. There, users follow their sessions, and apps leave when they
+// are idle. Without a store, a session becomes an `idle_session`.
 
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -23,8 +24,8 @@ public:
   /// `shared` outlives this object.
   explicit retirement(setup& shared) : shared_(shared) {}
 
-  /// Starts the idle timer. No effect if the option `session_idle_max` is unset
-  /// (zero in `setup_options`).
+  /// Starts the idle timer, over a store. No effect if the option
+  /// `session_idle_max` is unset (zero in `setup_options`).
   void start();
 
   /// Call when a session has entered memory. Starts eviction if there are too
@@ -42,15 +43,15 @@ public:
 private:
   bool is_too_many(std::size_t count) const;
 
+  // Calls `work` on a thread of the runtime.
+  void do_later(std::function<void()> work);
   void schedule_idle_check();
   void evict_idle();
   void evict_surplus();
-  // Suggests to all sessions whose last use was at `tick` or before that
-  // they leave.
-  void suggest(std::uint64_t tick);
 
   setup& shared_;
   std::atomic<bool> counting_{false};
+  std::atomic<std::size_t> entries_{0}; // Since the last count.
   std::atomic<bool> counting_apps_{false};
   std::mutex mutex_;
   // Clock of the directory at the latest idle checks.

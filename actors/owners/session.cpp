@@ -40,12 +40,22 @@ session_actor::session_actor(caf::actor_config& config,
                              std::shared_ptr<setup> shared,
                              user_actor& user,
                              std::shared_ptr<const user_names> names,
-                             std::string id)
+                             std::string id,
+                             std::unique_ptr<idle_session> idle)
   : owner_actor(config, shared, name_of(*shared, *names, id)),
     kept_user_(user),
     names_(std::move(names)),
     id_(std::move(id)),
-    stored_(shared->store ? std::make_unique<store_side>() : nullptr) {}
+    stored_(shared->store ? std::make_unique<store_side>() : nullptr) {
+  if (!idle)
+    return;
+  created_ = true;
+  state_ = scope_state(std::move(idle->keys));
+  events_ = std::move(idle->events);
+  ids_ = std::move(idle->ids);
+  last_update_time_ = idle->last_update_time;
+  listing_ = std::move(idle->listed);
+}
 
 bool session_actor::has_key(const session_key& key) const noexcept {
   return id_ == key.id && names_->user == key.user && names_->app == key.app;
@@ -113,9 +123,13 @@ bool session_actor::is_for_now(const letter& received) const noexcept {
                    shut_down>(received);
 }
 
+void session_actor::note_use() noexcept {
+  last_used_.store(shared().directory->clock(), std::memory_order_relaxed);
+}
+
 void session_actor::handle(letter_ptr received) {
-  if (stored_)
-    last_used_.store(shared().directory->clock(), std::memory_order_relaxed);
+  if (!is_one_of<retire>(*received))
+    note_use();
   dispatch<append,
            climb,
            struct commit,
@@ -195,8 +209,7 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
 }
 
 void session_actor::finish_letters() {
-  if (stored_)
-    go_on_after_load();
+  handle_early();
   while (!is_waiting() && !climbing_ && !queue_.empty()) {
     if (at_store().removing || at_store().comparing)
       return;
@@ -207,8 +220,10 @@ void session_actor::finish_letters() {
   }
   if (stored_)
     forget_found();
-  // A session that does not exist leaves memory as soon as it is idle.
-  if (stored_ && !created_)
+  else
+    handle_early();
+  // A session that does not exist ends as soon as it is idle.
+  if (!created_)
     ask_to_retire();
 }
 
@@ -358,15 +373,15 @@ event_ptr session_actor::finish_event(append& judged) {
 }
 
 void session_actor::appear() {
+  note_use();
   shared().directory->add(*this);
-  if (stored_)
-    shared().retirement->note_entry();
-  else
-    listing_ = std::make_unique<listing>(names_->listed, names_->user, id_);
+  shared().retirement->note_entry();
 }
 
 void session_actor::finish_create(create& judged) {
   created_ = true;
+  if (!stored_)
+    listing_ = std::make_unique<listing>(names_, id_);
   // Before the answer: a caller that has it finds the session.
   appear();
 

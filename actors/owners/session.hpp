@@ -9,10 +9,9 @@
 
 #pragma once
 
-#include "troupe/actors/owners/list_index.hpp"
+#include "troupe/actors/owners/idle_session.hpp"
 #include "troupe/actors/owners/owner.hpp"
-#include "troupe/actors/parts/event_window.hpp"
-#include "troupe/actors/parts/recent_ids.hpp"
+#include "troupe/actors/owners/user_names.hpp"
 #include "troupe/actors/sessions/append_batch.hpp"
 #include "troupe/actors/sessions/run_desk.hpp"
 #include "troupe/actors/sessions/store_side.hpp"
@@ -24,22 +23,20 @@
 
 namespace troupe::actors {
 
-/// App and user of a session; shared by all sessions of a user.
-struct user_names {
-  std::string app;
-  std::string user;
-  /// Index in which its sessions are listed; null over a store, which lists
-  /// them itself.
-  std::shared_ptr<list_index> listed = nullptr;
-};
-
 class session_actor final : public owner_actor {
 public:
+  /// `idle` is what was left of the session; null if it does not exist, or is
+  /// loaded from a store.
   session_actor(caf::actor_config& config,
                 std::shared_ptr<setup> shared,
                 user_actor& user,
                 std::shared_ptr<const user_names> names,
-                std::string id);
+                std::string id,
+                std::unique_ptr<idle_session> idle);
+
+  /// Enters the directory. Called by the user for a session that was idle, and
+  /// by the session itself otherwise.
+  void appear();
 
   /// Thread-safe.
   bool has_key(const session_key& key) const noexcept;
@@ -65,6 +62,15 @@ public:
   std::uint64_t last_used() const noexcept {
     return last_used_.load(std::memory_order_relaxed);
   }
+
+  /// Sets the time of the last use to now. Thread-safe.
+  void note_use() noexcept;
+
+  /// Returns true if only the directory, the user and the runtime itself hold
+  /// references to the session, and its inbox is empty. Call on the session's
+  /// thread and under the directory's lock, so that no reference is handed out
+  /// meanwhile.
+  bool is_unknown_elsewhere() const noexcept;
 
   caf::behavior make_behavior() override;
 
@@ -148,8 +154,6 @@ private:
   event_ptr finish_event(append& judged);
   void reply(std::unique_ptr<append> answered);
   void finish_create(create& judged);
-  // Enters the directory.
-  void appear();
 
   // -- over a store -----------------------------------------------------------
 
@@ -164,7 +168,7 @@ private:
   void reply_to(std::unique_ptr<start_run> refused,
                 const struct commit& answered);
   void decide_again(std::unique_ptr<append> decided);
-  void go_on_after_load();
+  void handle_early();
   void requeue();
   void reply_after_refresh(letter_list answered);
   void reply_in_order(std::unique_ptr<append> answered);
@@ -188,6 +192,7 @@ private:
   bool continues(std::uint64_t before, const event_ptr& newest) const;
   bool is_idle() const noexcept;
   void ask_to_retire();
+  std::unique_ptr<idle_session> become_idle();
 
   // -- runs -------------------------------------------------------------------
 
@@ -233,7 +238,7 @@ private:
   event_window events_;
   recent_ids ids_;
   timestamp last_update_time_{};
-  std::unique_ptr<listing> listing_; // Null over a store.
+  std::unique_ptr<listing> listing_; // Null over a store, or if not created.
   // The newest versions of user and app that this session has seen.
   scope_version seen_user_;
   scope_version seen_app_;
@@ -248,6 +253,12 @@ private:
 
   std::unique_ptr<run_desk> runs_;           // Null for most sessions.
   const std::unique_ptr<store_side> stored_; // Null without a store.
+
+  // Set when the session leaves memory, becomes idle or is removed: the actor
+  // that takes later letters, and letters that came before the end.
+  ref<owner_actor> successor_;
+  letter_list left_;
+  bool asked_to_retire_ = false;
 
   load_count held_; // Appends under way, counted by their senders.
   std::atomic<std::uint64_t> last_used_{0};

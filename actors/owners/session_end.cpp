@@ -1,4 +1,5 @@
-// The end of a session's actor: its removal, and leaving memory over a store.
+// The end of a session's actor: its removal, leaving memory over a store, and
+// becoming idle without one.
 //
 // Invariant: no letter is lost. Each letter that the actor does not handle is
 // refused, or handed to the actor that takes its place, in order.
@@ -28,7 +29,7 @@ bool session_actor::start_remove() {
     }
     // The session's end is durable only with the user's removal. Later letters
     // therefore wait for that at the app.
-    stored_->successor = ref(parent().app());
+    successor_ = ref(parent().app());
     stored_->goes_with_user = true;
     finish_remove(std::move(removal));
     return false;
@@ -64,7 +65,7 @@ void session_actor::finish_remove(std::unique_ptr<remove> removal) {
   removal->gone = true;
   if (!stored_ || removal->for_user_removal)
     return parent().tell(std::move(removal));
-  stored_->successor = ref(parent().app());
+  successor_ = ref(parent().app());
   stored_->removal = std::move(removal);
   stored_->is_removed = true;
 }
@@ -95,14 +96,21 @@ void session_actor::release() {
 
 bool session_actor::is_idle() const noexcept {
   return queue_.empty() && early_.empty() && batch_.empty() && !climbing_
-         && !runs_ && !is_loading() && stored_->commits == 0
-         && stored_->again.empty() && stored_->waiting.empty()
-         && stored_->held_back.empty() && !stored_->fetching
-         && !stored_->removing;
+         && !runs_ && !is_loading() && at_store().commits == 0
+         && at_store().again.empty() && at_store().waiting.empty()
+         && at_store().held_back.empty() && !at_store().fetching
+         && !at_store().removing;
+}
+
+bool session_actor::is_unknown_elsewhere() const noexcept {
+  // Held by the directory, by the user, by the scheduler during this job, and
+  // by the store's queue if the session was loaded.
+  const std::size_t own = live() && live()->actor ? 4 : 3;
+  return ctrl()->strong_refs == own && !has_letters();
 }
 
 void session_actor::ask_to_retire() {
-  if (is_idle() && !std::exchange(stored_->asked_to_retire, true))
+  if (is_idle() && !std::exchange(asked_to_retire_, true))
     parent().tell(std::make_unique<retire>(retire::step::asked, id_));
 }
 
@@ -111,18 +119,15 @@ void session_actor::receive(std::unique_ptr<retire> wished) {
   case retire::step::suggested:
     return ask_to_retire();
   case retire::step::granted:
-    stored_->asked_to_retire = false;
-    if (!is_idle()) {
-      parent().tell(std::make_unique<retire>(retire::step::stayed, id_));
-      return;
-    }
+    asked_to_retire_ = false;
     // Out of the directory first: new appends then go to the app, which leads
     // them to the successor.
-    shared().directory->remove(*this);
-    stored_->successor = ref(parent().app());
+    if (!is_idle() || (created_ && !shared().directory->remove_unused(*this)))
+      return parent().tell(std::make_unique<retire>(retire::step::stayed, id_));
+    successor_ = ref(parent().app());
     return quit();
   case retire::step::kept:
-    stored_->asked_to_retire = false;
+    asked_to_retire_ = false;
     return;
   default:
     assert(false && "a step that is not a session's");
@@ -135,7 +140,7 @@ void session_actor::send_on(letter_ptr sent) {
   if (is_one_of<append>(*sent))
     turn_away(std::move(sent));
   else if (is_one_of<get, start_run, forward>(*sent))
-    stored_->successor->tell(std::move(sent));
+    successor_->tell(std::move(sent));
   else
     owner_actor::turn_away(std::move(sent));
 }
@@ -144,13 +149,13 @@ void session_actor::leave_behind(letter_ptr sent) {
   if (at_store().goes_with_user)
     send_on(std::move(sent));
   else if (is_for_successor(*sent))
-    stored_->left.push_back(std::move(sent));
+    left_.push_back(std::move(sent));
   else
     sent->fail(refusal_of(*sent));
 }
 
 bool session_actor::is_for_successor(const letter& sent) const noexcept {
-  if (!at_store().successor)
+  if (!successor_)
     return false;
   // A run ends with the session that it began in.
   if (const auto* const said = as<append>(sent))
@@ -169,15 +174,28 @@ void session_actor::leave_all_behind() {
 }
 
 void session_actor::part() {
-  if (!at_store().successor || at_store().goes_with_user)
+  if (!successor_ || at_store().goes_with_user)
     return;
-  if (auto removal = std::move(stored_->removal)) {
-    removal->left = std::exchange(stored_->left, letter_list());
+  if (stored_ && stored_->removal) {
+    auto removal = std::move(stored_->removal);
+    removal->left = std::exchange(left_, letter_list());
     return parent().tell(std::move(removal));
   }
   auto gone = std::make_unique<retire>(retire::step::gone, id_);
-  gone->left = std::exchange(stored_->left, letter_list());
+  gone->left = std::exchange(left_, letter_list());
+  if (!stored_ && created_)
+    gone->idle = become_idle();
   parent().tell(std::move(gone));
+}
+
+std::unique_ptr<idle_session> session_actor::become_idle() {
+  auto left = std::make_unique<idle_session>();
+  left->keys = state_.keys();
+  left->events = std::move(events_);
+  left->ids = std::move(ids_);
+  left->last_update_time = last_update_time_;
+  left->listed = std::move(listing_);
+  return left;
 }
 
 // Forwards appends that were sent to this actor after it had left memory to the
@@ -187,13 +205,13 @@ void session_actor::turn_away(letter_ptr sent) {
   if (said == nullptr || !is_for_successor(*sent))
     return sent->fail(refusal_of(*sent));
   // Appends of runs are cancelled with the user.
-  if (stored_->goes_with_user && said->reply_to)
+  if (at_store().goes_with_user && said->reply_to)
     return sent->fail(deleted_session(key()));
   auto passed = std::make_unique<forward>(*shared().directory);
   passed->key = key();
   shared().directory->start_forward(passed->key);
   passed->held = std::move(sent);
-  stored_->successor->tell(std::move(passed));
+  successor_->tell(std::move(passed));
 }
 
 } // namespace troupe::actors

@@ -50,7 +50,7 @@ result<destination> find_session(setup& shared, const session_key& key) {
     return checked.error();
   if (auto found = shared.directory->find_free(*checked))
     return destination{std::move(found), {}, {}};
-  auto app = shared.store ? app_of(shared, checked->app) : nullptr;
+  auto app = app_of(shared, checked->app);
   if (!app)
     return shared.closing ? closed() : unknown_session(*checked);
   return destination{{}, std::move(app), std::move(*checked)};

@@ -190,10 +190,10 @@ void session_actor::reply_to(std::unique_ptr<start_run> refused,
                   : unknown_session(key()));
 }
 
-// Decides again before later letters, and handles look-ups that waited for a
-// creation.
-void session_actor::go_on_after_load() {
-  if (!is_waiting())
+// Handles look-ups that waited for a creation, after the letters that are
+// decided again.
+void session_actor::handle_early() {
+  if (stored_ && !is_waiting())
     requeue();
   if (is_waiting() || awaits_creation())
     return;

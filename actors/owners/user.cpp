@@ -9,6 +9,7 @@
 #include "troupe/actors/engine/spawn.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/idle_session.hpp"
 #include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 
@@ -220,9 +221,20 @@ void user_actor::send_down(std::unique_ptr<climb> answered) {
 
 // -- look-ups -----------------------------------------------------------------
 
-ref<inbox_actor> user_actor::spawn_child(const std::string& name) {
-  return spawn_actor<session_actor>(
-    shared().system, share(), *this, names_, name);
+// A session that was idle enters the directory here, before its first letter.
+ref<inbox_actor> user_actor::spawn_child(const std::string& name,
+                                         std::unique_ptr<idle_child> idle) {
+  const bool exists = idle != nullptr;
+  const auto made = spawn_actor<session_actor>(
+    shared().system,
+    share(),
+    *this,
+    names_,
+    name,
+    std::unique_ptr<idle_session>(static_cast<idle_session*>(idle.release())));
+  if (exists)
+    made->appear();
+  return made;
 }
 
 template <std::derived_from<look_up> Letter>
@@ -241,16 +253,32 @@ void user_actor::receive(std::unique_ptr<read_state> wanted) {
 }
 
 void user_actor::receive(std::unique_ptr<list> wanted) {
+  if (wanted->session)
+    return list_session(std::move(wanted));
   seen_app_ = wanted->app;
   for (const auto& id : wanted->gather->chosen().at(names_->user)) {
-    const auto* const known = children_.find(id);
-    if (known == nullptr || known->is_parked())
-      continue; // Removed since the app chose it, or about to be.
     auto part = std::make_unique<list>(wanted->gather);
-    part->app = wanted->app;
-    part->user = version_of(state_);
-    known->tell(std::move(part));
+    part->session = id;
+    list_session(std::move(part));
   }
+}
+
+// Sends a part to its session, or adds the row of an idle one. A part that was
+// parked comes here again.
+void user_actor::list_session(std::unique_ptr<list> part) {
+  auto* const known = children_.find(*part->session);
+  if (known == nullptr)
+    return; // Removed since the app chose it.
+  if (const auto* const idle = static_cast<const idle_session*>(known->idle()))
+    return part->gather->add(
+      session({names_->app, names_->user, *part->session},
+              readonly_state({idle->keys, state_.keys(), seen_app_.keys, {}}),
+              {},
+              idle->last_update_time,
+              idle->events.revision()));
+  part->app = seen_app_;
+  part->user = version_of(state_);
+  known->send(std::move(part));
 }
 
 // -- leaving memory -----------------------------------------------------------
@@ -353,6 +381,7 @@ void user_actor::receive(std::unique_ptr<remove_user> wanted) {
 }
 
 void user_actor::remove_sessions() {
+  children_.forget_idle();
   children_.for_each([](const std::string& id, children::child& known) {
     if (!known.park())
       return;

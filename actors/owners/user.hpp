@@ -38,7 +38,8 @@ protected:
   bool is_for_now(const letter& received) const noexcept override;
   void refuse(letter_ptr received, const error& why) override;
   void finish_letters() override;
-  ref<inbox_actor> spawn_child(const std::string& name) override;
+  ref<inbox_actor> spawn_child(const std::string& name,
+                               std::unique_ptr<idle_child> idle) override;
   void hand_on(letter_ptr left, const std::string& child) override;
   void child_settled() override;
   error closed_reason() const override;
@@ -61,6 +62,7 @@ private:
   template <std::derived_from<look_up> Letter>
   void receive(std::unique_ptr<Letter> wanted);
   void receive(std::unique_ptr<list> wanted);
+  void list_session(std::unique_ptr<list> part);
   void receive(std::unique_ptr<remove> wanted);
   void receive(std::unique_ptr<remove_user> wanted);
 

@@ -56,13 +56,8 @@ struct store_side {
   /// True while the store is asked if the first append repeats an older event.
   bool comparing = false;
   id_search ids;
-  bool asked_to_retire = false;
-  /// Set when the session retires or is removed: the actor that takes later
-  /// letters, and letters that came before the end.
-  ref<owner_actor> successor;
-  letter_list left;
-  /// The removal that ended the session; answered last, with the letters in
-  /// `left`.
+  /// The removal that ended the session; answered last, with the letters that
+  /// the session left.
   std::unique_ptr<remove> removal;
   bool is_removed = false;
   /// True if the session ends because its user is being removed.

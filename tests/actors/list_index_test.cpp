@@ -52,13 +52,15 @@ auto rank_of(const page_start& place) {
                     std::tie(place.user, place.id));
 }
 
-/// A session of the test. It holds the names that its entry refers to.
+/// A session of the test, with its place.
 struct listed {
   listed(const std::shared_ptr<list_index>& index,
          std::string of_user,
          std::string with_id)
     : place{timestamp(), std::move(of_user), std::move(with_id)},
-      entry(index, place.user, place.id) {}
+      entry(std::make_shared<const user_names>(
+              user_names{"press", place.user, index}),
+            place.id) {}
 
   page_start place;
   listing entry;

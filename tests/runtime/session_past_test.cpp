@@ -189,6 +189,28 @@ BOOST_DATA_TEST_CASE(events_of_the_past_take_effect_once,
   BOOST_TEST(on->state(here) == counted(60));
 }
 
+// A look-up that waits for a creation is answered when that is refused.
+BOOST_DATA_TEST_CASE(a_get_behind_a_refused_creation_is_answered,
+                     data::make({"n", "app:n"}),
+                     key) {
+  runtime_options options;
+  options.threads = 1;
+  runtime_fixture on(std::move(options));
+  on.open("t");
+  answers<session> told;
+  {
+    const standstill waiting(on, {"press", "ann", "t"});
+    on.sessions()
+      .create(with_past(
+        {change({{key, "a text"}}), operate({operation_on(key, "add", 1)})}))
+      .then(told.next());
+    on.sessions().get(here).then(told.next());
+  }
+  const auto all = told.await();
+  BOOST_TEST(code_of(all[0]) == "type_error");
+  BOOST_TEST(code_of(all[1]) == "not_found");
+}
+
 BOOST_AUTO_TEST_CASE(what_breaks_a_rule_is_refused_by_its_number) {
   runtime_fixture on;
   auto partial = change({{"a", 1}});

@@ -118,7 +118,10 @@ bool says(const std::string& finding, const std::string& words) {
 BOOST_DATA_TEST_CASE(what_threads_were_told_in_memory_holds,
                      data::xrange(1U, 4U),
                      seed) {
-  const auto told = record({}, seed, 15'000);
+  runtime_options options;
+  if (seed == 2)
+    options.live_sessions_max = 2; // Sessions become idle during the test.
+  const auto told = record(std::move(options), seed, 15'000);
   BOOST_TEST(findings(told) == "");
   // The history has enough calls, and refusals among them.
   BOOST_TEST(told.operations >= 15'000U);
@@ -186,6 +189,9 @@ BOOST_DATA_TEST_CASE(sessions_that_come_and_go_are_linearizable,
                      data::xrange(1U, 4U),
                      seed) {
   BOOST_TEST(lifetimes({}, seed) == "");
+  runtime_options crowded;
+  crowded.live_sessions_max = 1;
+  BOOST_TEST(lifetimes(std::move(crowded), seed) == "");
   const temporary_folder folder;
   runtime_options options;
   options.store = "sqlite:" + (folder.path() / "lifetimes.db").string();

@@ -117,7 +117,7 @@ public:
     options.append_wait_max = {}; // The test's steps move the clock.
     options.limits = limits;
     options.remembered_ids = remembered;
-    // Over a store, sessions leave memory and are loaded again all the time.
+    // Sessions become idle all the time. Over a store they are loaded again.
     options.live_sessions_max = 2;
     options.events_kept = 4;
     runtime_ = runtime::open(std::move(options)).value();
