@@ -37,9 +37,8 @@ public:
   system_clock_environment()
     : ids_(entropy(), entropy()),
       work_(timers_->get_executor()),
-      thread_([timers = timers_] {
-        with_memory_or_end([&timers] { timers->run(); });
-      }) {}
+      thread_(
+        [timers = timers_] { run_thread([&timers] { timers->run(); }); }) {}
 
   ~system_clock_environment() override {
     timers_->stop();

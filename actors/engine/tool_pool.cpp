@@ -112,7 +112,7 @@ void tool_pool::add_thread_if_needed() {
   // Detached and counted: a tool that never returns must not block the end of
   // the process. The thread keeps the shared state alive.
   std::thread([state = shared_] {
-    with_memory_or_end([&state] { state->run(); });
+    run_thread([&state] { state->run(); });
   }).detach();
 }
 

@@ -53,11 +53,9 @@ store_queue::store_queue(std::shared_ptr<store> kept, setup& shared)
   if (shared_.loop != nullptr)
     return;
   try {
-    writer_
-      = std::thread([this] { with_memory_or_end([this] { run_writer(); }); });
+    writer_ = std::thread([this] { run_thread([this] { run_writer(); }); });
     for (std::size_t index = 0; index < readers_max; ++index)
-      readers_.emplace_back(
-        [this] { with_memory_or_end([this] { run_reader(); }); });
+      readers_.emplace_back([this] { run_thread([this] { run_reader(); }); });
   } catch (...) {
     end_threads(); // A joinable thread would end the program.
     throw;

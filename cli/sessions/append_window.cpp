@@ -1,5 +1,7 @@
 #include "troupe/cli/sessions/append_window.hpp"
 
+#include "troupe/core/support/low_memory.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>
@@ -12,7 +14,7 @@ append_window::append_window(session_writer writer,
   : writer_(std::move(writer)),
     what_(std::move(what)),
     hooks_(std::move(told)),
-    passing_on_([this] { keep_passing_on(); }) {}
+    passing_on_([this] { run_thread([this] { keep_passing_on(); }); }) {}
 
 append_window::~append_window() {
   {

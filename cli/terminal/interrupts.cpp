@@ -1,6 +1,7 @@
 #include "troupe/cli/terminal/interrupts.hpp"
 
 #include "troupe/cli/terminal/exit_code.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -37,7 +38,7 @@ interrupts::interrupts() : descriptor_(::eventfd(0, EFD_CLOEXEC)) {
   const auto signals = awaited();
   // Threads that are started from here on inherit the mask.
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  waiting_ = std::thread([this] { wait(); });
+  waiting_ = std::thread([this] { run_thread([this] { wait(); }); });
 }
 
 interrupts::~interrupts() {

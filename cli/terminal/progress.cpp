@@ -1,6 +1,7 @@
 #include "troupe/cli/terminal/progress.hpp"
 
 #include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/core/support/low_memory.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -53,7 +54,7 @@ progress::progress(std::shared_ptr<running_agents> counted)
   : started_(std::chrono::steady_clock::now()),
     agents_(std::move(counted)) {
   if (line_.is_shown())
-    drawing_ = std::thread([this] { keep_drawing(); });
+    drawing_ = std::thread([this] { run_thread([this] { keep_drawing(); }); });
 }
 
 progress::~progress() {

@@ -31,6 +31,12 @@ void end_without_memory() noexcept {
   ::_exit(EXIT_FAILURE);
 }
 
+void allocate_once() {
+  // Volatile, so that the compiler keeps the allocation.
+  void* volatile made = ::operator new(1);
+  ::operator delete(made);
+}
+
 void end_if_out_of_memory(const std::exception_ptr& thrown) noexcept {
   try {
     if (thrown)

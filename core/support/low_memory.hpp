@@ -14,7 +14,7 @@ namespace troupe {
 [[noreturn]] void end_without_memory() noexcept;
 
 /// Returns `work()`. If it throws `std::bad_alloc`, ends the process: for work
-/// that would leave a change half done, and for the bodies of threads.
+/// that would leave a change half done.
 template <class Work>
 decltype(auto) with_memory_or_end(Work&& work) {
   try {
@@ -22,6 +22,21 @@ decltype(auto) with_memory_or_end(Work&& work) {
   } catch (const std::bad_alloc&) {
     end_without_memory();
   }
+}
+
+/// Allocates and frees a little. Call at the start of a thread: jemalloc 5.3
+/// reads a null pointer if there is no memory left for its part of a thread,
+/// and makes this part with the thread's first allocation.
+void allocate_once();
+
+/// Runs `work` as the body of a thread. If it throws `std::bad_alloc`, ends the
+/// process.
+template <class Work>
+void run_thread(Work&& work) {
+  with_memory_or_end([&work] {
+    allocate_once();
+    work();
+  });
 }
 
 /// Ends the process if `thrown` is a `std::bad_alloc`.

@@ -120,8 +120,7 @@ public:
     left_.push_back(std::move(left));
     try {
       if (!ending_.joinable())
-        ending_
-          = std::thread([this] { with_memory_or_end([this] { end_left(); }); });
+        ending_ = std::thread([this] { run_thread([this] { end_left(); }); });
       came_.notify_one();
     } catch (const std::system_error&) {
       // Without a thread, the next call or the end of the program closes it.

@@ -96,7 +96,7 @@ http_shard::http_shard(host_gate& gate, const setup& given)
   if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, bell_.number(), &event) != 0)
     throw std::system_error(errno, std::generic_category(), "epoll_ctl");
   const signals_blocked guard;
-  thread_ = std::thread([this] { with_memory_or_end([this] { run(); }); });
+  thread_ = std::thread([this] { run_thread([this] { run(); }); });
 }
 
 http_shard::~http_shard() {
