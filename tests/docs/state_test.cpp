@@ -3,6 +3,7 @@
 // structure.pages_show_compiled_code compares the page with this source.
 
 #include "troupe/agents/function_tool.hpp"
+#include "troupe/contexts/instruction_template.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/stores/map_stores.hpp"
 #include "troupe/stores/open_store.hpp"
