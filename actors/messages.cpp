@@ -2,10 +2,9 @@
 
 #include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/engine/scheduler.hpp"
-#include "troupe/actors/owners/children.hpp"
 #include "troupe/actors/owners/directory.hpp"
-#include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/sessions/list_gather.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/core/support/low_memory.hpp"
 
@@ -247,12 +246,6 @@ list::~list() {
 void list::fail(const error&) {
   // A session that has ended meanwhile is left out of the list.
 }
-
-retire::retire(step now, std::string whose)
-  : at(now),
-    child(std::move(whose)) {}
-
-retire::~retire() = default;
 
 look_up* look_up_of(letter& sent) noexcept {
   look_up* found = nullptr;

@@ -25,7 +25,6 @@ class user_actor;
 class session_actor;
 class session_directory;
 class lane_actor;
-struct idle_child;
 
 /// One event on its way to the session's log. Only the holder of the letter may
 /// touch it, so it needs no lock.
@@ -242,6 +241,11 @@ struct remove : removal<letter_kind::remove> {
 
 struct remove_user : removal<letter_kind::remove_user> {};
 
+/// The state of a child without an actor. Its parent keeps it.
+struct idle_child {
+  virtual ~idle_child() = default;
+};
+
 /// Steps by which an owner leaves memory. Only the parent may grant it, and
 /// holds back letters from above meanwhile.
 struct retire : letter_of<letter_kind::retire, letter> {
@@ -258,9 +262,7 @@ struct retire : letter_of<letter_kind::retire, letter> {
     stayed, // to the parent: the child stays, it has work
   };
 
-  retire(step now, std::string whose);
-
-  ~retire() override;
+  retire(step now, std::string whose) : at(now), child(std::move(whose)) {}
 
   void fail(const error& why) override {
     while (!left.empty())
@@ -275,7 +277,7 @@ struct retire : letter_of<letter_kind::retire, letter> {
   /// With `gone`: letters that the child did not handle. Its successor handles
   /// them.
   letter_list left;
-  /// With `gone`: what is left of the child, if its parent keeps that.
+  /// With `gone`: the state of the child, if the parent keeps it.
   std::unique_ptr<idle_child> idle;
 };
 

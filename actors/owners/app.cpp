@@ -7,9 +7,9 @@
 #include "troupe/actors/caf_interface.hpp"
 #include "troupe/actors/engine/spawn.hpp"
 #include "troupe/actors/owners/directory.hpp"
-#include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/retirement.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/sessions/list_gather.hpp"
 
 #include <caf/actor_system.hpp>
 

@@ -8,9 +8,9 @@
 
 #pragma once
 
-#include "troupe/actors/owners/list_index.hpp"
 #include "troupe/actors/owners/parent.hpp"
 #include "troupe/actors/owners/user.hpp"
+#include "troupe/actors/sessions/list_index.hpp"
 
 #include <concepts>
 #include <memory>

@@ -58,10 +58,10 @@ letter_list children::forget(const std::string& name) {
 }
 
 letter_list children::keep_idle(const std::string& name,
-                                std::unique_ptr<idle_child> left) {
+                                std::unique_ptr<idle_child> state) {
   auto& known = all_.at(name);
   known.actor_.reset();
-  known.idle_ = std::move(left);
+  known.idle_ = std::move(state);
   return taken(std::move(known.parked_));
 }
 

@@ -13,11 +13,6 @@
 
 namespace troupe::actors {
 
-/// What is left of a child without an actor; its parent keeps it.
-struct idle_child {
-  virtual ~idle_child() = default;
-};
-
 /// Not thread-safe: for the actor that is the parent.
 class children {
 public:
@@ -31,7 +26,7 @@ public:
 
     bool is_parked() const noexcept { return parked_ != nullptr; }
 
-    /// What is left of a child without an actor; null if it has one.
+    /// The state of a child without an actor; null if it has one.
     const idle_child* idle() const noexcept { return idle_.get(); }
 
     /// Sends a letter that does not wait, for an actor that letters are parked
@@ -51,8 +46,8 @@ public:
   /// The child of that name; null if there is none.
   child* find(const std::string& name);
 
-  /// The child of that name. `make` returns the actor of a new or idle one, and
-  /// gets what is left of an idle one, or null.
+  /// The child of that name. `make` gets the state of an idle one, or null, and
+  /// returns its actor.
   template <class Make>
   child& open(const std::string& name, const Make& make) {
     auto& known = all_[name];
@@ -78,10 +73,10 @@ public:
   [[nodiscard]] letter_list resume(const std::string& name);
   [[nodiscard]] letter_list forget(const std::string& name);
 
-  /// Ends the parking for a child that has left memory, and keeps what is left
-  /// of it. Returns its parked letters, in their order.
+  /// Ends the parking for a child that has given up its actor, and keeps its
+  /// state. Returns its parked letters, in their order.
   [[nodiscard]] letter_list keep_idle(const std::string& name,
-                                      std::unique_ptr<idle_child> left);
+                                      std::unique_ptr<idle_child> state);
 
   /// Forgets all idle children.
   void forget_idle();

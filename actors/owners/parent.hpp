@@ -21,7 +21,7 @@ public:
   const state_map& keys() const noexcept { return state_.keys(); }
 
 protected:
-  /// Makes the actor of a child. `idle` is what was left of it, or null.
+  /// Makes the actor of a child. `idle` is its state, or null for a new child.
   virtual ref<inbox_actor> spawn_child(const std::string& name,
                                        std::unique_ptr<idle_child> idle)
     = 0;

@@ -9,10 +9,9 @@
 
 #pragma once
 
-#include "troupe/actors/owners/idle_session.hpp"
 #include "troupe/actors/owners/owner.hpp"
-#include "troupe/actors/owners/user_names.hpp"
 #include "troupe/actors/sessions/append_batch.hpp"
+#include "troupe/actors/sessions/idle_session.hpp"
 #include "troupe/actors/sessions/run_desk.hpp"
 #include "troupe/actors/sessions/store_side.hpp"
 
@@ -25,7 +24,7 @@ namespace troupe::actors {
 
 class session_actor final : public owner_actor {
 public:
-  /// `idle` is what was left of the session; null if it does not exist, or is
+  /// `idle` is the state of the session; null if it does not exist, or is
   /// loaded from a store.
   session_actor(caf::actor_config& config,
                 std::shared_ptr<setup> shared,

@@ -5,11 +5,11 @@
 // event where a run starts to read is found in memory, or in the store, page by
 // page from the newest event back.
 
-#include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/session.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
 #include "troupe/actors/run_control.hpp"
+#include "troupe/actors/sessions/list_gather.hpp"
 
 #include <fmt/format.h>
 

@@ -9,9 +9,9 @@
 #include "troupe/actors/engine/spawn.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
-#include "troupe/actors/owners/idle_session.hpp"
-#include "troupe/actors/owners/list_gather.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/sessions/idle_session.hpp"
+#include "troupe/actors/sessions/list_gather.hpp"
 
 #include <algorithm>
 #include <optional>

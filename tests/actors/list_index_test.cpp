@@ -1,6 +1,6 @@
 // The order of an app's sessions, compared with a plain list.
 
-#include "troupe/actors/owners/list_index.hpp"
+#include "troupe/actors/sessions/list_index.hpp"
 
 #include "../random.hpp"
 #include <boost/test/data/monomorphic.hpp>

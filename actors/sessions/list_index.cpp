@@ -1,4 +1,4 @@
-#include "troupe/actors/owners/list_index.hpp"
+#include "troupe/actors/sessions/list_index.hpp"
 
 #include <algorithm>
 #include <tuple>

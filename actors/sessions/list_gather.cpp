@@ -1,4 +1,4 @@
-#include "troupe/actors/owners/list_gather.hpp"
+#include "troupe/actors/sessions/list_gather.hpp"
 
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/setup.hpp"

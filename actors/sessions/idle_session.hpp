@@ -1,10 +1,10 @@
-// What is left of a session that has no actor: its state and its log, without a
-// store. Its user keeps it until a letter needs an actor again.
+// A session without an actor: its state and its log, in memory alone. Its user
+// keeps it until a letter needs an actor.
 
 #pragma once
 
-#include "troupe/actors/owners/children.hpp"
-#include "troupe/actors/owners/list_index.hpp"
+#include "troupe/actors/messages.hpp"
+#include "troupe/actors/sessions/list_index.hpp"
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
 #include "troupe/core/event.hpp"

@@ -6,8 +6,7 @@
 
 #pragma once
 
-#include "troupe/actors/owners/list_gather.hpp"
-#include "troupe/actors/owners/user_names.hpp"
+#include "troupe/actors/sessions/list_gather.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -24,6 +23,15 @@
 namespace troupe::actors {
 
 class list_index;
+
+/// App and user of a session; shared by all sessions of a user.
+struct user_names {
+  std::string app;
+  std::string user;
+  /// Index in which its sessions are listed; null over a store, which lists
+  /// them itself.
+  std::shared_ptr<list_index> listed = nullptr;
+};
 
 /// The entry of one session. Removed from the index when it is destroyed.
 class listing {
