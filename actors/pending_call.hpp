@@ -38,7 +38,7 @@ result<T> wait_for(execution& on, Start&& start) {
       answer.emplace(std::move(outcome));
       waiting.wake();
     });
-    while (!waiting.is_woken() && lent.run_next()) {
+    while (!waiting.is_woken() && (lent.run_next() || lent.work_next())) {
     }
   }
   if (!waiting.is_woken())

@@ -1,5 +1,6 @@
 #include "troupe/actors/engine/lent_thread.hpp"
 
+#include "troupe/actors/engine/blocked_thread.hpp"
 #include "troupe/actors/engine/execution.hpp"
 #include "troupe/actors/engine/scheduler.hpp"
 
@@ -26,6 +27,8 @@ lent_thread::~lent_thread() {
     return;
   for (; count_ > 0; --count_)
     schedule(entered_->system, waiting_[first_++ % waiting_max]);
+  if (deferred_ != nullptr)
+    deferred_->hand_over();
   entered_->senders.leave(0);
 }
 
@@ -34,14 +37,39 @@ bool lent_thread::take(const execution& on, caf::resumable* job) noexcept {
   if (here == nullptr || &here->on_ != &on || here->count_ == waiting_max
       || here->activations_ == activations_max)
     return false;
-  // The job may end the last actor that keeps the execution alive, but this
-  // thread still has to schedule the remaining activations.
-  if (!here->entered_) {
-    here->entered_ = here->on_.shared_from_this();
-    here->entered_->senders.enter(0);
-  }
+  here->enter();
   here->waiting_[(here->first_ + here->count_++) % waiting_max] = job;
   return true;
+}
+
+// A job may end the last actor that keeps the execution alive, but this thread
+// still has to pass on what is left.
+void lent_thread::enter() {
+  if (entered_)
+    return;
+  entered_ = on_.shared_from_this();
+  entered_->senders.enter(0);
+}
+
+bool lent_thread::defer(const execution& on, spare_work& work) noexcept {
+  auto* const here = lent_here;
+  if (here == nullptr || &here->on_ != &on)
+    return false;
+  here->enter();
+  here->deferred_ = &work;
+  return true;
+}
+
+bool lent_thread::work_next() {
+  if (deferred_ == nullptr)
+    return false;
+  auto* const work = std::exchange(deferred_, nullptr);
+  const wake_batch woken;
+  // As in an activation, code of other callers must not run here.
+  in_activation_ = true;
+  const bool has_worked = work->work_here();
+  in_activation_ = false;
+  return has_worked;
 }
 
 bool lent_thread::run_next() {

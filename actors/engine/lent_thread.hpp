@@ -4,7 +4,8 @@
 //
 // Only activations of owners run here. They are short and contain no code of
 // users. All other jobs, and the activations above the limits, go to the
-// scheduler. So no job waits for a thread that has left.
+// scheduler. So no job waits for a thread that has left. When nothing else is
+// left, the thread may write the changes that it waits for to the store.
 
 #pragma once
 
@@ -18,6 +19,21 @@ namespace troupe::actors {
 
 struct execution;
 
+/// Work of a thread of the runtime that a lent thread may do in its place, one
+/// portion at a time.
+class spare_work {
+public:
+  /// Does the portion that waits, unless another thread is at work. Returns
+  /// false if it does nothing.
+  virtual bool work_here() = 0;
+
+  /// Lets the thread of the runtime do the work.
+  virtual void hand_over() noexcept = 0;
+
+protected:
+  ~spare_work() = default;
+};
+
 /// Belongs to one thread. Objects of one thread are nested: the innermost one
 /// takes the activations.
 class lent_thread {
@@ -26,7 +42,8 @@ public:
   /// this object.
   explicit lent_thread(execution& on) noexcept;
 
-  /// Passes the activations that have not run to the scheduler.
+  /// Passes the activations that have not run to the scheduler, and the work
+  /// that was not done to its thread.
   ~lent_thread();
 
   lent_thread(const lent_thread&) = delete;
@@ -36,10 +53,19 @@ public:
   /// thread has reached its limit.
   bool run_next();
 
+  /// Does the work that was deferred last. Returns false if there is none, or
+  /// if another thread does it.
+  bool work_next();
+
   /// Takes `job` (one reference to it) if the calling thread is lent to the
   /// actors on `on` and has room for it. Returns false, and takes nothing,
   /// otherwise.
   static bool take(const execution& on, caf::resumable* job) noexcept;
+
+  /// Lets the calling thread do `work` when it has no activation left, or hand
+  /// it over at the latest when it leaves. Returns false if the thread is not
+  /// lent to the actors on `on`. `work` lives as long as `on`.
+  static bool defer(const execution& on, spare_work& work) noexcept;
 
   /// Returns true if the calling thread is lent and runs no activation at this
   /// moment: calls that start now are those of the blocked caller.
@@ -64,6 +90,9 @@ private:
   std::size_t count_ = 0;
   std::size_t activations_ = 0;
   bool in_activation_ = false;
+  spare_work* deferred_ = nullptr;
+  void enter();
+
   // Keeps the actor system until this thread has left it. Set by the first
   // activation.
   std::shared_ptr<execution> entered_;

@@ -132,21 +132,57 @@ void store_queue::end_threads() {
 // Ends the program when memory is short: later commits of the queue may build
 // on the one that would be lost.
 void store_queue::run_writer() {
-  group next;
-  while (take(next)) {
-    handle(next);
-    next = {};
-    note_settled();
+  std::unique_lock guard(mutex_);
+  while (true) {
+    came_.wait(guard, [this] { return !writing_ && has_work(); });
+    if (queue_.empty())
+      return;
+    group next;
+    take(next);
+    guard.unlock();
+    settle(next);
+    guard.lock();
+    writing_ = false;
   }
 }
 
-bool store_queue::take(group& next) {
-  std::unique_lock guard(mutex_);
-  came_.wait(guard, [this] {
-    return queue_.empty() ? stopping_ : is_ready(queue_.front());
+bool store_queue::has_work() const noexcept {
+  return queue_.empty() ? stopping_ : is_ready(queue_.front());
+}
+
+void store_queue::settle(group& next) {
+  handle(next);
+  next = {};
+  note_settled();
+}
+
+// Called on a lent thread. If there is a writer, or a climb holds the first
+// place, another thread continues: the writer takes what came meanwhile, and
+// `fill` wakes one.
+bool store_queue::work_here() {
+  return with_memory_or_end([this] {
+    std::unique_lock guard(mutex_);
+    if (writing_ || queue_.empty() || !has_work())
+      return false;
+    group next;
+    take(next);
+    guard.unlock();
+    settle(next);
+    guard.lock();
+    writing_ = false;
+    if (has_work())
+      came_.notify_one();
+    return true;
   });
-  if (queue_.empty())
-    return false;
+}
+
+void store_queue::hand_over() noexcept {
+  const std::lock_guard guard(mutex_);
+  came_.notify_one();
+}
+
+void store_queue::take(group& next) {
+  writing_ = true;
   std::size_t changes = 0;
   while (!queue_.empty() && is_ready(queue_.front()) && changes < changes_max) {
     if (const auto* const decided = as<commit>(queue_.front()))
@@ -154,7 +190,6 @@ bool store_queue::take(group& next) {
     dispatch<commit, confirm, load, read_events, find_events, leave>(
       queue_.pop_front(), [&next](auto front) { next.add(std::move(front)); });
   }
-  return true;
 }
 
 void store_queue::run_reader() {
@@ -175,8 +210,12 @@ void store_queue::run_reader() {
 // -- on a loop ----------------------------------------------------------------
 
 void store_queue::wake_writer() {
-  if (shared_.loop == nullptr)
-    return came_.notify_one();
+  if (shared_.loop == nullptr) {
+    // A writer at work takes the letters when it is done.
+    if (!writing_ && !lent_thread::defer(shared_, *this))
+      came_.notify_one();
+    return;
+  }
   if (writing_ || queue_.empty() || !is_ready(queue_.front()))
     return;
   writing_ = true;
@@ -194,10 +233,11 @@ void store_queue::wake_reader() {
 
 void store_queue::write_on_loop() {
   group next;
-  take(next);
-  handle(next);
-  next = {};
-  note_settled();
+  {
+    const std::lock_guard guard(mutex_);
+    take(next);
+  }
+  settle(next);
   const std::lock_guard guard(mutex_);
   writing_ = false;
   wake_writer();

@@ -1,5 +1,6 @@
-// The queue to the store: one writer thread commits all queued changes
-// together, and a few threads read.
+// The queue to the store: one thread at a time commits all queued changes
+// together, and a few threads read. The writer is a thread of the queue, or
+// that of a blocked caller that finds it asleep.
 //
 // Invariant: letters of an owner are queued in the order in which it decided
 // them, before any other owner sees the decision. So each commit that a later
@@ -8,6 +9,7 @@
 
 #pragma once
 
+#include "troupe/actors/engine/lent_thread.hpp"
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/parts/append_wait.hpp"
 
@@ -26,7 +28,7 @@ namespace troupe::actors {
 struct setup;
 
 /// Thread-safe except for construction and `stop`.
-class store_queue {
+class store_queue final : private spare_work {
 public:
   /// `shared` outlives the queue.
   store_queue(std::shared_ptr<store> kept, setup& shared);
@@ -101,11 +103,19 @@ private:
   void end_threads();
   void run_writer();
   void run_reader();
+  bool work_here() override;
+  void hand_over() noexcept override;
   // One round of the writer, or of a reader, on a loop.
   void write_on_loop();
   void read_on_loop();
-  // Takes the next group. Returns false when the queue has stopped.
-  bool take(group& next);
+  // Returns true if a group can be taken, or the queue has stopped. Requires
+  // `mutex_`, as `take` does.
+  bool has_work() const noexcept;
+  // Takes the next group. The calling thread is the writer until it resets
+  // `writing_`.
+  void take(group& next);
+  // Handles a group as the writer, without `mutex_`.
+  void settle(group& next);
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
   result<void> check_other_processes(group& next);
@@ -136,12 +146,11 @@ private:
   std::condition_variable job_came_;
   bool readers_stopping_ = false;
 
-  // State on a loop, in place of threads: true while the writer works, and the
-  // number of readers that work.
-  bool writing_ = false;
+  bool writing_ = false; // A thread, or a job of the loop, is the writer.
+  // On a loop, in place of threads: the number of readers that work.
   std::size_t reading_ = 0;
 
-  // The members below belong to the writer's thread.
+  // The members below belong to the writer.
   std::unordered_map<owner_name, std::shared_ptr<live_owner>> live_;
   std::uint64_t losses_ = 0; // Number of times that the store lost commits.
   letter_list answered_;

@@ -8,6 +8,7 @@
 #include "troupe/runtime/runtime.hpp"
 
 #include "runtime_fixture.hpp"
+#include "staged_store.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -118,6 +119,55 @@ BOOST_AUTO_TEST_CASE(a_thread_is_lent_to_one_runtime) {
   answers<event_ptr> stored;
   other.sessions().append_event(key, wide(1)).then(stored.next());
   BOOST_TEST(!lent.run_next());
+  BOOST_TEST(code_of(stored.await().front()) == "ok");
+}
+
+// The only worker is blocked, and the queue's writer was not woken.
+BOOST_AUTO_TEST_CASE(a_blocked_caller_writes_its_append) {
+  const staged_place place;
+  auto options = place.options();
+  options.threads = 1;
+  runtime_fixture on(std::move(options));
+  const auto key = on.open();
+  BOOST_TEST(on.append(key, wide(0)) == "ok");
+  std::atomic<int> commits = 0;
+  std::atomic<int> own_commits = 0;
+  place.script->each_commit(
+    [&, caller = std::this_thread::get_id()]() -> store_script::step {
+      ++commits;
+      own_commits += std::this_thread::get_id() == caller ? 1 : 0;
+      return store_script::step::work;
+    });
+  {
+    const standstill held(on, key);
+    for (int number = 1; number <= 20; ++number)
+      BOOST_TEST(on.append(key, wide(number)) == "ok");
+  }
+  BOOST_TEST(commits == 20);
+  // The writer may wake by itself and be faster.
+  BOOST_TEST(own_commits > 10);
+}
+
+BOOST_AUTO_TEST_CASE(a_lent_thread_that_leaves_hands_its_writing_over) {
+  const staged_place place;
+  runtime_fixture on(place.options());
+  const auto key = on.open();
+  const auto& backend = *detail::backend_of(on.runtime);
+  const auto session = backend.shared().directory->find(key);
+  answers<event_ptr> stored;
+  {
+    actors::lent_thread lent(backend.shared());
+    {
+      const actors::inbox_actor::pause paused(*session);
+      std::thread([&] {
+        on.sessions()
+          .append_event(key, {change({{"k", 1}})})
+          .then(stored.next());
+      }).join();
+    }
+    while (lent.run_next()) {
+    }
+  }
   BOOST_TEST(code_of(stored.await().front()) == "ok");
 }
 
