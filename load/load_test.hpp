@@ -66,8 +66,8 @@ using watcher = std::function<void(const progress&)>;
 /// A condition on the results (`--expect`), and whether it holds.
 struct judged_expectation {
   std::string text; ///< Such as `p99<5ms`.
-  bool holds = false;
-  std::string finding; ///< If it does not hold: what was measured instead.
+  bool holds = false; ///< The results meet the condition.
+  std::string finding; ///< If it does not hold: the measured value.
 };
 
 /// Results of a load test.

@@ -50,6 +50,7 @@ public:
                    std::uint64_t last) const;
   /// Expected answer of `store::list`.
   json list(const row_query& query) const;
+  /// Expected answer of `store::list_by_name`.
   json list_by_name(const name_query& query) const;
 
   /// The owners after all commits so far.

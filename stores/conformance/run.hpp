@@ -63,10 +63,15 @@ private:
 /// Owners that most checks use.
 namespace names {
 
+/// The session of most checks.
 inline const session_key key{"press", "ann", "s1"};
+/// A second session of the same user.
 inline const session_key other{"press", "ann", "s2"};
+/// The owner of `key`.
 inline const owner_name session = owner_of(key);
+/// The user of both sessions.
 inline const owner_name user{"press", "ann"};
+/// The app of the user.
 inline const owner_name app{"press"};
 
 } // namespace names
