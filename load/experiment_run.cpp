@@ -135,7 +135,8 @@ task<experiment_run> experiment_runner::perform_one(planned_run which,
 
 task<> experiment_runner::keep_one(planned_run which, agent root) {
   auto made = co_await perform_one(which, std::move(root));
-  // A run that was cut off says nothing about its variant.
+  // A run that the end of the experiment cancels says nothing about its
+  // variant.
   if (stop_.stop_requested() && made.error == "cancelled")
     co_return;
   const std::lock_guard guard(mutex_);

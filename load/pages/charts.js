@@ -1,5 +1,5 @@
-// Elements, numbers in words, and SVG charts drawn at the width that they have. All text enters
-// through text nodes, so nothing in a report can become markup.
+// Elements, numbers as text, and SVG charts that fill the width of their panel. All text enters
+// through text nodes, so no text of a report can become markup.
 "use strict";
 
 const NONE = "\u2013";
@@ -203,7 +203,7 @@ function figuresRow(figures) {
     figure.aside ? element("dd", { class: "aside" }, figure.aside) : null)));
 }
 
-// Scales: `at` leads from a value to 0..1, `from` back.
+// Scales: `at` maps a value to 0..1, `from` maps 0..1 to a value.
 
 function niceStep(raw) {
   const power = 10 ** Math.floor(Math.log10(raw));

@@ -221,7 +221,7 @@ function wallPanel(variants, runs, choose) {
 }
 
 function againstPanel(variants, runs, choose) {
-  return panel("Wall time against longest lane", "on the line, nothing but the lane took time",
+  return panel("Wall time against longest lane", "on the line, only the lane took time",
     () => {
       const known = runs.filter((run) => run.wall > 0 && run.longestLane > 0);
       if (known.length === 0)
@@ -339,7 +339,7 @@ function runView(report, run) {
     titled("Input", element("pre", { class: "text", tabindex: "0" },
       report.inputs?.[run.input] ?? NONE)),
     titled("Output", run.output ? element("pre", { class: "text", tabindex: "0" },
-      textOf(run.output)) : element("p", { class: "muted" }, "It put out nothing.")),
+      textOf(run.output)) : element("p", { class: "muted" }, "There was no output.")),
     state.length > 0 ? titled("State", table([
       { name: "key", head: true, words: true, text: ([key]) => key },
       { name: "value", words: true, text: ([, value]) => JSON.stringify(value) },

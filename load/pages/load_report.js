@@ -10,15 +10,15 @@ function verdictState(verdict) {
   if (!verdict.holds)
     return ["fails", "FAILS", "The stored events differ from the acknowledged ones."];
   if (verdict.acknowledged === 0)
-    return ["unchecked", "Holds", "Nothing was acknowledged, so there was nothing to lose."];
+    return ["unchecked", "Holds", "No append was acknowledged, so none could be lost."];
   return ["holds", "Holds",
-    "All that was acknowledged is stored once, in order, with exact totals."];
+    "Every acknowledged append is stored once, in order, and all totals are exact."];
 }
 
 function verdictPanel(verdict, expectations) {
   const broken = (expectations ?? []).filter((each) => !each.holds);
   const [state, word, sentence] = broken.length > 0 && verdict?.holds
-    ? ["fails", "Missed", "What was acknowledged is stored, but a condition does not hold."]
+    ? ["fails", "Missed", "Every acknowledged append is stored, but an expectation does not hold."]
     : verdictState(verdict);
   const made = element("section", { class: `verdict ${state}`, "aria-label": "Verdict" },
     element("p", {}, element("span", { class: "word" }, word), sentence));
@@ -242,7 +242,7 @@ function batchPanel(report) {
     ? `commits by how many events they had; ${formatNumber(mean)} on average` : null;
   return panel("Batches", aside, () => {
     if (commits === 0)
-      return nothing("This store did not tell the sizes of its commits.");
+      return nothing("The store did not report the sizes of its commits.");
     const bars = batchBars(batches);
     return barChart({
       label: `Sizes of ${many(commits, "commit")}: ${formatNumber(mean)} events on average.`,

@@ -1,4 +1,4 @@
-// Reads the report that the page carries and has it drawn.
+// Draws the report that is embedded in the page.
 
 const DRAWN = {
   load: drawLoadReport,

@@ -30,9 +30,9 @@ constexpr double bars_right = width - margin;
 constexpr double rows_top = 62;
 constexpr double row_height = 26;
 constexpr std::size_t depth_max = 4;
-// Shorter bars have no words.
+// Shorter bars have no text.
 constexpr double words_min = 60;
-// Widths of a character of each size.
+// Width of a character, by the size of its font.
 constexpr double name_character = 7;
 constexpr double bar_character = 6.2;
 constexpr double title_character = 8.5;
@@ -63,15 +63,15 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", s
 .failed { fill: var(--bad); }
 )";
 
-// Text for an element: no markup, and no character that is none or that XML
-// does not allow.
+// Returns text for an element. Escapes markup, and replaces hidden characters
+// and bytes that are not UTF-8 by U+FFFD.
 std::string as_xml(std::string_view text) {
   std::string safe;
   std::int32_t before = -1;
   while (!text.empty()) {
     const auto next = first_character(text, before);
     if (next.hidden || next.code < 0)
-      safe += "\xEF\xBF\xBD"; // U+FFFD
+      safe += "\xEF\xBF\xBD";
     else if (next.code == '&')
       safe += "&amp;";
     else if (next.code == '<')
@@ -86,7 +86,7 @@ std::string as_xml(std::string_view text) {
   return safe;
 }
 
-// Cuts `text` to the room that it has. An … stands for what is left out.
+// Shortens `text` to the width `room`. An … stands for the omitted end.
 std::string fitted(std::string_view text, double room, double character_width) {
   const auto count = static_cast<std::size_t>(room / character_width);
   std::size_t end = 0;

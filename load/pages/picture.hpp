@@ -12,8 +12,8 @@
 
 namespace troupe::load {
 
-/// Draws a row for each lane and a bar for each step. `title` stands above
-/// them. Names are shortened to the room that they have.
+/// Draws `title`, and below it a row for each lane with a bar for each step.
+/// Names that are too long for their place are shortened.
 std::string to_picture(const timeline& shown, std::string_view title);
 
 } // namespace troupe::load

@@ -1,4 +1,5 @@
-// The report of a sweep: how rate and latency move with one setting, a line per value of another.
+// The report of a sweep: rate and latency for each value of one setting, with a line for each value
+// of the other one.
 
 function failuresOfRow(row) {
   return isNumber(row.failed) ? row.failed : sum(Object.values(row.failed ?? {}));

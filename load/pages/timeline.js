@@ -27,8 +27,8 @@ function beginOf(lane) {
   return smallest((lane.steps ?? []).map((step) => step.start).filter(isNumber), 0);
 }
 
-// Returns the lanes in the order of time. Lanes below another one are together, at the place of the
-// first of them.
+// Returns the lanes in the order of their first steps. The lanes below one lane stay together, where
+// the first of them begins.
 function inTreeOrder(lanes) {
   const root = { lanes: [], below: new Map() };
   for (const lane of lanes) {

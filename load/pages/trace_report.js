@@ -1,4 +1,4 @@
-// The report of one session: what its agents did in each invocation, and when.
+// The report of one session: the steps of its agents in each invocation, with their times.
 
 function callsText(count) {
   return isNumber(count) ? formatCount(count) : "not recorded";

@@ -368,13 +368,14 @@ linearizability_verdict check_linearizability(
   search last(shortest, true);
   static_cast<void>(last.search(steps_max));
   verdict.finding
-    = fmt::format("key '{}': its first {} of {} calls cannot have been "
-                  "answered so in any order; what breaks it is\n  {}\n",
-                  key,
-                  shortest.size(),
-                  history.size(),
-                  search::text(*std::ranges::find(
-                    shortest, first, &search::call::answered)))
+    = fmt::format(
+        "key '{}': its first {} of {} calls cannot have been "
+        "answered so in any order; the call that breaks it is\n  {}\n",
+        key,
+        shortest.size(),
+        history.size(),
+        search::text(
+          *std::ranges::find(shortest, first, &search::call::answered)))
       + "The longest order that fits ends in\n" + last.explain();
   return verdict;
 }

@@ -158,7 +158,8 @@ BOOST_AUTO_TEST_CASE(a_stale_read_is_found) {
                        .at(7, 8, read(2))
                        .finding();
   BOOST_TEST(says(found, "key 'k': its first 3 of 4 calls"));
-  BOOST_TEST(says(found, "what breaks it is\n  caller 2 [5, 6]: read gave 1"));
+  BOOST_TEST(
+    says(found, "the call that breaks it is\n  caller 2 [5, 6]: read gave 1"));
   BOOST_TEST(says(found, "then it is 2, and none of these fits"));
 }
 
