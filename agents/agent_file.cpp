@@ -2,6 +2,7 @@
 
 #include "troupe/agents/files/classes.hpp"
 #include "troupe/agents/files/model_reader.hpp"
+#include "troupe/agents/files/options_reader.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
 #include "troupe/agents/turns/name.hpp"
 #include "troupe/core/support/text_file.hpp"
@@ -9,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -213,12 +213,18 @@ private:
     auto name = read_name(fields);
     if (!name)
       return name.error();
-    auto body = read_body(fields, *kind, inherited);
+    auto body = read_options(fields, *kind, options_.callbacks);
     if (!body)
       return body.error();
-    if (auto filled = fill_common(fields, std::move(*name), *body); !filled)
+    auto* llm = std::get_if<llm_options>(&*body);
+    if (llm != nullptr)
+      if (auto filled = read_model_and_tools(fields, inherited, *llm); !filled)
+        return filled.error();
+    if (auto filled = read_common_options(fields, options_.callbacks, *body);
+        !filled)
       return filled.error();
-    const auto* llm = std::get_if<llm_options>(&*body);
+    std::visit([&name](auto& options) { options.name = std::move(*name); },
+               *body);
     const auto below = llm != nullptr ? llm->model : inherited;
     auto sub_agents = read_sub_agents(file, fields, below);
     if (!sub_agents)
@@ -228,194 +234,6 @@ private:
     } catch (const error& failure) {
       return fail_at(fields.at(), failure.message());
     }
-  }
-
-  result<agent::body> read_body(const field_reader& fields,
-                                agent_class kind,
-                                const model_ptr& inherited) {
-    switch (kind) {
-    case agent_class::llm: {
-      auto options = read_llm(fields, inherited);
-      if (!options)
-        return options.error();
-      return agent::body(std::move(*options));
-    }
-    case agent_class::sequential:
-      return agent::body(sequential_options());
-    case agent_class::parallel: {
-      parallel_options options;
-      if (auto read = read_lanes(fields, options); !read)
-        return read.error();
-      if (auto read = set(options.isolate_temp, fields.flag("isolate_temp"));
-          !read)
-        return read.error();
-      return agent::body(std::move(options));
-    }
-    case agent_class::map: {
-      map_options options;
-      if (auto read = read_lanes(fields, options); !read)
-        return read.error();
-      for (const auto& [field, target] :
-           {std::pair("items_key", &options.items_key),
-            std::pair("output_key", &options.output_key)})
-        if (auto read = read_key(fields, field, *target); !read)
-          return read.error();
-      if (options.items_key.empty())
-        return fail_at(fields.at(), "a MapAgent needs a field 'items_key'");
-      return agent::body(std::move(options));
-    }
-    case agent_class::loop: {
-      loop_options options;
-      if (auto read
-          = set(options.max_iterations, fields.count("max_iterations"));
-          !read)
-        return read.error();
-      return agent::body(std::move(options));
-    }
-    }
-    return error(errc::internal, "unknown class of agents");
-  }
-
-  // Fills in the fields that all kinds of agents have.
-  result<void> fill_common(const field_reader& fields,
-                           std::string name,
-                           agent::body& body) const {
-    auto description = fields.text("description");
-    if (!description)
-      return description.error();
-    auto before = read_callbacks(
-      fields, "before_agent_callbacks", options_.callbacks.agent);
-    if (!before)
-      return before.error();
-    auto after = read_callbacks(
-      fields, "after_agent_callbacks", options_.callbacks.agent);
-    if (!after)
-      return after.error();
-    std::visit(
-      [&](auto& options) {
-        options.name = std::move(name);
-        options.description = description->value_or("");
-        options.before_agent = std::move(*before);
-        options.after_agent = std::move(*after);
-      },
-      body);
-    return {};
-  }
-
-  // Assigns a value that was read successfully.
-  template <class Target, class Read>
-  static result<void> set(Target& target, result<Read> read) {
-    if (!read)
-      return read.error();
-    target = std::move(*read);
-    return {};
-  }
-
-  static result<void> set_text(std::string& target,
-                               result<std::optional<std::string>> read) {
-    if (!read)
-      return read.error();
-    target = read->value_or("");
-    return {};
-  }
-
-  // Reads a state key; leaves the target empty if the field is left out.
-  static result<void> read_key(const field_reader& fields,
-                               std::string_view name,
-                               std::string& target) {
-    if (auto read = set_text(target, fields.text(name)); !read)
-      return read;
-    if (!target.empty())
-      if (auto checked = check_key(target); !checked)
-        return fail_at(fields.at(name),
-                       fmt::format("{}: {}", name, checked.error().message()));
-    return {};
-  }
-
-  // Reads the fields of parallel and map agents.
-  template <class Options>
-  static result<void> read_lanes(const field_reader& fields, Options& options) {
-    if (auto read = set(options.lanes_max, fields.count("lanes_max")); !read)
-      return read;
-    if (auto read = set(options.lane_timeout, fields.seconds("lane_timeout"));
-        !read)
-      return read;
-    constexpr std::array<std::string_view, 3> policies{
-      "fail_fast", "collect", "quorum"};
-    auto policy = fields.choice("on_failure", policies);
-    if (!policy)
-      return policy.error();
-    options.on_failure = static_cast<lane_failures>(policy->value_or(0));
-    auto quorum = fields.count("quorum");
-    if (!quorum)
-      return quorum.error();
-    options.quorum = static_cast<std::size_t>(quorum->value_or(0));
-    return {};
-  }
-
-  // Reads a JSON Schema, if the field is there.
-  static result<std::optional<json_schema>>
-  read_schema(const field_reader& fields, std::string_view name) {
-    auto text = fields.object(name);
-    if (!text)
-      return text.error();
-    if (!*text)
-      return std::optional<json_schema>();
-    try {
-      return std::optional(json_schema(std::move(**text)));
-    } catch (const error& failure) {
-      return fail_at(fields.at(name),
-                     fmt::format("{}: {}", name, failure.message()));
-    }
-  }
-
-  // Reads callbacks by name: `[name, {name: name}, …]`.
-  template <class Callback>
-  static result<std::vector<Callback>>
-  read_callbacks(const field_reader& fields,
-                 std::string_view name,
-                 const std::map<std::string, Callback, std::less<>>& known) {
-    auto items = fields.list(name);
-    if (!items)
-      return items.error();
-    std::vector<Callback> callbacks;
-    for (const auto& item : *items) {
-      auto called = item_name(fields.file(), *item, "callback");
-      if (!called)
-        return called.error();
-      const auto found = known.find(*called);
-      if (found == known.end())
-        return fail_at(
-          {&fields.file(), item->line},
-          fmt::format("unknown callback '{}' in {}; known ones: {}",
-                      *called,
-                      name,
-                      known.empty() ? "none"
-                                    : list_names(known, [](const auto& row) {
-                                        return row.first;
-                                      })));
-      callbacks.push_back(found->second);
-    }
-    return callbacks;
-  }
-
-  result<void> read_llm_callbacks(const field_reader& fields,
-                                  llm_options& options) const {
-    const auto& known = options_.callbacks;
-    result<void> read;
-    const auto fill
-      = [&](std::string_view name, const auto& called, auto& target) {
-          if (read)
-            read = set(target, read_callbacks(fields, name, called));
-        };
-    fill("before_model_callbacks", known.before_model, options.before_model);
-    fill("after_model_callbacks", known.after_model, options.after_model);
-    fill(
-      "on_model_error_callbacks", known.on_model_error, options.on_model_error);
-    fill("before_tool_callbacks", known.before_tool, options.before_tool);
-    fill("after_tool_callbacks", known.after_tool, options.after_tool);
-    fill("on_tool_error_callbacks", known.on_tool_error, options.on_tool_error);
-    return read;
   }
 
   result<std::string> read_name(const field_reader& fields) {
@@ -447,58 +265,18 @@ private:
     return std::move(**name);
   }
 
-  result<llm_options> read_llm(const field_reader& fields,
-                               const model_ptr& inherited) {
-    llm_options options;
-    std::string instruction;
-    std::string global;
-    for (const auto& [field, target] :
-         {std::pair("instruction", &instruction),
-          std::pair("global_instruction", &global),
-          std::pair("static_instruction", &options.static_instruction)})
-      if (auto read = set_text(*target, fields.text(field)); !read)
-        return read.error();
-    options.instruction = std::move(instruction);
-    options.global_instruction = std::move(global);
-    if (auto read = read_key(fields, "output_key", options.output_key); !read)
-      return read.error();
-
-    constexpr std::array<std::string_view, 3> contents{
-      "default", "none", "since_summary"};
-    auto which = fields.choice("include_contents", contents);
-    if (!which)
-      return which.error();
-    options.include_contents
-      = static_cast<enum include_contents>(which->value_or(0));
-    if (auto most = set(options.contents_max, fields.count("contents_max"));
-        !most)
-      return most.error();
-
-    auto config = fields.object("generate_content_config");
-    if (!config)
-      return config.error();
-    options.generation_config = config->value_or(json::object());
-    result<void> read;
-    const auto take = [&read](auto& target, auto&& taken) {
-      if (read)
-        read = set(target, std::forward<decltype(taken)>(taken));
-    };
-    take(options.output_schema, read_schema(fields, "output_schema"));
-    take(options.input_schema, read_schema(fields, "input_schema"));
-    take(options.disallow_transfer_to_parent,
-         fields.flag("disallow_transfer_to_parent"));
-    take(options.disallow_transfer_to_peers,
-         fields.flag("disallow_transfer_to_peers"));
-    if (!read)
-      return read.error();
-    if (auto called = read_llm_callbacks(fields, options); !called)
-      return called.error();
-    if (auto given = set(options.model, read_model(fields, inherited)); !given)
-      return given.error();
-    if (auto given = set(options.tools, read_tools(fields, options.model));
-        !given)
-      return given.error();
-    return options;
+  result<void> read_model_and_tools(const field_reader& fields,
+                                    const model_ptr& inherited,
+                                    llm_options& options) {
+    auto model = read_model(fields, inherited);
+    if (!model)
+      return model.error();
+    options.model = std::move(*model);
+    auto tools = read_tools(fields, options.model);
+    if (!tools)
+      return tools.error();
+    options.tools = std::move(*tools);
+    return {};
   }
 
   // Each agent that is a tool has its own tree. Its names may repeat names of

@@ -6,8 +6,8 @@ namespace troupe {
 
 namespace {
 
-constexpr auto custom = "customMetadata";
-constexpr auto own = "troupe";
+constexpr auto custom_metadata = "customMetadata";
+constexpr auto own_field = "troupe";
 
 std::int64_t microseconds(timestamp time) {
   return time.time_since_epoch().count();
@@ -65,10 +65,10 @@ void tell_steps(event& said, std::span<const step_time> steps) {
   if (told.is_null())
     return;
   auto fields = said.extra.is_null() ? json::object() : said.extra.data();
-  auto& metadata = fields[custom];
+  auto& metadata = fields[custom_metadata];
   if (!metadata.is_null() && !metadata.is_object())
     return; // A callback wrote another value.
-  auto& ours = metadata[own];
+  auto& ours = metadata[own_field];
   if (!ours.is_object())
     ours = json::object();
   ours["steps"] = std::move(told);
@@ -80,7 +80,7 @@ std::vector<step_time> steps_of(const event& said) {
   if (!said.extra.data().is_object())
     return steps;
   const json* at = &said.extra.data();
-  for (const auto* name : {custom, own, "steps"}) {
+  for (const auto* name : {custom_metadata, own_field, "steps"}) {
     const auto found = at->find(name);
     if (found == at->end())
       return steps;
