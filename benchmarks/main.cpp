@@ -56,6 +56,9 @@ int main(int argc, char** argv) {
                 stored.seconds,
                 "How long durable appends are sustained per row")
     ->capture_default_str();
+  program.add_flag("--store-blocked",
+                   stored.blocked,
+                   "Callers of durable appends are threads that wait");
   program
     .add_option(
       "--store-events", stored.events, "Events in the store that is read")

@@ -15,7 +15,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <latch>
+#include <optional>
 #include <random>
+#include <thread>
 #include <vector>
 
 namespace bench {
@@ -118,11 +120,15 @@ void create_all(troupe::runtime& runtime,
   created.wait();
 }
 
+// How appends wait for their answers.
+enum class waiting { coroutines, blocked_threads };
+
 // A closed loop of `callers` until `count` events are appended or `seconds`
 // have passed.
 round_result append_by(troupe::runtime& runtime,
                        const std::vector<session_key>& keys,
                        std::size_t callers,
+                       waiting how,
                        double seconds,
                        std::size_t count,
                        std::atomic<std::size_t>& numbers) {
@@ -130,30 +136,53 @@ round_result append_by(troupe::runtime& runtime,
   std::latch ended(static_cast<std::ptrdiff_t>(callers));
   const auto first = numbers.load();
   const stopwatch watch;
+  const auto note = [&latencies](std::size_t index, clock::time_point before) {
+    latencies[index].push_back(static_cast<std::uint32_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now()
+                                                           - before)
+        .count()));
+  };
+  // Returns the next append, or nothing at the end.
+  const auto next = [&](std::minstd_rand& random)
+    -> std::optional<troupe::pending<troupe::event_ptr>> {
+    const auto number = numbers.fetch_add(1);
+    if (watch.seconds() >= seconds || number - first >= count)
+      return std::nullopt;
+    return runtime.sessions().append_event(
+      keys[random() % keys.size()],
+      std::make_shared<const troupe::event>(build_event(number)));
+  };
+  const auto seed_of = [](std::size_t index) {
+    return static_cast<std::minstd_rand::result_type>(index + 1);
+  };
   const auto call = [&](std::size_t index) -> troupe::task<> {
-    std::minstd_rand random(
-      static_cast<std::minstd_rand::result_type>(index + 1));
-    while (watch.seconds() < seconds) {
-      const auto number = numbers.fetch_add(1);
-      if (number - first >= count)
-        break;
-      const auto& key = keys[random() % keys.size()];
-      const auto before = clock::now();
-      const auto stored = co_await runtime.sessions().append_event(
-        key, std::make_shared<const troupe::event>(build_event(number)));
+    std::minstd_rand random(seed_of(index));
+    for (auto before = clock::now(); auto append = next(random);
+         before = clock::now()) {
+      const auto stored = co_await *std::move(append);
       stored.value();
-      latencies[index].push_back(static_cast<std::uint32_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now()
-                                                             - before)
-          .count()));
+      note(index, before);
     }
   };
+  const auto block = [&](std::size_t index) {
+    std::minstd_rand random(seed_of(index));
+    for (auto before = clock::now(); auto append = next(random);
+         before = clock::now()) {
+      append->value();
+      note(index, before);
+    }
+    ended.count_down();
+  };
+  std::vector<std::jthread> threads;
   for (std::size_t index = 0; index < callers; ++index)
-    troupe::start(call(index), [&ended](std::exception_ptr failure) {
-      if (failure)
-        std::rethrow_exception(failure);
-      ended.count_down();
-    });
+    if (how == waiting::blocked_threads)
+      threads.emplace_back(block, index);
+    else
+      troupe::start(call(index), [&ended](std::exception_ptr failure) {
+        if (failure)
+          std::rethrow_exception(failure);
+        ended.count_down();
+      });
   ended.wait();
   round_result made{watch.seconds(), watch.cpu_seconds(), 0, {}};
   for (const auto& each : latencies) {
@@ -239,7 +268,7 @@ void begin_runs(const store_settings& settings,
   {
     auto runtime = open_runtime(settings);
     create_all(runtime, {key});
-    append_by(runtime, {key}, 4'096, 1e9, events, numbers);
+    append_by(runtime, {key}, 4'096, waiting::coroutines, 1e9, events, numbers);
   }
   const auto show =
     [&](const char* what, troupe::history_extent reads, std::size_t rounds) {
@@ -276,8 +305,14 @@ void append_durably(const store_settings& settings,
   const auto synced = fdatasync_rate(beside);
   auto runtime = open_runtime(settings);
   create_all(runtime, keys);
-  const auto row = summarize(
-    {append_by(runtime, keys, callers, settings.seconds, SIZE_MAX, numbers)});
+  const auto row = summarize({append_by(
+    runtime,
+    keys,
+    callers,
+    settings.blocked ? waiting::blocked_threads : waiting::coroutines,
+    settings.seconds,
+    SIZE_MAX,
+    numbers)});
   fmt::print("{:>8} {:>8} {:>10.0f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.1f} "
              "{:>12.0f} {:>10.0f}  {}\n",
              keys.size(),
@@ -348,12 +383,13 @@ void read_stored(const store_settings& settings) {
     auto runtime = open_runtime(settings);
     create_all(runtime, keys);
     create_all(runtime, {probe});
-    append_by(runtime, keys, 64, 1e9, 1'000, numbers);
+    append_by(runtime, keys, 64, waiting::coroutines, 1e9, 1'000, numbers);
   }
   costs(1'000);
   {
     auto runtime = open_runtime(settings);
-    append_by(runtime, keys, 4'096, 1e9, settings.events, numbers);
+    append_by(
+      runtime, keys, 4'096, waiting::coroutines, 1e9, settings.events, numbers);
     runtime.shut_down().value();
   }
   costs(settings.events);

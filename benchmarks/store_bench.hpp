@@ -17,6 +17,7 @@ struct store_settings {
   troupe::durability durability = troupe::durability::durable;
   double seconds = 60;            ///< Length of a row of durable appends.
   std::size_t callers = 0;        ///< Selects rows; 0: all.
+  bool blocked = false;           ///< Callers are threads, not coroutines.
   std::size_t sessions = 0;       ///< Selects rows; 0: all.
   std::size_t events = 1'000'000; ///< Number of events in the store.
 };
