@@ -79,7 +79,9 @@ struct store_options {
   /// the same as `os`.
   troupe::durability durability = durability::durable;
   /// Opens only for reading: the store creates, migrates and writes nothing,
-  /// and commits fail.
+  /// and commits fail. While such a store reads a SQLite file, another store of
+  /// the same process may fail to write to that file with
+  /// `errc::store_failed`.
   bool read_only = false;
   /// Receives warnings for an operator, one sentence each, about conditions
   /// that fail no call. Called from any thread of the store; must not block or

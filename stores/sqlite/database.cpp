@@ -29,6 +29,10 @@ std::string words_of(sqlite3* connection) {
   default:
     break;
   }
+  if (code == SQLITE_READONLY_RECOVERY || code == SQLITE_READONLY_CANTINIT)
+    return "a program died while it changed the index of the write-ahead log "
+           "(-shm), and another program still has the file open: try again "
+           "when a program has written to the file, or when all have ended";
   std::string words = sqlite3_errmsg(connection);
   if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN) {
     words += fmt::format(" (code {}", code);
@@ -36,6 +40,9 @@ std::string words_of(sqlite3* connection) {
       words += fmt::format(", {}", std::generic_category().message(cause));
     words += ")";
   }
+  if ((code & 0xff) == SQLITE_CANTOPEN)
+    words += ": this process has to be able to open the file, and -wal and "
+             "-shm beside it";
   return words;
 }
 
@@ -57,43 +64,63 @@ std::string as_path(const std::filesystem::path& file) {
   return file.is_absolute() ? file.string() : "./" + file.string();
 }
 
-// Makes a URI with `immutable=1`, for which SQLite creates no other files.
-std::string as_immutable(const std::filesystem::path& file) {
+// Makes a URI with one parameter, which SQLite reads beside the path.
+std::string as_uri(const std::filesystem::path& file,
+                   std::string_view parameter) {
   std::string uri = "file:";
   for (const char each : std::filesystem::absolute(file).string())
     uri += each == '%'   ? "%25"
            : each == '?' ? "%3f"
            : each == '#' ? "%23"
                          : std::string(1, each);
-  return uri + "?immutable=1";
+  return fmt::format("{}?{}", uri, parameter);
 }
 
-bool is_empty_or_missing(const std::filesystem::path& file) {
-  std::error_code failed;
-  const auto size = std::filesystem::file_size(file, failed);
-  return failed || size == 0;
-}
-
-// Returns true if no program has the file open: its write-ahead log is empty
-// and has no index.
-bool is_at_rest(const std::string& file) {
-  std::error_code failed;
-  return is_empty_or_missing(file + "-wal")
-         && !std::filesystem::exists(file + "-shm", failed);
-}
-
-std::vector<std::int64_t> facts_of(const std::string& file) {
+// Appends numbers that differ after each change of the file's content. Returns
+// its size, or nothing if there is no such file. The time of the last change of
+// the inode is left out: SQLite changes it when root opens a log.
+std::optional<std::int64_t> note_facts(std::vector<std::int64_t>& facts,
+                                       const std::string& file) {
   struct stat found {};
 
-  if (::stat(file.c_str(), &found) != 0)
-    return {};
-  return {static_cast<std::int64_t>(found.st_dev),
-          static_cast<std::int64_t>(found.st_ino),
-          found.st_size,
-          found.st_mtim.tv_sec,
-          found.st_mtim.tv_nsec,
-          found.st_ctim.tv_sec,
-          found.st_ctim.tv_nsec};
+  if (::stat(file.c_str(), &found) != 0) {
+    facts.push_back(-1);
+    return std::nullopt;
+  }
+  facts.insert(facts.end(),
+               {static_cast<std::int64_t>(found.st_dev),
+                static_cast<std::int64_t>(found.st_ino),
+                found.st_size,
+                found.st_mtim.tv_sec,
+                found.st_mtim.tv_nsec});
+  return found.st_size;
+}
+
+// A connection that only reads creates no file and changes none. SQLite has a
+// way for each case:
+//
+// - No log: `immutable` opens no other file.
+// - A log without index: no program has the file open. SQLite keeps the index
+//   in memory if the connection holds the file alone.
+// - A log with an index: `readonly_shm` reads the index if a program that has
+//   the file open keeps it up to date, and else makes one in memory.
+enum class read_access : std::uint8_t { immutable, own_index, shared_index };
+
+struct file_state {
+  read_access access = read_access::shared_index;
+  std::vector<std::int64_t> facts;
+};
+
+file_state state_of(const std::string& file) {
+  file_state found;
+  note_facts(found.facts, file);
+  const auto log = note_facts(found.facts, file + "-wal");
+  const auto index = note_facts(found.facts, file + "-shm");
+  if (!log || (*log == 0 && !index))
+    found.access = read_access::immutable;
+  else if (!index)
+    found.access = read_access::own_index;
+  return found;
 }
 
 } // namespace
@@ -185,21 +212,29 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
   : waiting_(std::make_unique<waiting>()) {
   waiting_->lock_timeout = settings.lock_timeout;
   const bool read_only = settings.options.read_only;
+  auto name = as_path(settings.file);
+  auto access = read_access::shared_index;
   if (read_only) {
     auto path = real_path(settings.file);
-    auto facts = facts_of(path);
-    if (is_at_rest(path))
-      resting_ = {std::move(path), std::move(facts)};
+    auto state = state_of(path);
+    access = state.access;
+    if (access == read_access::shared_index) {
+      name = as_uri(settings.file, "readonly_shm=1");
+      reads_shared_index_ = true;
+    } else {
+      resting_ = {std::move(path), std::move(state.facts)};
+    }
+    if (access == read_access::immutable)
+      name = as_uri(settings.file, "immutable=1");
   }
-  const bool immutable = resting_.has_value();
   sqlite3* opened = nullptr;
   // Without `SQLITE_OPEN_CREATE`: SQLite would make the file readable by
   // everybody. `open_sqlite_writer` makes it with the right mode.
   const int code = sqlite3_open_v2(
-    (immutable ? as_immutable(settings.file) : as_path(settings.file)).c_str(),
+    name.c_str(),
     &opened,
-    (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE)
-      | (immutable ? SQLITE_OPEN_URI : 0) | SQLITE_OPEN_NOMUTEX,
+    (read_only ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE)
+      | SQLITE_OPEN_NOMUTEX,
     settings.vfs.empty() ? nullptr : settings.vfs.c_str());
   connection_.reset(opened);
   if (opened == nullptr)
@@ -220,6 +255,8 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
   // Only the store's `close` runs a last checkpoint. Otherwise an opening or a
   // failure would take the time of a whole checkpoint.
   sqlite3_db_config(opened, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  if (access == read_access::own_index)
+    keep_index_in_memory();
   add_row_sum(opened);
   execute("PRAGMA trusted_schema=OFF");
   execute("PRAGMA cell_size_check=ON");
@@ -234,10 +271,33 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
     execute("PRAGMA query_only=ON");
 }
 
+// SQLite would need the exclusive lock, which a read-only connection does not
+// get, and which would make programs wait for the end of a check.
+// `has_come_into_use` notices such programs instead.
+void sqlite_database::keep_index_in_memory() {
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(connection(),
+                           "main",
+                           SQLITE_FCNTL_FILE_POINTER,
+                           static_cast<void*>(&file))
+        != SQLITE_OK
+      || file == nullptr || file->pMethods == nullptr)
+    throw failure("open");
+  lone_ = std::make_unique<lone_methods>(
+    lone_methods{*file->pMethods, file->pMethods});
+  lone_->own.xLock = &lock_at_most_shared;
+  file->pMethods = &lone_->own;
+  execute("PRAGMA locking_mode=EXCLUSIVE");
+}
+
 bool sqlite_database::has_come_into_use() const {
-  return resting_
-         && (!is_at_rest(resting_->path)
-             || facts_of(resting_->path) != resting_->facts);
+  return resting_ && state_of(resting_->path).facts != resting_->facts;
+}
+
+int sqlite_database::lock_at_most_shared(sqlite3_file* file, int level) {
+  const auto& methods = *reinterpret_cast<const lone_methods*>(file->pMethods);
+  return level <= SQLITE_LOCK_SHARED ? methods.below->xLock(file, level)
+                                     : SQLITE_OK;
 }
 
 int sqlite_database::wait_for_lock(void* context, int count) {

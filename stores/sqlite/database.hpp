@@ -125,9 +125,14 @@ public:
 
   sqlite3* connection() const noexcept { return connection_.get(); }
 
-  /// Returns true if the file was opened as immutable but another program uses
-  /// it after all. Rows that were read may then belong to different states.
+  /// Returns true if no program used the file when it was opened read-only, but
+  /// one does now. Rows that were read may then belong to different states.
   bool has_come_into_use() const;
+
+  /// Returns true if the connection reads the index of the write-ahead log that
+  /// is shared with other connections. While it is open, connections of this
+  /// process that are opened later cannot write.
+  bool keeps_writers_out() const noexcept { return reads_shared_index_; }
 
   /// Sets how long later calls wait for a lock.
   void set_lock_timeout(std::chrono::milliseconds lock_timeout) {
@@ -149,14 +154,27 @@ private:
 
   struct resting_file {
     std::string path;
-    std::vector<std::int64_t>
-      facts; // Device, inode, size and times; differ after each change.
+    // Of the file, of its write-ahead log and of the index: device, inode, size
+    // and times. They differ after each change.
+    std::vector<std::int64_t> facts;
+  };
+
+  // The methods of an open file, which grant each lock above the shared one
+  // without taking it.
+  struct lone_methods {
+    sqlite3_io_methods own; // First, so that SQLite's pointer leads to both.
+    const sqlite3_io_methods* below;
   };
 
   static int wait_for_lock(void* context, int count);
+  static int lock_at_most_shared(sqlite3_file* file, int level);
+
+  void keep_index_in_memory();
 
   std::unique_ptr<waiting> waiting_;
-  std::optional<resting_file> resting_; // Set if the file is open as immutable.
+  std::optional<resting_file> resting_; // Unset if programs may use the file.
+  bool reads_shared_index_ = false;
+  std::unique_ptr<lone_methods> lone_; // Used until the connection is closed.
   std::unique_ptr<sqlite3, close> connection_;
 };
 

@@ -47,11 +47,12 @@ public:
       auto reader = take();
       try {
         auto loaded = load(*reader);
-        if (!reader->database().has_come_into_use()) {
-          give_back(std::move(reader));
+        const bool is_one_state = !reader->database().has_come_into_use();
+        if (reader->database().keeps_writers_out() || !is_one_state)
+          reader.reset();
+        give_back(std::move(reader));
+        if (is_one_state)
           return loaded;
-        }
-        give_back(nullptr);
       } catch (const sqlite_history_lost&) {
         give_back(nullptr);
         throw;
