@@ -238,29 +238,43 @@ BOOST_AUTO_TEST_CASE(
 BOOST_AUTO_TEST_CASE(a_killed_migration_leaves_the_older_version) {
   const auto url = old_place(5);
   raw_connection reader(url);
-  // The open transaction blocks the renaming of the tables.
-  BOOST_TEST(reader.run("BEGIN; SELECT FROM log") == "");
+  // The migration renames the log, then waits for the lock of the scopes.
+  BOOST_TEST(reader.run("BEGIN; LOCK TABLE scopes IN ROW EXCLUSIVE MODE")
+             == "");
   const auto child = fork();
   if (child == 0)
     _exit(open_postgres_store(url) ? 0 : 1);
-  const auto deadline
-    = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (shared_server().ask("SELECT count(*) FROM pg_stat_activity"
-                             " WHERE wait_event_type = 'Lock'")
-         == "0") {
-    BOOST_REQUIRE(std::chrono::steady_clock::now() < deadline);
-    std::this_thread::yield();
-  }
+  const std::string waiting = " FROM pg_stat_activity"
+                              " WHERE wait_event_type = 'Lock'";
+  const auto waits_for = [&waiting](const std::string& count) {
+    const auto deadline
+      = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (shared_server().ask("SELECT count(*)" + waiting) != count) {
+      BOOST_REQUIRE(std::chrono::steady_clock::now() < deadline);
+      std::this_thread::yield();
+    }
+  };
+  waits_for("1");
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
   BOOST_TEST(WIFSIGNALED(status));
-  // The server notices the killed client only when the lock is free. It may
-  // have completed the migration by then.
+  // The server notices the killed client only when it answers, and could
+  // complete the migration before. So its session is ended here.
+  shared_server().ask("SELECT pg_terminate_backend(pid)" + waiting);
+  waits_for("0");
   BOOST_TEST(reader.run("ROLLBACK") == "");
+  BOOST_TEST(version_of(url) == "1");
+  // A program of the older version continues.
+  BOOST_TEST(reader.run(rows_of_version_1(6, 6)) == "");
+  BOOST_TEST(reader.value("SELECT count(*) FROM log") == "6");
+  BOOST_TEST(reader.value("SELECT count(*) FROM pg_class WHERE relname IN"
+                          " ('change_log', 'marks') AND relnamespace ="
+                          " current_schema()::regnamespace")
+             == "0");
   const auto target = open_postgres_store(url).value();
   BOOST_TEST(version_of(url) == "2");
-  BOOST_TEST(counting_client(*target).counts()[2] == 4);
+  BOOST_TEST(counting_client(*target).counts()[2] == 5);
   BOOST_TEST(target->check({}).value().empty());
 }
 
