@@ -335,19 +335,33 @@ sqlite_reader::find_events(const session_key& key,
     rows.expect_sound(3, "entries");
     take(rows.integer(2), rows.integer(1), rows.integer(0));
   }
-  for (const auto& [hash, index] : wanted)
-    for (auto block = session->folded_revision >> 16; block >= 0; --block) {
-      if (events[index])
-        break;
-      std::vector<numbered_row> same;
-      for (auto rows = settled_ids_.rows(session->id, block, hash);
-           rows.next();) {
-        rows.expect_sound(3, "entries");
-        same.push_back({rows.integer(0), rows.integer(1), 0});
-      }
-      for (const auto& each : same)
-        take(hash, each.log, each.number);
+  const auto look_into = [&](std::int64_t block, std::int64_t hash) {
+    std::vector<numbered_row> same;
+    for (auto rows = settled_ids_.rows(session->id, block, hash);
+         rows.next();) {
+      rows.expect_sound(3, "entries");
+      same.push_back({rows.integer(0), rows.integer(1), 0});
     }
+    for (const auto& each : same)
+      take(hash, each.log, each.number);
+  };
+  // Events are sent again in their order, so the block of the last event is the
+  // first one for the next: its pages are in memory, and no other is read.
+  const auto newest_block = session->folded_revision >> 16;
+  auto likely = newest_block;
+  for (std::size_t index = 0; index < ids.size(); ++index) {
+    if (events[index])
+      continue;
+    const auto hash = id_hash(ids[index]);
+    look_into(likely, hash);
+    for (auto block = newest_block; block >= 0 && !events[index]; --block) {
+      if (block == likely)
+        continue;
+      look_into(block, hash);
+      if (events[index])
+        likely = block;
+    }
+  }
   return events;
 }
 
