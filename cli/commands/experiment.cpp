@@ -2,6 +2,7 @@
 
 #include "troupe/cli/options/allow_env_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
@@ -106,13 +107,13 @@ experiment_command::experiment_command(CLI::App& program,
     .add_option("--repeats",
                 chosen.repeats,
                 "Runs of each variant and input, in place of the file's")
-    ->check(CLI::PositiveNumber)
+    ->check(number_from(1))
     ->type_name("N");
   parser()
     .add_option("--at-once",
                 chosen.at_once,
                 "Runs at the same time, in place of the file's")
-    ->check(CLI::PositiveNumber)
+    ->check(number_from(1))
     ->type_name("N");
   parser()
     .add_option(

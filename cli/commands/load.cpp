@@ -1,6 +1,7 @@
 #include "troupe/cli/commands/load.hpp"
 
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
@@ -96,7 +97,12 @@ load_command::load_command(CLI::App& program)
     = [this](const char* name, std::size_t& into, const char* what) {
         parser()
           .add_option(name, into, what)
-          ->check(CLI::NonNegativeNumber)
+          ->check([name, check = number_from(0)](const std::string& text) {
+            auto reason = check(text);
+            if (!reason.empty() && text.find(',') != std::string::npos)
+              reason += "; for several values see troupe load sweep --help";
+            return reason;
+          })
           ->type_name("N")
           ->capture_default_str();
       };
@@ -118,7 +124,7 @@ load_command::load_command(CLI::App& program)
     .add_option("--appends",
                 arguments_->appends,
                 "Number of appends, in place of a duration")
-    ->check(CLI::PositiveNumber)
+    ->check(number_from(1))
     ->type_name("N")
     ->excludes("--duration");
   parser()
@@ -135,12 +141,12 @@ load_command::load_command(CLI::App& program)
   parser()
     .add_option(
       "--rate", chosen.rate, "Appends per second, with --arrival open")
-    ->check(CLI::NonNegativeNumber)
+    ->check(number_from(0))
     ->type_name("N");
   parser()
     .add_option(
       "--zipf", chosen.zipf, "Spread appends over sessions by Zipf; 0: evenly")
-    ->check(CLI::NonNegativeNumber)
+    ->check(number_from(0))
     ->type_name("THETA")
     ->capture_default_str();
   parser()
@@ -161,7 +167,7 @@ load_command::load_command(CLI::App& program)
                                      arguments_->repeats,
                                      "Number of tests, one after another; the "
                                      "report has confidence intervals")
-                         ->check(CLI::PositiveNumber)
+                         ->check(number_from(1))
                          ->type_name("N")
                          ->capture_default_str();
   const auto file

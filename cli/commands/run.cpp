@@ -2,6 +2,7 @@
 
 #include "troupe/cli/options/allow_env_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/talk/conversation.hpp"
@@ -196,7 +197,7 @@ run_command::run_command(CLI::App& program,
     .add_option("--model-calls-max",
                 chosen.model_calls_max,
                 "Model calls that one invocation may make")
-    ->check(CLI::NonNegativeNumber)
+    ->check(number_from(0))
     ->type_name("N")
     ->capture_default_str();
   parser().add_flag("--stream",

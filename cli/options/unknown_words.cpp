@@ -44,6 +44,26 @@ std::vector<const CLI::App*> chosen_commands(const CLI::App& program) {
   return chosen;
 }
 
+// Returns the command as the user writes it, up to `commands[last]`.
+std::string path_of(const std::vector<const CLI::App*>& commands,
+                    std::size_t last) {
+  std::string path = "troupe";
+  for (std::size_t index = 1; index <= last; ++index)
+    path += ' ' + commands[index]->get_name();
+  return path;
+}
+
+// Returns the command that has the option, or an empty text.
+std::string command_of(const std::string& option,
+                       const std::vector<const CLI::App*>& commands) {
+  for (auto index = commands.size(); index-- > 0;)
+    for (const auto* each : commands[index]->get_options())
+      for (const auto& spelling : each->get_lnames())
+        if (option == "--" + spelling)
+          return path_of(commands, index);
+  return {};
+}
+
 // Returns an empty text if no name is near.
 std::string nearest(std::string_view word,
                     const std::vector<std::string>& names) {
@@ -61,11 +81,8 @@ std::string nearest(std::string_view word,
 } // namespace
 
 std::string help_line(const CLI::App& program) {
-  std::string line = "troupe";
-  for (const auto* each : chosen_commands(program))
-    if (each != &program)
-      line += ' ' + each->get_name();
-  return line + " --help";
+  const auto commands = chosen_commands(program);
+  return path_of(commands, commands.size() - 1) + " --help";
 }
 
 std::string unknown_words(const CLI::App& program) {
@@ -89,6 +106,14 @@ std::string unknown_words(const CLI::App& program) {
         && !is_option)
       continue;
     const auto word = given.substr(0, is_option ? given.find('=') : given.npos);
+    // The option is known, but another command reads the words at this place.
+    if (const auto owner = command_of(word, commands); !owner.empty()) {
+      text += fmt::format("{}option '{}' belongs directly behind '{}'",
+                          text.empty() ? "" : "; ",
+                          word,
+                          owner);
+      continue;
+    }
     const auto meant = nearest(word, is_option ? options : subcommands);
     text += fmt::format(
       "{}unknown {} '{}'{}",

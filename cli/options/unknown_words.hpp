@@ -14,8 +14,8 @@ namespace troupe::cli {
 std::string help_line(const CLI::App& program);
 
 /// Names the words that the command line of `program` did not understand, in
-/// their order, each with the option or command that it resembles. Empty if all
-/// words were understood.
+/// their order, each with the option or command that it resembles, or with the
+/// command that an option belongs to. Empty if all words were understood.
 std::string unknown_words(const CLI::App& program);
 
 } // namespace troupe::cli

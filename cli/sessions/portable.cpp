@@ -84,6 +84,15 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
+// Returns true if a text whose `first` line is malformed has one session on
+// each line. The last line of a session on several lines is no JSON.
+bool has_one_per_line(const std::vector<std::string_view>& all,
+                      std::vector<std::string_view>::const_iterator first) {
+  const auto last = std::ranges::find_if_not(
+    all.rbegin(), all.rend(), [](auto line) { return is_blank(line); });
+  return last.base() - 1 == first || parse_json(*last);
+}
+
 result<portable_session> read_portable_session(std::string_view text) {
   const auto data = parse_json(text);
   if (!data)
@@ -165,8 +174,13 @@ read_portable_sessions(std::string_view text) {
     = std::ranges::find_if_not(std::next(first), all.end(), is_blank);
   if (behind == all.end() || !parse_json(*first)) {
     auto made = read_portable_session(text);
-    if (!made)
-      return made.error();
+    if (!made) {
+      const auto alone = parse_json(*first);
+      return alone || !has_one_per_line(all, first)
+               ? made.error()
+               : with_prefix(fmt::format("line {}", first - all.begin() + 1),
+                             alone.error());
+    }
     read.push_back(std::move(*made));
     return read;
   }

@@ -6,6 +6,7 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::testing {
@@ -120,6 +122,26 @@ BOOST_DATA_TEST_CASE(what_cannot_be_run_is_refused_before_it_begins,
   BOOST_TEST(done.errors.starts_with("error: "), done.errors);
   BOOST_TEST(std::ranges::count(done.errors, '\n') == 1, done.errors);
   BOOST_TEST(done.output == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_number_that_does_not_parse_is_told_in_short) {
+  for (const auto& [option, text, least] : {std::tuple("--callers", "two", 0),
+                                            std::tuple("--rate", "-1", 0),
+                                            std::tuple("--zipf", "nan", 0),
+                                            std::tuple("--appends", "0", 1),
+                                            std::tuple("--repeat", "0", 1)})
+    BOOST_TEST(load({option, text}).errors
+               == fmt::format("error: invalid_argument: {}: '{}' is not a "
+                              "number of {} or more (see troupe load "
+                              "--help)\n",
+                              option,
+                              text,
+                              least));
+  BOOST_TEST(
+    load({"sweep", "--callers", "1,2"}).errors
+    == "error: invalid_argument: --callers: '1,2' is not a number of "
+       "0 or more; for several values see troupe load sweep --help (see "
+       "troupe load sweep --help)\n");
 }
 
 // The address parses and breaks a rule of stores, so the exit code is 1.

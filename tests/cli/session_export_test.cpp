@@ -15,8 +15,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::testing {
@@ -175,6 +177,35 @@ BOOST_DATA_TEST_CASE_F(long_session,
     BOOST_TEST(done.errors.starts_with("error: corrupt: "), done.errors);
     BOOST_TEST(!contains(done.output, "\n"));
   }
+}
+
+// The second line of the export ends inside of a session.
+BOOST_FIXTURE_TEST_CASE(a_line_that_is_cut_off_is_refused_by_name,
+                        long_session) {
+  fill(500);
+  run("create", {"--app", "press", "--user", "ann", "--session", "s0"});
+  execute(entry_damage("DELETE FROM * WHERE number=400"));
+  const auto exported = run("export", {"--app", "press"});
+  BOOST_TEST(exported.code == 1);
+  const auto written = lines(exported.output);
+  BOOST_REQUIRE(written.size() == 2U);
+  BOOST_TEST(parse_json(written[0]).has_value());
+  BOOST_TEST(!parse_json(written[1]));
+  BOOST_TEST(!exported.output.ends_with('\n'));
+  const std::string reason = ": malformed JSON: it ends too early\n";
+  for (const auto& [text, line] :
+       {std::pair(exported.output, "2"),
+        std::pair(written[1], "1"),
+        std::pair("\n" + written[1] + '\n', "2"),
+        std::pair(written[1] + '\n' + written[0] + '\n', "1")}) {
+    const auto imported = run("import", {}, text, "copy.db");
+    BOOST_TEST(imported.code == 1);
+    BOOST_TEST(imported.output == "");
+    BOOST_TEST(imported.errors
+               == std::string("error: invalid_argument: line ") + line
+                    + reason);
+  }
+  BOOST_TEST(!std::filesystem::exists(path() + "/copy.db"));
 }
 
 BOOST_FIXTURE_TEST_CASE(sessions_come_in_the_order_of_their_names,
