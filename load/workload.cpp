@@ -1,6 +1,7 @@
 #include "troupe/load/workload.hpp"
 
 #include "troupe/core/support/scattered.hpp"
+#include "troupe/load/measuring/refused.hpp"
 
 #include <fmt/format.h>
 
@@ -20,10 +21,6 @@ constexpr std::array kind_names = {
   std::pair{append_kind::append, std::string_view("append")},
   std::pair{append_kind::compare_and_set, std::string_view("cas")},
 };
-
-error refused(std::string why) {
-  return {errc::invalid_argument, std::move(why)};
-}
 
 std::size_t pick(const std::vector<double>& cumulative, double fraction) {
   const auto found

@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t file_bytes_max = std::size_t{1} << 30U;
 
-result<std::vector<load::measured_run>> read_file(const std::string& path) {
+result<std::vector<load::measured_run>> read_run_file(const std::string& path) {
   const auto failed = [&path](std::string_view why) {
     return error(errc::invalid_argument, fmt::format("{}: {}", path, why));
   };
@@ -94,10 +94,10 @@ compare_command::~compare_command() = default;
 
 int compare_command::execute(interrupts& /*signals*/) const {
   const auto& chosen = *arguments_;
-  const auto before = read_file(chosen.before);
+  const auto before = read_run_file(chosen.before);
   if (!before)
     return report(before.error(), exit_usage);
-  const auto after = read_file(chosen.after);
+  const auto after = read_run_file(chosen.after);
   if (!after)
     return report(after.error(), exit_usage);
   report_file json_file;

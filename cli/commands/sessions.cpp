@@ -55,7 +55,7 @@ struct arguments {
 
 // -- checks of one option: return the error, or an empty text -----------------
 
-std::string check_state(const std::string& text) {
+std::string check_state_text(const std::string& text) {
   const auto read = read_state(text);
   return read ? std::string() : read.error().message();
 }
@@ -203,7 +203,7 @@ result<std::string> read_all(std::istream& source, const std::string& name) {
   return text;
 }
 
-result<std::string> read_file(const std::string& path) {
+result<std::string> read_session_file(const std::string& path) {
   if (path == "-")
     return read_all(std::cin, "stdin");
   std::ifstream source(path, std::ios::binary);
@@ -214,7 +214,7 @@ result<std::string> read_file(const std::string& path) {
 
 result<std::vector<portable_session>>
 sessions_to_import(const arguments& chosen) {
-  const auto text = read_file(chosen.file);
+  const auto text = read_session_file(chosen.file);
   if (!text)
     return text.error();
   auto read = read_portable_sessions(*text);
@@ -325,7 +325,7 @@ sessions_command::sessions_command(CLI::App& program)
                 "Initial state, a JSON object; keys may start with app: and "
                 "user:")
     ->type_name("JSON")
-    ->check(check_state)
+    ->check(check_state_text)
     ->capture_default_str();
 
   auto& get = subcommands_->add(

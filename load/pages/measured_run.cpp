@@ -1,6 +1,7 @@
 #include "troupe/load/pages/measured_run.hpp"
 
 #include "troupe/core/support/blank.hpp"
+#include "troupe/load/measuring/refused.hpp"
 
 #include <fmt/format.h>
 
@@ -14,10 +15,6 @@ namespace {
 
 // Above all values that can be measured: 32 years, in nanoseconds.
 constexpr double amount_max = 1e18;
-
-error refused(std::string why) {
-  return {errc::invalid_argument, std::move(why)};
-}
 
 // Reads fields of a report by path, such as `response.p99`. Keeps the first
 // fault; values that are read after it are not used.

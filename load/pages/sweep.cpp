@@ -1,5 +1,6 @@
 #include "troupe/load/pages/sweep.hpp"
 
+#include "troupe/load/measuring/refused.hpp"
 #include "troupe/load/report.hpp"
 #include "troupe/stores/open_store.hpp"
 
@@ -14,10 +15,6 @@
 namespace troupe::load {
 
 namespace {
-
-error refused(std::string why) {
-  return {errc::invalid_argument, std::move(why)};
-}
 
 template <class Number>
 bool parse(const std::string& text, Number& into) {
