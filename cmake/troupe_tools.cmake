@@ -60,16 +60,41 @@ function(troupe_program name)
   target_link_libraries(${name} PRIVATE troupe::troupe troupe_warnings troupe_allocator)
 endfunction()
 
-# troupe_embed(SOURCE NAMESPACE NAME=FILE...): the C++ source SOURCE in the build folder, with the
-# texts of the files as constants of these names. Files are given from the root of the tree; those
-# with the same name are concatenated.
+# troupe_embed(SOURCE NAMESPACE NAME=FILE...): writes the C++ source SOURCE in the build folder, with
+# the texts of the files as constants of these names. Files are given from the root of the tree;
+# those with the same name are concatenated.
+#
+# CMake writes the source itself. A command of the build would wait for the libraries that the
+# target links, and the target's sources would wait for the command.
 function(troupe_embed source namespace)
-  string(REGEX REPLACE "[a-z_]+=" "${PROJECT_SOURCE_DIR}/" files "${ARGN}")
-  string(REPLACE ";" "," texts "${ARGN}")
-  add_custom_command(
-    OUTPUT "${source}"
-    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${source}" "-DNAMESPACE=${namespace}" "-DTEXTS=${texts}" -P cmake/embed_text.cmake
-    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    DEPENDS ${files} "${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake"
-    VERBATIM)
+  set(names)
+  foreach(text IN LISTS ARGN)
+    string(REGEX MATCH "^([a-z_]+)=(.*)$" matched "${text}")
+    set(name "${CMAKE_MATCH_1}")
+    set(file "${PROJECT_SOURCE_DIR}/${CMAKE_MATCH_2}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    file(READ "${file}" content)
+    if(content MATCHES "\\)text\"")
+      message(FATAL_ERROR "${file}: holds the end of a C++ string")
+    endif()
+    if(NOT name IN_LIST names)
+      list(APPEND names "${name}")
+      set(content_of_${name})
+    endif()
+    string(APPEND content_of_${name} "${content}")
+  endforeach()
+
+  set(made "// Made by cmake/troupe_tools.cmake.\n\n#include <string_view>\n\nnamespace ${namespace} {\n\n")
+  foreach(name IN LISTS names)
+    string(APPEND made "extern const std::string_view ${name};\nconst std::string_view ${name} = R\"text(${content_of_${name}})text\";\n\n")
+  endforeach()
+  string(APPEND made "} // namespace ${namespace}\n")
+  # The same text keeps its time, so that nothing is compiled again.
+  set(before)
+  if(EXISTS "${source}")
+    file(READ "${source}" before)
+  endif()
+  if(NOT made STREQUAL before)
+    file(WRITE "${source}" "${made}")
+  endif()
 endfunction()
