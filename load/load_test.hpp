@@ -65,8 +65,8 @@ using watcher = std::function<void(const progress&)>;
 
 /// A condition on the results (`--expect`), and whether it holds.
 struct judged_expectation {
-  std::string text; ///< Such as `p99<5ms`.
-  bool holds = false; ///< The results meet the condition.
+  std::string text;    ///< Such as `p99<5ms`.
+  bool holds = false;  ///< The results meet the condition.
   std::string finding; ///< If it does not hold: the measured value.
 };
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "troupe/actors/messages.hpp"
-#include "troupe/actors/sessions/list_index.hpp"
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
+#include "troupe/actors/sessions/list_index.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/state_map.hpp"
 
