@@ -1,4 +1,5 @@
 #include "troupe/stores/map_stores.hpp"
+#include "troupe/stores/shared/owner_map.hpp"
 #include "troupe/stores/shared/owner_names.hpp"
 
 #include <fmt/format.h>
@@ -13,119 +14,6 @@
 namespace troupe {
 
 namespace {
-
-constexpr auto header_name = "__troupe";
-
-timestamp time_from(const json& microseconds) {
-  return timestamp(std::chrono::microseconds(microseconds.get<std::int64_t>()));
-}
-
-std::int64_t count_of(timestamp time) {
-  return time.time_since_epoch().count();
-}
-
-// -- one map ----
-
-// The map of one owner. Throws `json::exception` if it does not have the form
-// that `compose_store` describes.
-class owner_map {
-public:
-  /// Makes an empty map.
-  owner_map() : header_(json::object()), keys_(json::object()) {}
-
-  explicit owner_map(json map) : owner_map() {
-    keys_.swap(map.get_ref<json::object_t&>());
-    if (const auto found = keys_.find(header_name); found != keys_.end()) {
-      header_.swap(found->get_ref<json::object_t&>());
-      keys_.erase(found);
-    }
-  }
-
-  json map() const {
-    auto whole = keys_;
-    whole[header_name] = header_;
-    return whole;
-  }
-
-  stored_scope scope() const {
-    stored_scope read;
-    read.revision = revision();
-    for (const auto& [name, data] : keys_.items())
-      // Names with `__` are reserved.
-      if (!data.is_null() && !name.starts_with("__"))
-        read.keys.set(name, data);
-    return read;
-  }
-
-  std::uint64_t revision() const {
-    return header_.value("revision", std::uint64_t{0});
-  }
-
-  timestamp updated() const {
-    return time_from(header_.value("updated", json(0)));
-  }
-
-  /// `field` is `users` or `sessions`.
-  std::set<std::string> names(const char* field) const {
-    return header_.value(field, std::set<std::string>());
-  }
-
-  void add_name(const char* field, const std::string& name) {
-    auto all = names(field);
-    all.insert(name);
-    header_[field] = all;
-  }
-
-  void drop_name(const char* field, const std::string& name) {
-    auto all = names(field);
-    all.erase(name);
-    header_[field] = all;
-  }
-
-  void apply(const event& said, troupe::scope where, std::uint64_t revision) {
-    for (const auto& done : said.actions.state_delta.share(where)) {
-      if (done.operand.is_null())
-        keys_.erase(done.name);
-      else
-        keys_[done.name] = done.operand.data();
-    }
-    header_["revision"] = revision;
-  }
-
-  void update(timestamp time, bool is_new) {
-    header_["updated"] = count_of(is_new ? time : std::max(time, updated()));
-  }
-
-  void append(const event& said, std::uint64_t number) {
-    auto& events = header_["events"];
-    if (events.is_null())
-      events = json::array();
-    events.push_back({{"number", number},
-                      {"time", count_of(said.timestamp)},
-                      {"event", to_json(said)}});
-  }
-
-  /// Lists the entries of the events, oldest first.
-  std::vector<const json*> events() const {
-    std::vector<const json*> entries;
-    if (const auto found = header_.find("events"); found != header_.end())
-      for (const auto& entry : found->get_ref<const json::array_t&>())
-        entries.push_back(&entry);
-    return entries;
-  }
-
-private:
-  json header_;
-  json keys_;
-};
-
-event_ptr event_from(const json& entry) {
-  auto said = event_from_json(entry.at("event"));
-  if (!said)
-    throw error(errc::corrupt, said.error().message());
-  said->timestamp = time_from(entry.at("time"));
-  return std::make_shared<const event>(std::move(*said));
-}
 
 // -- all maps ----
 
@@ -321,7 +209,7 @@ private:
 
 auto rank_of(timestamp time, const std::string& user, const std::string& id) {
   // Newest first. A minus would overflow.
-  return std::tuple(~count_of(time), user, id);
+  return std::tuple(~time.time_since_epoch().count(), user, id);
 }
 
 auto rank_of_row(const session_row& row) {
