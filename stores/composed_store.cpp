@@ -194,6 +194,9 @@ private:
                    const std::optional<std::uint64_t>& revision) {
     if (!revision)
       return;
+    // A user without sessions is named by its app, too.
+    if (owner.where() == scope::user && !at(owner))
+      edit(app_of(owner)).add_name("users", owner.user);
     auto& map = edit(owner);
     expect(owner, map.revision() + 1 == *revision);
     map.apply(*change.event, owner.where(), *revision);
@@ -302,6 +305,20 @@ public:
       if (rows.size() > query.limit)
         rows.resize(query.limit);
       return rows;
+    });
+  }
+
+  result<std::vector<std::string>>
+  list_users(const user_query& query) override {
+    return attempt("list the users of " + query.app, [&] {
+      std::vector<std::string> names;
+      const auto app = maps_.load({query.app});
+      if (!app)
+        return names;
+      for (const auto& user : app->names("users"))
+        if (names.size() < query.limit && user > query.behind)
+          names.push_back(user);
+      return names;
     });
   }
 

@@ -60,6 +60,25 @@ result<std::vector<session_row>> store::list_by_name(const name_query& query) {
   return rows;
 }
 
+result<std::vector<std::string>> store::list_users(const user_query& query) {
+  const auto rows = list_by_name(
+    {.app = query.app, .limit = std::numeric_limits<std::size_t>::max()});
+  if (!rows)
+    return rows.error();
+  std::vector<std::string> names;
+  for (const auto& row : *rows)
+    if (names.size() < query.limit && row.key.user > query.behind
+        && (names.empty() || names.back() != row.key.user))
+      names.push_back(row.key.user);
+  return names;
+}
+
+result<std::vector<std::string>> store::list_apps(const app_query&) {
+  return error(errc::invalid_argument,
+               "this store cannot list its apps: it does not override "
+               "store::list_apps");
+}
+
 std::uint32_t id_hash(std::string_view id) noexcept {
   // FNV-1a: short, and the same on every machine.
   std::uint32_t hash = 2'166'136'261U;

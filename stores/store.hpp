@@ -160,6 +160,25 @@ struct name_query {
   std::optional<session_key> behind = {};
 };
 
+/// A query for names of apps, in the order of their bytes.
+struct app_query {
+  /// Maximum number of names.
+  std::size_t limit = 100;
+  /// The names start after this one, which need not exist; empty for the first
+  /// names.
+  std::string behind = {};
+};
+
+/// A query for names of the users of an app, in the order of their bytes.
+struct user_query {
+  std::string app; ///< Id of the app whose users are listed.
+  /// Maximum number of names.
+  std::size_t limit = 100;
+  /// The names start after this one, which need not exist; empty for the first
+  /// names.
+  std::string behind = {};
+};
+
 /// One session of a list, with the state of its user and app at the
 /// same moment.
 struct session_row {
@@ -263,6 +282,17 @@ public:
   /// names overrides it. Fails like `list`.
   virtual result<std::vector<session_row>>
   list_by_name(const name_query& query);
+
+  /// Lists the users of an app that exist, compared as bytes; those without
+  /// sessions, too. The default reads all sessions of the app, and finds only
+  /// users with sessions; a store that can find users by name overrides it.
+  /// Fails like `list`.
+  virtual result<std::vector<std::string>> list_users(const user_query& query);
+
+  /// Lists the apps that have a user or a key, compared as bytes. The default
+  /// fails with `errc::invalid_argument`, since no other call finds apps; a
+  /// store that can find them overrides it. Fails like `list` otherwise.
+  virtual result<std::vector<std::string>> list_apps(const app_query& query);
 
   /// Searches for damage: reads everything and compares each scope with the
   /// replay of its log. `on_progress` receives the finished share, 0 to 1.

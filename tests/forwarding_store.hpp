@@ -65,6 +65,15 @@ public:
   }
 
   result<std::vector<std::string>>
+  list_users(const user_query& query) override {
+    return kept_->list_users(query);
+  }
+
+  result<std::vector<std::string>> list_apps(const app_query& query) override {
+    return kept_->list_apps(query);
+  }
+
+  result<std::vector<std::string>>
   check(const std::function<void(double done)>& on_progress) override {
     return kept_->check(on_progress);
   }

@@ -1,4 +1,5 @@
-// Checks of `store::list` and `list_by_name`: order, filters, limits and pages.
+// Checks of `store::list`, `list_by_name`, `list_users` and `list_apps`: order,
+// filters, limits and pages.
 
 #include "troupe/stores/conformance/run.hpp"
 #include "troupe/stores/store.hpp"
@@ -7,6 +8,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace troupe::conformance {
 
@@ -219,6 +222,97 @@ void named_rows_are_those_of_a_list(run& on) {
                  shown(on.kept().list(query_of("press")).value()));
 }
 
+// Reads the names that `list(limit, behind)` gives, page by page.
+template <class List>
+json paged(const List& list, std::size_t limit) {
+  auto names = json::array();
+  std::string behind;
+  for (int pages = 0; pages < 100; ++pages) {
+    const std::vector<std::string> page = list(limit, behind).value();
+    if (page.empty())
+      break;
+    for (const auto& name : page)
+      names.push_back(name);
+    behind = page.back();
+  }
+  return names;
+}
+
+void users_come_in_the_order_of_their_bytes(run& on) {
+  change_maker make;
+  on.commit({make.create({"press", "b", "x"}),
+             make.create({"press", "b", "y"}),
+             make.create({"press", "ä", "x"}),
+             make.create({"press", "a", "x"}),
+             make.create({"press", "ab", "x"}),
+             make.create({"press", "B", "x"}),
+             make.create({"press", "gone", "x"}),
+             make.create({"pres", "c", "x"}),
+             make.create({"radio", "a", "y"})});
+  on.commit(make.remove_user("press", "gone"));
+  const auto users = [&on](std::size_t limit, const std::string& behind) {
+    return on.kept().list_users({"press", limit, behind});
+  };
+  const json sorted = {"B", "a", "ab", "b", "ä"};
+  for (const std::size_t limit : {std::size_t{1}, std::size_t{2}, all})
+    on.expect_same(
+      fmt::format("pages of {}", limit), paged(users, limit), sorted);
+  on.expect_same(
+    "no user", json(users(0, "").value()), json(std::vector<std::string>()));
+  on.expect_same("behind no user", json(users(2, "aa").value()), {"ab", "b"});
+  on.expect_same("an unknown app",
+                 json(on.kept().list_users({"none"}).value()),
+                 json::array());
+  on.reopen();
+  on.expect_same("after a restart", paged(users, all), sorted);
+}
+
+// The default of `list_users` does not find them.
+void users_without_sessions_are_listed(run& on) {
+  change_maker make;
+  on.commit({make.create({"press", "ann", "s1"}),
+             make.create({"press", "bob", "s1"}, {{"user:k", 1}})});
+  on.commit({make.remove({"press", "ann", "s1"}),
+             make.remove({"press", "bob", "s1"}),
+             make.write({"press", "cyd"}, {{"k", 1}})});
+  const auto users = on.kept().list_users({"press"}).value();
+  if (!users.empty())
+    on.expect_same("users", json(users), {"ann", "bob", "cyd"});
+}
+
+void apps_come_in_the_order_of_their_bytes(run& on) {
+  change_maker make;
+  on.commit({make.create({"press", "ann", "x"}),
+             make.create({"press", "bob", "x"}),
+             make.create({"Press", "ann", "x"}),
+             make.create({"press 2", "ann", "x"}),
+             make.create({"ärger", "ann", "x"}),
+             make.create({"kept", "ann", "x"}, {{"app:k", 1}}),
+             make.create({"gone", "ann", "x"}, {{"app:k", 1}}),
+             make.create({"gone 2", "ann", "x"})});
+  const auto apps = [&on](std::size_t limit, const std::string& behind) {
+    return on.kept().list_apps({limit, behind});
+  };
+  // The default of `list_apps`.
+  if (const auto listed = apps(1, "");
+      !listed && listed.error().code() == errc::invalid_argument)
+    return;
+  on.commit(make.write({"gone"}, {{"k", nullptr}}));
+  on.commit({make.remove_user("gone", "ann"),
+             make.remove_user("gone 2", "ann"),
+             make.remove_user("kept", "ann")});
+  const json sorted = {"Press", "kept", "press", "press 2", "ärger"};
+  for (const std::size_t limit : {std::size_t{1}, std::size_t{2}, all})
+    on.expect_same(
+      fmt::format("pages of {}", limit), paged(apps, limit), sorted);
+  on.expect_same(
+    "no app", json(apps(0, "").value()), json(std::vector<std::string>()));
+  on.expect_same(
+    "behind no app", json(apps(2, "gone").value()), {"kept", "press"});
+  on.reopen();
+  on.expect_same("after a restart", paged(apps, all), sorted);
+}
+
 } // namespace
 
 std::vector<conformance_check> list_checks() {
@@ -232,6 +326,9 @@ std::vector<conformance_check> list_checks() {
     TROUPE_CHECK(names_come_in_the_order_of_their_bytes),
     TROUPE_CHECK(names_start_behind_any_key),
     TROUPE_CHECK(named_rows_are_those_of_a_list),
+    TROUPE_CHECK(users_come_in_the_order_of_their_bytes),
+    TROUPE_CHECK(users_without_sessions_are_listed),
+    TROUPE_CHECK(apps_come_in_the_order_of_their_bytes),
   };
 #undef TROUPE_CHECK
 }

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace troupe {
@@ -76,12 +78,29 @@ public:
   }
 
   result<std::vector<session_row>> list(const row_query& query) override {
-    return list_any(query);
+    return list_folded("sessions", [&](postgres_connection& connection) {
+      return list_postgres_sessions(connection, history_, query);
+    });
   }
 
   result<std::vector<session_row>>
   list_by_name(const name_query& query) override {
-    return list_any(query);
+    return list_folded("sessions", [&](postgres_connection& connection) {
+      return list_postgres_sessions(connection, history_, query);
+    });
+  }
+
+  result<std::vector<std::string>>
+  list_users(const user_query& query) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return list_postgres_users(connection, history_, query);
+    });
+  }
+
+  result<std::vector<std::string>> list_apps(const app_query& query) override {
+    return list_folded("apps", [&](postgres_connection& connection) {
+      return list_postgres_apps(connection, history_, query);
+    });
   }
 
   result<std::vector<std::string>>
@@ -99,18 +118,19 @@ public:
   }
 
 private:
-  template <class Query>
-  result<std::vector<session_row>> list_any(const Query& query) {
-    // A list reads the folded scopes only.
+  // Calls `read` with a connection after the folding of all commits.
+  template <class Read>
+  std::invoke_result_t<Read, postgres_connection&>
+  list_folded(std::string_view what, const Read& read) {
     if (!folder_)
-      return error(errc::store_failed,
-                   "list sessions: a store that was opened read-only does not "
-                   "fold its log");
+      return error(
+        errc::store_failed,
+        fmt::format("list {}: a store that was opened read-only does not fold "
+                    "its log",
+                    what));
     if (auto folded = folder_->fold(); !folded)
       return folded.error();
-    return pool_.with([&](postgres_connection& connection) {
-      return list_postgres_sessions(connection, history_, query);
-    });
+    return pool_.with(read);
   }
 
   result<std::optional<stored_session>> load(const owner_name& owner,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -85,6 +86,52 @@ constexpr postgres_statement list_app_names
 #undef TROUPE_PAGE
 #undef TROUPE_NAMES
 #undef TROUPE_NEWEST
+
+// Each step finds the next name by the index of names, and so skips the rows
+// between two names. The parts of `list_apps` are scalar: a planner could
+// answer an `EXISTS` by a hash of all scopes.
+constexpr postgres_statement list_users = {"list_users", R"(
+WITH RECURSIVE names(name) AS (
+  (SELECT usr FROM scopes WHERE app = $1::text AND usr > $3::text
+   ORDER BY usr LIMIT 1)
+  UNION ALL
+  SELECT (SELECT s.usr FROM scopes AS s
+          WHERE s.app = $1::text AND s.usr > names.name
+          ORDER BY s.usr LIMIT 1)
+  FROM names WHERE names.name IS NOT NULL)
+SELECT name FROM names WHERE name IS NOT NULL LIMIT $2::bigint)"};
+constexpr postgres_statement list_apps = {"list_apps", R"(
+WITH RECURSIVE names(name) AS (
+  (SELECT app FROM scopes WHERE app > $2::text ORDER BY app LIMIT 1)
+  UNION ALL
+  SELECT (SELECT s.app FROM scopes AS s WHERE s.app > names.name
+          ORDER BY s.app LIMIT 1)
+  FROM names WHERE names.name IS NOT NULL)
+SELECT name FROM names WHERE name IS NOT NULL
+  AND ((SELECT u.id FROM scopes AS u WHERE u.app = names.name AND u.usr > ''
+        ORDER BY u.usr LIMIT 1) IS NOT NULL
+    OR (SELECT state.scope FROM state WHERE state.scope = (
+          SELECT a.id FROM scopes AS a
+          WHERE a.app = names.name AND a.usr = '' AND a.session = '')
+        LIMIT 1) IS NOT NULL)
+LIMIT $1::bigint)"};
+
+// Reads the names of users or apps.
+result<std::vector<std::string>>
+read_names(postgres_connection& connection,
+           postgres_history& history,
+           const postgres_statement& statement,
+           const postgres_parameters& parameters,
+           std::string_view attempted) {
+  const auto rows = history.read(connection, statement, parameters, attempted);
+  if (!rows)
+    return rows.error();
+  std::vector<std::string> names;
+  for (int i = 0; i < rows->size(); ++i)
+    names.emplace_back(rows->text(i, 0));
+  std::ranges::sort(names);
+  return names;
+}
 
 // Reads the rows of a list in any order.
 result<std::vector<session_row>>
@@ -175,6 +222,32 @@ list_postgres_sessions(postgres_connection& connection,
     return std::tie(row.key.user, row.key.id);
   });
   return listed;
+}
+
+result<std::vector<std::string>>
+list_postgres_users(postgres_connection& connection,
+                    postgres_history& history,
+                    const user_query& query) {
+  return read_names(connection,
+                    history,
+                    list_users,
+                    postgres_parameters()
+                      .add(query.app)
+                      .add_limit(query.limit)
+                      .add(query.behind),
+                    fmt::format("list the users of {}", query.app));
+}
+
+result<std::vector<std::string>>
+list_postgres_apps(postgres_connection& connection,
+                   postgres_history& history,
+                   const app_query& query) {
+  return read_names(
+    connection,
+    history,
+    list_apps,
+    postgres_parameters().add_limit(query.limit).add(query.behind),
+    "list the apps");
 }
 
 } // namespace troupe

@@ -43,6 +43,12 @@ auto user_range(Map& owners, const owner_name& user) {
   return std::pair(first, last);
 }
 
+// The first name behind `name`, in the order of the bytes.
+std::string next_name(std::string name) {
+  name += '\0';
+  return name;
+}
+
 void apply(stored_scope& target,
            const event& said,
            scope where,
@@ -349,6 +355,37 @@ public:
                       kept.last_update_time});
     }
     return rows;
+  }
+
+  result<std::vector<std::string>>
+  list_users(const user_query& query) override {
+    const std::shared_lock guard(data_->mutex);
+    std::vector<std::string> names;
+    const auto& owners = data_->owners;
+    auto next = owners.lower_bound({query.app, next_name(query.behind)});
+    while (names.size() < query.limit && next != owners.end()
+           && next->first.app == query.app) {
+      names.push_back(next->first.user);
+      next = owners.lower_bound({query.app, next_name(names.back())});
+    }
+    return names;
+  }
+
+  result<std::vector<std::string>> list_apps(const app_query& query) override {
+    const std::shared_lock guard(data_->mutex);
+    std::vector<std::string> names;
+    const auto& owners = data_->owners;
+    auto next = owners.lower_bound({next_name(query.behind)});
+    while (names.size() < query.limit && next != owners.end()) {
+      const auto& app = next->first.app;
+      // The first owner of an app is the app itself, if it has a scope.
+      const auto below = owners.lower_bound({app, next_name({})});
+      if ((below != owners.end() && below->first.app == app)
+          || next->second.scope.keys.size() > 0)
+        names.push_back(app);
+      next = owners.lower_bound({next_name(app)});
+    }
+    return names;
   }
 
   result<std::vector<std::string>>

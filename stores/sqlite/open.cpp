@@ -258,6 +258,18 @@ public:
   }
 
   result<std::vector<std::string>>
+  list_users(const user_query& query) override {
+    return loading<std::vector<std::string>>(
+      "the users of " + query.app,
+      [&query](auto& reader) { return reader.list_users(query); });
+  }
+
+  result<std::vector<std::string>> list_apps(const app_query& query) override {
+    return loading<std::vector<std::string>>(
+      "the apps", [&query](auto& reader) { return reader.list_apps(query); });
+  }
+
+  result<std::vector<std::string>>
   check(const std::function<void(double done)>& on_progress) override {
     return loading<std::vector<std::string>>(
       "everything", [&on_progress](auto& reader) {

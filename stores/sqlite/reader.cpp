@@ -378,6 +378,30 @@ std::vector<session_row> sqlite_reader::list_by_name(const name_query& query) {
   return rows_of(query.app, sessions_.names(query));
 }
 
+std::vector<std::string> sqlite_reader::list_users(const user_query& query) {
+  const moment now(*this);
+  std::vector<std::string> names;
+  auto next = std::optional(query.behind);
+  while (names.size() < query.limit
+         && (next = sessions_.next_user(query.app, *next)))
+    names.push_back(*next);
+  return names;
+}
+
+std::vector<std::string> sqlite_reader::list_apps(const app_query& query) {
+  const moment now(*this);
+  const auto has_keys = [this](const owner_name& app) {
+    const auto scope = read(app);
+    return scope && scope->keys.size() > 0;
+  };
+  std::vector<std::string> names;
+  auto next = std::optional(query.behind);
+  while (names.size() < query.limit && (next = sessions_.next_app(*next)))
+    if (sessions_.next_user(*next, {}) || has_keys({*next}))
+      names.push_back(*next);
+  return names;
+}
+
 // Reads the states of listed sessions; called inside a moment.
 std::vector<session_row>
 sqlite_reader::rows_of(const std::string& app_id,

@@ -41,6 +41,8 @@ public:
                                      std::span<const std::string> ids);
   std::vector<session_row> list(const row_query& query);
   std::vector<session_row> list_by_name(const name_query& query);
+  std::vector<std::string> list_users(const user_query& query);
+  std::vector<std::string> list_apps(const app_query& query);
 
   /// Reads the rows that are not folded into the store's tail. For a store
   /// without a writer.

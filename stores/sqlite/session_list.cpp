@@ -57,6 +57,22 @@ std::string select_names(std::string_view where) {
                      where);
 }
 
+// Finds the next name in the order of the unique index.
+std::string select_next(std::string_view name, std::string_view where) {
+  return fmt::format("SELECT {},{} FROM scopes WHERE {} "
+                     "ORDER BY app,user,session LIMIT 1",
+                     name,
+                     is_sound("sum", sums::scopes),
+                     where);
+}
+
+std::optional<std::string> first_name(sqlite_rows rows) {
+  if (!rows.next())
+    return std::nullopt;
+  rows.expect_sound(1, "scopes");
+  return std::string(rows.text(0));
+}
+
 } // namespace
 
 sqlite_session_list::sqlite_session_list(const sqlite_database& database,
@@ -73,7 +89,9 @@ sqlite_session_list::sqlite_session_list(const sqlite_database& database,
     user_older_(
       database.prepare(select("sessions_of_user", "updated<?2 AND user=?3"))),
     app_names_(database.prepare(select_names("(user,session)>(?2,?3)"))),
-    user_names_(database.prepare(select_names("user=?2 AND session>?3"))) {}
+    user_names_(database.prepare(select_names("user=?2 AND session>?3"))),
+    next_user_(database.prepare(select_next("user", "app=?1 AND user>?2"))),
+    next_app_(database.prepare(select_next("app", "app>?1"))) {}
 
 std::vector<listed_session>
 sqlite_session_list::page(const row_query& query,
@@ -118,6 +136,16 @@ sqlite_session_list::names(const name_query& query) {
     added.session = rows.text(2);
   }
   return found;
+}
+
+std::optional<std::string>
+sqlite_session_list::next_user(std::string_view app, std::string_view behind) {
+  return first_name(next_user_.rows(app, behind));
+}
+
+std::optional<std::string>
+sqlite_session_list::next_app(std::string_view behind) {
+  return first_name(next_app_.rows(behind));
 }
 
 void sqlite_session_list::look_at_recent(std::int64_t newest,

@@ -1,4 +1,5 @@
-// Sessions of an app in list order, from one state of a SQLite file.
+// Sessions of an app in list order, and the names of users and apps, from one
+// state of a SQLite file.
 //
 // An index of `scopes` has the folded sessions in that order. Sessions that
 // later rows touch come from the tail. So the cost of a page depends on its
@@ -15,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +47,13 @@ public:
   /// Returns the first sessions of `query`, in order. Names are never folded,
   /// so the tail is not needed; `updated` is not set.
   std::vector<listed_session> names(const name_query& query);
+
+  /// Returns the first user of the app, or the first app, whose name is behind
+  /// `behind` in the order of the bytes. Nothing if there is none. Skips the
+  /// rows between two names by the index.
+  std::optional<std::string> next_user(std::string_view app,
+                                       std::string_view behind);
+  std::optional<std::string> next_app(std::string_view behind);
 
 private:
   // The folded row of a session that the tail touches, cached for the next
@@ -80,6 +89,8 @@ private:
   sqlite_statement user_older_;
   sqlite_statement app_names_;
   sqlite_statement user_names_;
+  sqlite_statement next_user_;
+  sqlite_statement next_app_;
 };
 
 } // namespace troupe
