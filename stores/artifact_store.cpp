@@ -214,4 +214,11 @@ result<void> artifact_store::remove_user(std::string_view app,
   return do_remove_owner({std::move(*app_id), std::move(*user_id)});
 }
 
+result<void> artifact_store::remove_app(std::string_view app) {
+  auto app_id = check_id(app, "app");
+  if (!app_id)
+    return app_id.error();
+  return do_remove_owner({std::move(*app_id)});
+}
+
 } // namespace troupe

@@ -95,6 +95,9 @@ public:
   /// Removes all artifacts of a user and of its sessions.
   result<void> remove_user(std::string_view app, std::string_view user);
 
+  /// Removes all artifacts of an app: those of all of its users.
+  result<void> remove_app(std::string_view app);
+
 protected:
   // Implemented by stores. Keys, names and contents are checked before.
 
@@ -115,7 +118,8 @@ protected:
     = 0;
   /// Removes all versions; returns false if there were none.
   virtual result<bool> do_remove(const artifact_key& key) = 0;
-  /// Removes all artifacts of a session, or of a user and its sessions.
+  /// Removes all artifacts of a session, of a user and its sessions, or of an
+  /// app and its users.
   virtual result<void> do_remove_owner(const owner_name& owner) = 0;
 
 private:

@@ -68,7 +68,8 @@ protected:
 
   result<void> do_remove_owner(const owner_name& owner) override {
     const std::unique_lock lock(mutex_);
-    // The sessions of a user follow it in the order of names.
+    // The users of an app and the sessions of a user follow it in the order of
+    // names.
     auto next = owners_.lower_bound(owner);
     while (next != owners_.end() && is_within(next->first, owner))
       next = owners_.erase(next);
@@ -77,7 +78,8 @@ protected:
 
 private:
   static bool is_within(const owner_name& inner, const owner_name& owner) {
-    return inner.app == owner.app && inner.user == owner.user
+    return inner.app == owner.app
+           && (owner.user.empty() || inner.user == owner.user)
            && (owner.session.empty() || inner.session == owner.session);
   }
 

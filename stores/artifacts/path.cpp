@@ -45,6 +45,8 @@ void add(folder_path& path, std::string_view name) {
 folder_path path_of(const owner_name& owner) {
   folder_path path;
   add(path, owner.app);
+  if (owner.where() == scope::app)
+    return path;
   add(path, owner.user);
   if (owner.where() == scope::session) {
     path.emplace_back("sessions");

@@ -27,8 +27,7 @@ namespace troupe {
 /// Path components, outermost first.
 using folder_path = std::vector<std::string>;
 
-/// The folder of an owner's data. A user's folder contains those of its
-/// sessions.
+/// The folder of an owner's data. It contains those of the owners below it.
 folder_path path_of(const owner_name& owner);
 
 /// The folder of the artifacts that belong to this owner itself.

@@ -235,6 +235,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(removing_a_user_takes_its_sessions_along,
   BOOST_TEST(at.list(annex) == R"(["a","user:u"])");
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(removing_an_app_takes_its_users_along,
+                              Place,
+                              places) {
+  Place at;
+  const session_key other{"press 2", "ann", "s1"};
+  for (const auto& key : {ann_1, bob_1, other})
+    for (const auto* name : {"a", "user:u"})
+      at.save(key, name, "x");
+  for (int times = 0; times < 2; ++times)
+    at.kept->remove_app(" press").value();
+  BOOST_TEST(at.list(ann_1) == "[]");
+  BOOST_TEST(at.list(bob_1) == "[]");
+  BOOST_TEST(at.list(other) == R"(["a","user:u"])");
+  BOOST_TEST(code_of(at.kept->remove_app(" ")) == "invalid_argument");
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(any_part_that_is_no_call_comes_back,
                               Place,
                               places) {
