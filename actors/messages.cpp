@@ -135,6 +135,7 @@ template struct call_for<session>;
 template struct call_for<json>;
 template struct call_for<bool>;
 template struct call_for<session_page>;
+template struct call_for<std::vector<std::string>>;
 
 void complete_later(execution& on, letter_list answered) {
   letter_list later;

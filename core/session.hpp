@@ -164,4 +164,45 @@ struct session_page {
   std::string next_cursor;
 };
 
+/// A query for one page of the names of all apps.
+struct app_list_request {
+  /// The first `page_limit` apps behind the cursor.
+  app_list_request(std::size_t page_limit = 100, std::string page_cursor = {})
+    : limit(page_limit),
+      cursor(std::move(page_cursor)) {}
+
+  /// Maximum number of names on the page. 0 fails with
+  /// `errc::invalid_argument`.
+  std::size_t limit;
+  /// `next_cursor` of the previous page; empty for the first page.
+  std::string cursor;
+};
+
+/// A query for one page of the names of an app's users.
+struct user_list_request {
+  /// The first `page_limit` users of an app behind the cursor.
+  user_list_request(std::string app_id,
+                    std::size_t page_limit = 100,
+                    std::string page_cursor = {})
+    : app(std::move(app_id)),
+      limit(page_limit),
+      cursor(std::move(page_cursor)) {}
+
+  /// Name of the app; see `check_id`.
+  std::string app;
+  /// Maximum number of names on the page. 0 fails with
+  /// `errc::invalid_argument`.
+  std::size_t limit;
+  /// `next_cursor` of the previous page; empty for the first page.
+  std::string cursor;
+};
+
+/// One page of a list of apps or users.
+struct name_page {
+  /// In the order of their bytes.
+  std::vector<std::string> names;
+  /// The last name of the page; empty on the last page.
+  std::string next_cursor;
+};
+
 } // namespace troupe

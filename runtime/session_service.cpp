@@ -243,15 +243,16 @@ void read_page(actors::setup& shared,
   auto answered = std::make_unique<actors::answered<session_page>>();
   answered->done = std::move(done);
   answered->gate = &shared.calls;
-  actors::read_then_complete(shared,
-                             std::move(answered),
-                             [query = std::move(query), limit = wanted.limit](
-                               store& kept) -> result<session_page> {
-                               auto rows = kept.list(query);
-                               if (!rows)
-                                 return rows.error();
-                               return make_page(std::move(*rows), limit);
-                             });
+  actors::read_then_complete<session_page>(
+    shared,
+    std::move(answered),
+    [query = std::move(query),
+     limit = wanted.limit](store& kept) -> result<session_page> {
+      auto rows = kept.list(query);
+      if (!rows)
+        return rows.error();
+      return make_page(std::move(*rows), limit);
+    });
 }
 
 void start_list(const backend_ptr& backend,

@@ -71,6 +71,17 @@ public:
   /// a limit of 0, and for a cursor that `list` did not return.
   pending<session_page> list(list_request request);
 
+  /// Returns the names of the apps that have a user or a key, a page at a time,
+  /// in the order of their bytes. Fails with `errc::invalid_argument` for a
+  /// limit of 0, and over a store of your own that does not override
+  /// `store::list_apps`.
+  pending<name_page> list_apps(app_list_request request = {});
+
+  /// Returns the names of an app's users, a page at a time, in the order of
+  /// their bytes; also users without sessions. An unknown app has none. Fails
+  /// with `errc::invalid_argument` for a limit of 0.
+  pending<name_page> list_users(user_list_request request);
+
   /// Appends `said` to the session, applies its delta in all scopes together,
   /// and returns the event as it is stored.
   ///
@@ -101,6 +112,17 @@ public:
   /// Deletes all sessions, the state and the artifacts of a user. Returns
   /// whether there were any.
   pending<bool> remove_user(std::string app, std::string user);
+
+  /// Removes an app: its users one after another, as `remove_user` does, then
+  /// the app's keys and artifacts. Returns whether there was a user or a key.
+  ///
+  /// Each user is removed whole or not at all, but the app is not: after a
+  /// failure or a crash a part of it is left. Call it again to remove the rest.
+  /// Until then the rest is listed, with one exception: an artifact of a
+  /// removed user. Users and keys that others create meanwhile may stay. The
+  /// keys are erased by events in a session of the user `app-removal`, which
+  /// exists only meanwhile.
+  pending<bool> remove_app(std::string app);
 
   /// Returns the keys of a user without their prefix, as an object:
   /// `{"theme": …}`. Empty if there are none.

@@ -28,6 +28,7 @@ enum class letter_kind : std::uint8_t {
   user_climb,   // user → app and back
   get,          // anyone → app → user → session
   list,         // anyone → app → users → sessions
+  list_users,   // anyone → app
   read_state,   // anyone → app, or → app → user
   remove,       // anyone → app → user → session → user
   remove_user,  // anyone → app → user → app

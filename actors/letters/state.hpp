@@ -196,6 +196,15 @@ struct list : letter_of<letter_kind::list, letter> {
   scope_version user;
 };
 
+/// Lists the users of an app by name. Used without a store only.
+struct list_users
+  : letter_of<letter_kind::list_users, call_for<std::vector<std::string>>> {
+  list_users() { outcome = std::vector<std::string>(); }
+
+  std::size_t limit = 0;
+  std::string behind;
+};
+
 struct read_state : letter_of<letter_kind::read_state, call_for<json>> {
   void complete() override;
 

@@ -47,7 +47,7 @@ void app_actor::handle(letter_ptr received) {
   // `app:` keys beside old keys of user and session.
   if (!is_one_of<user_climb>(*received))
     finish_letters();
-  dispatch_to_parent<user_climb>(
+  dispatch_to_parent<user_climb, list_users>(
     std::move(received), [this](auto sent) { receive(std::move(sent)); });
 }
 
@@ -157,6 +157,11 @@ void app_actor::receive(std::unique_ptr<list> wanted) {
     part->app = version_of(state_);
     children_.find(user)->tell(std::move(part));
   }
+}
+
+void app_actor::receive(std::unique_ptr<list_users> wanted) {
+  wanted->outcome = children_.names(wanted->behind, wanted->limit);
+  answer(std::move(wanted));
 }
 
 void app_actor::receive(std::unique_ptr<read_state> wanted) {

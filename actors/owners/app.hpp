@@ -53,6 +53,7 @@ private:
   template <std::derived_from<look_up> Letter>
   void receive(std::unique_ptr<Letter> wanted);
   void receive(std::unique_ptr<list> wanted);
+  void receive(std::unique_ptr<list_users> wanted);
   void receive(std::unique_ptr<read_state> wanted);
   void receive(std::unique_ptr<remove> wanted);
   void receive(std::unique_ptr<remove_user> wanted);

@@ -2,7 +2,9 @@
 
 #include "troupe/actors/engine/inbox_actor.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <string_view>
 
 namespace troupe::actors {
 
@@ -35,6 +37,18 @@ void children::child::tell(letter_ptr sent) const {
 children::child* children::find(const std::string& name) {
   const auto found = all_.find(name);
   return found == all_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> children::names(const std::string& behind,
+                                         std::size_t limit) const {
+  std::vector<std::string_view> found;
+  for (const auto& [name, known] : all_)
+    if (name > behind && !known.is_parked())
+      found.push_back(name);
+  const auto last = std::min(found.size(), limit);
+  const auto middle = found.begin() + static_cast<std::ptrdiff_t>(last);
+  std::partial_sort(found.begin(), middle, found.end());
+  return {found.begin(), middle};
 }
 
 void children::answer_leaving(const std::string& name) {

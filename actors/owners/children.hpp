@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -62,6 +63,11 @@ public:
     for (auto& [name, known] : all_)
       use(name, known);
   }
+
+  /// The first `limit` names behind `behind`, in the order of their bytes.
+  /// Children whose letters are parked are left out.
+  std::vector<std::string> names(const std::string& behind,
+                                 std::size_t limit) const;
 
   /// Answers a child that asks to leave memory: from now on its letters are
   /// parked, unless they are parked already. Does nothing if there is no such

@@ -42,6 +42,17 @@ ref<app_actor> app_directory::open(const std::shared_ptr<setup>& shared,
   return known;
 }
 
+std::vector<std::string> app_directory::names(const std::string& behind,
+                                              std::size_t limit) const {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::string> found;
+  for (auto next = apps_.upper_bound(behind);
+       next != apps_.end() && found.size() < limit;
+       ++next)
+    found.push_back(next->first);
+  return found;
+}
+
 bool app_directory::remove_unused(const app_actor& app) {
   const std::lock_guard guard(mutex_);
   if (!app.is_unknown_elsewhere())

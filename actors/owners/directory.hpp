@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,10 @@ public:
   ref<app_actor> open(const std::shared_ptr<setup>& shared,
                       const std::string& app);
 
+  /// The first `limit` apps behind `behind`, in the order of their bytes.
+  std::vector<std::string> names(const std::string& behind,
+                                 std::size_t limit) const;
+
   /// Removes an app that wants to leave memory. Returns false, and keeps it, if
   /// another reference to it exists: its holder could still send a letter. Only
   /// this directory hands out references.
@@ -52,7 +57,7 @@ public:
 private:
   mutable std::mutex mutex_;
   bool closed_ = false;
-  std::unordered_map<std::string, ref<app_actor>> apps_;
+  std::map<std::string, ref<app_actor>> apps_;
 };
 
 /// The actor that takes letters for sessions of an app. Over a store it is made

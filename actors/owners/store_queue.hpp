@@ -170,9 +170,10 @@ struct answered : call_for<T> {
 };
 
 /// Runs `job` on a reader thread, and completes `wanted` with its result on a
-/// thread of the actor system.
+/// thread of the actor system. `T` is `session_page` or a list of names.
+template <class T>
 void read_then_complete(setup& shared,
-                        std::unique_ptr<answered<session_page>> wanted,
-                        std::function<result<session_page>(store&)> job);
+                        std::unique_ptr<answered<T>> wanted,
+                        std::function<result<T>(store&)> job);
 
 } // namespace troupe::actors

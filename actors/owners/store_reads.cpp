@@ -85,20 +85,29 @@ void store_queue::start(std::unique_ptr<load> wanted) {
   });
 }
 
+template <class T>
 void read_then_complete(setup& shared,
-                        std::unique_ptr<answered<session_page>> wanted,
-                        std::function<result<session_page>(store&)> job) {
-  shared.store->read(
-    [&shared,
-     job = std::move(job),
-     waiting = std::make_shared<std::unique_ptr<answered<session_page>>>(
-       std::move(wanted))](store& kept) {
-      (*waiting)->outcome = guarded([&] { return job(kept); });
-      letter_list done;
-      done.push_back(std::move(*waiting));
-      complete_later(shared, std::move(done));
-    });
+                        std::unique_ptr<answered<T>> wanted,
+                        std::function<result<T>(store&)> job) {
+  shared.store->read([&shared,
+                      job = std::move(job),
+                      waiting = std::make_shared<std::unique_ptr<answered<T>>>(
+                        std::move(wanted))](store& kept) {
+    (*waiting)->outcome = guarded([&] { return job(kept); });
+    letter_list done;
+    done.push_back(std::move(*waiting));
+    complete_later(shared, std::move(done));
+  });
 }
+
+template void
+read_then_complete(setup& shared,
+                   std::unique_ptr<answered<session_page>> wanted,
+                   std::function<result<session_page>(store&)> job);
+template void
+read_then_complete(setup& shared,
+                   std::unique_ptr<answered<std::vector<std::string>>> wanted,
+                   std::function<result<std::vector<std::string>>(store&)> job);
 
 void store_queue::start(std::unique_ptr<read_events> wanted) {
   if (!wanted->owner->actor)
