@@ -1,13 +1,16 @@
 #include "troupe/cli/cli_main.hpp"
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/cli/commands/apps.hpp"
 #include "troupe/cli/commands/experiment.hpp"
 #include "troupe/cli/commands/init.hpp"
 #include "troupe/cli/commands/load.hpp"
 #include "troupe/cli/commands/run.hpp"
 #include "troupe/cli/commands/sessions.hpp"
+#include "troupe/cli/commands/state.hpp"
 #include "troupe/cli/commands/store.hpp"
 #include "troupe/cli/commands/trace.hpp"
+#include "troupe/cli/commands/users.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/unknown_words.hpp"
 #include "troupe/cli/terminal/ending.hpp"
@@ -87,7 +90,10 @@ int run_program(int count,
                  "begins with an example.");
   const init_command init(program, name);
   const run_command run(program, agents, name);
+  const apps_command apps(program);
+  const users_command users(program);
   const sessions_command sessions(program);
+  const state_command state(program);
   const experiment_command experiment(program, agents);
   const trace_command trace(program);
   const load_command load(program);
@@ -109,8 +115,16 @@ int run_program(int count,
                                     help_line(program))),
                   exit_usage);
   }
-  const std::array<const program_command*, 7> commands
-    = {&init, &run, &sessions, &experiment, &trace, &load, &store};
+  const std::array<const program_command*, 10> commands = {&init,
+                                                           &run,
+                                                           &apps,
+                                                           &users,
+                                                           &sessions,
+                                                           &state,
+                                                           &experiment,
+                                                           &trace,
+                                                           &load,
+                                                           &store};
   for (const auto* each : commands)
     if (each->is_chosen())
       return each->execute(signals);

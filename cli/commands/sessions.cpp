@@ -1,11 +1,13 @@
 #include "troupe/cli/commands/sessions.hpp"
 
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/page_option.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/sessions/event_lines.hpp"
 #include "troupe/cli/sessions/export.hpp"
 #include "troupe/cli/sessions/import.hpp"
+#include "troupe/cli/sessions/on_sessions.hpp"
 #include "troupe/cli/sessions/portable.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
@@ -18,14 +20,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -42,8 +42,7 @@ struct arguments {
   std::string state = "{}";
   std::optional<std::size_t> recent;
   std::optional<double> after;
-  std::size_t limit = list_request().limit;
-  std::string cursor;
+  page_option page;
   std::string file = "-";
   bool skip_existing = false;
 
@@ -69,17 +68,6 @@ std::string check_seconds(const std::string& text) {
            : fmt::format("'{}' is not a time in seconds since 1970", text);
 }
 
-// CLI11 would read -1 as the largest number, and 010 as 8.
-std::string check_count(const std::string& text) {
-  std::size_t count = 0;
-  const auto* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, count);
-  return read.ec == std::errc() && read.ptr == end
-             && (text.size() == 1 || text.front() != '0')
-           ? std::string()
-           : fmt::format("'{}' is not a count", text);
-}
-
 // -- shared by the subcommands ------------------------------------------------
 
 result<runtime> open(const arguments& chosen, interrupts& signals) {
@@ -87,38 +75,23 @@ result<runtime> open(const arguments& chosen, interrupts& signals) {
   return runtime::open(chosen.store.for_runtime());
 }
 
-result<void> print(output& target, const json& data) {
-  return target.write(visible_json(data) + '\n');
-}
-
-/// Calls `act(session_service&, output&)` and ends with its result.
-template <class Act>
-int on_sessions(const arguments& chosen, interrupts& signals, const Act& act) {
-  auto owners = open(chosen, signals);
-  if (!owners)
-    return report(owners.error());
-  output target(STDOUT_FILENO, signals.descriptor());
-  const result<void> done = act(owners->sessions(), target);
-  return end(done, target, signals);
-}
-
 // -- create, get, list, delete ------------------------------------------------
 
 int create_session(const arguments& chosen, interrupts& signals) {
   return on_sessions(
-    chosen,
+    chosen.store,
     signals,
     [&chosen](session_service& sessions, output& target) -> result<void> {
       const auto key = chosen.key();
       const auto created
         = sessions.create(key, parse_json(chosen.state).value()).get();
-      return created ? print(target, to_json(*created)) : created.error();
+      return created ? print_line(target, to_json(*created)) : created.error();
     });
 }
 
 int get_session(const arguments& chosen, interrupts& signals) {
   return on_sessions(
-    chosen,
+    chosen.store,
     signals,
     [&chosen](session_service& sessions, output& target) -> result<void> {
       get_options options{.num_recent_events = chosen.recent};
@@ -126,20 +99,21 @@ int get_session(const arguments& chosen, interrupts& signals) {
         options.after = timestamp(
           std::chrono::microseconds(std::llround(*chosen.after * 1e6)));
       const auto fetched = sessions.get(chosen.key(), options).get();
-      return fetched ? print(target, to_json(*fetched)) : fetched.error();
+      return fetched ? print_line(target, to_json(*fetched)) : fetched.error();
     });
 }
 
 int list_sessions(const arguments& chosen, interrupts& signals) {
   return on_sessions(
-    chosen,
+    chosen.store,
     signals,
     [&chosen](session_service& sessions, output& target) -> result<void> {
-      const auto page
-        = sessions
-            .list(
-              {chosen.app.value(), chosen.user, chosen.limit, chosen.cursor})
-            .get();
+      const auto page = sessions
+                          .list({chosen.app.value(),
+                                 chosen.user,
+                                 chosen.page.limit,
+                                 chosen.page.cursor})
+                          .get();
       if (!page)
         return page.error();
       auto rows = json::array();
@@ -147,18 +121,19 @@ int list_sessions(const arguments& chosen, interrupts& signals) {
         rows.push_back(to_json(row));
       const auto next
         = page->next_cursor.empty() ? json() : json(page->next_cursor);
-      return print(target,
-                   {{"sessions", std::move(rows)}, {"nextCursor", next}});
+      return print_line(target,
+                        {{"sessions", std::move(rows)}, {"nextCursor", next}});
     });
 }
 
 int delete_session(const arguments& chosen, interrupts& signals) {
   return on_sessions(
-    chosen,
+    chosen.store,
     signals,
     [&chosen](session_service& sessions, output& target) -> result<void> {
       const auto removed = sessions.remove(chosen.key()).get();
-      return removed ? print(target, {{"deleted", *removed}}) : removed.error();
+      return removed ? print_line(target, {{"deleted", *removed}})
+                     : removed.error();
     });
 }
 
@@ -354,15 +329,7 @@ sessions_command::sessions_command(CLI::App& program)
                         list_sessions);
   add_app(list, chosen)->required();
   add_user(list, chosen)->description("User; default: all of the app");
-  list.add_option("--limit", chosen.limit, "Sessions to print at most")
-    ->type_name("N")
-    ->check(check_count)
-    ->capture_default_str();
-  list
-    .add_option("--cursor",
-                chosen.cursor,
-                "nextCursor of the page before; default: from the start")
-    ->type_name("C");
+  chosen.page.add_to(list, "Sessions");
 
   auto& append = subcommands_->add(
     "append",

@@ -1,0 +1,33 @@
+// Removal of whole users and apps: the question before it, and the counts in
+// it.
+
+#pragma once
+
+#include "troupe/cli/options/store_option.hpp"
+#include "troupe/cli/terminal/interrupts.hpp"
+
+#include <optional>
+#include <string>
+
+namespace troupe::cli {
+
+/// An app, or one user of it, to remove.
+struct unwanted {
+  std::string app;
+  std::optional<std::string> user; ///< Unset: the whole app.
+  bool is_confirmed = false;       ///< Remove without a question.
+};
+
+/// Counts users and sessions, asks, removes, and prints the counts as a line of
+/// JSON. Nothing to remove is no error, and no question. Returns the exit code.
+/// A signal before the removal ends the program.
+int remove_from(const store_option& store,
+                const unwanted& wanted,
+                interrupts& signals);
+
+/// Removes all apps whose names begin with `prefix`; returns their number. A
+/// store in memory has none: it has ended with its program.
+result<std::size_t> remove_apps(const store_option& store,
+                                const std::string& prefix);
+
+} // namespace troupe::cli

@@ -1,0 +1,143 @@
+// `troupe apps`, `troupe users` and `troupe state`.
+
+#include "stored_sessions.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+namespace troupe::testing {
+
+BOOST_AUTO_TEST_SUITE(cleaning)
+
+namespace {
+
+struct filled_store : stored_sessions {
+  filled_store() {
+    create("press", "ann", R"({"user:k": 1, "app:n": 2, "own": 3})", "s1");
+    create("press", "ann");
+    create("press", "bob");
+    create("radio", "ann");
+  }
+
+  void create(const std::string& app,
+              const std::string& user,
+              const std::string& state = "{}",
+              const std::string& session = {}) const {
+    words options{"--app", app, "--user", user, "--state", state};
+    if (!session.empty())
+      options = joined(options, {"--session", session});
+    BOOST_REQUIRE(run("create", options).code == 0);
+  }
+
+  ended call(const words& command, const words& options = {}) const {
+    return run_program(joined(joined(command, {"--store", store()}), options));
+  }
+
+  json show(const words& command, const words& options = {}) const {
+    const auto done = call(command, options);
+    BOOST_TEST(done.code == 0, done.errors);
+    return parse_json(done.output).value();
+  }
+
+  json apps() const { return show({"apps", "list"}).at("apps"); }
+
+  json users(const std::string& app) const {
+    return show({"users", "list"}, {"--app", app}).at("users");
+  }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(apps_and_users_are_listed_page_by_page, filled_store) {
+  BOOST_TEST(apps() == json::array({"press", "radio"}));
+  BOOST_TEST(users("press") == json::array({"ann", "bob"}));
+  BOOST_TEST(users("none") == json::array());
+  const auto first
+    = show({"users", "list"}, {"--app", "press", "--limit", "1"});
+  BOOST_TEST(first.at("users") == json::array({"ann"}));
+  const auto second = show(
+    {"users", "list"},
+    {"--app", "press", "--cursor", first.at("nextCursor").get<std::string>()});
+  BOOST_TEST(second.at("users") == json::array({"bob"}));
+  BOOST_TEST(second.at("nextCursor").is_null());
+  BOOST_TEST(call({"apps", "list"}, {"--limit", "0"}).code == 1);
+  BOOST_TEST(call({"users", "list"}).code == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_state_of_one_scope_is_shown, filled_store) {
+  BOOST_TEST(show({"state", "get"}, {"--app", "press"}) == json({{"n", 2}}));
+  BOOST_TEST(show({"state", "get"}, {"--app", "press", "--user", "ann"})
+             == json({{"k", 1}}));
+  BOOST_TEST(show({"state", "get"}, s1) == json({{"own", 3}}));
+  BOOST_TEST(show({"state", "get"}, {"--app", "none"}) == json::object());
+  create("press", "user", R"({"own": 4})", "s");
+  BOOST_TEST(show({"state", "get"}, {"--app", "press", "--session", "s"})
+             == json({{"own", 4}}));
+  const auto missing
+    = call({"state", "get"}, {"--app", "press", "--session", "none"});
+  BOOST_TEST(missing.code == 1);
+  BOOST_TEST(missing.errors.starts_with("error: not_found: "), missing.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_removal_needs_yes_where_it_cannot_ask, filled_store) {
+  for (const auto& [command, options] :
+       {std::pair(words{"apps", "remove"}, words{"--app", "press"}),
+        std::pair(words{"users", "remove"},
+                  words{"--app", "press", "--user", "ann"})}) {
+    const auto done = call(command, options);
+    BOOST_TEST(done.code == 2);
+    BOOST_TEST(contains(done.errors, "--yes"), done.errors);
+    BOOST_TEST(done.output == "");
+  }
+  BOOST_TEST(call({"users", "remove"}, {"--app", "press", "--yes"}).code == 2);
+  BOOST_TEST(users("press") == json::array({"ann", "bob"}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_removal_prints_what_has_gone, filled_store) {
+  BOOST_TEST(
+    show({"users", "remove"}, {"--app", "press", "--user", "ann", "--yes"})
+    == json(
+      {{"removed", true}, {"app", "press"}, {"user", "ann"}, {"sessions", 2}}));
+  BOOST_TEST(users("press") == json::array({"bob"}));
+  BOOST_TEST(
+    show({"apps", "remove"}, {"--app", "press", "--yes"})
+    == json(
+      {{"removed", true}, {"app", "press"}, {"users", 1}, {"sessions", 1}}));
+  BOOST_TEST(apps() == json::array({"radio"}));
+  BOOST_TEST(show({"state", "get"}, {"--app", "press"}) == json::object());
+  // Nothing is asked where there is nothing to lose.
+  BOOST_TEST(show({"apps", "remove"}, {"--app", "press"}).at("removed")
+             == false);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_removal_asks_on_a_terminal, filled_store) {
+  const auto removed = [this](const std::string& answer) {
+    program asked({"apps", "remove", "--store", store(), "--app", "press"},
+                  program::screen::terminal);
+    BOOST_TEST(
+      asked.read_until("Remove app press with 2 users and 3 sessions? [y/N] "));
+    asked.write(answer);
+    return asked.wait().code;
+  };
+  BOOST_TEST(removed("\n") == 1);
+  BOOST_TEST(removed("n\n") == 1);
+  BOOST_TEST(apps() == json::array({"press", "radio"}));
+  BOOST_TEST(removed("y\n") == 0);
+  BOOST_TEST(apps() == json::array({"radio"}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_removal_takes_artifacts_of_a_named_store,
+                        filled_store) {
+  const auto folder = path() + "/files/kept/press/ann/own/a/0";
+  std::filesystem::create_directories(folder);
+  const words artifacts{"--artifacts", "file:" + path() + "/files", "--yes"};
+  show({"users", "remove"},
+       joined({"--app", "press", "--user", "ann"}, artifacts));
+  BOOST_TEST(!std::filesystem::exists(folder));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace troupe::testing
