@@ -4,6 +4,7 @@
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
+#include "troupe/cli/sessions/cleaning.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/report_file.hpp"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -35,6 +37,7 @@ struct experiment_command::arguments {
   std::optional<std::string> model;
   std::string json_file;
   std::string html_file;
+  bool removes = false;
   std::vector<std::string> allowed_variables;
 };
 
@@ -80,6 +83,20 @@ std::string absolute_model(const std::string& spec) {
     "{}{}",
     scripted,
     std::filesystem::absolute(spec.substr(scripted.size())).string());
+}
+
+// The names of the apps begin with those of the experiment and of this run of
+// it, also the apps of runs that were interrupted.
+result<void> remove_runs(const store_option& store,
+                         const load::experiment_outcome& made) {
+  const auto removed
+    = remove_apps(store, fmt::format("{}-{}-", made.made.name, made.run));
+  if (!removed)
+    return error(removed.error().code(),
+                 fmt::format("remove the apps of the runs: {}",
+                             removed.error().message()));
+  std::fputs(fmt::format("removed {} apps\n", *removed).c_str(), stderr);
+  return {};
 }
 
 } // namespace
@@ -134,9 +151,14 @@ experiment_command::experiment_command(CLI::App& program,
                 chosen.html_file,
                 "Write a page with charts and timelines to a file")
     ->type_name("FILE");
+  parser().add_flag("--remove",
+                    chosen.removes,
+                    "Remove the apps of the runs from the store once all "
+                    "reports are written, also after Ctrl-C");
   parser().footer(
-    "Each run has a session in an app of its own, which stays in the store: "
-    "troupe trace\nand troupe sessions get show the single runs.\n"
+    "Each run has a session in an app of its own, which stays in the store "
+    "without --remove:\ntroupe trace and troupe sessions get show the single "
+    "runs.\n"
     "Exit codes: 0 done, even if some runs failed; 1 all runs failed, or the "
     "command\nfailed; 2 the command line or a file is wrong; 130 and "
     "143 after Ctrl-C and SIGTERM,\nwith a report.");
@@ -202,6 +224,8 @@ int experiment_command::execute(interrupts& signals) const {
       load::to_page(visible_text("troupe experiment " + planned->name, " "),
                     visible_text(text, "\n"),
                     to_json(*made, page_timelines_max))));
+  if (chosen.removes && is_written)
+    note(remove_runs(chosen.store, *made));
   if (signals.signal() != 0)
     return interrupts::exit_code(signals.signal());
   const bool any_well = std::ranges::any_of(

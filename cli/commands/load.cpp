@@ -3,6 +3,7 @@
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
+#include "troupe/cli/sessions/cleaning.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/load_progress.hpp"
@@ -35,6 +36,7 @@ struct load_command::arguments {
   std::string csv_file;
   std::string hgrm_file;
   std::string html_file;
+  bool removes = false;
 };
 
 /// Files that a test or a sweep writes, besides stdout.
@@ -185,6 +187,10 @@ load_command::load_command(CLI::App& program)
     ->excludes(repeat);
   file("--html", arguments_->html_file, "Write a page with charts to a file")
     ->excludes(repeat);
+  parser().add_flag("--remove",
+                    arguments_->removes,
+                    "Remove the apps of each test from the store after it; "
+                    "kept if an event is lost or wrong");
   expected_ = parser()
                 .add_option("--expect")
                 ->description("Condition on the results, such as 'p99<5ms', "
@@ -318,6 +324,7 @@ int load_command::execute_tests(const load::settings& chosen,
     end.holds = end.holds && made->holds();
     if (end.well)
       end.note(files.json.write(load::to_line(to_json(*made))));
+    clear(*made, end);
     runs.push_back(std::move(*made));
   }
   if (runs.empty())
@@ -345,6 +352,17 @@ result<load::outcome> load_command::run(const load::settings& chosen,
     chosen,
     [&line](const load::progress& now) { line.show(now); },
     signals.token());
+}
+
+void load_command::clear(const load::outcome& made, ending& end) const {
+  if (!arguments_->removes || !made.holds())
+    return;
+  const auto removed
+    = remove_apps(arguments_->store, fmt::format("load-{}-", made.run));
+  if (!removed)
+    end.fail(error(removed.error().code(),
+                   fmt::format("remove the apps of the test: {}",
+                               removed.error().message())));
 }
 
 result<void> load_command::finish_page(report_files& files,
@@ -395,6 +413,7 @@ int load_command::execute_sweep(const load::settings& base,
       done.started = made->started;
     done.rows.push_back(load::row_of(step, *made));
     end.holds = end.holds && done.rows.back().holds;
+    clear(*made, end);
   }
   if (done.rows.empty())
     return end.code(signals);

@@ -39,6 +39,7 @@ private:
   static result<load::outcome> run(const load::settings& chosen,
                                    std::string before,
                                    const interrupts& signals);
+  void clear(const load::outcome& made, ending& end) const;
   static result<void>
   finish_page(report_files& files, const std::string& text, const json& data);
 

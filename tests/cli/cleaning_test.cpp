@@ -1,4 +1,5 @@
-// `troupe apps`, `troupe users` and `troupe state`.
+// `troupe apps`, `troupe users` and `troupe state`, and `--remove` of the
+// commands that make apps of their own.
 
 #include "stored_sessions.hpp"
 #include <boost/test/unit_test.hpp>
@@ -136,6 +137,34 @@ BOOST_FIXTURE_TEST_CASE(a_removal_takes_artifacts_of_a_named_store,
   show({"users", "remove"},
        joined({"--app", "press", "--user", "ann"}, artifacts));
   BOOST_TEST(!std::filesystem::exists(folder));
+}
+
+BOOST_FIXTURE_TEST_CASE(an_experiment_removes_its_apps, filled_store) {
+  write("replies.json", R"({"*": [{"text": "hi"}]})");
+  write("agents.yaml", "{name: a, model: 'scripted:replies.json'}\n");
+  const auto file = write("x.yaml",
+                          "agent: agents.yaml\n"
+                          "inputs: [go]\n"
+                          "repeats: 2\n"
+                          "variants: {one: {}, two: {}}\n");
+  BOOST_TEST(call({"experiment"}, {file}).code == 0);
+  BOOST_TEST(apps().size() == 6U);
+  const auto done = call({"experiment"}, {file, "--remove"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(contains(done.errors, "removed 4 apps"), done.errors);
+  BOOST_TEST(apps().size() == 6U);
+  // A report that cannot be written keeps them.
+  BOOST_TEST(
+    call({"experiment"}, {file, "--remove", "--json", "/dev/full"}).code == 1);
+  BOOST_TEST(apps().size() == 10U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_load_test_removes_its_apps, filled_store) {
+  const words small{"--appends", "50", "--sessions", "4", "--users", "2"};
+  BOOST_TEST(call({"load"}, joined(small, {"--remove"})).code == 0);
+  BOOST_TEST(apps() == json::array({"press", "radio"}));
+  BOOST_TEST(call({"load"}, small).code == 0);
+  BOOST_TEST(apps().size() == 3U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
