@@ -132,7 +132,8 @@ void call_for<T>::fail(const error& why) {
 
 template struct call_for<event_ptr>;
 template struct call_for<session>;
-template struct call_for<json>;
+template struct call_for<scope_keys>;
+template struct call_for<shared_write>;
 template struct call_for<bool>;
 template struct call_for<session_page>;
 template struct call_for<std::vector<std::string>>;
@@ -221,15 +222,22 @@ void commit::fail(const error& reason) {
     letters.pop_front()->fail(reason);
 }
 
-void read_state::complete() {
-  if (refusal)
-    return fail(*refusal);
-  auto shown = json::object();
-  keys.for_each([&shown](std::string_view name, const value& held) {
-    shown[std::string(name)] = held.data();
-  });
-  outcome = std::move(shown);
+void write_state::release() {
+  if (auto* counted = std::exchange(admitted_to, nullptr))
+    counted->leave(bytes);
+}
+
+// The order is that of `append::complete`.
+void write_state::complete() {
+  if (is_of_blocked_thread)
+    release();
   call_for::complete();
+  release();
+}
+
+void write_state::fail(const error& why) {
+  call_for::fail(why);
+  release();
 }
 
 forward::~forward() {

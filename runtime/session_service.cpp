@@ -10,6 +10,7 @@
 #include "troupe/actors/sessions/list_gather.hpp"
 #include "troupe/contexts/lanes/artifact_service.hpp"
 #include "troupe/core/support/blank.hpp"
+#include "troupe/core/support/recent_writes.hpp"
 #include "troupe/runtime/session_writer.hpp"
 
 namespace troupe {
@@ -27,7 +28,9 @@ session_page make_page(std::vector<session_row> rows, std::size_t limit) {
   const bool more = rows.size() > limit;
   if (more)
     rows.resize(limit);
-  for (auto& row : rows)
+  for (auto& row : rows) {
+    hide_recent_writes(row.user);
+    hide_recent_writes(row.app);
     page.sessions.emplace_back(
       std::move(row.key),
       readonly_state(
@@ -35,6 +38,7 @@ session_page make_page(std::vector<session_row> rows, std::size_t limit) {
       event_slice(),
       row.last_update_time,
       row.revision);
+  }
   if (more && !page.sessions.empty())
     page.next_cursor = actors::make_cursor(page.sessions.back());
   return page;
@@ -320,28 +324,29 @@ void start_remove_user(const backend_ptr& backend,
   wanted->complete();
 }
 
-// Reads the state of a user, or of the app if `user` is unset.
-void start_read_state(const backend_ptr& backend,
-                      const std::string& app,
-                      const std::optional<std::string>& user,
-                      completion<json> done) {
-  auto app_name = check_id(app, "app");
-  if (!app_name)
-    return done(app_name.error());
-  auto wanted = std::make_unique<actors::read_state>();
-  if (user) {
-    auto user_name = check_id(*user, "user");
-    if (!user_name)
-      return done(user_name.error());
-    wanted->user = std::move(*user_name);
-  }
-  wanted->done = std::move(done);
-  if (!admit_call(*wanted, backend->shared()))
-    return;
-  if (const auto known = app_of(backend->shared(), *app_name))
-    known->tell(std::move(wanted));
-  else
-    wanted->complete();
+// Reads the keys of a user, or of the app if `user` is unset, without prefix.
+pending<json> read_keys(const backend_ptr& backend,
+                        std::string app,
+                        std::optional<std::string> user) {
+  return make_pending<json>(
+    backend->shared(),
+    [backend, app = std::move(app), user = std::move(user)](
+      completion<json> done) {
+      actors::read_state_of(
+        backend->shared(),
+        app,
+        user,
+        [done = std::move(done)](result<actors::scope_keys> read) {
+          if (!read)
+            return done(read.error());
+          auto shown = json::object();
+          read->keys.for_each(
+            [&shown](std::string_view name, const value& held) {
+              shown[std::string(name)] = held.data();
+            });
+          done(std::move(shown));
+        });
+    });
 }
 
 // Starts an append. A class, unlike the other starts, because an event is large
@@ -454,20 +459,19 @@ pending<bool> session_service::remove_user(std::string app, std::string user) {
 }
 
 pending<json> session_service::user_state(std::string app, std::string user) {
-  return make_pending<json>(
-    backend_->shared(),
-    [backend = backend_, app = std::move(app), user = std::move(user)](
-      completion<json> done) {
-      start_read_state(backend, app, user, std::move(done));
-    });
+  return read_keys(backend_, std::move(app), std::move(user));
 }
 
 pending<json> session_service::app_state(std::string app) {
-  return make_pending<json>(
-    backend_->shared(),
-    [backend = backend_, app = std::move(app)](completion<json> done) {
-      start_read_state(backend, app, std::nullopt, std::move(done));
-    });
+  return read_keys(backend_, std::move(app), std::nullopt);
+}
+
+shared_state session_service::state_of_app(std::string app) {
+  return {backend_, std::move(app), std::nullopt};
+}
+
+shared_state session_service::state_of_user(std::string app, std::string user) {
+  return {backend_, std::move(app), std::move(user)};
 }
 
 session_writer session_service::writer(session_key key) {

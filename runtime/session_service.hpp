@@ -13,6 +13,7 @@
 #include "troupe/core/key.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/runtime/live_state.hpp"
+#include "troupe/runtime/shared_state.hpp"
 
 #include <memory>
 #include <optional>
@@ -130,6 +131,13 @@ public:
 
   /// Returns the keys of the app without their prefix. Empty if there are none.
   pending<json> app_state(std::string app);
+
+  /// Returns a handle that reads and writes the state of an app, without a
+  /// session (runtime/shared_state.hpp). The name is checked on use.
+  shared_state state_of_app(std::string app);
+
+  /// Returns a handle to the state of a user, who need not have a session.
+  shared_state state_of_user(std::string app, std::string user);
 
   /// Returns the calls of the session that paused runs wait for, oldest first,
   /// with the question of each: also those of runs in other processes. Each is

@@ -1,5 +1,7 @@
 #include "troupe/stores/map_stores.hpp"
 
+#include "troupe/core/support/recent_writes.hpp"
+
 #include <fmt/format.h>
 
 #include <functional>
@@ -126,10 +128,15 @@ private:
   // nothing.
   static constexpr int attempts_max = 1'000;
 
-  // Loads only the keys and the revision.
+  // Loads only the keys and the revision. A save keeps the remembered writes,
+  // because it does not see them.
   result<std::optional<stored_scope>> load_scope(const owner_name& owner) {
-    if (owner.where() != scope::session)
-      return kept_.load_scope(owner);
+    if (owner.where() != scope::session) {
+      auto wider = kept_.load_scope(owner);
+      if (wider && *wider)
+        hide_recent_writes((*wider)->keys);
+      return wider;
+    }
     auto found = kept_.load_session({owner.app, owner.user, owner.session},
                                     {.events_max = 0, .ids_max = 0});
     if (!found)

@@ -18,7 +18,7 @@ enum class letter_kind : std::uint8_t {
   leave,        // owner → store: the owner leaves memory
   read_events,  // session → store and back
   find_events,  // session → store and back
-  commit,       // session or user → store and back
+  commit,       // session, user or app → store and back
   view_refresh, // session → app → user → session → store and back
   confirm,      // owner → store: answer once it is durable
   forward,      // anyone → app → user → session
@@ -30,19 +30,20 @@ enum class letter_kind : std::uint8_t {
   list,         // anyone → app → users → sessions
   list_users,   // anyone → app
   read_state,   // anyone → app, or → app → user
-  remove,       // anyone → app → user → session → user
-  remove_user,  // anyone → app → user → app
-  start_run,    // invocation → app → user → session, and back
-  refused_run,  // app, user or session → invocation
-  end_run,      // the same way, so that it cannot overtake its start_run
-  begin,        // runtime → invocation; parent lane → lane
-  cancel,       // anyone → invocation; parent lane → lane
-  resume,       // continues a coroutine on its lane
-  emit,         // lane → invocation
-  answer,       // model, tool or timer → lane
-  lane_ended,   // lane → parent lane
-  more_lanes,   // a lane with a large fan-out → itself
-  lane_timer,   // timer → lane, for its fan-out
+  write_state, // anyone → app, or → app → user; over a store on to it and back
+  remove,      // anyone → app → user → session → user
+  remove_user, // anyone → app → user → app
+  start_run,   // invocation → app → user → session, and back
+  refused_run, // app, user or session → invocation
+  end_run,     // the same way, so that it cannot overtake its start_run
+  begin,       // runtime → invocation; parent lane → lane
+  cancel,      // anyone → invocation; parent lane → lane
+  resume,      // continues a coroutine on its lane
+  emit,        // lane → invocation
+  answer,      // model, tool or timer → lane
+  lane_ended,  // lane → parent lane
+  more_lanes,  // a lane with a large fan-out → itself
+  lane_timer,  // timer → lane, for its fan-out
 };
 
 /// Base of letters without an answer. One that is not handled is dropped.

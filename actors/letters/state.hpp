@@ -9,6 +9,7 @@
 #include "troupe/contexts/pending.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/session.hpp"
+#include "troupe/core/shared_write.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -205,15 +206,41 @@ struct list_users
   std::string behind;
 };
 
-struct read_state : letter_of<letter_kind::read_state, call_for<json>> {
-  void complete() override;
-
-  void refuse(error why) override { refusal = std::move(why); }
-
+/// The keys of an app or a user, and its revision.
+struct scope_keys {
   state_map keys;
+  std::uint64_t revision = 0;
+};
+
+/// Reads the keys of a user, or of the app if `user` is unset.
+struct read_state : letter_of<letter_kind::read_state, call_for<scope_keys>> {
   std::optional<std::string> user;
-  /// The answer, if it is an error; `keys` are ignored then.
-  std::optional<error> refusal;
+};
+
+/// Writes keys of a user, or of the app if `user` is unset, without an event.
+/// Enters at the app, and is decided by the owner of the keys, in its order.
+struct write_state
+  : letter_of<letter_kind::write_state, call_for<shared_write>> {
+  ~write_state() override { release(); }
+
+  void complete() override;
+  void fail(const error& why) override;
+
+  /// Gives back the capacity that the letter was counted in.
+  void release();
+
+  std::optional<std::string> user;
+  /// The operations, as they were sent.
+  delta changes;
+  timestamp time{};
+  /// Empty: the write is not remembered.
+  std::string id;
+  /// `fingerprint` of `changes`; empty without an id.
+  std::string operations;
+  std::optional<std::uint64_t> expected_revision;
+  std::size_t bytes = 0;
+  /// The runtime's gate, while it counts the letter.
+  load_gate* admitted_to = nullptr;
 };
 
 /// Removes a child of an owner. The child ends, and sends the letter back.

@@ -121,7 +121,7 @@ struct commit : letter_of<letter_kind::commit, letter> {
     failed, // the outcome is unknown
   };
 
-  /// The session or user that waits for the answer.
+  /// The session, user or app that waits for the answer.
   std::shared_ptr<live_owner> from;
   live_owners owners;
   std::vector<store_change> changes;

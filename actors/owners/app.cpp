@@ -35,7 +35,7 @@ error app_actor::closed_reason() const {
 bool app_actor::is_for_now(const letter& received) const noexcept {
   if (const auto* const removed = as<remove_user>(received))
     return removed->done_by_child;
-  return is_one_of<retire, shut_down>(received);
+  return is_one_of<struct commit, retire, shut_down>(received);
 }
 
 void app_actor::handle(letter_ptr received) {
@@ -47,7 +47,7 @@ void app_actor::handle(letter_ptr received) {
   // `app:` keys beside old keys of user and session.
   if (!is_one_of<user_climb>(*received))
     finish_letters();
-  dispatch_to_parent<user_climb, list_users>(
+  dispatch_to_parent<user_climb, list_users, struct commit>(
     std::move(received), [this](auto sent) { receive(std::move(sent)); });
 }
 
@@ -166,16 +166,33 @@ void app_actor::receive(std::unique_ptr<list_users> wanted) {
 
 void app_actor::receive(std::unique_ptr<read_state> wanted) {
   if (!wanted->user) {
-    wanted->keys = state_.keys();
+    wanted->outcome = all_keys();
     return confirm(std::move(wanted),
                    {nullptr, nullptr, live()},
                    {0, 0, generation()},
                    *this);
   }
   auto* const known = find_child(*wanted->user);
-  if (known == nullptr)
+  if (known == nullptr) {
+    wanted->outcome = scope_keys();
     return answer(std::move(wanted));
+  }
   known->send(std::move(wanted));
+}
+
+// -- writes without a session -------------------------------------------------
+
+// `handle` has finished the climbs before.
+void app_actor::receive(std::unique_ptr<write_state> wanted) {
+  if (!wanted->user)
+    return decide(std::move(wanted));
+  const auto& user = *wanted->user;
+  auto& known = open_child(user);
+  known.send(std::move(wanted));
+}
+
+void app_actor::receive(std::unique_ptr<struct commit> answered) {
+  settle_writes(*answered);
 }
 
 // -- removing -----------------------------------------------------------------
@@ -205,8 +222,8 @@ void app_actor::receive_removed(std::unique_ptr<remove_user> removed) {
 // -- leaving memory -----------------------------------------------------------
 
 bool app_actor::is_idle() const noexcept {
-  return live() && children_.empty() && judged_.empty() && !is_loading()
-         && !is_stale();
+  return live() && children_.empty() && judged_.empty() && !has_writes()
+         && !is_loading() && !is_stale();
 }
 
 // An app has no parent that could park letters while it leaves. So it leaves

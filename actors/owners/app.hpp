@@ -44,7 +44,9 @@ protected:
   void hand_on(letter_ptr left, const std::string& child) override;
   error closed_reason() const override;
 
-  bool can_load() const noexcept override { return judged_.empty(); }
+  bool can_load() const noexcept override {
+    return judged_.empty() && !is_writing();
+  }
 
 private:
   using parent_actor::receive;
@@ -55,6 +57,8 @@ private:
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<list_users> wanted);
   void receive(std::unique_ptr<read_state> wanted);
+  void receive(std::unique_ptr<write_state> wanted);
+  void receive(std::unique_ptr<struct commit> answered);
   void receive(std::unique_ptr<remove> wanted);
   void receive(std::unique_ptr<remove_user> wanted);
   void receive_removed(std::unique_ptr<remove_user> removed);

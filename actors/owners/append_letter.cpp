@@ -101,7 +101,8 @@ admit(append& letter, session_actor& session, const setup& shared) {
   return {};
 }
 
-result<void> admit(append& letter, setup& shared) {
+template <class Letter>
+result<void> admit(Letter& letter, setup& shared) {
   if (auto soon = check_wait(shared); !soon)
     return soon;
   if (!shared.appends.enter(letter.bytes))
@@ -115,5 +116,8 @@ result<void> admit(append& letter, setup& shared) {
   }
   return {};
 }
+
+template result<void> admit(append&, setup&);
+template result<void> admit(write_state&, setup&);
 
 } // namespace troupe::actors

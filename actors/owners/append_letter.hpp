@@ -24,8 +24,12 @@ make_append(event_ptr&& said, const append_options& options, setup& shared);
 /// is closing.
 result<void> admit(append& letter, session_actor& session, const setup& shared);
 
-/// The same for a session that has to be loaded first. Until the session has
-/// the letter, only the runtime counts it.
-result<void> admit(append& letter, setup& shared);
+/// The same for a session that has to be loaded first, and for a write without
+/// a session. Until a session has the letter, only the runtime counts it.
+template <class Letter>
+result<void> admit(Letter& letter, setup& shared);
+
+extern template result<void> admit(append&, setup&);
+extern template result<void> admit(write_state&, setup&);
 
 } // namespace troupe::actors

@@ -17,8 +17,14 @@ void parent_actor::refuse(letter_ptr received, const error& why) {
 
 void parent_actor::install(load& loaded) {
   auto& found = *loaded.scope;
+  recent_writes_
+    = found ? recent_writes::take_from(found->keys) : recent_writes();
   state_ = found ? scope_state(std::move(found->keys), found->revision)
                  : scope_state();
+  // Before the letters that came since. An owner that is stale already keeps
+  // them for its next load.
+  if (!is_waiting())
+    decide_again();
 }
 
 void parent_actor::release() {

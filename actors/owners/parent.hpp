@@ -1,13 +1,18 @@
 // An owner with owners below it: the part that app and user share.
 //
 // Look-ups for a child are sent on in order of arrival. While a child is being
-// removed, or leaves memory, letters for it are parked.
+// removed, or leaves memory, letters for it are parked. Writes without a
+// session (parent_writes.cpp) are decided in the same order as climbs.
 
 #pragma once
 
 #include "troupe/actors/owners/children.hpp"
 #include "troupe/actors/owners/owner.hpp"
+#include "troupe/core/support/recent_writes.hpp"
 
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -43,6 +48,7 @@ protected:
              create,
              list,
              read_state,
+             write_state,
              remove,
              remove_user,
              retire,
@@ -53,6 +59,25 @@ protected:
   void refuse(letter_ptr received, const error& why) override;
   void install(load& loaded) override;
   void release() override;
+  void refuse_waiting(const error& why) override;
+
+  /// Reads all keys, for a caller.
+  scope_keys all_keys() const { return {state_.keys(), state_.revision()}; }
+
+  // -- writes without a session -----------------------------------------------
+
+  /// Decides a write. No share may be judged and not installed, and no decision
+  /// of this owner may be on its way to the store's queue.
+  void decide(std::unique_ptr<write_state> wanted);
+
+  /// Answers the writes of a commit, or keeps them to be decided again.
+  void settle_writes(struct commit& answered);
+
+  /// Returns true if a write is not answered yet, apart from those that this
+  /// owner has not decided.
+  bool has_writes() const noexcept {
+    return writes_under_way_ > 0 || !writes_again_.empty();
+  }
 
   // -- children ---------------------------------------------------------------
 
@@ -98,8 +123,24 @@ protected:
   /// Answers the steps of a child that leaves memory, or becomes idle.
   void settle_leaving(retire& wished);
 
+  /// Returns true if a decided write is on its way to the store and back.
+  bool is_writing() const noexcept { return writes_under_way_ > 0; }
+
   scope_state state_;
   children children_;
+
+private:
+  result<shared_write> judge(const write_state& wanted);
+  void decide_again();
+  void store_write(std::unique_ptr<write_state> decided,
+                   std::optional<store_change> change);
+  store_change change_of(const write_state& decided,
+                         std::optional<resolution> remembered) const;
+  live_owners as_owners() const;
+
+  recent_writes recent_writes_;
+  std::size_t writes_under_way_ = 0;
+  letter_list writes_again_;
 };
 
 } // namespace troupe::actors

@@ -5,6 +5,7 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/sessions/past.hpp"
 #include "troupe/core/support/blank.hpp"
+#include "troupe/core/support/recent_writes.hpp"
 
 #include <fmt/format.h>
 
@@ -217,5 +218,91 @@ template void append_event<event_ptr>(setup&,
                                       const append_options&,
                                       completion<event_ptr>,
                                       const write_place&);
+
+// -- state without a session --------------------------------------------------
+
+namespace {
+
+// Checks the names of an app and, if it is set, of a user.
+result<owner_name> check_names(const std::string& app,
+                               const std::optional<std::string>& user) {
+  auto app_name = check_id(app, "app");
+  if (!app_name)
+    return app_name.error();
+  owner_name checked{std::move(*app_name)};
+  if (user) {
+    auto user_name = check_id(*user, "user");
+    if (!user_name)
+      return user_name.error();
+    checked.user = std::move(*user_name);
+  }
+  return checked;
+}
+
+// The checks are those of an event with these changes.
+result<std::unique_ptr<write_state>>
+make_write(delta changes, write_conditions conditions, setup& shared) {
+  if (!conditions.id.empty())
+    if (auto id = check_id(conditions.id, "write id"); !id)
+      return id.error();
+  event carrier;
+  carrier.actions.state_delta = std::move(changes);
+  auto bytes = check_event(carrier, shared.options.limits);
+  if (!bytes)
+    return bytes.error();
+  auto wanted = std::make_unique<write_state>();
+  wanted->bytes = *bytes;
+  wanted->changes = std::move(carrier.actions.state_delta);
+  wanted->time = shared.environment->now();
+  if (!conditions.id.empty())
+    wanted->operations = fingerprint(wanted->changes);
+  wanted->id = std::move(conditions.id);
+  wanted->expected_revision = conditions.expected_revision;
+  return wanted;
+}
+
+} // namespace
+
+void read_state_of(setup& shared,
+                   const std::string& app,
+                   const std::optional<std::string>& user,
+                   completion<scope_keys> done) {
+  auto names = check_names(app, user);
+  if (!names)
+    return done(names.error());
+  auto wanted = std::make_unique<read_state>();
+  if (user)
+    wanted->user = std::move(names->user);
+  wanted->done = std::move(done);
+  if (!admit_call(*wanted, shared))
+    return;
+  if (const auto known = app_of(shared, names->app))
+    return known->tell(std::move(wanted));
+  wanted->outcome = scope_keys();
+  wanted->complete();
+}
+
+void write_state_of(const std::shared_ptr<setup>& shared,
+                    const std::string& app,
+                    const std::optional<std::string>& user,
+                    delta changes,
+                    write_conditions conditions,
+                    completion<shared_write> done) {
+  auto names = check_names(app, user);
+  if (!names)
+    return done(names.error());
+  auto wanted = make_write(std::move(changes), std::move(conditions), *shared);
+  if (!wanted)
+    return done(wanted.error());
+  if (user)
+    (*wanted)->user = std::move(names->user);
+  if (auto admitted = admit(**wanted, *shared); !admitted)
+    return done(admitted.error());
+  (*wanted)->done = std::move(done);
+  if (const auto known = shared->apps->open(shared, names->app))
+    known->tell(std::move(*wanted));
+  else
+    (*wanted)->fail(closed());
+}
 
 } // namespace troupe::actors

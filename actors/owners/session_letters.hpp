@@ -5,7 +5,9 @@
 
 #include "troupe/actors/owners/append_letter.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe::actors {
@@ -55,5 +57,29 @@ extern template void append_event<event_ptr>(setup&,
                                              const append_options&,
                                              completion<event_ptr>,
                                              const write_place&);
+
+// -- state without a session --------------------------------------------------
+
+/// Id of a write, which may be empty, and the revision that it expects.
+struct write_conditions {
+  std::string id;
+  std::optional<std::uint64_t> expected_revision;
+};
+
+/// Reads the state of a user, or of the app if `user` is unset. `done` is
+/// always called once.
+void read_state_of(setup& shared,
+                   const std::string& app,
+                   const std::optional<std::string>& user,
+                   completion<scope_keys> done);
+
+/// Checks a write of `changes`, whose keys belong to the user or app, and sends
+/// it to its app. `done` is always called once.
+void write_state_of(const std::shared_ptr<setup>& shared,
+                    const std::string& app,
+                    const std::optional<std::string>& user,
+                    delta changes,
+                    write_conditions conditions,
+                    completion<shared_write> done);
 
 } // namespace troupe::actors

@@ -313,8 +313,8 @@ void store_queue::handle(group& next) {
     complete_later(shared_, std::exchange(answered_, letter_list()));
 }
 
-// Counts admitted appends only. Events of agents are not admitted, and letters
-// that are decided again stay under way.
+// Counts admitted appends and writes only. Events of agents are not admitted,
+// and letters that are decided again stay under way.
 void store_queue::count_done(const group& settled) {
   under_way_ = shared_.appends.held();
   done_ = {};
@@ -326,10 +326,11 @@ void store_queue::count_done(const group& settled) {
          next != nullptr;
          next = next->next) {
       const auto* const answered = as<append>(*next);
-      if (answered == nullptr || !answered->admitted_by)
+      const auto* const written = as<write_state>(*next);
+      if (written == nullptr && (answered == nullptr || !answered->admitted_by))
         continue;
       ++done_.count;
-      done_.bytes += answered->bytes;
+      done_.bytes += written != nullptr ? written->bytes : answered->bytes;
     }
   }
 }

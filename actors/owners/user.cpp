@@ -39,7 +39,8 @@ user_actor::user_actor(caf::actor_config& config,
     config, std::move(shared), owner_name{names->app, names->user}),
     kept_app_(app),
     app_(app),
-    names_(std::move(names)) {}
+    names_(std::move(names)),
+    exists_(live() != nullptr) {}
 
 void user_actor::ask_app(letter_ptr wanted) {
   app_.tell(std::move(wanted));
@@ -72,6 +73,10 @@ void user_actor::receive(std::unique_ptr<climb> up) {
   queue_.push_back(std::move(up));
 }
 
+void user_actor::receive(std::unique_ptr<write_state> wanted) {
+  queue_.push_back(std::move(wanted));
+}
+
 // -- loading ------------------------------------------------------------------
 
 void user_actor::install(load& loaded) {
@@ -80,6 +85,7 @@ void user_actor::install(load& loaded) {
 }
 
 void user_actor::refuse_waiting(const error& why) {
+  parent_actor::refuse_waiting(why);
   for (auto waiting = std::exchange(queue_, letter_list()); !waiting.empty();)
     refuse(waiting.pop_front(), why);
 }
@@ -138,24 +144,30 @@ void user_actor::judge(climb& next) {
       });
 }
 
-// Commits climbs that end here. From the first climb that reaches the app on,
-// all climbs go up together, which keeps their order.
 void user_actor::finish_letters() {
-  if (removal_ && !removing_) {
-    // Letters that wait for a load came before the removal and may open
-    // sessions: they are handled first.
-    if (!children_.empty())
-      remove_sessions();
-    else if (!climbing_ && !is_loading())
-      return finish_remove_user();
-  }
+  if (removal_ && !removing_)
+    remove_sessions();
   // A user without sessions leaves memory; it is made again on demand.
   if (live() && is_idle() && !std::exchange(asked_to_retire_, true))
     app_.tell(std::make_unique<retire>(retire::step::asked, names_->user));
-  if (climbing_ || is_waiting())
-    return;
+  if (!climbing_ && !is_waiting())
+    decide_waiting();
+  if (is_removable())
+    finish_remove_user();
+}
+
+// Commits climbs that end here, and writes. From the first climb that reaches
+// the app on, all climbs go up together, which keeps their order. A write waits
+// for their answer.
+void user_actor::decide_waiting() {
   std::unique_ptr<user_climb> up;
   while (!queue_.empty()) {
+    if (is_one_of<write_state>(queue_.front())) {
+      if (up)
+        break;
+      decide(take_as<write_state>(queue_.pop_front()));
+      continue;
+    }
     auto next = take_as<climb>(queue_.pop_front());
     // Over a store, a climb shows the keys as of its own place in the queue.
     // Later climbs of this batch are not durable when it is answered.
@@ -247,7 +259,7 @@ void user_actor::receive(std::unique_ptr<Letter> wanted) {
 }
 
 void user_actor::receive(std::unique_ptr<read_state> wanted) {
-  wanted->keys = state_.keys();
+  wanted->outcome = all_keys();
   confirm(
     std::move(wanted), {nullptr, live(), nullptr}, {0, generation()}, app_);
 }
@@ -320,7 +332,7 @@ void user_actor::receive(std::unique_ptr<retire> wished) {
 
 bool user_actor::is_idle() const noexcept {
   return children_.empty() && queue_.empty() && !climbing_ && !removal_
-         && !is_loading();
+         && !has_writes() && !is_loading();
 }
 
 // -- removing -----------------------------------------------------------------
@@ -393,12 +405,18 @@ void user_actor::remove_sessions() {
   });
 }
 
+// Letters that wait for a load came before the removal and may open sessions:
+// they are handled first. Writes that came before it are answered first.
+bool user_actor::is_removable() const noexcept {
+  return removal_ && !removing_ && children_.empty() && queue_.empty()
+         && !climbing_ && !has_writes() && !is_loading();
+}
+
 // Ends the user. No climb can arrive: the last session has ended, and the app
 // parks all letters for the user until it has this answer.
 void user_actor::finish_remove_user() {
   if (live()) {
-    if (std::exchange(removing_, true))
-      return;
+    removing_ = true;
     auto decided = std::make_unique<struct commit>();
     decided->from = live();
     decided->filled = true;
@@ -409,15 +427,17 @@ void user_actor::finish_remove_user() {
     shared().store->push(std::move(decided));
     return;
   }
-  removal_->outcome = true;
+  removal_->outcome = exists_ || state_.revision() > 0;
   removal_->gone = true;
   quit();
   app_.tell(std::move(removal_));
 }
 
 void user_actor::receive(std::unique_ptr<struct commit> answered) {
+  if (!removing_)
+    return settle_writes(*answered);
   if (answered->outcome == commit::verdict::durable)
-    removal_->outcome = exists_;
+    removal_->outcome = exists_ || state_.revision() > 0;
   else
     removal_->outcome = answered->why;
   removal_->gone = true;

@@ -1,8 +1,8 @@
 // One user of one app: the only writer of its `user:` keys, and the parent of
 // its sessions.
 //
-// It judges climbs of its sessions in order of arrival. Those that reach the
-// app go up to it, as one batch at a time.
+// It judges climbs of its sessions, and writes without a session, in order of
+// arrival. Climbs that reach the app go up to it, as one batch at a time.
 
 #pragma once
 
@@ -44,7 +44,9 @@ protected:
   void child_settled() override;
   error closed_reason() const override;
 
-  bool can_load() const noexcept override { return !climbing_; }
+  bool can_load() const noexcept override {
+    return !climbing_ && !is_writing();
+  }
 
   void install(load& loaded) override;
   void note_parked(letter& parked) override;
@@ -57,6 +59,7 @@ private:
   void receive(std::unique_ptr<user_climb> answered);
   void receive(std::unique_ptr<struct commit> answered);
   void receive(std::unique_ptr<read_state> wanted);
+  void receive(std::unique_ptr<write_state> wanted);
   void receive(std::unique_ptr<retire> wished);
   /// Adds the user's version and sends a look-up on to its session.
   template <std::derived_from<look_up> Letter>
@@ -69,9 +72,11 @@ private:
   void refuse(std::unique_ptr<climb> undone, const error& why);
   void refuse(std::unique_ptr<remove_user> removal, const error& why);
   void judge(climb& next);
+  void decide_waiting();
   void send_down(std::unique_ptr<climb> answered);
   void finish_remove(std::unique_ptr<remove> removed);
   void remove_sessions();
+  bool is_removable() const noexcept;
   void finish_remove_user();
   bool is_idle() const noexcept;
 
@@ -80,11 +85,11 @@ private:
   app_actor& app_;
   const std::shared_ptr<const user_names> names_;
 
-  // True if the store has this user.
-  bool exists_ = true;
+  // A session or a write has made this user, or the store has it.
+  bool exists_;
   scope_version seen_app_;
 
-  letter_list queue_; // Climbs that wait in order.
+  letter_list queue_; // Climbs and writes that wait in order.
   bool climbing_ = false;
   // State before the newest climb of a session with its past, which the app may
   // refuse as a whole.

@@ -2,6 +2,7 @@
 
 #include "troupe/cli/sessions/portable.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/core/support/recent_writes.hpp"
 #include "troupe/stores/open_store.hpp"
 #include "troupe/stores/store.hpp"
 
@@ -97,11 +98,16 @@ private:
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto& row = rows[i];
-      const session shown(row.key,
-                          readonly_state({row.session, row.user, row.app, {}}),
-                          {},
-                          row.last_update_time,
-                          row.revision);
+      auto user = row.user;
+      auto app = row.app;
+      hide_recent_writes(user);
+      hide_recent_writes(app);
+      const session shown(
+        row.key,
+        readonly_state({row.session, std::move(user), std::move(app), {}}),
+        {},
+        row.last_update_time,
+        row.revision);
       if (auto done = write(shown, newest[i], false); !done)
         return done;
     }

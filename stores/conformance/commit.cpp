@@ -98,6 +98,19 @@ void a_write_changes_its_owner_alone(run& on) {
                  made_scope({{"n", 1}}, 1));
 }
 
+// The runtime keeps the ids of writes in keys that users cannot write.
+void a_write_may_have_reserved_keys(run& on) {
+  change_maker make;
+  const json id{{"id", "w"}, {"value", nullptr}};
+  for (const auto& owner : {app, user}) {
+    on.commit(make.write(owner, {{"n", 1}, {"__write/0", id}}));
+    on.commit(make.write(owner, {{"n", nullptr}, {"__write/63", id}}));
+    on.expect_same("keys",
+                   scope_of(on, owner),
+                   made_scope({{"__write/0", id}, {"__write/63", id}}, 2));
+  }
+}
+
 // The revision of the write stays without an event.
 void a_write_to_a_session_is_a_revision_without_an_event(run& on) {
   change_maker make;
@@ -332,6 +345,7 @@ std::vector<conformance_check> commit_checks() {
     TROUPE_CHECK(initial_state_reaches_user_and_app),
     TROUPE_CHECK(an_append_writes_each_scope_that_it_touches),
     TROUPE_CHECK(a_write_changes_its_owner_alone),
+    TROUPE_CHECK(a_write_may_have_reserved_keys),
     TROUPE_CHECK(a_write_to_a_session_is_a_revision_without_an_event),
     TROUPE_CHECK(changes_of_one_call_build_on_each_other),
     TROUPE_CHECK(one_call_may_create_remove_and_create_again),

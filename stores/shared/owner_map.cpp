@@ -1,5 +1,7 @@
 #include "troupe/stores/shared/owner_map.hpp"
 
+#include "troupe/core/support/recent_writes.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -39,8 +41,8 @@ stored_scope owner_map::scope() const {
   stored_scope read;
   read.revision = revision();
   for (const auto& [name, data] : keys_.items())
-    // Names with `__` are reserved.
-    if (!data.is_null() && !name.starts_with("__"))
+    // Other names with `__` are reserved.
+    if (!data.is_null() && (!name.starts_with("__") || is_recent_write(name)))
       read.keys.set(name, data);
   return read;
 }

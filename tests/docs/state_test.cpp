@@ -186,6 +186,38 @@ BOOST_AUTO_TEST_CASE(a_write_is_sent_again_and_compared) {
   BOOST_TEST(state.get<int>("user:visits").value() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(app_and_user_state_are_written_without_a_session) {
+  const auto app = sessions.state_of_app("my_app");
+  app.set("app:motto", "Hoot!").value();
+  const auto visit = app.add("app:visits", 1).value();
+  std::cout << "visit " << visit.value->data() << '\n';
+  const auto ann = sessions.state_of_user("my_app", "ann");
+  ann.add_to_set("user:tags", {"reader"}).value();
+
+  BOOST_TEST(printed.text() == "visit 1\n");
+  BOOST_TEST(sessions.user_state("my_app", "ann").value()
+             == troupe::json::parse(R"({"tags": ["reader"]})"));
+}
+
+BOOST_AUTO_TEST_CASE(a_write_without_a_session_has_id_and_condition) {
+  const auto app = sessions.state_of_app("my_app");
+  // Again with the same id, after an unknown outcome: counts once.
+  const troupe::shared_write_options once("import-2024-01-15");
+  app.add("app:imports", 1, once).value();
+  app.add("app:imports", 1, once).value();
+
+  const auto seen = app.snapshot().value();
+  const auto next = seen.state.get("app:round", 0) + 1;
+  const troupe::shared_write_options unless_changed("", seen.revision);
+  const auto written = app.set("app:round", next, unless_changed).get();
+  if (!written && written.error().code() == troupe::errc::conflict)
+    std::cout << "Another change came first: read again.\n";
+
+  BOOST_TEST(app.get<int>("app:imports").value() == 1);
+  BOOST_TEST(app.get<int>("app:round").value() == 1);
+  BOOST_TEST(printed.text() == "");
+}
+
 // -- operations ----
 
 BOOST_AUTO_TEST_CASE(every_typed_operation) {
