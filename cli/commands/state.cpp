@@ -3,25 +3,65 @@
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe::cli {
 
-struct state_command::arguments {
+namespace {
+
+/// Options of all subcommands together; only one of these is chosen.
+struct arguments {
   store_option store;
   std::string app;
   std::optional<std::string> user;
   std::optional<std::string> session;
+  std::string key;
+  std::string value;
+  std::string id;
+  std::optional<std::uint64_t> expected_revision;
 };
 
-namespace {
+std::string check_value(const std::string& text) {
+  const auto read = parse_json(text);
+  return read ? std::string()
+              : fmt::format("'{}' is not JSON; text needs quotes, as in "
+                            "'\"dark\"'",
+                            shorten(text, 80));
+}
+
+/// Calls `act(session_service)` and prints its answer.
+template <class Act>
+int on_store(const arguments& chosen, interrupts& signals, const Act& act) {
+  return on_sessions(
+    chosen.store,
+    signals,
+    [&act](session_service& sessions, output& target) -> result<void> {
+      const result<json> told = act(sessions);
+      return told ? print_line(target, *told) : told.error();
+    });
+}
+
+shared_state state_of(session_service& sessions, const arguments& chosen) {
+  return chosen.user ? sessions.state_of_user(chosen.app, *chosen.user)
+                     : sessions.state_of_app(chosen.app);
+}
+
+json as_json(std::uint64_t revision, json state) {
+  return {{"revision", revision}, {"state", std::move(state)}};
+}
 
 // Reads the keys of the session itself, without those of its user and app.
-result<json> session_state(session_service& sessions, const session_key& key) {
+result<json> show_session(session_service& sessions, const session_key& key) {
   const auto held = sessions.get(key, {.num_recent_events = 0}).get();
   if (!held)
     return held.error();
@@ -30,54 +70,167 @@ result<json> session_state(session_service& sessions, const session_key& key) {
   for (const auto& [name, data] : all.items())
     if (split_key(name).where == scope::session)
       own[name] = data;
-  return own;
+  return as_json(held->revision(), std::move(own));
 }
+
+int show(const arguments& chosen, interrupts& signals) {
+  return on_store(
+    chosen, signals, [&chosen](session_service& sessions) -> result<json> {
+      if (chosen.session)
+        return show_session(
+          sessions,
+          {chosen.app, chosen.user.value_or("user"), *chosen.session});
+      const auto seen = state_of(sessions, chosen).snapshot().get();
+      if (!seen)
+        return seen.error();
+      return as_json(seen->revision, seen->state.all());
+    });
+}
+
+/// Calls `write(shared_state, shared_write_options)` and prints its answer.
+template <class Write>
+int change(const arguments& chosen, interrupts& signals, const Write& write) {
+  return on_store(
+    chosen, signals, [&](session_service& sessions) -> result<json> {
+      const auto written
+        = write(state_of(sessions, chosen),
+                shared_write_options(chosen.id, chosen.expected_revision))
+            .get();
+      if (!written)
+        return written.error();
+      json shown{{"revision", written->revision}};
+      if (written->value)
+        shown["value"] = written->value->data();
+      return shown;
+    });
+}
+
+int set(const arguments& chosen, interrupts& signals) {
+  return change(chosen, signals, [&chosen](const auto& state, auto options) {
+    return state.set(
+      chosen.key, parse_json(chosen.value).value(), std::move(options));
+  });
+}
+
+int add(const arguments& chosen, interrupts& signals) {
+  return change(chosen, signals, [&chosen](const auto& state, auto options) {
+    return state.add(
+      chosen.key, parse_json(chosen.value).value(), std::move(options));
+  });
+}
+
+int erase(const arguments& chosen, interrupts& signals) {
+  return change(chosen, signals, [&chosen](const auto& state, auto options) {
+    return state.erase(chosen.key, std::move(options));
+  });
+}
+
+const std::string set_line
+  = "troupe state set app:theme '\"dark\"' --app press\n";
+const std::string get_line = "troupe state get --app press\n";
 
 } // namespace
 
+struct state_command::subcommands {
+  using action = int (*)(const arguments&, interrupts&);
+
+  explicit subcommands(CLI::App& command) : parent(command) {}
+
+  CLI::App& add(const std::string& name,
+                const std::string& description,
+                const std::string& example,
+                action execute) {
+    auto& added = *parent.add_subcommand(name, description);
+    show_example(added, example);
+    actions.emplace_back(&added, execute);
+    chosen.store.add_to(added);
+    added.add_option("--app", chosen.app, "App")->type_name("A")->required();
+    added
+      .add_option("--user", chosen.user, "User; default: the app's own state")
+      ->type_name("U");
+    return added;
+  }
+
+  CLI::App& add_write(const std::string& name,
+                      const std::string& description,
+                      const std::string& example,
+                      action execute) {
+    auto& added = add(name, description, example, execute);
+    added.add_option("KEY", chosen.key, "Key with its prefix: app: or user:")
+      ->required();
+    added
+      .add_option(
+        "--id", chosen.id, "Id of the write: sent again, it takes effect once")
+      ->type_name("ID");
+    added
+      .add_option("--expected-revision",
+                  chosen.expected_revision,
+                  "Write only if the state has this revision")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+    return added;
+  }
+
+  CLI::App& parent; // Owned by the program, which outlives this.
+  std::vector<std::pair<const CLI::App*, action>> actions;
+  arguments chosen;
+};
+
 state_command::state_command(CLI::App& program)
   : program_command(
-    program, "state", "Show the state of an app, a user or a session"),
-    arguments_(std::make_unique<arguments>()) {
-  auto& chosen = *arguments_;
+    program,
+    "state",
+    "Read the state of an app, a user or a session, and write the first two"),
+    subcommands_(std::make_unique<subcommands>(parser())) {
+  auto& chosen = subcommands_->chosen;
   parser().require_subcommand(1);
   // Set before the subcommands, which inherit it.
   parser().footer(
     "Exit codes: 0 done; 1 a rule was broken or it failed; 2 the command line "
     "is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
-  show_example(parser(),
-               "troupe sessions create --app press --user ann --state "
-               "'{\"user:theme\": \"dark\"}'\n"
-               "troupe state get --app press --user ann");
+  show_example(parser(), set_line + get_line);
 
-  auto& get = *parser().add_subcommand(
-    "get",
-    "Print the keys of one scope as a JSON object, without prefixes: those of "
-    "the app, with --user those of the user, with --session those of the "
-    "session");
-  get.add_option("--app", chosen.app, "App")->required()->type_name("A");
-  get.add_option("--user", chosen.user, "User; default with --session: user")
-    ->type_name("U");
-  get.add_option("--session", chosen.session, "Session")->type_name("S");
-  chosen.store.add_to(get);
+  subcommands_
+    ->add("get",
+          "Print the state of one scope and its revision: of the app, with "
+          "--user of the user, with --session of the session alone",
+          set_line + get_line,
+          show)
+    .add_option(
+      "--session", chosen.session, "Session; its user is 'user' by default")
+    ->type_name("S");
+  subcommands_
+    ->add_write("set",
+                "Set a key, and print its value and the new revision",
+                set_line
+                  + "troupe state set user:name '\"Ann\"' --app press --user "
+                    "ann",
+                set)
+    .add_option("JSON", chosen.value, "Value; null removes the key")
+    ->required()
+    ->check(check_value);
+  subcommands_
+    ->add_write("add",
+                "Add to a number, and print the sum and the new revision",
+                "troupe state add app:visits 1 --app press --id visit-17",
+                add)
+    .add_option("NUMBER", chosen.value, "Number to add")
+    ->required()
+    ->check(check_value);
+  subcommands_->add_write("erase",
+                          "Remove a key",
+                          set_line + "troupe state erase app:theme --app press",
+                          erase);
 }
 
 state_command::~state_command() = default;
 
 int state_command::execute(interrupts& signals) const {
-  const auto& chosen = *arguments_;
-  return on_sessions(
-    chosen.store,
-    signals,
-    [&chosen](session_service& sessions, output& target) -> result<void> {
-      const auto state
-        = chosen.session ? session_state(
-            sessions,
-            {chosen.app, chosen.user.value_or("user"), *chosen.session})
-          : chosen.user ? sessions.user_state(chosen.app, *chosen.user).get()
-                        : sessions.app_state(chosen.app).get();
-      return state ? print_line(target, *state) : state.error();
-    });
+  const auto chosen
+    = std::ranges::find_if(subcommands_->actions, [](const auto& each) {
+        return each.first->parsed();
+      });
+  return chosen->second(subcommands_->chosen, signals);
 }
 
 } // namespace troupe::cli

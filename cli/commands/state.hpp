@@ -17,9 +17,9 @@ public:
   int execute(interrupts& signals) const override;
 
 private:
-  struct arguments;
+  struct subcommands;
 
-  const std::unique_ptr<arguments> arguments_;
+  std::unique_ptr<subcommands> subcommands_;
 };
 
 } // namespace troupe::cli

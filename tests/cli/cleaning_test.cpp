@@ -68,14 +68,16 @@ BOOST_FIXTURE_TEST_CASE(apps_and_users_are_listed_page_by_page, filled_store) {
 }
 
 BOOST_FIXTURE_TEST_CASE(the_state_of_one_scope_is_shown, filled_store) {
-  BOOST_TEST(show({"state", "get"}, {"--app", "press"}) == json({{"n", 2}}));
-  BOOST_TEST(show({"state", "get"}, {"--app", "press", "--user", "ann"})
-             == json({{"k", 1}}));
-  BOOST_TEST(show({"state", "get"}, s1) == json({{"own", 3}}));
-  BOOST_TEST(show({"state", "get"}, {"--app", "none"}) == json::object());
+  const auto state = [this](const words& options) {
+    return show({"state", "get"}, options).at("state");
+  };
+  BOOST_TEST(state({"--app", "press"}) == json({{"app:n", 2}}));
+  BOOST_TEST(state({"--app", "press", "--user", "ann"})
+             == json({{"user:k", 1}}));
+  BOOST_TEST(state(s1) == json({{"own", 3}}));
+  BOOST_TEST(state({"--app", "none"}) == json::object());
   create("press", "user", R"({"own": 4})", "s");
-  BOOST_TEST(show({"state", "get"}, {"--app", "press", "--session", "s"})
-             == json({{"own", 4}}));
+  BOOST_TEST(state({"--app", "press", "--session", "s"}) == json({{"own", 4}}));
   const auto missing
     = call({"state", "get"}, {"--app", "press", "--session", "none"});
   BOOST_TEST(missing.code == 1);
@@ -107,7 +109,8 @@ BOOST_FIXTURE_TEST_CASE(a_removal_prints_what_has_gone, filled_store) {
     == json(
       {{"removed", true}, {"app", "press"}, {"users", 1}, {"sessions", 1}}));
   BOOST_TEST(apps() == json::array({"radio"}));
-  BOOST_TEST(show({"state", "get"}, {"--app", "press"}) == json::object());
+  BOOST_TEST(show({"state", "get"}, {"--app", "press"}).at("state")
+             == json::object());
   // Nothing is asked where there is nothing to lose.
   BOOST_TEST(show({"apps", "remove"}, {"--app", "press"}).at("removed")
              == false);

@@ -73,6 +73,9 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     {"users", "remove"},
     {"state"},
     {"state", "get"},
+    {"state", "set"},
+    {"state", "add"},
+    {"state", "erase"},
     {"store"},
     {"store", "check"},
   };
