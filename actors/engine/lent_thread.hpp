@@ -83,6 +83,9 @@ private:
   static constexpr std::size_t activations_max = 32;
   static constexpr std::size_t letters_max = 32;
 
+  // Keeps the actor system until this thread has left it.
+  void enter();
+
   execution& on_;
   lent_thread* const outer_;
   std::array<caf::resumable*, waiting_max> waiting_{};
@@ -91,11 +94,7 @@ private:
   std::size_t activations_ = 0;
   bool in_activation_ = false;
   spare_work* deferred_ = nullptr;
-  void enter();
-
-  // Keeps the actor system until this thread has left it. Set by the first
-  // activation.
-  std::shared_ptr<execution> entered_;
+  std::shared_ptr<execution> entered_; // Set by the first activation.
 };
 
 } // namespace troupe::actors
