@@ -1,5 +1,5 @@
-// Lists the sessions of an app, and the names of users and apps, in a PostgreSQL
-// store. A page is one statement and so sees one moment.
+// Lists the sessions of an app, and the names of users and apps, in a
+// PostgreSQL store. A page is one statement and so sees one moment.
 
 #pragma once
 

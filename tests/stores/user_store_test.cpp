@@ -45,6 +45,15 @@ public:
     return store::take_lost_history();
   }
 
+  result<std::vector<std::string>>
+  list_users(const user_query& query) override {
+    return store::list_users(query);
+  }
+
+  result<std::vector<std::string>> list_apps(const app_query& query) override {
+    return store::list_apps(query);
+  }
+
   std::size_t at_once() const noexcept { return at_once_; }
 
   std::size_t loaded() const noexcept { return loaded_; }
