@@ -5,6 +5,7 @@
 
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/failure.hpp"
+#include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/stepwise_call.hpp"
 #include "troupe/contexts/lanes/artifact_service.hpp"
 #include "troupe/runtime/session_service.hpp"
@@ -14,11 +15,6 @@ namespace troupe {
 namespace {
 
 using backend_ptr = std::shared_ptr<detail::session_backend>;
-
-// User of the session whose events erase the app's keys.
-constexpr auto removing_user = "app-removal";
-// Keys that one event erases, so that its size stays far below the limit.
-constexpr std::size_t erased_at_once = 256;
 
 task<result<bool>> remove_users(session_service sessions, std::string app) {
   bool found = false;
@@ -38,42 +34,12 @@ task<result<bool>> remove_users(session_service sessions, std::string app) {
   co_return found;
 }
 
-// Makes the events that erase these keys.
-result<std::vector<event>> make_erasures(const json& keys) {
-  std::vector<event> made;
-  std::size_t count = 0;
-  for (const auto& [name, held] : keys.items()) {
-    if (count++ % erased_at_once == 0)
-      made.emplace_back().author = "system";
-    auto recorded = made.back().actions.state_delta.record(
-      join_key(scope::app, name), operation_kind::erase);
-    if (!recorded)
-      return recorded.error();
-  }
-  return made;
-}
-
-// The app is the only writer of its keys, and takes changes from events.
-task<result<bool>> erase_keys(session_service sessions, std::string app) {
-  const auto keys = co_await sessions.app_state(app);
-  if (!keys)
-    co_return keys.error();
-  if (keys->empty())
-    co_return false;
-  auto erasures = make_erasures(*keys);
-  if (!erasures)
-    co_return erasures.error();
-  create_request wanted(app, removing_user);
-  const auto made = co_await sessions.create(std::move(wanted));
-  if (!made)
-    co_return made.error();
-  for (auto& each : *erasures) {
-    const auto erased
-      = co_await sessions.append_event(made->key(), std::move(each));
-    if (!erased)
-      co_return erased.error();
-  }
-  co_return co_await sessions.remove_user(app, removing_user);
+pending<shared_write> erase_keys(const backend_ptr& backend,
+                                 const std::string& app) {
+  return actors::make_pending<shared_write>(
+    backend->shared(), [backend, app](completion<shared_write> done) {
+      actors::clear_state_of(backend->shared(), app, std::move(done));
+    });
 }
 
 pending<bool> remove_artifacts(const backend_ptr& backend,
@@ -102,17 +68,21 @@ task<result<bool>> remove_all(backend_ptr backend, std::string app) {
   const auto name = check_id(app, "app");
   if (!name)
     co_return name.error();
-  const session_service sessions(backend);
+  session_service sessions(backend);
   const auto users = co_await remove_users(sessions, *name);
   if (!users)
     co_return users.error();
-  const auto keys = co_await erase_keys(sessions, *name);
+  const auto keys = co_await sessions.app_state(*name);
   if (!keys)
     co_return keys.error();
+  // Also without keys: ids of writes may be remembered.
+  const auto erased = co_await erase_keys(backend, *name);
+  if (!erased)
+    co_return erased.error();
   const auto artifacts = co_await remove_artifacts(backend, *name);
   if (!artifacts)
     co_return artifacts.error();
-  co_return *users || *keys;
+  co_return *users || !keys->empty();
 }
 
 } // namespace

@@ -120,9 +120,9 @@ public:
   /// Each user is removed whole or not at all, but the app is not: after a
   /// failure or a crash a part of it is left. Call it again to remove the rest.
   /// Until then the rest is listed, with one exception: an artifact of a
-  /// removed user. Users and keys that others create meanwhile may stay. The
-  /// keys are erased by events in a session of the user `app-removal`, which
-  /// exists only meanwhile.
+  /// removed user. Users and keys that others create meanwhile may stay. All
+  /// keys are erased in one write, together with the ids of writes that the app
+  /// remembers.
   pending<bool> remove_app(std::string app);
 
   /// Returns the keys of a user without their prefix, as an object:

@@ -232,6 +232,8 @@ struct write_state
   std::optional<std::string> user;
   /// The operations, as they were sent.
   delta changes;
+  /// Erases all keys in place of `changes`, and forgets the remembered writes.
+  bool clears = false;
   timestamp time{};
   /// Empty: the write is not remembered.
   std::string id;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -135,7 +136,7 @@ private:
   void store_write(std::unique_ptr<write_state> decided,
                    std::optional<store_change> change);
   store_change change_of(const write_state& decided,
-                         std::optional<resolution> remembered) const;
+                         std::vector<resolution> remembered) const;
   live_owners as_owners() const;
 
   recent_writes recent_writes_;

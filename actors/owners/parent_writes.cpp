@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,16 +29,32 @@ error changed_retry(const write_state& wanted) {
     fmt::format("the write '{}' came before with other operations", wanted.id)};
 }
 
+delta erasing(const state_map& keys, scope where) {
+  delta changes;
+  keys.for_each([&](std::string_view name, const value&) {
+    // A delta cannot hold a reserved name.
+    if (const auto key = join_key(where, name); check_key(key))
+      changes.record(key, operation_kind::erase).value();
+  });
+  return changes;
+}
+
 } // namespace
 
 void parent_actor::decide(std::unique_ptr<write_state> wanted) {
+  const auto where = where_of(*wanted);
+  // Here, because a write that is decided again finds other keys.
+  if (wanted->clears)
+    wanted->changes = erasing(state_.keys(), where);
   const auto before = state_.revision();
   wanted->outcome = judge(*wanted);
   const bool is_new = state_.revision() != before;
-  std::optional<resolution> remembered;
-  if (is_new && !wanted->id.empty())
-    remembered = recent_writes_.add(
-      {wanted->id, wanted->operations, *wanted->outcome}, where_of(*wanted));
+  std::vector<resolution> remembered;
+  if (is_new && wanted->clears)
+    remembered = recent_writes_.forget_all(where);
+  else if (is_new && !wanted->id.empty())
+    remembered.push_back(recent_writes_.add(
+      {wanted->id, wanted->operations, *wanted->outcome}, where));
   if (live()) {
     std::optional<store_change> change;
     if (is_new)
@@ -64,27 +81,30 @@ result<shared_write> parent_actor::judge(const write_state& wanted) {
                              state_.revision(),
                              *wanted.expected_revision));
   const auto share = wanted.changes.share(where_of(wanted));
+  if (share.empty() && recent_writes_.empty())
+    return shared_write{state_.revision(), {}}; // Nothing to clear.
   std::vector<resolution> resolved;
   if (auto judged
       = state_.judge(share, resolved, false, shared().options.limits);
       !judged)
     return judged.error();
   state_.install();
+  if (wanted.clears)
+    return shared_write{state_.revision(), {}};
   const auto* const written = state_.keys().find(share.back().name);
   return shared_write{state_.revision(), written ? *written : value()};
 }
 
-store_change
-parent_actor::change_of(const write_state& decided,
-                        std::optional<resolution> remembered) const {
+store_change parent_actor::change_of(const write_state& decided,
+                                     std::vector<resolution> remembered) const {
   const auto where = where_of(decided);
   std::vector<resolution> outcomes;
   for (const auto& each : decided.changes.share(where)) {
     const auto* const written = state_.keys().find(each.name);
     outcomes.push_back({where, each.name, written ? *written : value()});
   }
-  if (remembered)
-    outcomes.push_back(*std::move(remembered));
+  for (auto& each : remembered)
+    outcomes.push_back(std::move(each));
   event said;
   said.author = "system";
   said.timestamp = decided.time;

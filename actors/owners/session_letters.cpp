@@ -305,4 +305,20 @@ void write_state_of(const std::shared_ptr<setup>& shared,
     (*wanted)->fail(closed());
 }
 
+void clear_state_of(setup& shared,
+                    const std::string& app,
+                    completion<shared_write> done) {
+  auto wanted = make_write({}, {}, shared);
+  if (!wanted)
+    return done(wanted.error());
+  (*wanted)->clears = true;
+  if (auto admitted = admit(**wanted, shared); !admitted)
+    return done(admitted.error());
+  (*wanted)->done = std::move(done);
+  if (const auto known = app_of(shared, app))
+    return known->tell(std::move(*wanted));
+  (*wanted)->outcome = shared_write();
+  (*wanted)->complete();
+}
+
 } // namespace troupe::actors

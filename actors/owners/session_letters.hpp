@@ -82,4 +82,10 @@ void write_state_of(const std::shared_ptr<setup>& shared,
                     write_conditions conditions,
                     completion<shared_write> done);
 
+/// Erases all keys of an app, and forgets its remembered writes, in one write.
+/// `done` is always called once. The name must have been checked.
+void clear_state_of(setup& shared,
+                    const std::string& app,
+                    completion<shared_write> done);
+
 } // namespace troupe::actors

@@ -87,6 +87,14 @@ resolution recent_writes::add(recent_write done, scope where) {
   return stored;
 }
 
+std::vector<resolution> recent_writes::forget_all(scope where) {
+  std::vector<resolution> erased;
+  for (const auto& each : kept_)
+    erased.push_back({where, key_of(each.number), value()});
+  *this = recent_writes();
+  return erased;
+}
+
 void hide_recent_writes(state_map& keys) {
   for (std::uint64_t index = 0; index < recent_writes::count_max; ++index)
     if (!keys.erase(key_of(index)))

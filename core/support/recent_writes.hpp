@@ -51,6 +51,11 @@ public:
   /// its value, to be stored in scope `where`.
   resolution add(recent_write done, scope where);
 
+  bool empty() const noexcept { return kept_.empty(); }
+
+  /// Forgets all writes. Returns the reserved keys to erase in scope `where`.
+  std::vector<resolution> forget_all(scope where);
+
 private:
   struct numbered {
     std::uint64_t number;

@@ -81,6 +81,19 @@ BOOST_AUTO_TEST_CASE(a_large_value_is_left_out) {
   BOOST_TEST(answer_of(all, "erased") == "null");
 }
 
+BOOST_AUTO_TEST_CASE(forgotten_writes_leave_no_key) {
+  state_map keys;
+  auto all = stored(keys, 70);
+  BOOST_TEST(keys.size() == recent_writes::count_max);
+  for (const auto& erased : all.forget_all(scope::app)) {
+    BOOST_TEST(erased.outcome.is_null());
+    keys.erase(erased.name);
+  }
+  BOOST_TEST(keys.size() == 0U);
+  BOOST_TEST(all.empty());
+  BOOST_TEST(answer_of(all, "w69") == "unknown");
+}
+
 BOOST_AUTO_TEST_CASE(only_keys_of_writes_are_hidden) {
   state_map keys;
   stored(keys, 3);

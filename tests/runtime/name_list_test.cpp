@@ -144,6 +144,20 @@ BOOST_DATA_TEST_CASE(remove_app_takes_all_of_one_app,
   BOOST_TEST(on.damage().empty());
 }
 
+BOOST_DATA_TEST_CASE(remove_app_forgets_the_ids_of_writes,
+                     data::make({kept_in_memory, kept_in_store}),
+                     in_store) {
+  listed_fixture on(in_store);
+  const auto app = on.sessions().state_of_app("press");
+  app.set("app:k", 1, shared_write_options("w1")).value();
+  app.erase("app:k").value();
+  on.sessions().remove_app("press").value();
+  check_same(on.apps(), {});
+  app.set("app:k", 2, shared_write_options("w1")).value();
+  BOOST_TEST(on.app_state() == json({{"k", 2}}));
+  BOOST_TEST(on.damage().empty());
+}
+
 BOOST_AUTO_TEST_CASE(an_app_that_was_removed_can_be_used_again) {
   for (const bool in_store : {kept_in_memory, kept_in_store}) {
     listed_fixture on(in_store);
