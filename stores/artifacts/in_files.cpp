@@ -283,13 +283,17 @@ private:
   bool take_away(const folder_path& path) const {
     const auto kept = root_.find(kept_name);
     const auto outer = path_view(path).first(path.size() - 1);
-    if (!kept || !find(*kept, outer))
+    // The folder of an app is in `kept` itself.
+    const auto find_parent = [&] {
+      return outer.empty() ? root_.find(kept_name) : find(*kept, outer);
+    };
+    if (!kept || !find_parent())
       return false;
     const scratch_folder scratch(root_);
     std::optional<disk_folder> parent;
     {
       const std::unique_lock lock(*kept);
-      parent = find(*kept, outer);
+      parent = find_parent();
       if (!parent
           || parent->move(path.back(), scratch.folder(), "removed")
                != move_outcome::moved)
