@@ -159,8 +159,8 @@ bool session_actor::is_for_successor(const letter& sent) const noexcept {
     return false;
   // A run ends with the session that it began in.
   if (const auto* const said = as<append>(sent))
-    return !stored_->is_removed || !said->reply_to;
-  return stored_->is_removed
+    return !at_store().is_removed || !said->reply_to;
+  return at_store().is_removed
          && is_one_of<create, get, forward, start_run>(sent);
 }
 

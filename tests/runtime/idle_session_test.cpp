@@ -159,6 +159,16 @@ BOOST_AUTO_TEST_CASE(a_session_whose_handle_is_held_keeps_its_actor) {
   BOOST_TEST(code == "ok");
 }
 
+// The end of the runtime meets sessions on their way to become idle.
+BOOST_AUTO_TEST_CASE(a_runtime_may_end_while_sessions_become_idle) {
+  for (int round = 0; round < 300; ++round) {
+    runtime_fixture on(at_most(1));
+    for (int number = 0; number < 4; ++number)
+      on.open("s" + std::to_string(number));
+    BOOST_TEST_REQUIRE(on.runtime.shut_down().has_value());
+  }
+}
+
 BOOST_DATA_TEST_CASE(calls_keep_their_order_while_sessions_become_idle,
                      data::xrange(10),
                      seed) {
