@@ -102,7 +102,9 @@ map_stores make_map_stores(store& kept, environment& clock);
 ///     session  {"revision": 1, "updated": µs,
 ///               "events": [{"number": 1, "time": µs, "event": {…}}]}
 ///
-/// Times are microseconds since 1970; events have ADK's wire form. A map
+/// The maps of apps and users may also have the reserved keys `__write/0` to
+/// `__write/63`, which are the ids of writes without a session. Times are
+/// microseconds since 1970; events have ADK's wire form. A map
 /// without `__troupe` is a scope at revision 0; `list` does not find such a
 /// session.
 ///
