@@ -99,7 +99,7 @@ load_command::load_command(CLI::App& program)
     = [this](const char* name, std::size_t& into, const char* what) {
         parser()
           .add_option(name, into, what)
-          ->check([name, check = number_from(0)](const std::string& text) {
+          ->check([check = number_from(0)](const std::string& text) {
             auto reason = check(text);
             if (!reason.empty() && text.find(',') != std::string::npos)
               reason += "; for several values see troupe load sweep --help";

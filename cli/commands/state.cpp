@@ -20,7 +20,7 @@ namespace troupe::cli {
 namespace {
 
 /// Options of all subcommands together; only one of these is chosen.
-struct arguments {
+struct state_arguments {
   store_option store;
   std::string app;
   std::optional<std::string> user;
@@ -41,7 +41,9 @@ std::string check_value(const std::string& text) {
 
 /// Calls `act(session_service)` and prints its answer.
 template <class Act>
-int on_store(const arguments& chosen, interrupts& signals, const Act& act) {
+int on_store(const state_arguments& chosen,
+             interrupts& signals,
+             const Act& act) {
   return on_sessions(
     chosen.store,
     signals,
@@ -51,7 +53,8 @@ int on_store(const arguments& chosen, interrupts& signals, const Act& act) {
     });
 }
 
-shared_state state_of(session_service& sessions, const arguments& chosen) {
+shared_state state_of(session_service& sessions,
+                      const state_arguments& chosen) {
   return chosen.user ? sessions.state_of_user(chosen.app, *chosen.user)
                      : sessions.state_of_app(chosen.app);
 }
@@ -73,7 +76,7 @@ result<json> show_session(session_service& sessions, const session_key& key) {
   return as_json(held->revision(), std::move(own));
 }
 
-int show(const arguments& chosen, interrupts& signals) {
+int show(const state_arguments& chosen, interrupts& signals) {
   return on_store(
     chosen, signals, [&chosen](session_service& sessions) -> result<json> {
       if (chosen.session)
@@ -89,7 +92,9 @@ int show(const arguments& chosen, interrupts& signals) {
 
 /// Calls `write(shared_state, shared_write_options)` and prints its answer.
 template <class Write>
-int change(const arguments& chosen, interrupts& signals, const Write& write) {
+int change(const state_arguments& chosen,
+           interrupts& signals,
+           const Write& write) {
   return on_store(
     chosen, signals, [&](session_service& sessions) -> result<json> {
       const auto written
@@ -105,21 +110,21 @@ int change(const arguments& chosen, interrupts& signals, const Write& write) {
     });
 }
 
-int set(const arguments& chosen, interrupts& signals) {
+int set(const state_arguments& chosen, interrupts& signals) {
   return change(chosen, signals, [&chosen](const auto& state, auto options) {
     return state.set(
       chosen.key, parse_json(chosen.value).value(), std::move(options));
   });
 }
 
-int add(const arguments& chosen, interrupts& signals) {
+int add(const state_arguments& chosen, interrupts& signals) {
   return change(chosen, signals, [&chosen](const auto& state, auto options) {
     return state.add(
       chosen.key, parse_json(chosen.value).value(), std::move(options));
   });
 }
 
-int erase(const arguments& chosen, interrupts& signals) {
+int erase(const state_arguments& chosen, interrupts& signals) {
   return change(chosen, signals, [&chosen](const auto& state, auto options) {
     return state.erase(chosen.key, std::move(options));
   });
@@ -132,7 +137,7 @@ const std::string get_line = "troupe state get --app press\n";
 } // namespace
 
 struct state_command::subcommands {
-  using action = int (*)(const arguments&, interrupts&);
+  using action = int (*)(const state_arguments&, interrupts&);
 
   explicit subcommands(CLI::App& command) : parent(command) {}
 
@@ -173,7 +178,7 @@ struct state_command::subcommands {
 
   CLI::App& parent; // Owned by the program, which outlives this.
   std::vector<std::pair<const CLI::App*, action>> actions;
-  arguments chosen;
+  state_arguments chosen;
 };
 
 state_command::state_command(CLI::App& program)
