@@ -153,9 +153,13 @@ public:
 protected:
   state_calls() = default;
   ~state_calls() = default;
+  /// Copies a handle.
   state_calls(const state_calls&) = default;
+  /// Moves a handle.
   state_calls(state_calls&&) noexcept = default;
+  /// Copies a handle.
   state_calls& operator=(const state_calls&) = default;
+  /// Moves a handle.
   state_calls& operator=(state_calls&&) noexcept = default;
 
 private:
