@@ -43,7 +43,7 @@ bool lent_thread::take(const execution& on, caf::resumable* job) noexcept {
 }
 
 // A job may end the last actor that keeps the execution alive, but this thread
-// still has to pass on what is left.
+// still passes the remaining jobs to the scheduler.
 void lent_thread::enter() {
   if (entered_)
     return;

@@ -19,11 +19,11 @@ namespace troupe::actors {
 
 struct execution;
 
-/// Work of a thread of the runtime that a lent thread may do in its place, one
-/// portion at a time.
+/// Work that a lent thread may do instead of a thread of the runtime, one
+/// portion per call.
 class spare_work {
 public:
-  /// Does the portion that waits, unless another thread is at work. Returns
+  /// Does the next portion, unless another thread is doing this work. Returns
   /// false if it does nothing.
   virtual bool work_here() = 0;
 
@@ -94,7 +94,7 @@ private:
   std::size_t activations_ = 0;
   bool in_activation_ = false;
   spare_work* deferred_ = nullptr;
-  std::shared_ptr<execution> entered_; // Set by the first activation.
+  std::shared_ptr<execution> entered_; // Set by `enter`.
 };
 
 } // namespace troupe::actors

@@ -209,7 +209,8 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
 }
 
 void session_actor::finish_letters() {
-  handle_early();
+  if (stored_)
+    handle_early();
   while (!is_waiting() && !climbing_ && !queue_.empty()) {
     if (at_store().removing || at_store().comparing)
       return;

@@ -2,43 +2,25 @@
 //
 // - Commits are written in the order in which they were pushed. A commit whose
 //   climb is still under way holds its place, and the queue waits there.
-// - No commit is written, and no answer given, that is based on a stale owner.
-// - An owner becomes stale when a commit of it fails or is not written, or when
-//   the store reports that another process changed it. It is fresh again when
-//   its next load passes the queue, after all that it had decided.
+// - One thread writes at a time (`writing_`). When it ends, it looks for
+// letters
+//   that came meanwhile, so none of them waits. See store_writes.cpp.
 
 #include "troupe/actors/owners/store_queue.hpp"
 
 #include "troupe/actors/engine/inbox_actor.hpp"
 #include "troupe/actors/engine/job_loop.hpp"
 #include "troupe/actors/parts/guarded.hpp"
-#include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/core/support/low_memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
-#include <iterator>
-#include <unordered_set>
 #include <utility>
 
 namespace troupe::actors {
 
 namespace {
-
-// Returns true if the version that an owner sent down has become stale since.
-bool is_behind(const live_owner& owner, std::uint64_t generation) noexcept {
-  return owner.stale || owner.generation != generation;
-}
-
-// Returns true if the commit contains only refusals, and wider owners took part
-// in them.
-bool is_refusal(const commit& decided) noexcept {
-  return decided.refuses && decided.changes.empty()
-         && (decided.owners[1] || decided.owners[2]);
-}
 
 bool is_ready(const letter& sent) noexcept {
   const auto* const decided = as<commit>(sent);
@@ -137,12 +119,7 @@ void store_queue::run_writer() {
     came_.wait(guard, [this] { return !writing_ && has_work(); });
     if (queue_.empty())
       return;
-    group next;
-    take(next);
-    guard.unlock();
-    settle(next);
-    guard.lock();
-    writing_ = false;
+    write_next(guard);
   }
 }
 
@@ -150,26 +127,25 @@ bool store_queue::has_work() const noexcept {
   return queue_.empty() ? stopping_ : is_ready(queue_.front());
 }
 
-void store_queue::settle(group& next) {
+void store_queue::write_next(std::unique_lock<std::mutex>& guard) {
+  writing_ = true;
+  auto next = take();
+  guard.unlock();
   handle(next);
   next = {};
-  note_settled();
+  guard.lock();
+  shared_.waits.update(done_, under_way_, !queue_.empty());
+  writing_ = false;
 }
 
-// Called on a lent thread. If there is a writer, or a climb holds the first
-// place, another thread continues: the writer takes what came meanwhile, and
-// `fill` wakes one.
+// Called on a lent thread. A thread that already writes takes later letters
+// itself. If a climb holds the first place, `fill` wakes the writer.
 bool store_queue::work_here() {
   return with_memory_or_end([this] {
     std::unique_lock guard(mutex_);
     if (writing_ || queue_.empty() || !has_work())
       return false;
-    group next;
-    take(next);
-    guard.unlock();
-    settle(next);
-    guard.lock();
-    writing_ = false;
+    write_next(guard);
     if (has_work())
       came_.notify_one();
     return true;
@@ -181,8 +157,8 @@ void store_queue::hand_over() noexcept {
   came_.notify_one();
 }
 
-void store_queue::take(group& next) {
-  writing_ = true;
+store_queue::group store_queue::take() {
+  group next;
   std::size_t changes = 0;
   while (!queue_.empty() && is_ready(queue_.front()) && changes < changes_max) {
     if (const auto* const decided = as<commit>(queue_.front()))
@@ -190,6 +166,7 @@ void store_queue::take(group& next) {
     dispatch<commit, confirm, load, read_events, find_events, leave>(
       queue_.pop_front(), [&next](auto front) { next.add(std::move(front)); });
   }
+  return next;
 }
 
 void store_queue::run_reader() {
@@ -232,14 +209,8 @@ void store_queue::wake_reader() {
 }
 
 void store_queue::write_on_loop() {
-  group next;
-  {
-    const std::lock_guard guard(mutex_);
-    take(next);
-  }
-  settle(next);
-  const std::lock_guard guard(mutex_);
-  writing_ = false;
+  std::unique_lock guard(mutex_);
+  write_next(guard);
   wake_writer();
 }
 
@@ -253,290 +224,6 @@ void store_queue::read_on_loop() {
     guard.lock();
   }
   --reading_;
-}
-
-// -- one group ----------------------------------------------------------------
-
-// The order between kinds does not matter within a group: an owner that loads
-// has no commit under way, and an answer or a read may show more than the
-// commits before it.
-void store_queue::handle(group& next) {
-  // First check for changes of other processes: state that they changed must be
-  // stale before anything based on it is written or answered.
-  if (!next.commits.empty() || !next.confirms.empty() || !next.reads.empty())
-    if (const auto checked = check_other_processes(next); !checked)
-      refuse_unwritten(next, checked.error());
-  const bool has_written = write(next.commits);
-  count_done(next);
-  // Others may have written between the first check and the commit. Answers and
-  // refusals next to the commit must be as new as the commit itself, so check
-  // again.
-  bool is_seen = true;
-  if (has_written
-      && (shows_others(next)
-          || std::ranges::any_of(next.commits, [](const auto& settled) {
-               return is_refusal(*settled);
-             }))) {
-    const auto losses = losses_;
-    is_seen = check_other_processes(next).has_value();
-    if (losses_ != losses)
-      fail_written(next);
-  }
-  refuse_again(next, is_seen);
-  // Answered in the order of decision, whatever the outcome.
-  for (auto& settled : next.commits) {
-    settled->view_is_stale
-      = settled->seen_user
-        && (!is_seen
-            || is_behind(*settled->seen_user, settled->view.user_generation)
-            || is_behind(*settled->seen_app, settled->view.app_generation));
-    const auto from = settled->from->actor;
-    from->tell(std::move(settled));
-  }
-  for (auto& held : next.confirms)
-    if (held)
-      answer(std::move(held));
-  for (auto& wanted : next.loads)
-    start(std::move(wanted));
-  for (auto& wanted : next.reads)
-    if (wanted)
-      start(std::move(wanted));
-  for (auto& wanted : next.finds)
-    start(std::move(wanted));
-  for (const auto& left : next.leaves) {
-    if (const auto found = live_.find(left->owner->name);
-        found != live_.end() && found->second == left->owner)
-      live_.erase(found);
-    left->owner->actor = nullptr; // Actor and record hold each other.
-  }
-  if (!answered_.empty())
-    complete_later(shared_, std::exchange(answered_, letter_list()));
-}
-
-// Counts admitted appends and writes only. Events of agents are not admitted,
-// and letters that are decided again stay under way.
-void store_queue::count_done(const group& settled) {
-  under_way_ = shared_.appends.held();
-  done_ = {};
-  for (const auto& each : settled.commits) {
-    if (each->outcome == commit::verdict::again)
-      continue;
-    const auto& letters = each->letters;
-    for (const auto* next = letters.empty() ? nullptr : &letters.front();
-         next != nullptr;
-         next = next->next) {
-      const auto* const answered = as<append>(*next);
-      const auto* const written = as<write_state>(*next);
-      if (written == nullptr && (answered == nullptr || !answered->admitted_by))
-        continue;
-      ++done_.count;
-      done_.bytes += written != nullptr ? written->bytes : answered->bytes;
-    }
-  }
-}
-
-void store_queue::note_settled() {
-  const std::lock_guard guard(mutex_);
-  shared_.waits.update(done_, under_way_, !queue_.empty());
-}
-
-// Fails commits that refuse something or have no changes. They may be based on
-// stale owners, and no write will detect it.
-void store_queue::refuse_unwritten(group& next, const error& why) {
-  for (const auto& each : next.commits) {
-    if (!each->refuses && !each->changes.empty())
-      continue;
-    for (const auto& owner : each->owners)
-      make_stale(owner);
-    each->why = why;
-    each->outcome = commit::verdict::failed;
-    each->refuses = false; // All letters fail; none is decided again.
-  }
-}
-
-// Fails commits that were written but lost by the store before they were
-// answered. Their owners load again, so a retry is decided on the stored state.
-void store_queue::fail_written(group& next) {
-  for (const auto& each : next.commits) {
-    if (each->outcome != commit::verdict::durable || each->changes.empty())
-      continue;
-    each->why = error(errc::store_failed,
-                      "the store has lost its last commits; it is not known "
-                      "whether this change is among them: send it again");
-    each->outcome = commit::verdict::failed;
-  }
-}
-
-bool store_queue::shows_others(const group& next) {
-  return !next.confirms.empty()
-         || std::ranges::any_of(next.commits, [](const auto& settled) {
-              return settled->seen_user != nullptr;
-            });
-}
-
-// Marks refusals that are based on stale owners: the session decides them
-// again, and with them its later refusals. A refusal is final if a commit of
-// the same session is written with it or after it, since deciding it again
-// would let that commit overtake it.
-void store_queue::refuse_again(group& next, bool is_seen) {
-  // Most groups refuse nothing, and every commit passes here.
-  if (std::ranges::none_of(next.commits, &commit::refuses))
-    return;
-  std::unordered_set<const live_owner*> written;
-  std::vector<commit*> last; // Refusals after all that is written.
-  for (auto at = next.commits.rbegin(); at != next.commits.rend(); ++at) {
-    auto& settled = *at;
-    const auto* session = settled->from.get();
-    if (settled->outcome == commit::verdict::durable
-        && !settled->changes.empty())
-      written.insert(session);
-    if (settled->refuses && !written.contains(session))
-      last.push_back(settled.get());
-  }
-  for (auto at = last.rbegin(); at != last.rend(); ++at) {
-    auto* settled = *at;
-    // An earlier refusal may have made its session stale.
-    settled->refuses_again
-      = is_stale(settled->owners) || (!is_seen && is_refusal(*settled));
-    if (settled->refuses_again)
-      for (const auto& owner : settled->owners)
-        make_stale(owner);
-  }
-}
-
-bool store_queue::is_stale(const live_owners& owners) const noexcept {
-  return std::ranges::any_of(
-    owners, [](const auto& owner) { return owner && owner->stale; });
-}
-
-void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
-  if (!owner || owner->stale || !owner->actor)
-    return;
-  owner->stale = true;
-  ++owner->generation;
-  owner->actor->tell(std::make_unique<reload>());
-}
-
-// Writes all commits that are not based on stale owners, and sets the outcome
-// of each. A commit that is not written makes its other owners stale, too,
-// since their memory contains it. Returns true if one was written.
-bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
-  using verdict = commit::verdict;
-  std::vector<store_change> changes;
-  std::vector<commit*> written;
-  while (true) {
-    changes.clear();
-    written.clear();
-    // A later commit may make an owner of an earlier one stale. All commits of
-    // that session are then decided again, in order.
-    for (bool found = true; std::exchange(found, false);)
-      for (const auto& each : commits) {
-        if (each->outcome != verdict::durable || !is_stale(each->owners))
-          continue;
-        for (const auto& owner : each->owners)
-          make_stale(owner);
-        each->outcome = verdict::again;
-        found = true;
-      }
-    for (const auto& each : commits) {
-      if (each->outcome != verdict::durable || each->changes.empty())
-        continue;
-      std::ranges::move(each->changes, std::back_inserter(changes));
-      written.push_back(each.get());
-    }
-    if (changes.empty())
-      return false;
-    auto outcome = guarded([&] { return store_->commit(changes); });
-    const bool has_lost = leave_lost_history();
-    if (outcome && outcome->moved.empty()) {
-      if (shared_.on_commit)
-        shared_.on_commit(changes.size());
-      return true;
-    }
-    auto next = changes.begin();
-    for (auto* each : written)
-      for (auto& change : each->changes)
-        change = std::move(*next++);
-    bool found = has_lost;
-    for (const auto* each : written)
-      for (const auto& owner : each->owners)
-        if (owner
-            && (!outcome
-                || std::ranges::find(outcome->moved, owner->name)
-                     != outcome->moved.end())) {
-          make_stale(owner);
-          found = true;
-        }
-    if (outcome && !found)
-      outcome = error(errc::internal,
-                      "the store reports a moved scope that the commit "
-                      "does not touch");
-    if (outcome)
-      continue;
-    for (auto* each : written) {
-      for (const auto& owner : each->owners)
-        make_stale(owner);
-      each->why
-        = error(outcome.error().code() == errc::corrupt ? errc::corrupt
-                                                        : errc::store_failed,
-                outcome.error().message());
-      each->outcome = verdict::failed;
-    }
-  }
-}
-
-// Makes owners that other processes changed stale, before anything that is
-// based on them is written or answered. Comparing revisions in the store is not
-// enough: a scope that was removed and made again may have reached the same
-// revision. On failure no answer is confirmed.
-result<void> store_queue::check_other_processes(group& next) {
-  const auto moved = guarded([this] { return store_->changed_elsewhere(); });
-  leave_lost_history();
-  if (moved) {
-    for (const auto& each : *moved)
-      if (const auto found = live_.find(each.owner); found != live_.end())
-        make_stale(found->second);
-    return {};
-  }
-  for (auto& held : next.confirms) {
-    if (!held)
-      continue;
-    held->held->refuse(moved.error());
-    answered_.push_back(std::move(held->held));
-    held.reset();
-  }
-  for (auto& wanted : next.reads) {
-    if (!wanted || !wanted->is_second || !wanted->owner->actor)
-      continue;
-    const auto actor = wanted->owner->actor;
-    wanted->events = moved.error();
-    actor->tell(std::move(wanted));
-  }
-  return moved.error();
-}
-
-// Makes all owners stale if the store has lost commits, so that unanswered work
-// is decided on the stored state. Returns true if it has.
-bool store_queue::leave_lost_history() {
-  const auto lost = guarded([this]() -> result<std::optional<lost_history>> {
-    return store_->take_lost_history();
-  });
-  if (lost && !*lost)
-    return false;
-  ++losses_;
-  for (const auto& [name, owner] : live_)
-    make_stale(owner);
-  if (shared_.on_warning)
-    shared_.on_warning(lost ? (*lost)->warning : lost.error().message());
-  return true;
-}
-
-void store_queue::answer(std::unique_ptr<confirm> held) {
-  for (std::size_t index = 0; index < held->owners.size(); ++index)
-    if (held->owners[index]
-        && is_behind(*held->owners[index], held->generations[index]))
-      return held->app->tell(std::move(held->held));
-  answered_.push_back(std::move(held->held));
 }
 
 } // namespace troupe::actors

@@ -111,11 +111,10 @@ private:
   // Returns true if a group can be taken, or the queue has stopped. Requires
   // `mutex_`, as `take` does.
   bool has_work() const noexcept;
-  // Takes the next group. The calling thread is the writer until it resets
-  // `writing_`.
-  void take(group& next);
-  // Handles a group as the writer, without `mutex_`.
-  void settle(group& next);
+  group take();
+  // Handles the next group as the writer. Releases `guard`, which holds
+  // `mutex_`, meanwhile.
+  void write_next(std::unique_lock<std::mutex>& guard);
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
   result<void> check_other_processes(group& next);
@@ -125,7 +124,6 @@ private:
   static bool shows_others(const group& next);
   void refuse_again(group& next, bool is_seen);
   void count_done(const group& settled);
-  void note_settled();
   void answer(std::unique_ptr<confirm> held);
   void start(std::unique_ptr<load> wanted);
   void start(std::unique_ptr<read_events> wanted);
