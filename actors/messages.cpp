@@ -15,29 +15,29 @@ namespace troupe::actors {
 
 namespace {
 
-// A completion that a lent thread passes to a worker.
-template <class T>
+// Work on its way to a thread of the runtime.
 struct postponed final : call {
-  postponed(setup& counted_in, completion<T> to_call, result<T> with)
+  postponed(setup& counted_in, std::function<void()> to_do)
     : call(letter_kind::finished),
       shared(counted_in),
-      done(std::move(to_call)),
-      outcome(std::move(with)) {
+      work(std::move(to_do)) {
+    is_of_blocked_thread = false;
     shared.calls.enter(0);
   }
 
   void refuse(error) override {} // Never called.
 
   void complete() override {
-    std::exchange(done, nullptr)(std::move(outcome));
+    // Released before the count, so that shutting down also waits for the
+    // objects that the work holds.
+    std::exchange(work, nullptr)();
     shared.calls.leave(0);
   }
 
   void fail(const error&) override {} // Never called.
 
   setup& shared; // The job that completes the call keeps it.
-  completion<T> done;
-  result<T> outcome;
+  std::function<void()> work;
 };
 
 template <class T>
@@ -47,10 +47,11 @@ void finish_now(call& answered, completion<T>& done, result<T>&& outcome) {
         lent == nullptr || answered.is_of_blocked_thread) {
       receiver(std::move(outcome));
     } else {
-      letter_list later;
-      later.push_back(std::make_unique<postponed<T>>(
-        static_cast<setup&>(*lent), std::move(receiver), std::move(outcome)));
-      complete_later(*lent, std::move(later));
+      call_later(static_cast<setup&>(*lent),
+                 [receiver = std::move(receiver),
+                  outcome = std::move(outcome)]() mutable {
+                   receiver(std::move(outcome));
+                 });
     }
   }
   if (auto* gate = std::exchange(answered.gate, nullptr))
@@ -137,6 +138,12 @@ template struct call_for<shared_write>;
 template struct call_for<bool>;
 template struct call_for<session_page>;
 template struct call_for<std::vector<std::string>>;
+
+void call_later(setup& shared, std::function<void()> work) {
+  letter_list jobs;
+  jobs.push_back(std::make_unique<postponed>(shared, std::move(work)));
+  complete_later(shared, std::move(jobs));
+}
 
 void complete_later(execution& on, letter_list answered) {
   letter_list later;

@@ -7,12 +7,14 @@
 #include "troupe/contexts/pending.hpp"
 #include "troupe/core/error.hpp"
 
+#include <functional>
 #include <utility>
 
 namespace troupe::actors {
 
 class load_gate;
 struct execution;
+struct setup;
 
 /// A letter that a caller outside of the actors waits for.
 struct call : letter {
@@ -55,5 +57,9 @@ struct call_for : call {
 /// Completes calls in order: those of blocked threads now, and the others on a
 /// thread of the actor system.
 void complete_later(execution& on, letter_list answered);
+
+/// Calls `work` on a thread of the actor system. Shutting down waits for it, as
+/// for a call.
+void call_later(setup& shared, std::function<void()> work);
 
 } // namespace troupe::actors

@@ -10,33 +10,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-// Work that shutting down waits for, as for a call.
-struct job final : call {
-  job(setup& counted_in, std::function<void()> to_do)
-    : call(letter_kind::finished),
-      shared(counted_in),
-      work(std::move(to_do)) {
-    shared.calls.enter(0);
-    is_of_blocked_thread = false;
-  }
-
-  void complete() override {
-    work();
-    shared.calls.leave(0);
-  }
-
-  void refuse(error) override {} // Never called.
-
-  void fail(const error&) override {} // Never called.
-
-  setup& shared; // The job of the scheduler keeps it.
-  const std::function<void()> work;
-};
-
-} // namespace
-
 void retirement::start() {
   if (shared_.options.session_idle_max > std::chrono::nanoseconds::zero())
     schedule_idle_check();
@@ -81,21 +54,15 @@ void retirement::note_entry() {
   const auto entries = entries_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (entries >= shared_.options.live_sessions_max / 8
       && is_too_many(shared_.directory->size()) && !counting_.exchange(true))
-    do_later([this] { evict_surplus(); });
+    call_later(shared_, [this] { evict_surplus(); });
 }
 
 void retirement::note_apps(std::size_t count) {
   if (is_too_many(count) && !counting_apps_.exchange(true))
-    do_later([this] {
+    call_later(shared_, [this] {
       counting_apps_ = false;
       shared_.apps->suggest_leaving(true);
     });
-}
-
-void retirement::do_later(std::function<void()> work) {
-  letter_list jobs;
-  jobs.push_back(std::make_unique<job>(shared_, std::move(work)));
-  complete_later(shared_, std::move(jobs));
 }
 
 void retirement::evict_surplus() {

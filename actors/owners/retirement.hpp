@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -42,9 +41,6 @@ public:
 
 private:
   bool is_too_many(std::size_t count) const;
-
-  // Calls `work` on a thread of the runtime.
-  void do_later(std::function<void()> work);
   void schedule_idle_check();
   void evict_idle();
   void evict_surplus();
