@@ -2,24 +2,17 @@
 
 #pragma once
 
-#include "troupe/cli/commands/program_command.hpp"
-
-#include <memory>
+#include "troupe/cli/commands/names_command.hpp"
 
 namespace troupe::cli {
 
-class apps_command : public program_command {
+class apps_command final : public names_command {
 public:
   /// Adds the command to `program`, which outlives this.
   explicit apps_command(CLI::App& program);
-  ~apps_command() override;
-
-  int execute(interrupts& signals) const override;
 
 private:
-  struct arguments;
-
-  const std::unique_ptr<arguments> arguments_;
+  result<name_page> read(session_service& sessions) const override;
 };
 
 } // namespace troupe::cli

@@ -102,7 +102,7 @@ load_command::load_command(CLI::App& program)
           ->check([check = number_from(0)](const std::string& text) {
             auto reason = check(text);
             if (!reason.empty() && text.find(',') != std::string::npos)
-              reason += "; for several values see troupe load sweep --help";
+              reason += "; for several values see --vary";
             return reason;
           })
           ->type_name("N")

@@ -1,6 +1,6 @@
 #include "troupe/cli/commands/sessions.hpp"
 
-#include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/commands/subcommands.hpp"
 #include "troupe/cli/options/page_option.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
@@ -255,25 +255,8 @@ CLI::Option* add_key(CLI::App& command, arguments& chosen) {
 
 } // namespace
 
-struct sessions_command::subcommands {
-  using action = int (*)(const arguments&, interrupts&);
-
-  explicit subcommands(CLI::App& command) : parent(command) {}
-
-  CLI::App& add(const std::string& name,
-                const std::string& description,
-                const std::string& example,
-                action execute) {
-    auto& added = *parent.add_subcommand(name, description);
-    show_example(added, example);
-    actions.emplace_back(&added, execute);
-    chosen.store.add_to(added);
-    return added;
-  }
-
-  CLI::App& parent; // Owned by the program, which outlives this.
-  std::vector<std::pair<const CLI::App*, action>> actions;
-  arguments chosen;
+struct sessions_command::subcommands : subcommand_table<arguments> {
+  using subcommand_table::subcommand_table;
 };
 
 sessions_command::sessions_command(CLI::App& program)
@@ -282,11 +265,6 @@ sessions_command::sessions_command(CLI::App& program)
                     "Create, read, list, extend, delete and move sessions"),
     subcommands_(std::make_unique<subcommands>(parser())) {
   auto& chosen = subcommands_->chosen;
-  parser().require_subcommand(1);
-  // Set before the subcommands, which inherit it.
-  parser().footer(
-    "Exit codes: 0 done; 1 a rule was broken or it failed; 2 the command line "
-    "is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
   show_example(parser(), create_line + append_line);
 
   auto& create = subcommands_->add(
@@ -384,11 +362,7 @@ sessions_command::sessions_command(CLI::App& program)
 sessions_command::~sessions_command() = default;
 
 int sessions_command::execute(interrupts& signals) const {
-  const auto chosen
-    = std::ranges::find_if(subcommands_->actions, [](const auto& each) {
-        return each.first->parsed();
-      });
-  return chosen->second(subcommands_->chosen, signals);
+  return subcommands_->execute(signals);
 }
 
 } // namespace troupe::cli

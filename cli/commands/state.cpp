@@ -1,6 +1,7 @@
 #include "troupe/cli/commands/state.hpp"
 
-#include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/commands/subcommands.hpp"
+#include "troupe/cli/options/page_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
@@ -136,19 +137,14 @@ const std::string get_line = "troupe state get --app press\n";
 
 } // namespace
 
-struct state_command::subcommands {
-  using action = int (*)(const state_arguments&, interrupts&);
-
-  explicit subcommands(CLI::App& command) : parent(command) {}
+struct state_command::subcommands : subcommand_table<state_arguments> {
+  using subcommand_table::subcommand_table;
 
   CLI::App& add(const std::string& name,
                 const std::string& description,
                 const std::string& example,
-                action execute) {
-    auto& added = *parent.add_subcommand(name, description);
-    show_example(added, example);
-    actions.emplace_back(&added, execute);
-    chosen.store.add_to(added);
+                action run) {
+    auto& added = subcommand_table::add(name, description, example, run);
     added.add_option("--app", chosen.app, "App")->type_name("A")->required();
     added
       .add_option("--user", chosen.user, "User; default: the app's own state")
@@ -159,8 +155,8 @@ struct state_command::subcommands {
   CLI::App& add_write(const std::string& name,
                       const std::string& description,
                       const std::string& example,
-                      action execute) {
-    auto& added = add(name, description, example, execute);
+                      action run) {
+    auto& added = add(name, description, example, run);
     added.add_option("KEY", chosen.key, "Key with its prefix: app: or user:")
       ->required();
     added
@@ -172,27 +168,19 @@ struct state_command::subcommands {
                   chosen.expected_revision,
                   "Write only if the state has this revision")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_count);
     return added;
   }
-
-  CLI::App& parent; // Owned by the program, which outlives this.
-  std::vector<std::pair<const CLI::App*, action>> actions;
-  state_arguments chosen;
 };
 
 state_command::state_command(CLI::App& program)
   : program_command(
     program,
     "state",
-    "Read the state of an app, a user or a session, and write the first two"),
+    "Read the state of an app, a user or a session; write that of an app or a "
+    "user"),
     subcommands_(std::make_unique<subcommands>(parser())) {
   auto& chosen = subcommands_->chosen;
-  parser().require_subcommand(1);
-  // Set before the subcommands, which inherit it.
-  parser().footer(
-    "Exit codes: 0 done; 1 a rule was broken or it failed; 2 the command line "
-    "is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
   show_example(parser(), set_line + get_line);
 
   subcommands_
@@ -231,11 +219,7 @@ state_command::state_command(CLI::App& program)
 state_command::~state_command() = default;
 
 int state_command::execute(interrupts& signals) const {
-  const auto chosen
-    = std::ranges::find_if(subcommands_->actions, [](const auto& each) {
-        return each.first->parsed();
-      });
-  return chosen->second(subcommands_->chosen, signals);
+  return subcommands_->execute(signals);
 }
 
 } // namespace troupe::cli

@@ -137,11 +137,10 @@ BOOST_AUTO_TEST_CASE(a_number_that_does_not_parse_is_told_in_short) {
                               option,
                               text,
                               least));
-  BOOST_TEST(
-    load({"sweep", "--callers", "1,2"}).errors
-    == "error: invalid_argument: --callers: '1,2' is not a number of "
-       "0 or more; for several values see troupe load sweep --help (see "
-       "troupe load sweep --help)\n");
+  BOOST_TEST(load({"sweep", "--callers", "1,2"}).errors
+             == "error: invalid_argument: --callers: '1,2' is not a number of "
+                "0 or more; for several values see --vary (see "
+                "troupe load sweep --help)\n");
 }
 
 // The address parses and breaks a rule of stores, so the exit code is 1.
