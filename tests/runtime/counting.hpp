@@ -5,6 +5,7 @@
 
 #include "agent_fixture.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,17 @@ inline std::vector<std::string> ids_of(const event_slice& events) {
   for (const auto& said : events)
     all.push_back(said->id);
   return all;
+}
+
+/// Checks that the events of each source are in the order of their numbers. The
+/// ids are `SOURCE-NUMBER`, with one digit for the source.
+inline void check_source_order(const event_slice& events) {
+  std::map<char, int> newest;
+  for (const auto& id : ids_of(events)) {
+    const int number = std::stoi(id.substr(2));
+    BOOST_TEST(newest.emplace(id[0], -1).first->second < number);
+    newest[id[0]] = number;
+  }
 }
 
 } // namespace troupe::testing

@@ -154,15 +154,9 @@ BOOST_DATA_TEST_CASE(calls_keep_their_order_while_sessions_come_and_go,
     for (const auto& each : appended.await())
       each.value();
   });
-  for (std::size_t index = 0; index < sessions; ++index) {
-    std::map<char, int> newest;
-    for (const auto& id :
-         ids_of(on.events({"press", "ann", "s" + std::to_string(index)}))) {
-      const int number = std::stoi(id.substr(2));
-      BOOST_TEST(newest.emplace(id[0], -1).first->second < number);
-      newest[id[0]] = number;
-    }
-  }
+  for (std::size_t index = 0; index < sessions; ++index)
+    check_source_order(
+      on.events({"press", "ann", "s" + std::to_string(index)}));
 }
 
 BOOST_AUTO_TEST_CASE(idle_sessions_leave_memory_after_a_while) {
