@@ -67,8 +67,8 @@ protected:
 
   // -- writes without a session -----------------------------------------------
 
-  /// Decides a write. No share may be judged and not installed, and no decision
-  /// of this owner may be on its way to the store's queue.
+  /// Decides a write. Requires that all judged shares are installed, and that
+  /// all decisions of this owner have reached the store's queue.
   void decide(std::unique_ptr<write_state> wanted);
 
   /// Answers the writes of a commit, or keeps them to be decided again.

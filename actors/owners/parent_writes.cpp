@@ -43,7 +43,8 @@ delta erasing(const state_map& keys, scope where) {
 
 void parent_actor::decide(std::unique_ptr<write_state> wanted) {
   const auto where = where_of(*wanted);
-  // Here, because a write that is decided again finds other keys.
+  // Computed at each decision: the keys may differ when the write is decided
+  // again.
   if (wanted->clears)
     wanted->changes = erasing(state_.keys(), where);
   const auto before = state_.revision();
@@ -67,7 +68,8 @@ void parent_actor::decide(std::unique_ptr<write_state> wanted) {
 }
 
 result<shared_write> parent_actor::judge(const write_state& wanted) {
-  // First, since a retry expects the revision before its first attempt.
+  // The id is compared before the revision: a retry still names the revision
+  // from before its first attempt.
   if (const auto* const earlier
       = wanted.id.empty() ? nullptr : recent_writes_.find(wanted.id)) {
     if (earlier->operations != wanted.operations)

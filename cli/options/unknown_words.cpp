@@ -108,7 +108,7 @@ std::string unknown_words(const CLI::App& program) {
     const auto word = given.substr(0, is_option ? given.find('=') : given.npos);
     // The option is known, but another command reads the words at this place.
     if (const auto owner = command_of(word, commands); !owner.empty()) {
-      text += fmt::format("{}option '{}' belongs directly behind '{}'",
+      text += fmt::format("{}option '{}' must stand after '{}'",
                           text.empty() ? "" : "; ",
                           word,
                           owner);

@@ -119,7 +119,8 @@ int remove_from(const store_option& store,
                         ? exit_usage
                         : exit_failed);
   }
-  // From here on a signal is waited for: it would leave a part of an app.
+  // From here on the first signal does not end the program, because an app
+  // could be left half removed.
   signals.begin();
   signals.set_exit_timeout(interrupts::forever);
   const auto removed = wanted.user

@@ -19,7 +19,8 @@ struct unwanted {
 };
 
 /// Counts users and sessions, asks, removes, and prints the counts as a line of
-/// JSON. Nothing to remove is no error, and no question. Returns the exit code.
+/// JSON. If the user or app does not exist, it neither asks
+/// nor fails. Returns the exit code.
 /// A signal before the removal ends the program.
 int remove_from(const store_option& store,
                 const unwanted& wanted,

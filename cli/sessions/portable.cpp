@@ -84,8 +84,9 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// Returns true if a text whose `first` line is malformed has one session on
-// each line. The last line of a session on several lines is no JSON.
+// Returns true if a text with a malformed `first` line has one session on each
+// line: `first` is its only line, or its last line is JSON. A session on
+// several lines ends with a line such as `}`, which is not JSON.
 bool has_one_per_line(const std::vector<std::string_view>& all,
                       std::vector<std::string_view>::const_iterator first) {
   const auto last = std::ranges::find_if_not(

@@ -24,9 +24,9 @@ decltype(auto) with_memory_or_end(Work&& work) {
   }
 }
 
-/// Allocates and frees a little. Call at the start of a thread: jemalloc 5.3
-/// reads a null pointer if there is no memory left for its part of a thread,
-/// and makes this part with the thread's first allocation.
+/// Makes the first allocation of a thread. jemalloc 5.3 creates its data for a
+/// thread then, and crashes if no memory is left for it. Call this at the start
+/// of the thread, when memory is more likely to be left than in its work.
 void allocate_once();
 
 /// Runs `work` as the body of a thread. If it throws `std::bad_alloc`, ends the

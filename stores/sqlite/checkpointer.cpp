@@ -36,7 +36,7 @@ sqlite_checkpointer::sqlite_checkpointer(sqlite_settings settings,
     file_(file),
     frames_due_(frames_due(settings_)),
     warning_(settings_),
-    thread_([this] { with_memory_or_end([this] { run(); }); }) {}
+    thread_([this] { run_thread([this] { run(); }); }) {}
 
 sqlite_checkpointer::~sqlite_checkpointer() {
   {

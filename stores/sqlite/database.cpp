@@ -41,8 +41,8 @@ std::string words_of(sqlite3* connection) {
     words += ")";
   }
   if ((code & 0xff) == SQLITE_CANTOPEN)
-    words += ": this process has to be able to open the file, and -wal and "
-             "-shm beside it";
+    words += ": check that this process may open the file and its -wal and "
+             "-shm files";
   return words;
 }
 
@@ -76,9 +76,10 @@ std::string as_uri(const std::filesystem::path& file,
   return fmt::format("{}?{}", uri, parameter);
 }
 
-// Appends numbers that differ after each change of the file's content. Returns
-// its size, or nothing if there is no such file. The time of the last change of
-// the inode is left out: SQLite changes it when root opens a log.
+// Appends numbers that differ after each change of the content of `file`.
+// Returns the size of the file, or nothing if it does not exist. The change
+// time of the inode is left out, because SQLite changes it when root opens a
+// log.
 std::optional<std::int64_t> note_facts(std::vector<std::int64_t>& facts,
                                        const std::string& file) {
   struct stat found {};
@@ -96,14 +97,14 @@ std::optional<std::int64_t> note_facts(std::vector<std::int64_t>& facts,
   return found.st_size;
 }
 
-// A connection that only reads creates no file and changes none. SQLite has a
-// way for each case:
+// A connection that only reads creates no file and changes none. SQLite has an
+// option for each case:
 //
 // - No log: `immutable` opens no other file.
-// - A log without index: no program has the file open. SQLite keeps the index
-//   in memory if the connection holds the file alone.
-// - A log with an index: `readonly_shm` reads the index if a program that has
-//   the file open keeps it up to date, and else makes one in memory.
+// - A log without index: no program has the file open. With the exclusive lock,
+//   SQLite keeps the index in memory (`keep_index_in_memory`).
+// - A log with an index: `readonly_shm` reads the index if another program has
+//   the file open. If not, SQLite makes an index in memory.
 enum class read_access : std::uint8_t { immutable, own_index, shared_index };
 
 struct file_state {
@@ -271,9 +272,10 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
     execute("PRAGMA query_only=ON");
 }
 
-// SQLite would need the exclusive lock, which a read-only connection does not
-// get, and which would make programs wait for the end of a check.
-// `has_come_into_use` notices such programs instead.
+// SQLite keeps the index in memory only for a connection with the exclusive
+// lock. A read-only connection cannot take that lock, and other programs would
+// wait for it. So the lock is granted here without being taken, and
+// `has_come_into_use` detects programs that have opened the file meanwhile.
 void sqlite_database::keep_index_in_memory() {
   sqlite3_file* file = nullptr;
   if (sqlite3_file_control(connection(),

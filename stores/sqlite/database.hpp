@@ -125,13 +125,14 @@ public:
 
   sqlite3* connection() const noexcept { return connection_.get(); }
 
-  /// Returns true if no program used the file when it was opened read-only, but
-  /// one does now. Rows that were read may then belong to different states.
+  /// Returns true if no program used the file when it was opened read-only, and
+  /// the file, its log or its index has changed since. Rows that were read may
+  /// then belong to different states.
   bool has_come_into_use() const;
 
-  /// Returns true if the connection reads the index of the write-ahead log that
-  /// is shared with other connections. While it is open, connections of this
-  /// process that are opened later cannot write.
+  /// Returns true if the connection was opened with the shared index (`-shm`)
+  /// read-only. While it is open, connections that this process opens later
+  /// cannot write.
   bool keeps_writers_out() const noexcept { return reads_shared_index_; }
 
   /// Sets how long later calls wait for a lock.
@@ -162,7 +163,8 @@ private:
   // The methods of an open file, which grant each lock above the shared one
   // without taking it.
   struct lone_methods {
-    sqlite3_io_methods own; // First, so that SQLite's pointer leads to both.
+    // Must be the first member: SQLite's pointer to it is cast to this struct.
+    sqlite3_io_methods own;
     const sqlite3_io_methods* below;
   };
 

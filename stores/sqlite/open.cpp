@@ -32,8 +32,8 @@ namespace {
 
 constexpr std::size_t readers_max = 6;
 
-// For a load from a file that was unused when it was opened and is written
-// to meanwhile.
+// Maximum number of attempts of a load. A load is repeated if no program used
+// the file when it was opened, and one has changed it since.
 constexpr int tries_max = 5;
 
 // Connections for loads: opened on demand and kept for later loads.

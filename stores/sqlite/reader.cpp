@@ -345,8 +345,9 @@ sqlite_reader::find_events(const session_key& key,
     for (const auto& each : same)
       take(hash, each.log, each.number);
   };
-  // Events are sent again in their order, so the block of the last event is the
-  // first one for the next: its pages are in memory, and no other is read.
+  // Retries usually come in the order of the events, so the block of the
+  // previous id is searched first. Its pages are in memory already, and other
+  // blocks are read only if the id is not in it.
   const auto newest_block = session->folded_revision >> 16;
   auto likely = newest_block;
   for (std::size_t index = 0; index < ids.size(); ++index) {

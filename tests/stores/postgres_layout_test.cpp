@@ -259,8 +259,9 @@ BOOST_AUTO_TEST_CASE(a_killed_migration_leaves_the_older_version) {
   int status = 0;
   waitpid(child, &status, 0);
   BOOST_TEST(WIFSIGNALED(status));
-  // The server notices the killed client only when it answers, and could
-  // complete the migration before. So its session is ended here.
+  // The server notices that the client is dead only when it sends an answer,
+  // and may have completed the migration by then. So the test ends the client's
+  // database session.
   shared_server().ask("SELECT pg_terminate_backend(pid)" + waiting);
   waits_for("0");
   BOOST_TEST(reader.run("ROLLBACK") == "");

@@ -1,6 +1,6 @@
-// A disk that takes no more bytes, or that is mounted read-only, for SQLite
-// alone: its system calls are replaced in this process. Permissions and limits
-// of the system do not hold back a test that runs as root.
+// Simulates for SQLite a full disk, a read-only disk, or a log that may not be
+// read. Replaces SQLite's system calls in this process, because permissions of
+// files do not restrict a test that runs as root.
 
 #pragma once
 
@@ -21,7 +21,8 @@ class refusing_disk {
 public:
   enum class kind { full, read_only, unreadable_log };
 
-  /// One object at a time, and no thread uses SQLite when it begins or ends.
+  /// Only one object may exist at a time. No thread may use SQLite while it is
+  /// constructed or destroyed.
   explicit refusing_disk(kind refused) : unix_(sqlite3_vfs_find(nullptr)) {
     kind_ = refused;
     changes_ = 0;

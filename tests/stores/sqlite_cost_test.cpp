@@ -1,5 +1,5 @@
 // The cost of reading a SQLite store, counted in steps of SQLite's virtual
-// machine. It depends on what is read, and not on the rest of the store.
+// machine. It depends on the rows that are read, not on the rest of the store.
 
 #include "troupe/stores/sqlite/open.hpp"
 
@@ -54,7 +54,7 @@ private:
     return reinterpret_cast<void (*)()>(&extend);
   }
 
-  static inline std::uint64_t steps_ = 0; // Reads are made by one thread.
+  static inline std::uint64_t steps_ = 0; // Only one thread reads.
 };
 
 store_change
@@ -71,7 +71,7 @@ change_of(change_kind kind, const session_key& key, std::uint64_t revision) {
   return made;
 }
 
-// A file to which `count` changes were written, with everything folded.
+// A file to which `count` changes were written, and all of them are folded.
 class filled_file {
 public:
   filled_file(std::size_t count,
@@ -88,7 +88,7 @@ public:
     opened_ = open_sqlite_store(file_).value();
   }
 
-  // The second call uses a connection that the first one has opened.
+  // Counts the second call only. The first call opens the connection.
   std::uint64_t steps_of(const std::function<void(store&)>& act) const {
     act(*opened_);
     return step_counter::steps_of([&] { act(*opened_); });
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_page_by_name_does_not_depend_on_the_other_sessions) {
 }
 
 // Ids are indexed in blocks of 65,536 events.
-BOOST_AUTO_TEST_CASE(events_sent_again_do_not_depend_on_the_other_events) {
+BOOST_AUTO_TEST_CASE(the_cost_of_a_retry_does_not_depend_on_the_other_events) {
   constexpr std::size_t sent = 500;
   const step_counter counting;
   const auto small = file_of_events(2'000);

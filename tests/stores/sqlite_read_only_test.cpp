@@ -1,5 +1,5 @@
-// A SQLite file that is only read: nothing beside it is made or changed, on
-// whatever disk it is.
+// Read-only use of a SQLite file creates and changes no file: on a sound, a
+// full and a read-only disk.
 
 #include "troupe/stores/sqlite/open.hpp"
 
@@ -38,7 +38,8 @@ std::ostream& operator<<(std::ostream& out, disk each) {
 }
 
 struct left_log : sqlite_file {
-  // A program that is killed after three events.
+  // A program that ends after three events without closing its store, as a
+  // killed program does.
   left_log() {
     const auto killed = start([this] {
       const auto opened = open();
@@ -84,7 +85,7 @@ struct left_log : sqlite_file {
     BOOST_TEST(reason_of((*opened)->close()) == "");
   }
 
-  // The same on such a disk, and nothing changes.
+  // Expects that on this disk the file is sound and that no file changes.
   void expect_sound_and_unchanged(disk on) const {
     const auto before = content();
     {
