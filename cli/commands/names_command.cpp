@@ -24,7 +24,8 @@ names_command::names_command(CLI::App& program,
   // Set before the subcommands, which inherit it.
   parser().footer(
     "Exit codes: 0 done; 1 the request was refused, the command failed, or "
-    "the question was not\nanswered with yes; 2 the command line is wrong; 130 and 143 after "
+    "the question was not\nanswered with yes; 2 the command line is wrong; 130 "
+    "and 143 after "
     "Ctrl-C and SIGTERM.");
   show_example(parser(), first_line + example);
 }

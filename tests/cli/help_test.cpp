@@ -119,12 +119,12 @@ BOOST_AUTO_TEST_CASE(unknown_words_are_told_in_order_with_what_is_near) {
              == "error: invalid_argument: unknown command 'lst', did you mean "
                 "'list'? (see troupe sessions --help)\n");
   BOOST_TEST(errors({"sessions", "--store", "memory:", "list", "--app", "a"})
-             == "error: invalid_argument: option '--store' belongs directly "
-                "behind 'troupe sessions list' (see troupe sessions list "
+             == "error: invalid_argument: option '--store' must stand after "
+                "'troupe sessions list' (see troupe sessions list "
                 "--help)\n");
   BOOST_TEST(errors({"--store=memory:", "--strange", "store", "check"})
-             == "error: invalid_argument: option '--store' belongs directly "
-                "behind 'troupe store check'; unknown option '--strange' (see "
+             == "error: invalid_argument: option '--store' must stand after "
+                "'troupe store check'; unknown option '--strange' (see "
                 "troupe store check --help)\n");
   BOOST_TEST(errors({"sessions", "get"})
              == "error: invalid_argument: --app is required (see troupe "

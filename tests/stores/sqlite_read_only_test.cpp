@@ -213,9 +213,9 @@ BOOST_FIXTURE_TEST_CASE(a_log_that_may_not_be_read_is_named, left_log) {
   const refusing_disk disk(refusing_disk::kind::unreadable_log);
   const auto opened = open_sqlite_store(file, {.read_only = true});
   BOOST_TEST(code_of(opened) == "store_failed");
-  BOOST_TEST(reason_of(opened).find("Permission denied): this process has to "
-                                    "be able to open the file, and -wal and "
-                                    "-shm beside it")
+  BOOST_TEST(reason_of(opened).find("Permission denied): check that this "
+                                    "process may open the file and its -wal "
+                                    "and -shm files")
                != std::string::npos,
              reason_of(opened));
 }
