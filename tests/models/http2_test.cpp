@@ -62,15 +62,16 @@ std::ostream& operator<<(std::ostream& out, given_up why) {
 }
 
 /// A server, a client, and the outcomes of the requests between them.
-class conversation {
+class http2_conversation {
 public:
-  explicit conversation(http2_server::answerer answer,
-                        http2_server::options given = {})
+  explicit http2_conversation(http2_server::answerer answer,
+                              http2_server::options given = {})
     : server(std::move(answer), given),
       client({.threads = 1, .certificates = server.certificate()}) {}
 
-  explicit conversation(server_script script, http2_server::options given = {})
-    : conversation(
+  explicit http2_conversation(server_script script,
+                              http2_server::options given = {})
+    : http2_conversation(
       [script = std::move(script)](const served_request&) { return script; },
       given) {}
 
@@ -125,7 +126,7 @@ public:
   http_client client;
 };
 
-/// Returns the number of a request made by `conversation`.
+/// Returns the number of a request made by `http2_conversation`.
 std::size_t number_of(const served_request& request) {
   return std::stoul(request.header(":path").substr(1));
 }
@@ -143,7 +144,7 @@ std::string noise(std::size_t size, std::uint64_t seed) {
 BOOST_AUTO_TEST_SUITE(http2_requests)
 
 BOOST_AUTO_TEST_CASE(a_request_is_posted_as_it_is_given) {
-  conversation with({say("yes")});
+  http2_conversation with({say("yes")});
   http_request request;
   request.headers = {{"X-Api-Key", "k"}, {"X-Empty", ""}};
   request.body = std::string("a\0b", 3);
@@ -169,7 +170,7 @@ BOOST_DATA_TEST_CASE(headers_that_are_too_large_are_a_lasting_failure,
   for (std::size_t i = 0; i < count; ++i)
     given.headers.emplace_back(fmt::format("x-{}", i),
                                std::string(300'000 / count, letter));
-  conversation with({say("yes")}, given);
+  http2_conversation with({say("yes")}, given);
   with.ask();
   const auto ended = text_of(with.told[0].end());
   BOOST_TEST(ended.starts_with("model_failed "), ended);
@@ -183,7 +184,7 @@ BOOST_DATA_TEST_CASE(a_server_that_leaves_without_an_answer_may_have_one_later,
                                  farewell::reset,
                                  farewell::garbage}),
                      how) {
-  conversation with({hold()});
+  http2_conversation with({hold()});
   with.ask();
   with.server.wait_for_requests(1);
   with.server.hang_up(how);
@@ -206,7 +207,7 @@ BOOST_AUTO_TEST_CASE(many_requests_at_the_same_time_share_few_connections) {
 }
 
 BOOST_AUTO_TEST_CASE(requests_one_after_another_share_a_connection) {
-  conversation with({say("text")});
+  http2_conversation with({say("text")});
   for (int i = 0; i < 20; ++i) {
     with.ask();
     BOOST_TEST(with.ends() == "ok");
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(requests_one_after_another_share_a_connection) {
 // The server refuses further streams of a connection; those requests use
 // another one.
 BOOST_AUTO_TEST_CASE(a_server_that_allows_few_streams_gets_all_requests) {
-  conversation with({hold(), say("text")}, {.streams_max = 10});
+  http2_conversation with({hold(), say("text")}, {.streams_max = 10});
   with.ask_many(20);
   with.server.wait_for_requests(10);
   with.server.let_go();
@@ -227,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_allows_few_streams_gets_all_requests) {
 }
 
 BOOST_AUTO_TEST_CASE(answers_come_piece_by_piece_and_side_by_side) {
-  conversation with({say("one "), hold(), say("two")});
+  http2_conversation with({say("one "), hold(), say("two")});
   with.ask_many(5);
   for (auto& each : with.told) {
     each.wait_for_body("one ");
@@ -244,7 +245,7 @@ BOOST_AUTO_TEST_CASE(answers_come_piece_by_piece_and_side_by_side) {
 // The server's windows are 64 KiB. Together the answers are larger than curl's
 // window of 32 MiB for a connection.
 BOOST_AUTO_TEST_CASE(large_bodies_arrive_whole_both_ways) {
-  conversation with([](const served_request& request) {
+  http2_conversation with([](const served_request& request) {
     return server_script{say(request.body)};
   });
   std::vector<std::string> bodies;
@@ -267,7 +268,7 @@ BOOST_DATA_TEST_CASE(
   an_answer_that_is_given_up_closes_its_stream_alone,
   data::make({given_up::cancelled, given_up::thrown, given_up::late}),
   why) {
-  conversation with({say("part"), hold(), say("rest")});
+  http2_conversation with({say("part"), hold(), say("rest")});
   with.ask_many(3);
   for (auto& each : with.told)
     each.wait_for_body("part");
@@ -287,7 +288,7 @@ BOOST_DATA_TEST_CASE(
 
 BOOST_AUTO_TEST_CASE(
   many_that_wait_for_an_answer_are_cancelled_but_the_others) {
-  conversation with({hold(), say("text")});
+  http2_conversation with({hold(), say("text")});
   const auto calls = with.ask_many(50);
   with.server.wait_for_requests(50);
   for (std::size_t i = 0; i < 50; i += 2)
@@ -306,7 +307,7 @@ BOOST_AUTO_TEST_CASE(
 
 // The first body takes the whole window of the connection, so the others wait.
 BOOST_AUTO_TEST_CASE(a_body_that_the_server_does_not_take_is_cancelled) {
-  conversation with({say("text")}, {.takes_bodies = false});
+  http2_conversation with({say("text")}, {.takes_bodies = false});
   http_request request;
   request.body.assign(std::size_t{1} << 20U, 'b');
   const auto first = with.ask(request);
@@ -324,7 +325,7 @@ BOOST_DATA_TEST_CASE(
   the_last_stream_takes_its_connection_along,
   data::make({given_up::cancelled, given_up::thrown, given_up::late}),
   why) {
-  conversation with([](const served_request& request) {
+  http2_conversation with([](const served_request& request) {
     return request.connection == 1 ? server_script{say("part"), hold()}
                                    : server_script{say("text")};
   });
@@ -361,7 +362,7 @@ BOOST_AUTO_TEST_SUITE(http2_failures)
 BOOST_DATA_TEST_CASE(a_stream_that_the_server_resets_is_a_failure_of_its_own,
                      data::make({"", "part"}),
                      word) {
-  conversation with([word](const served_request& request) {
+  http2_conversation with([word](const served_request& request) {
     server_script script{say("part"), hold()};
     if (*word == '\0')
       script.erase(script.begin());
@@ -385,14 +386,14 @@ BOOST_DATA_TEST_CASE(a_stream_that_the_server_resets_is_a_failure_of_its_own,
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_that_the_server_refuses_is_sent_once_more) {
-  conversation with({reset()}, {.reset_code = NGHTTP2_REFUSED_STREAM});
+  http2_conversation with({reset()}, {.reset_code = NGHTTP2_REFUSED_STREAM});
   with.ask();
   BOOST_TEST(with.ends() == "model_failed");
   BOOST_TEST(with.server.requests().size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(streams_that_the_server_lets_end_before_it_goes_end_well) {
-  conversation with({say("part "), hold(), say("rest")});
+  http2_conversation with({say("part "), hold(), say("rest")});
   with.ask_many(10);
   for (auto& each : with.told)
     each.wait_for_body("part ");
@@ -411,7 +412,7 @@ BOOST_AUTO_TEST_CASE(streams_that_the_server_lets_end_before_it_goes_end_well) {
 BOOST_DATA_TEST_CASE(a_server_that_goes_harms_nobody,
                      data::make({1, 4, 9}),
                      answered) {
-  conversation with({hold(), say("text")});
+  http2_conversation with({hold(), say("text")});
   with.ask_many(10);
   with.server.wait_for_requests(10);
   with.server.go_away(static_cast<std::size_t>(answered));
@@ -431,7 +432,7 @@ const std::vector<farewell> farewells{
 BOOST_DATA_TEST_CASE(a_connection_that_is_lost_within_answers_fails_each_once,
                      data::make(farewells),
                      how) {
-  conversation with({say("part"), hold()});
+  http2_conversation with({say("part"), hold()});
   with.ask_many(50);
   for (auto& each : with.told)
     each.wait_for_body("part");
@@ -448,7 +449,7 @@ BOOST_DATA_TEST_CASE(a_connection_that_is_lost_within_answers_fails_each_once,
 BOOST_DATA_TEST_CASE(a_connection_that_is_lost_before_answers_ends_each_once,
                      data::make(farewells) + data::make(farewell::garbage),
                      how) {
-  conversation with([](const served_request& request) {
+  http2_conversation with([](const served_request& request) {
     return request.connection == 1 ? server_script{hold()}
                                    : server_script{say("text")};
   });
@@ -474,7 +475,7 @@ BOOST_DATA_TEST_CASE(a_connection_that_is_lost_before_answers_ends_each_once,
 BOOST_DATA_TEST_CASE(an_idle_connection_that_the_server_closed_is_replaced,
                      data::make(farewells),
                      how) {
-  conversation with({say("text")});
+  http2_conversation with({say("text")});
   for (std::size_t i = 1; i <= 4; ++i) {
     with.ask_many(3);
     BOOST_TEST(with.ends() == "ok");

@@ -20,7 +20,7 @@ using namespace troupe::testing;
 
 namespace {
 
-const session_key key{"press", "ann", "s1"};
+const session_key ann_session{"press", "ann", "s1"};
 
 // The three stores of a user: JSON text by name, and a switch that makes them
 // fail.
@@ -108,17 +108,17 @@ public:
       forwarding_store(maps->compose()) {}
 };
 
-store_opener make_place() {
+store_opener make_maps() {
   return [maps = std::make_shared<own_maps>()]() {
     return std::make_unique<store_on_maps>(maps);
   };
 }
 
-const conformance_suite suite("composed_store",
-                              {.make_place = make_place,
-                               .without = {store_promise::shared}},
-                              2,
-                              1'500);
+const conformance_suite maps_suite("composed_store",
+                                   {.make_place = make_maps,
+                                    .without = {store_promise::shared}},
+                                   2,
+                                   1'500);
 
 struct offered {
   std::shared_ptr<memory_data> place = make_memory_data();
@@ -140,7 +140,7 @@ store_change creation() {
     = delta::from_json({{"a", 1}, {"user:b", 2}, {"app:c", 3}}).value();
   store_change made;
   made.kind = change_kind::create;
-  made.owner = {key.app, key.user, key.id};
+  made.owner = {ann_session.app, ann_session.user, ann_session.id};
   made.event = std::make_shared<const event>(said);
   made.session_revision = 0;
   made.user_revision = 1;
@@ -153,7 +153,7 @@ store_change append(std::uint64_t revision, const json& state) {
   said.id = "e" + std::to_string(revision);
   said.actions.state_delta = delta::from_json(state).value();
   store_change made;
-  made.owner = {key.app, key.user, key.id};
+  made.owner = {ann_session.app, ann_session.user, ann_session.id};
   made.event = std::make_shared<const event>(said);
   made.session_revision = revision;
   if (!said.actions.state_delta.share(scope::app).empty())
@@ -169,23 +169,23 @@ BOOST_FIXTURE_TEST_CASE(a_map_loads_as_it_was_saved, offered) {
   const json map = {{"n", 1.0}, {"list", {1, nullptr}}, {"app", "x"}};
   maps.apps->save("press", map).value();
   maps.users->save("press", "ann", map).value();
-  maps.sessions->save(key, map).value();
+  maps.sessions->save(ann_session, map).value();
   for (const auto& next : {map, json{{"n", 1}}, json{{"other", "雪"}}}) {
     maps.apps->save("press", next).value();
     maps.users->save("press", "ann", next).value();
-    maps.sessions->save(key, next).value();
+    maps.sessions->save(ann_session, next).value();
     BOOST_TEST(text_of_map(maps.apps->load("press")) == to_text(next));
     BOOST_TEST(text_of_map(maps.users->load("press", "ann")) == to_text(next));
-    BOOST_TEST(text_of_map(maps.sessions->load(key)) == to_text(next));
+    BOOST_TEST(text_of_map(maps.sessions->load(ann_session)) == to_text(next));
   }
 }
 
 BOOST_FIXTURE_TEST_CASE(what_was_never_saved_loads_as_nothing, offered) {
   BOOST_TEST(text_of_map(maps.apps->load("press")) == "nothing");
   BOOST_TEST(text_of_map(maps.users->load("press", "ann")) == "nothing");
-  BOOST_TEST(text_of_map(maps.sessions->load(key)) == "nothing");
-  maps.sessions->save(key, json::object()).value();
-  BOOST_TEST(text_of_map(maps.sessions->load(key)) == "{}");
+  BOOST_TEST(text_of_map(maps.sessions->load(ann_session)) == "nothing");
+  maps.sessions->save(ann_session, json::object()).value();
+  BOOST_TEST(text_of_map(maps.sessions->load(ann_session)) == "{}");
   BOOST_TEST(text_of_map(maps.apps->load("press")) == "nothing");
 }
 
@@ -195,11 +195,11 @@ BOOST_FIXTURE_TEST_CASE(removing_leaves_the_other_maps, offered) {
   maps.users->save("press", "ann", {{"n", 1}}).value();
   maps.apps->save("press", {{"n", 1}}).value();
   for (int times = 0; times < 2; ++times) {
-    maps.sessions->remove(key).value();
+    maps.sessions->remove(ann_session).value();
     maps.users->remove("press", "ann").value();
     maps.apps->remove("press").value();
   }
-  BOOST_TEST(text_of_map(maps.sessions->load(key)) == "nothing");
+  BOOST_TEST(text_of_map(maps.sessions->load(ann_session)) == "nothing");
   BOOST_TEST(text_of_map(maps.users->load("press", "ann")) == "nothing");
   BOOST_TEST(text_of_map(maps.apps->load("press")) == "nothing");
   BOOST_TEST(text_of_map(maps.sessions->load({"press", "ann", "s2"}))
@@ -208,11 +208,11 @@ BOOST_FIXTURE_TEST_CASE(removing_leaves_the_other_maps, offered) {
 
 BOOST_FIXTURE_TEST_CASE(they_are_the_scopes_of_the_sessions, offered) {
   kept->commit(std::vector{creation(), append(1, {{"a", 2}})}).value();
-  BOOST_TEST(text_of_map(maps.sessions->load(key)) == R"({"a":2})");
+  BOOST_TEST(text_of_map(maps.sessions->load(ann_session)) == R"({"a":2})");
   BOOST_TEST(text_of_map(maps.users->load("press", "ann")) == R"({"b":2})");
-  maps.sessions->save(key, {{"z", 1}}).value();
+  maps.sessions->save(ann_session, {{"z", 1}}).value();
   maps.apps->save("press", {{"c", 3}}).value();
-  const auto session = kept->load_session(key, {}).value().value();
+  const auto session = kept->load_session(ann_session, {}).value().value();
   BOOST_TEST(session.scope.revision == 2U);
   BOOST_TEST(session.events.size() == 2U);
   BOOST_TEST(session.events.back()->author == "system");
@@ -222,7 +222,7 @@ BOOST_FIXTURE_TEST_CASE(they_are_the_scopes_of_the_sessions, offered) {
 
 BOOST_FIXTURE_TEST_CASE(names_and_values_follow_the_rules, offered) {
   const auto save = [this](const json& map) {
-    return code_of(maps.sessions->save(key, map));
+    return code_of(maps.sessions->save(ann_session, map));
   };
   BOOST_TEST(save({{"__reserved", 1}}) == "invalid_argument");
   BOOST_TEST(save({{"", 1}}) == "invalid_argument");
@@ -233,7 +233,7 @@ BOOST_FIXTURE_TEST_CASE(names_and_values_follow_the_rules, offered) {
   BOOST_TEST(save({{"n", std::string(300'000, 'x')}}) == "too_large");
   BOOST_TEST(save(json::array()) == "invalid_argument");
   BOOST_TEST(save({{"n", nullptr}, {"m", 1}}) == "ok");
-  BOOST_TEST(text_of_map(maps.sessions->load(key)) == R"({"m":1})");
+  BOOST_TEST(text_of_map(maps.sessions->load(ann_session)) == R"({"m":1})");
   BOOST_TEST(code_of(maps.apps->save("press", {{"__n", 1}}))
              == "invalid_argument");
   BOOST_TEST(code_of(maps.apps->save("press", {{"user:n", 1}})) == "ok");
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_map_is_corrupt) {
     own_maps maps;
     maps.texts[{"press", "ann", "s1"}] = text;
     const auto kept = maps.compose();
-    BOOST_TEST(code_of(kept->load_session(key, {})) == "corrupt", text);
+    BOOST_TEST(code_of(kept->load_session(ann_session, {})) == "corrupt", text);
   }
 }
 
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(a_save_that_fails_leaves_the_wider_maps_ahead) {
   BOOST_TEST(code_of(kept->commit(changes)) == "store_failed");
   maps.saves_left.reset();
   BOOST_TEST(kept->load_scope({"press"}).value()->revision == 2U);
-  BOOST_TEST(kept->load_session(key, {}).value()->scope.revision == 0U);
+  BOOST_TEST(kept->load_session(ann_session, {}).value()->scope.revision == 0U);
   const auto moved = kept->commit(changes).value().moved;
   BOOST_REQUIRE(moved.size() == 1U);
   BOOST_TEST(to_string(moved.front()) == "press");
