@@ -61,7 +61,7 @@ void session_actor::finish_remove(std::unique_ptr<remove> removal) {
   listing_.reset();
   quit();
   cancel_runs();
-  removal->outcome = true;
+  removal->outcome = created_;
   removal->gone = true;
   if (!stored_ || removal->for_user_removal)
     return parent().tell(std::move(removal));

@@ -147,8 +147,10 @@ void user_actor::judge(climb& next) {
 void user_actor::finish_letters() {
   if (removal_ && !removing_)
     remove_sessions();
-  // A user without sessions leaves memory; it is made again on demand.
-  if (live() && is_idle() && !std::exchange(asked_to_retire_, true))
+  // A user without sessions leaves memory, and is made again on demand. Without
+  // a store, only a user that does not exist does so.
+  if ((live() || !exists()) && is_idle()
+      && !std::exchange(asked_to_retire_, true))
     app_.tell(std::make_unique<retire>(retire::step::asked, names_->user));
   if (!climbing_ && !is_waiting())
     decide_waiting();
@@ -252,7 +254,7 @@ ref<inbox_actor> user_actor::spawn_child(const std::string& name,
 template <std::derived_from<look_up> Letter>
 void user_actor::receive(std::unique_ptr<Letter> wanted) {
   seen_app_ = wanted->app;
-  if (is_one_of<create>(*wanted))
+  if (is_one_of<create>(*wanted) && live())
     exists_ = true;
   auto& down = *wanted;
   send_below(std::move(wanted), down.key.id, down.user);
@@ -330,6 +332,10 @@ void user_actor::receive(std::unique_ptr<retire> wished) {
   }
 }
 
+bool user_actor::exists() const noexcept {
+  return exists_ || state_.revision() > 0;
+}
+
 bool user_actor::is_idle() const noexcept {
   return children_.empty() && queue_.empty() && !climbing_ && !removal_
          && !has_writes() && !is_loading();
@@ -346,6 +352,8 @@ void user_actor::receive(std::unique_ptr<remove> wanted) {
 
 void user_actor::finish_remove(std::unique_ptr<remove> removed) {
   auto parked = settle(removed->id, removed->gone);
+  if (removed->gone && removed->outcome && *removed->outcome)
+    exists_ = true;
   auto left = std::exchange(removed->left, letter_list());
   const auto id = removed->id;
   if (removed->live) {
@@ -393,7 +401,8 @@ void user_actor::receive(std::unique_ptr<remove_user> wanted) {
 }
 
 void user_actor::remove_sessions() {
-  children_.forget_idle();
+  if (children_.forget_idle() > 0)
+    exists_ = true;
   children_.for_each([](const std::string& id, children::child& known) {
     if (!known.park())
       return;
@@ -427,7 +436,7 @@ void user_actor::finish_remove_user() {
     shared().store->push(std::move(decided));
     return;
   }
-  removal_->outcome = exists_ || state_.revision() > 0;
+  removal_->outcome = exists();
   removal_->gone = true;
   quit();
   app_.tell(std::move(removal_));
@@ -437,7 +446,7 @@ void user_actor::receive(std::unique_ptr<struct commit> answered) {
   if (!removing_)
     return settle_writes(*answered);
   if (answered->outcome == commit::verdict::durable)
-    removal_->outcome = exists_ || state_.revision() > 0;
+    removal_->outcome = exists();
   else
     removal_->outcome = answered->why;
   removal_->gone = true;

@@ -78,6 +78,7 @@ private:
   void remove_sessions();
   bool is_removable() const noexcept;
   void finish_remove_user();
+  bool exists() const noexcept;
   bool is_idle() const noexcept;
 
   // User and app hold each other; the app releases the user when it ends.
@@ -85,7 +86,7 @@ private:
   app_actor& app_;
   const std::shared_ptr<const user_names> names_;
 
-  // A session or a write has made this user, or the store has it.
+  // The user had a session, or the store has the user.
   bool exists_;
   scope_version seen_app_;
 

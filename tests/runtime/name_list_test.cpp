@@ -103,6 +103,29 @@ BOOST_DATA_TEST_CASE(an_app_with_nothing_but_keys_is_listed,
   check_same(on.apps(), {"press"});
 }
 
+// The user's actor is made for what is then refused, and has to end again.
+BOOST_DATA_TEST_CASE(what_is_refused_makes_no_user,
+                     data::make({kept_in_memory, kept_in_store}),
+                     in_store) {
+  listed_fixture on(in_store);
+  auto bob = on.sessions().state_of_user("press", "bob");
+  BOOST_TEST(code_of(bob.compare_and_set("user:n", 1, 2).get()) == "conflict");
+  create_request refused{"press", "cid", "s"};
+  refused.events.emplace_back().author = "cid";
+  refused.events.back()
+    .actions.state_delta
+    .record("n", operation_kind::compare_and_set, json(2), json(1))
+    .value();
+  BOOST_TEST(code_of(on.sessions().create(refused).get()) == "conflict");
+  check_same(on.users("press"), {});
+  check_same(on.apps(), {});
+  BOOST_TEST(!on.sessions().remove_user("press", "cid").value());
+
+  BOOST_TEST(bob.set("user:n", 1).get().has_value());
+  on.create("press", "cid");
+  check_same(on.users("press"), {"bob", "cid"});
+}
+
 BOOST_DATA_TEST_CASE(bad_pages_are_refused,
                      data::make({kept_in_memory, kept_in_store}),
                      in_store) {
