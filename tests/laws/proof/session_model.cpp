@@ -451,6 +451,49 @@ result<event_ptr> session_model::append(const session_key& asked,
   return held.events.back();
 }
 
+result<shared_write>
+session_model::write(const std::string& app,
+                     const std::optional<std::string>& user,
+                     const delta& changes,
+                     const std::string& id,
+                     const std::optional<std::uint64_t>& expected_revision) {
+  constexpr std::size_t writes_max = 64;
+  event carrier;
+  carrier.actions.state_delta = changes;
+  if (auto checked = check_said(carrier, options_.limits); !checked)
+    return checked.error();
+  const auto where = user ? scope::user : scope::app;
+  const auto known
+    = user ? users_.find({app, *user}) != users_.end() : apps_.contains(app);
+  const auto held = !known ? owner()
+                    : user ? users_.at({app, *user})
+                           : apps_.at(app);
+  const auto operations
+    = changes.to_json().dump() + changes.typed_to_json().dump();
+  for (const auto& earlier : held.writes)
+    if (!id.empty() && earlier.id == id)
+      return earlier.operations == operations
+               ? result<shared_write>(earlier.answer)
+               : error(errc::conflict, "the id has other operations");
+  if (expected_revision && *expected_revision != held.revision)
+    return error(errc::conflict, "the revision is another");
+  const auto touched = judge(changes.share(where), held.state, options_.limits);
+  if (!touched)
+    return touched.error();
+
+  auto& written = user ? users_[{app, *user}] : apps_[app];
+  // A user belongs to an app.
+  apps_.try_emplace(app);
+  install(written.state, *touched);
+  ++written.revision;
+  const shared_write answer{written.revision, value(touched->begin()->second)};
+  if (!id.empty())
+    written.writes.push_back({id, operations, answer});
+  if (written.writes.size() > writes_max)
+    written.writes.erase(written.writes.begin());
+  return answer;
+}
+
 result<bool> session_model::remove(const session_key& asked) {
   const auto key = check_key(asked);
   if (!key)

@@ -9,6 +9,7 @@
 #include "troupe/core/event.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/session.hpp"
+#include "troupe/core/shared_write.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -62,13 +63,23 @@ public:
   result<event_ptr>
   append(const session_key& key, event said, const append_options& how = {});
 
+  /// Writes keys of a user, or of the app if `user` is unset, without a
+  /// session. An empty id is not remembered.
+  result<shared_write>
+  write(const std::string& app,
+        const std::optional<std::string>& user,
+        const delta& changes,
+        const std::string& id,
+        const std::optional<std::uint64_t>& expected_revision = {});
+
   result<bool> remove(const session_key& key);
   result<bool> remove_user(const std::string& app, const std::string& user);
   result<json> get_user_state(const std::string& app,
                               const std::string& user) const;
   result<json> get_app_state(const std::string& app) const;
 
-  /// Number of events and creations that touched the owner; 0 if it is unknown.
+  /// Number of events, creations and writes that touched the owner; 0 if it is
+  /// unknown.
   std::uint64_t user_revision(const std::string& app,
                               const std::string& user) const;
   std::uint64_t app_revision(const std::string& app) const;
@@ -80,9 +91,16 @@ private:
   using user_key = std::pair<std::string, std::string>;
   using keys = std::map<std::string, json>;
 
+  struct remembered_write {
+    std::string id;
+    std::string operations;
+    shared_write answer;
+  };
+
   struct owner {
     keys state;
     std::uint64_t revision = 0;
+    std::vector<remembered_write> writes; // The newest 64, oldest first.
   };
 
   struct log {

@@ -70,10 +70,20 @@ json start_of(std::size_t sort, dice& chance, const std::string& tag) {
   }
 }
 
-wanted_change make_one(dice& chance,
-                       const change_habits& habits,
-                       const std::string& tag,
-                       const std::string& prefix) {
+std::string prefix(dice& chance, const change_habits& habits, bool temp) {
+  if (temp && chance.one_in(4))
+    return "temp:";
+  if (!chance.one_in(habits.widens))
+    return "";
+  return chance.one_in(2) ? "user:" : "app:";
+}
+
+} // namespace
+
+wanted_change make_change(dice& chance,
+                          const change_habits& habits,
+                          const std::string& tag,
+                          const std::string& prefix) {
   const auto sort = chance.below(known_keys.size());
   wanted_change made;
   made.kind = chance.pick(known_keys[sort].kinds);
@@ -109,23 +119,13 @@ wanted_change make_one(dice& chance,
   return made;
 }
 
-std::string prefix(dice& chance, const change_habits& habits, bool temp) {
-  if (temp && chance.one_in(4))
-    return "temp:";
-  if (!chance.one_in(habits.widens))
-    return "";
-  return chance.one_in(2) ? "user:" : "app:";
-}
-
-} // namespace
-
 std::vector<wanted_change> make_changes(dice& chance,
                                         const change_habits& habits,
                                         const std::string& tag,
                                         bool temp) {
   std::vector<wanted_change> made;
   for (auto left = chance.below(habits.operations_max) + 1; left > 0; --left) {
-    auto one = make_one(chance, habits, tag, prefix(chance, habits, temp));
+    auto one = make_change(chance, habits, tag, prefix(chance, habits, temp));
     if (one.kind == kind::compare_and_set && !chance.one_in(habits.compares)
         && chance.one_in(2))
       one.kind = kind::set;

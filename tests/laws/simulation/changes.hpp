@@ -38,6 +38,12 @@ std::vector<wanted_change> make_changes(dice& chance,
                                         const std::string& tag,
                                         bool temp);
 
+/// Makes one operation on a key with this prefix.
+wanted_change make_change(dice& chance,
+                          const change_habits& habits,
+                          const std::string& tag,
+                          const std::string& prefix);
+
 /// Returns the changes as the delta of an event.
 delta as_delta(const std::vector<wanted_change>& changes);
 

@@ -5,7 +5,10 @@
 
 #include "troupe/core/event.hpp"
 #include "troupe/core/session.hpp"
+#include "troupe/core/shared_write.hpp"
 #include "troupe/stores/store.hpp"
+
+#include "changes.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -28,9 +31,18 @@ enum class call_kind : std::uint8_t {
   remove_user,
   user_state,
   app_state,
+  write,
 };
 
 std::string_view to_string(call_kind kind) noexcept;
+
+/// A write of one key of a user or an app, without a session.
+struct wanted_write {
+  std::string id;
+  bool of_user = false;
+  wanted_change change;
+  std::optional<std::uint64_t> expected_revision;
+};
 
 /// One call of the session service. A moment is the number of changes stored by
 /// then.
@@ -42,6 +54,7 @@ struct call_record {
   append_options how;
   get_options wanted;
   list_request listed;
+  wanted_write write;
 
   std::size_t client = 0;
   std::size_t place_in_burst = 0; ///< Calls of a burst overlap.
@@ -64,6 +77,7 @@ struct call_record {
   std::optional<session> fetched;
   event_ptr stored;
   bool removed = false;
+  std::optional<shared_write> wrote;
   json state;
   session_page page;
 };

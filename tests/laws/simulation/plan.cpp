@@ -77,6 +77,7 @@ plan make_plan(std::uint64_t seed) {
   made.options = make_options(chance);
   if (chance.one_in(5))
     made.store.place_loses = 20 + chance.below(60);
+  made.writes = chance.one_in(3) ? 0 : 4 + chance.below(12);
   return made;
 }
 
@@ -85,7 +86,8 @@ std::string to_string(const plan& chosen) {
   const auto& store = chosen.store;
   return fmt::format(
     "{} programs, {} clients, {} operations in bursts of {}, {} users, {} "
-    "sessions, removals {}, runs {}, retries {}, crashes {}, restarts {}; "
+    "sessions, removals {}, writes {}, runs {}, retries {}, crashes {}, "
+    "restarts {}; "
     "preempts {}, hurries {}; commits fail {}, are unknown {}, loads fail {}, "
     "looks fail {}, is lost {}; {} events kept, {} ids, {} live sessions, "
     "values of {}, {} "
@@ -97,6 +99,7 @@ std::string to_string(const plan& chosen) {
     chosen.users,
     chosen.sessions,
     chosen.removals,
+    chosen.writes,
     chosen.runs,
     chosen.retries,
     chosen.crashes,

@@ -28,6 +28,7 @@ struct plan {
   /// Weights of the actions of clients.
   std::size_t runs = 8;
   std::size_t removals = 3;
+  std::size_t writes = 0; ///< Writes to shared state.
   /// One in so many operations is a retry, a crash or a restart; 0: never.
   std::size_t retries = 8;
   std::size_t crashes = 0;

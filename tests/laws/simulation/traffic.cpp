@@ -97,7 +97,8 @@ void traffic::act_once(std::size_t client, runtime& on) {
 
 void traffic::call_once(std::size_t client, runtime& on) {
   auto& sessions = on.sessions();
-  auto drawn = chance_.below(100 + plan_.runs + plan_.removals * 2);
+  auto drawn
+    = chance_.below(100 + plan_.runs + plan_.writes + plan_.removals * 2);
   const auto is_next = [&drawn](std::size_t weight) {
     if (drawn < weight)
       return true;
@@ -121,6 +122,8 @@ void traffic::call_once(std::size_t client, runtime& on) {
     list(client, sessions);
   else if (is_next(plan_.runs))
     run(client, on);
+  else if (is_next(plan_.writes))
+    write(client, sessions);
   else if (chance_.one_in(5))
     remove_user(client, sessions);
   else
@@ -146,7 +149,8 @@ call_record& traffic::note(std::size_t client, call_kind kind) {
 
 void traffic::settle(call_record& call, const std::string& code) {
   world_.note("answer to " + std::string(to_string(call.kind)) + " "
-              + call.event.id + " " + to_string(call.key) + ": " + code);
+              + call.event.id + call.write.id + " " + to_string(call.key) + ": "
+              + code);
   ++call.answers;
   if (call.answers > 1)
     return;
@@ -322,6 +326,67 @@ void traffic::read_state(std::size_t client, session_service& sessions) {
     sessions.user_state(call.key.app, call.key.user).then(std::move(done));
   else
     sessions.app_state(call.key.app).then(std::move(done));
+}
+
+// Sometimes sends the newest write to the same state again, or another
+// operation under its id.
+void traffic::write(std::size_t client, session_service& sessions) {
+  const auto key = any_session();
+  wanted_write wanted;
+  wanted.of_user = chance_.one_in(2);
+  const auto earlier = std::find_if(
+    told_.calls.rbegin(), told_.calls.rend(), [&](const call_record& each) {
+      return each.kind == call_kind::write && each.key.app == key.app
+             && each.write.of_user == wanted.of_user
+             && (!wanted.of_user || each.key.user == key.user);
+    });
+  const bool repeats = earlier != told_.calls.rend() && chance_.one_in(3);
+  if (repeats && !chance_.one_in(5)) {
+    wanted = earlier->write;
+  } else {
+    const auto token = told_.new_token();
+    wanted.id = repeats ? earlier->write.id : "w-" + token;
+    wanted.change = make_change(
+      chance_, plan_.changes, token, wanted.of_user ? "user:" : "app:");
+    if (chance_.one_in(8))
+      wanted.expected_revision = chance_.below(12);
+  }
+  auto& call = note(client, call_kind::write);
+  call.key = key;
+  call.write = std::move(wanted);
+  send_write(call, sessions);
+}
+
+void traffic::send_write(call_record& call, session_service& sessions) {
+  const auto& [id, of_user, change, expected] = call.write;
+  const auto& [key, kind, operand, compared] = change;
+  const auto state = of_user
+                       ? sessions.state_of_user(call.key.app, call.key.user)
+                       : sessions.state_of_app(call.key.app);
+  const shared_write_options how(id, expected);
+  auto done = answer_to<shared_write>(
+    call, [](call_record& to, shared_write answer) { to.wrote = answer; });
+  switch (kind) {
+  case operation_kind::set:
+    return state.set(key, operand, how).then(std::move(done));
+  case operation_kind::erase:
+    return state.erase(key, how).then(std::move(done));
+  case operation_kind::add:
+    return state.add(key, operand, how).then(std::move(done));
+  case operation_kind::append:
+    return state.append(key, operand, how).then(std::move(done));
+  case operation_kind::add_to_set:
+    return state.add_to_set(key, operand, how).then(std::move(done));
+  case operation_kind::min:
+    return state.min(key, operand, how).then(std::move(done));
+  case operation_kind::max:
+    return state.max(key, operand, how).then(std::move(done));
+  case operation_kind::merge:
+    return state.merge(key, operand, how).then(std::move(done));
+  case operation_kind::compare_and_set:
+    return state.compare_and_set(key, compared, operand, how)
+      .then(std::move(done));
+  }
 }
 
 // -- runs ----

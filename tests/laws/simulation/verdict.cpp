@@ -1,5 +1,7 @@
 #include "verdict.hpp"
 
+#include "troupe/core/support/recent_writes.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -9,12 +11,24 @@ session_key key_of(const owner_name& owner) {
   return {owner.app, owner.user, owner.session};
 }
 
+result<shared_write> write_in(session_model& model, const call_record& call) {
+  const auto& wanted = call.write;
+  return model.write(call.key.app,
+                     wanted.of_user ? std::optional(call.key.user)
+                                    : std::nullopt,
+                     as_delta({wanted.change}),
+                     wanted.id,
+                     wanted.expected_revision);
+}
+
 verdict::verdict(const plan& chosen, const history& told)
   : plan_(chosen),
     told_(told) {
   for (const auto& call : told_.calls) {
     if (call.kind == call_kind::append)
       calls_by_id_.emplace(call.event.id, &call);
+    if (call.kind == call_kind::write)
+      writes_by_id_.emplace(call.write.id, &call);
     if (call.kind == call_kind::create)
       created_by_token_.emplace(
         call.created.state.at("born").get<std::string>(), &call);
@@ -53,7 +67,7 @@ void verdict::replay() {
       static_cast<void>(model.remove_user(key.app, key.user));
       break;
     case change_kind::write:
-      find("a change without an event: " + to_string(change.owner));
+      replay_write(change, model);
       break;
     }
     check_revisions(change, model);
@@ -150,6 +164,37 @@ void verdict::replay_append(const store_change& change, session_model& model) {
          + found.dump() + ", expected " + expected.dump());
 }
 
+// The id of a write is stored with it, in a reserved key. One of the calls with
+// this id must have the same effect in the model.
+void verdict::replay_write(const store_change& change, session_model& model) {
+  const auto where = change.owner.where();
+  const auto share = change.event->actions.state_delta.share(where);
+  const auto remembered
+    = std::ranges::find_if(share, is_recent_write, &operation::name);
+  if (share.size() != 2 || remembered == share.end()) {
+    find("a write without its id: " + to_string(change.owner));
+    return;
+  }
+  const auto id = remembered->operand->at("id").get<std::string>();
+  const auto& written = share.front();
+  const auto [first, last] = writes_by_id_.equal_range(id);
+  for (auto each = first; each != last; ++each) {
+    const auto& call = *each->second;
+    if (call.code != "ok" && call.code != "store_failed" && !call.was_dead)
+      continue;
+    auto after = model;
+    const auto answer = write_in(after, call);
+    if (!answer || !(*answer->value == written.operand)
+        || answer->revision
+             != change.user_revision.value_or(change.app_revision.value_or(0)))
+      continue;
+    writes_.emplace(id, std::pair(at_.size() - 1, *answer));
+    static_cast<void>(write_in(model, call));
+    return;
+  }
+  find("a write has another result: " + id + " in " + to_string(change.owner));
+}
+
 void verdict::check_revisions(const store_change& change,
                               const session_model& model) {
   const auto key = key_of(change.owner);
@@ -161,6 +206,12 @@ void verdict::check_revisions(const store_change& change,
            + to_string(change.owner) + " is " + std::to_string(*stored)
            + ", expected " + std::to_string(expected));
   };
+  if (change.kind == change_kind::write) {
+    check(scope::user,
+          change.user_revision,
+          model.user_revision(key.app, key.user));
+    check(scope::app, change.app_revision, model.app_revision(key.app));
+  }
   if (change.kind == change_kind::append || change.kind == change_kind::create)
     if (const auto held = model.get(key, {.num_recent_events = 0}); held) {
       check(scope::session, change.session_revision, held->revision);

@@ -36,6 +36,7 @@ private:
   void replay();
   void replay_create(const store_change& change, session_model& model);
   void replay_append(const store_change& change, session_model& model);
+  void replay_write(const store_change& change, session_model& model);
   event expect(const store_change& change);
   void check_revisions(const store_change& change, const session_model& model);
 
@@ -44,6 +45,7 @@ private:
   void judge_refusal(const call_record& call);
   void judge_append(const call_record& call);
   void judge_create(const call_record& call);
+  void judge_write(const call_record& call);
   void judge_get(const call_record& call);
   void judge_list(const call_record& call);
   void judge_removal(const call_record& call);
@@ -77,6 +79,9 @@ private:
   std::map<std::pair<session_key, std::string>, std::vector<std::size_t>>
     events_;
   std::multimap<std::string, const call_record*> calls_by_id_;
+  /// Places of each write to shared state, by id, with the answer to it.
+  std::multimap<std::string, std::pair<std::size_t, shared_write>> writes_;
+  std::multimap<std::string, const call_record*> writes_by_id_;
   /// Calls of an ordered writer made after one that failed.
   std::set<const call_record*> behind_failures_;
   std::map<std::string, const call_record*> created_by_token_;
@@ -84,5 +89,8 @@ private:
 };
 
 session_key key_of(const owner_name& owner);
+
+/// Makes the write of the call in the model.
+result<shared_write> write_in(session_model& model, const call_record& call);
 
 } // namespace troupe::testing

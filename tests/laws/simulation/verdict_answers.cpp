@@ -47,10 +47,10 @@ std::vector<std::string> verdict::judge() {
 }
 
 std::string verdict::name(const call_record& call) const {
-  return std::string(to_string(call.kind)) + " " + call.event.id + " "
-         + to_string(call.key) + " (" + std::to_string(call.before) + " to "
-         + std::to_string(call.after) + ", " + call.code + ": " + call.reason
-         + ")";
+  return std::string(to_string(call.kind)) + " " + call.event.id + call.write.id
+         + " " + to_string(call.key) + " (" + std::to_string(call.before)
+         + " to " + std::to_string(call.after) + ", " + call.code + ": "
+         + call.reason + ")";
 }
 
 template <class Holds>
@@ -81,6 +81,8 @@ void verdict::judge(const call_record& call) {
   case call_kind::remove:
   case call_kind::remove_user:
     return judge_removal(call);
+  case call_kind::write:
+    return judge_write(call);
   case call_kind::user_state:
     if (!once(call, [&](std::size_t moment) {
           return at_[moment].get_user_state(call.key.app, call.key.user).value()
@@ -116,6 +118,8 @@ bool verdict::is_model_refusing(const call_record& call,
     return is_code(model.get(call.key, call.wanted));
   case call_kind::remove:
     return is_code(model.remove(call.key));
+  case call_kind::write:
+    return is_code(write_in(model, call));
   default:
     return false;
   }
@@ -138,7 +142,7 @@ void verdict::judge_refusal(const call_record& call) {
     return;
   }
   if (call.code == "busy") {
-    if (call.kind != call_kind::append
+    if ((call.kind != call_kind::append && call.kind != call_kind::write)
         || plan_.options.session_appends_max
              == runtime_options().session_appends_max)
       find("busy for no reason: " + name(call));
@@ -193,6 +197,21 @@ void verdict::judge_create(const call_record& call) {
     }
   }
   find("answered before it was stored: " + name(call));
+}
+
+// A retry gets the answer of the write that was stored, except for a large
+// value.
+void verdict::judge_write(const call_record& call) {
+  constexpr std::size_t value_bytes_kept = 1'024;
+  const auto [first, last] = writes_.equal_range(call.write.id);
+  if (std::none_of(first, last, [&](const auto& each) {
+        const auto& [place, answer] = each.second;
+        return place < call.after && answer.revision == call.wrote->revision
+               && (call.wrote->value
+                     ? *call.wrote->value == *answer.value
+                     : to_text(answer.value->data()).size() > value_bytes_kept);
+      }))
+    find("answered before it was stored: " + name(call));
 }
 
 // -- reads ----
