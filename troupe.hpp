@@ -45,6 +45,7 @@
 #include "troupe/core/state.hpp"
 #include "troupe/core/state_map.hpp"
 #include "troupe/core/state_object.hpp"
+#include "troupe/core/step_reads.hpp"
 #include "troupe/core/value.hpp"
 #include "troupe/models/delayed_model.hpp"
 #include "troupe/models/http_options.hpp"

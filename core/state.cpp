@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace troupe {
 
 namespace {
@@ -91,6 +93,35 @@ state_iterator readonly_state::begin() const {
   return state_iterator(all());
 }
 
+state_object state::all() const {
+  auto merged = readonly_state::all();
+  if (reads_.is_on())
+    for (const auto& entry : merged.items())
+      note_value_below(entry.key());
+  return merged;
+}
+
+// Notes the value of a key without the changes recorded here. A recorded set or
+// erase hides it.
+void state::note_value_below(std::string_view key) const {
+  const auto [where, name] = split_key(key);
+  const auto recorded = recorded_.share(where);
+  const auto first = std::ranges::find(recorded, name, &operation::name);
+  if (first != recorded.end() && !is_typed(*first))
+    return;
+  std::optional<value> current;
+  if (const auto* found = snapshot_.of(where).find(name))
+    current = *found;
+  std::optional<value> owned = current.value_or(value());
+  if (staged_)
+    staged_->for_key(where, name, [&](const operation& done) {
+      if (!is_typed(done))
+        owned.reset();
+      apply(current, done);
+    });
+  reads_.note_read(key, std::move(owned), current.value_or(value()));
+}
+
 void state::record(std::string_view key,
                    operation_kind kind,
                    json operand,
@@ -115,6 +146,8 @@ void state::record(std::string_view key,
     = recorded_.record(key, kind, std::move(operand), std::move(expected));
   if (!recorded)
     throw recorded.error();
+  if (kind == operation_kind::set || kind == operation_kind::erase)
+    reads_.note_write(key);
 }
 
 void state::set(std::string_view key, json data) {

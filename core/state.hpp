@@ -11,6 +11,7 @@
 #include "troupe/core/json.hpp"
 #include "troupe/core/state_map.hpp"
 #include "troupe/core/state_object.hpp"
+#include "troupe/core/step_reads.hpp"
 
 #include <cstdint>
 #include <iterator>
@@ -198,6 +199,13 @@ private:
 /// Writers do not look at the present value. The owner evaluates the operation
 /// when its event is appended, and refuses the event with `errc::type_error` if
 /// the value has the wrong type.
+///
+/// Reads can be noted, so that a plain `set` or `erase` of a key that another
+/// event has changed since is recognised (`step_reads`). Calls of `find`,
+/// `get`, `contains` and `all`, and loops over the keys, are reads of all keys
+/// that they return, and of the absent key that they were asked for. Reads of
+/// the step's own plain writes, reads of copies, and reads through a reference
+/// to `readonly_state` are not.
 class state : public readonly_state {
 public:
   state() = default;
@@ -211,6 +219,36 @@ public:
       limits_(limits) {
     staged_ = std::move(staged);
   }
+
+  /// Returns the value of `key`, as `readonly_state::find` does.
+  std::optional<value> find(std::string_view key) const {
+    note_read(key);
+    return readonly_state::find(key);
+  }
+
+  /// Returns true if `key` has a value. Throws as `find` does.
+  bool contains(std::string_view key) const { return find(key).has_value(); }
+
+  /// Returns the value of `key` as `T`, as `readonly_state::get` does.
+  template <class T = json>
+  T get(std::string_view key) const {
+    note_read(key);
+    return readonly_state::get<T>(key);
+  }
+
+  /// Returns the value of `key` as `T`, or `fallback` if it is absent, as
+  /// `readonly_state::get` does.
+  template <class T>
+  T get(std::string_view key, T fallback) const {
+    note_read(key);
+    return readonly_state::get<T>(key, std::move(fallback));
+  }
+
+  /// Returns all keys as one object, as `readonly_state::all` does.
+  state_object all() const;
+
+  /// Starts a loop over all keys, as `readonly_state::begin` does.
+  state_iterator begin() const { return state_iterator(all()); }
 
   /// Replaces the value; null erases the key.
   void set(std::string_view key, json data);
@@ -244,9 +282,15 @@ public:
   /// Returns the changes recorded so far.
   using readonly_state::recorded;
 
-  /// Returns and clears the recorded changes. Reads then start from the
-  /// snapshot again.
-  delta take() { return std::exchange(recorded_, delta()); }
+  /// Returns and clears the recorded changes, and drops their bases. Reads then
+  /// start from the snapshot again.
+  delta take() {
+    static_cast<void>(reads_.take_bases());
+    return std::exchange(recorded_, delta());
+  }
+
+  /// The reads of this step, for the code that runs it.
+  step_reads& reads() noexcept { return reads_; }
 
   /// Replaces the snapshot; recorded changes stay.
   void renew(state_snapshot snapshot) { snapshot_ = std::move(snapshot); }
@@ -260,7 +304,16 @@ private:
               json operand,
               json expected = nullptr);
 
+  void note_read(std::string_view key) const {
+    if (reads_.is_on())
+      note_value_below(key);
+  }
+
+  void note_value_below(std::string_view key) const;
+
   size_limits limits_;
+  // Reading does not change the state that is read.
+  mutable step_reads reads_;
 };
 
 } // namespace troupe
