@@ -151,6 +151,25 @@ std::vector<std::string> run_control::waits_for() const {
   return waits_for_;
 }
 
+bool run_control::add_loss(lost_update lost) {
+  const std::lock_guard guard(mutex_);
+  ++losses_count_;
+  if (std::ranges::find(losses_, lost.key, &lost_update::key) != losses_.end())
+    return false;
+  losses_.push_back(std::move(lost));
+  return true;
+}
+
+std::vector<lost_update> run_control::losses() const {
+  const std::lock_guard guard(mutex_);
+  return losses_;
+}
+
+std::size_t run_control::losses_count() const {
+  const std::lock_guard guard(mutex_);
+  return losses_count_;
+}
+
 void run_control::end(result<void> outcome) {
   actors::letter_list calls;
   {

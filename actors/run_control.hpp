@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/actors/engine/ref.hpp"
+#include "troupe/contexts/lost_update.hpp"
 #include "troupe/contexts/pending.hpp"
 #include "troupe/core/event.hpp"
 
@@ -11,6 +12,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -54,6 +56,9 @@ public:
   /// Sets the ids of the calls that a paused run waits for. Call before `end`.
   void wait_for(std::vector<std::string> ids);
 
+  /// Counts a lost update. Returns true if it is the first one of its key.
+  bool add_loss(lost_update lost);
+
   void end(result<void> outcome);
 
   // -- called by the holder ---------------------------------------------------
@@ -69,6 +74,10 @@ public:
   bool has_ended() const;
 
   std::vector<std::string> waits_for() const;
+
+  /// The first lost update of each key, and the number of all.
+  std::vector<lost_update> losses() const;
+  std::size_t losses_count() const;
 
 private:
   static constexpr std::size_t partial_max = 256;
@@ -91,6 +100,8 @@ private:
   std::optional<result<void>> outcome_;
   bool failure_told_ = false;
   std::vector<std::string> waits_for_;
+  std::vector<lost_update> losses_;
+  std::size_t losses_count_ = 0;
   completion<event_ptr> next_waiter_;
   std::vector<completion<void>> end_waiters_;
   actors::ref<actors::inbox_actor> invocation_;

@@ -79,6 +79,18 @@ void join(event_actions& into, event_actions from) {
   }
 }
 
+// Takes the bases of the recorded writes, behind those of the event's own.
+std::unique_ptr<basis_check> take_bases(troupe::state& from,
+                                        lost_updates policy,
+                                        std::vector<write_basis> bases) {
+  for (auto& each : from.reads().take_bases())
+    bases.push_back(std::move(each));
+  if (bases.empty())
+    return nullptr;
+  return std::make_unique<basis_check>(std::move(bases),
+                                       policy == lost_updates::refuse);
+}
+
 } // namespace
 
 invocation_context::invocation_context(lane_host& lane,
@@ -93,6 +105,8 @@ invocation_context::invocation_context(lane_host& lane,
     which_(&which),
     branch_(std::move(branch)),
     caller_(caller) {
+  if (lane_.facts().lost_updates != lost_updates::ignore)
+    state_.reads().start();
   renew();
 }
 
@@ -166,12 +180,19 @@ task<event_slice> invocation_context::events_before(std::uint64_t revision,
 }
 
 task<event_ptr> invocation_context::emit(event said) {
+  return emit(std::move(said), {});
+}
+
+task<event_ptr> invocation_context::emit(event said,
+                                         std::vector<write_basis> bases) {
   emit_request request;
   request.event = std::move(said);
   // A partial event is not stored, so it carries no recorded changes.
   if (!request.event.partial) {
+    request.basis = take_bases(state_, facts_->lost_updates, std::move(bases));
     auto recorded = state_.take();
     recorded.merge(request.event.actions.state_delta);
+    state_.reads().note_event(recorded);
     request.event.actions.state_delta = std::move(recorded);
     join(request.event.actions, std::exchange(actions(), event_actions()));
   }
@@ -179,13 +200,58 @@ task<event_ptr> invocation_context::emit(event said) {
     request.event.author = agent_name_;
   if (request.event.branch.empty())
     request.event.branch = branch_;
+  if (request.basis)
+    if (auto checked = request.basis->check_turn(); !checked) {
+      state_.reads().forget();
+      throw checked.error();
+    }
   auto answered = co_await emit_await(lane_, std::move(request));
+  // The step does not know whether its writes took effect.
+  if (!answered.outcome)
+    state_.reads().forget();
   renew();
   auto stored = or_throw(std::move(answered.outcome));
   // Uses the stored event, because a plugin may have changed it.
   if (!stored->partial)
     escalated_ = escalated_ || stored->actions.escalate;
   co_return stored;
+}
+
+emit_request invocation_context::make_update(const delta& changes) const {
+  emit_request request;
+  request.event.author = agent_name_;
+  request.event.branch = branch_;
+  request.event.actions.state_delta = changes;
+  request.temp_only = changes.operations().front().where == scope::temp;
+  return request;
+}
+
+std::optional<value>
+invocation_context::find_below(const std::string& key) const {
+  return readonly_state(state_.snapshot()).find(key);
+}
+
+task<json> invocation_context::update(std::string key, state_update change) {
+  for (std::size_t retries = 0;; ++retries) {
+    const auto now = find_below(key);
+    auto next = change(now ? std::optional(now->data()) : std::nullopt);
+    troupe::state written({}, facts_->limits);
+    written.compare_and_set(key, now ? now->data() : json(), next);
+    auto request = make_update(written.take());
+    auto answered = co_await emit_await(lane_, std::move(request));
+    renew();
+    if (answered.outcome) {
+      written.set(key, next);
+      state_.reads().note_event(written.recorded());
+      co_return next;
+    }
+    if (answered.outcome.error().code() != errc::conflict
+        || retries >= facts_->update_retries_max)
+      throw answered.outcome.error();
+    // The session may not have seen the newest state of its user or app.
+    if (find_below(key) == now)
+      co_await refresh();
+  }
 }
 
 task<> invocation_context::emit_partial(event piece) {
@@ -280,9 +346,14 @@ task<> invocation_context::emit_leftovers() {
     co_return;
   }
   emit_request request;
+  request.basis = take_bases(state_, facts_->lost_updates, {});
+  request.event.author = agent_name_;
   request.event.actions.state_delta = state_.take();
+  state_.reads().note_event(request.event.actions.state_delta);
   request.temp_only = true;
   auto answered = co_await emit_await(lane_, std::move(request));
+  if (!answered.outcome)
+    state_.reads().forget();
   renew();
   or_throw(std::move(answered.outcome));
 }

@@ -11,12 +11,14 @@
 #include "troupe/contexts/task.hpp"
 #include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/event_log.hpp"
+#include "troupe/core/state_update.hpp"
 #include "troupe/models/model.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -27,6 +29,7 @@ namespace troupe {
 class agent;
 class lane_host;
 struct checkpoint;
+struct emit_request;
 
 /// The context of one run of an agent's body. Lives as long as the body.
 /// Not thread-safe.
@@ -94,6 +97,22 @@ public:
   /// runs as a tool, a partial event goes nowhere. Other events of such an
   /// agent are not stored; their changes are committed with the tool's result.
   task<event_ptr> emit(event said);
+
+  /// The same for an event whose own plain writes are based on reads of other
+  /// steps.
+  task<event_ptr> emit(event said, std::vector<write_basis> bases);
+
+  /// Changes one key in an event of its own, and returns the new value. Calls
+  /// `change` on this lane with the present value; if another event changes the
+  /// key before this one is committed, calls it again with that value. So no
+  /// concurrent change is lost. Changes that `state()` has recorded stay for
+  /// the next event, and `change` does not see them.
+  ///
+  /// Throws the exceptions of `change`, after which nothing is written;
+  /// `errc::conflict` after `run_options::update_retries_max` retries; and the
+  /// errors of `emit`. In an agent that runs as a tool, the tool's result is
+  /// refused with `errc::conflict` if the key has changed outside meanwhile.
+  task<json> update(std::string key, state_update change);
 
   /// Emits `piece` as a partial event, one piece of a streamed answer.
   task<> emit_partial(event piece);
@@ -178,6 +197,10 @@ public:
   }
 
 private:
+  // Makes the request for an event with these changes.
+  emit_request make_update(const delta& changes) const;
+  // The value of a key without the changes recorded here.
+  std::optional<value> find_below(const std::string& key) const;
   // Makes the error for a session that no longer has the events that the run
   // has seen.
   error gone() const;

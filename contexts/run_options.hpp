@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "troupe/contexts/lost_update.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +40,14 @@ struct run_options {
   /// Others wait in order. Agents that are tools do not count, but their tools
   /// do.
   std::size_t tool_calls_max = 1'024;
+  /// The effect of a plain write of a key that has changed since its step read
+  /// it. By default such lost updates are counted and told
+  /// (`run::lost_updates`).
+  troupe::lost_updates lost_updates = lost_updates::tell;
+  /// Maximum number of retries of one `invocation_context::update`; then it
+  /// fails with `errc::conflict`. Of `n` concurrent updates of one key, one may
+  /// need `n - 1` retries.
+  std::size_t update_retries_max = 1'000;
   /// Time limit of one model call. After it, the call is asked to stop and
   /// fails with `errc::deadline_exceeded`. Unset for none.
   std::optional<std::chrono::milliseconds> model_timeout = {};

@@ -4,10 +4,12 @@
 #pragma once
 
 #include "troupe/core/event.hpp"
+#include "troupe/core/step_reads.hpp"
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -48,6 +50,9 @@ struct tool_call {
   std::optional<tool_confirmation> requested;
   /// The delta of the tool; empty if it failed.
   delta recorded;
+  /// The values that the plain writes in `recorded` are based on, for
+  /// `invocation_context::emit`.
+  std::vector<write_basis> bases;
   /// Other effects of the tool, such as a transfer; empty if it failed.
   event_actions actions;
   /// Start and end of the work, if the run records them.

@@ -200,12 +200,12 @@ private:
 /// when its event is appended, and refuses the event with `errc::type_error` if
 /// the value has the wrong type.
 ///
-/// Reads can be noted, so that a plain `set` or `erase` of a key that another
-/// event has changed since is recognised (`step_reads`). Calls of `find`,
-/// `get`, `contains` and `all`, and loops over the keys, are reads of all keys
-/// that they return, and of the absent key that they were asked for. Reads of
-/// the step's own plain writes, reads of copies, and reads through a reference
-/// to `readonly_state` are not.
+/// In a run, reads are noted: a plain `set` or `erase` of a key that this step
+/// has read, and that another event has changed since, is a lost update
+/// (`run_options::lost_updates`). Calls of `find`, `get`, `contains` and `all`,
+/// and loops over the keys, are reads of all keys that they return, and of the
+/// absent key that they were asked for. Reads of the step's own plain writes,
+/// reads of copies, and reads through a reference to `readonly_state` are not.
 class state : public readonly_state {
 public:
   state() = default;
@@ -278,6 +278,17 @@ public:
   /// Sets `desired` if the value equals `expected` (null: absent) when the
   /// event is appended. Otherwise the event is refused with `errc::conflict`.
   void compare_and_set(std::string_view key, json expected, json desired);
+
+  /// Does not compile, since an update may have to wait and to try again. The
+  /// error names the calls that do.
+  template <class... Arguments>
+  void update(Arguments&&...) const {
+    static_assert(detail::never<Arguments...>,
+                  "an update may have to try again: an agent's body writes "
+                  "co_await context.update(key, fn), a tool or a callback "
+                  "runtime.sessions().state(context.session()).update(key, fn) "
+                  "or an operation such as add(key, 1)");
+  }
 
   /// Returns the changes recorded so far.
   using readonly_state::recorded;

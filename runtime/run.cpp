@@ -73,6 +73,14 @@ std::vector<std::string> run::waits_for() const {
   return control_->waits_for();
 }
 
+std::vector<lost_update> run::lost_updates() const {
+  return control_->losses();
+}
+
+std::size_t run::lost_updates_count() const {
+  return control_->losses_count();
+}
+
 void run::cancel() {
   control_->cancel({errc::cancelled, "the run was cancelled"});
 }

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "troupe/contexts/lost_update.hpp"
 #include "troupe/contexts/pending.hpp"
 #include "troupe/contexts/run_options.hpp"
 #include "troupe/core/content.hpp"
@@ -83,6 +84,14 @@ public:
   /// pause if its message holds a `function_response` for each of them. Empty
   /// before the end, and if the run did not pause.
   std::vector<std::string> waits_for() const;
+
+  /// The first lost update of each key, in the order in which they were
+  /// noticed; none of a run with `lost_updates::refuse` or `ignore`. Complete
+  /// once the run has ended.
+  std::vector<lost_update> lost_updates() const;
+
+  /// Number of all lost updates.
+  std::size_t lost_updates_count() const;
 
   /// Cancels the run: it ends with `errc::cancelled`. Returns at once.
   /// Committed events stay. Not safe inside a signal handler; call it from a

@@ -271,6 +271,8 @@ void set_facts(actors::run_shared& started, const event& said) {
   started.facts.limits = shared.options.limits;
   started.facts.artifacts = shared.artifacts;
   started.facts.step_times = started.options.step_times;
+  started.facts.lost_updates = started.options.lost_updates;
+  started.facts.update_retries_max = started.options.update_retries_max;
 }
 
 void set_deadline(const actors::run_shared& started) {

@@ -49,8 +49,9 @@ struct runtime_options {
   /// throw.
   std::function<void(std::size_t events)> on_commit = {};
   /// Receives warnings for an operator, one sentence each, about conditions
-  /// that fail no call, such as commits that the store has lost. Called on any
-  /// thread; must not block or throw. Unset: lines on stderr.
+  /// that fail no call, such as commits that the store has lost, and updates
+  /// that a run has lost (`run_options::lost_updates`). Called on any thread;
+  /// must not block or throw. Unset: lines on stderr.
   std::function<void(const std::string& warning)> on_warning = {};
   /// Threads that run actors; 0: one per core.
   std::size_t threads = 0;

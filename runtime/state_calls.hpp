@@ -7,7 +7,9 @@
 #include "troupe/core/delta.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/state.hpp"
+#include "troupe/core/state_update.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +37,85 @@ public:
 private:
   pending<From> from_;
   Convert convert_;
+};
+
+// Calls `change` with the present value. An exception becomes an error:
+// `errc::callback_failed`, or the thrown `troupe::error`.
+result<json> call_update(const state_update& change,
+                         const std::string& key,
+                         const std::optional<value>& now);
+
+// Changes one key by a comparison with the value that a function was called
+// with, again and again until that succeeds.
+template <class Handle, class Written>
+class update_call final : public call<Written> {
+public:
+  update_call(Handle on,
+              std::string key,
+              state_update change,
+              std::size_t retries_max)
+    : steps_{std::move(on), std::move(key), std::move(change), retries_max} {}
+
+  void start(completion<Written> done) override {
+    auto outcome = std::make_shared<result<Written>>(
+      error(errc::internal, "an update was dropped"));
+    troupe::start(perform(std::move(steps_), outcome),
+                  [outcome, done = std::move(done)](const std::exception_ptr&) {
+                    done(std::move(*outcome));
+                  });
+  }
+
+  // The function is called on this thread.
+  result<Written> wait() override {
+    for (;;) {
+      auto next = steps_.next(steps_.on.find(steps_.key).get());
+      if (!next)
+        return next.error();
+      auto written = next->get();
+      if (steps_.is_over(written))
+        return written;
+    }
+  }
+
+private:
+  struct steps {
+    Handle on;
+    std::string key;
+    state_update change;
+    std::size_t retries_left;
+
+    result<pending<Written>> next(const result<std::optional<value>>& now) {
+      if (!now)
+        return now.error();
+      auto desired = call_update(change, key, *now);
+      if (!desired)
+        return desired.error();
+      return on.compare_and_set(
+        key, *now ? (*now)->data() : json(), *std::move(desired));
+    }
+
+    bool is_over(const result<Written>& written) {
+      return written || written.error().code() != errc::conflict
+             || retries_left-- == 0;
+    }
+  };
+
+  static task<> perform(steps held, std::shared_ptr<result<Written>> outcome) {
+    for (;;) {
+      auto next = held.next(co_await held.on.find(held.key));
+      if (!next) {
+        *outcome = next.error();
+        co_return;
+      }
+      auto written = co_await std::move(*next);
+      if (held.is_over(written)) {
+        *outcome = std::move(written);
+        co_return;
+      }
+    }
+  }
+
+  steps steps_;
 };
 
 // Checks the key of a write: `check_new_key`, or `check_key` if the write
@@ -148,6 +229,25 @@ public:
                  desired,
                  std::move(expected),
                  options);
+  }
+
+  /// Changes the value by a function: calls `change` with the present value and
+  /// writes the returned one, a null removes the key. If another change comes
+  /// between, `change` is called again with the newer value, at most
+  /// `retries_max` times; then it fails with `errc::conflict`. So no concurrent
+  /// change is lost. An exception of `change` is the error of the call, and
+  /// nothing is written: `errc::callback_failed`, or the `troupe::error` that
+  /// was thrown. After `errc::store_failed` the outcome is unknown.
+  ///
+  /// `change` is called on the thread that blocks in `get` or `value`;
+  /// otherwise on the caller's thread or on one of the runtime, where it must
+  /// not block.
+  pending<Written> update(std::string key,
+                          state_update change,
+                          std::size_t retries_max = 1'000) const {
+    return pending<Written>(
+      std::make_unique<detail::update_call<Handle, Written>>(
+        self(), std::move(key), std::move(change), retries_max));
   }
 
 protected:

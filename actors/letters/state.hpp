@@ -6,10 +6,12 @@
 #include "troupe/actors/letters/store.hpp"
 #include "troupe/actors/parts/write_order.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/lanes/basis_check.hpp"
 #include "troupe/contexts/pending.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/core/shared_write.hpp"
+#include "troupe/core/support/scope_state.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -45,15 +47,30 @@ struct append : call_for<event_ptr> {
     return !changes().share(where).empty();
   }
 
-  /// Returns true if a wider owner may refuse the event: only typed operations
-  /// can be refused.
-  bool has_typed(scope where) const noexcept {
-    return std::ranges::any_of(changes().share(where), is_typed);
+  /// Returns true if the owner of `where` may refuse the event. It refuses only
+  /// typed operations, and plain writes that must not overwrite unseen changes.
+  bool may_be_refused_by(scope where) const noexcept {
+    return std::ranges::any_of(changes().share(where), is_typed)
+           || (basis && basis->may_refuse(where));
+  }
+
+  /// Judges the share of one owner, as `scope_state::judge` does.
+  result<void> judge(scope where,
+                     scope_state& state,
+                     bool undecided,
+                     const size_limits& limits) {
+    if (basis)
+      if (auto based = basis->compare(where, changes(), state.judged_keys());
+          !based)
+        return based;
+    return state.judge(changes().share(where), resolved, undecided, limits);
   }
 
   /// Takes back all judgements, so that the letter can be judged again.
   void reset() {
     resolved.clear();
+    if (basis)
+      basis->take_back();
     joined = false;
     place.take_back();
   }
@@ -72,6 +89,9 @@ struct append : call_for<event_ptr> {
   std::optional<std::uint64_t> expected_revision;
   /// Outcomes of the typed operations, filled in by the owners that judge them.
   std::vector<resolution> resolved;
+  /// The reads that plain writes of the event are based on; null for events
+  /// from outside of runs, and for most others.
+  std::unique_ptr<basis_check> basis;
   /// Revisions of user and app that the event makes there, if it touches them.
   std::uint64_t user_revision = 0;
   std::uint64_t app_revision = 0;

@@ -77,18 +77,16 @@ void app_actor::judge(user_climb& next) {
     if (passing->all_or_nothing)
       before = state_;
     for (auto* const each : passing->events) {
-      const auto owned = each->changes().share(scope::app);
-      if (owned.empty())
+      if (!each->touches(scope::app))
         continue;
       auto judged
-        = state_.judge(owned, each->resolved, false, shared().options.limits);
+        = each->judge(scope::app, state_, false, shared().options.limits);
       if (judged) {
         each->app_revision = state_.judged_revision();
         continue;
       }
-      // Only typed operations are refused. Their event is the last one that the
-      // user sent, or belongs to a session with its past, which is the last
-      // climb.
+      // An event that the app may refuse is the last one that the user sent, or
+      // belongs to a session with its past, which is the last climb.
       assert(passing == next.climbs.back()
              && (passing->all_or_nothing || each == passing->events.back()));
       passing->last_refused = judged.error();

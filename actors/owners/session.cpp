@@ -15,6 +15,7 @@
 #include "troupe/actors/owners/retirement.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
+#include "troupe/actors/sessions/overwritten.hpp"
 #include "troupe/actors/sessions/past.hpp"
 
 #include <fmt/format.h>
@@ -249,8 +250,8 @@ void session_actor::start_batch() {
       queue_.push_front(std::move(next));
       break;
     }
-    const bool undecided
-      = next->has_typed(scope::user) || next->has_typed(scope::app);
+    const bool undecided = next->may_be_refused_by(scope::user)
+                           || next->may_be_refused_by(scope::app);
     auto& last = batch_.add(std::move(next));
     if (!accept(last, undecided))
       continue;
@@ -314,6 +315,8 @@ bool session_actor::accept(append& next, bool undecided) {
     next.refuse(judged.error());
     return false;
   }
+  if (next.basis)
+    name_overwritten(*next.basis, batch_.accepted(), events_);
   // Some accepted events of the batch may still be refused, so ids of as many
   // older events are kept.
   if (is_one_of<append>(next))

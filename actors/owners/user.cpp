@@ -23,10 +23,10 @@ namespace {
 // Returns true if the app may refuse an event of the climb: the last one, or,
 // if a session is created with its past, any of them.
 bool may_be_refused(const climb& up) {
-  const auto is_typed
-    = [](const append* each) { return each->has_typed(scope::app); };
-  return up.all_or_nothing ? std::ranges::any_of(up.events, is_typed)
-                           : !up.events.empty() && is_typed(up.events.back());
+  const auto may_be
+    = [](const append* each) { return each->may_be_refused_by(scope::app); };
+  return up.all_or_nothing ? std::ranges::any_of(up.events, may_be)
+                           : !up.events.empty() && may_be(up.events.back());
 }
 
 } // namespace
@@ -114,14 +114,13 @@ void user_actor::judge(climb& next) {
   if (next.all_or_nothing)
     before_whole_ = state_;
   for (auto* const passing : next.events) {
-    const auto owned = passing->changes().share(scope::user);
-    if (owned.empty())
+    if (!passing->touches(scope::user))
       continue;
-    auto judged
-      = state_.judge(owned,
-                     passing->resolved,
-                     !next.all_or_nothing && passing->has_typed(scope::app),
-                     shared().options.limits);
+    auto judged = passing->judge(scope::user,
+                                 state_,
+                                 !next.all_or_nothing
+                                   && passing->may_be_refused_by(scope::app),
+                                 shared().options.limits);
     if (judged) {
       passing->user_revision = state_.judged_revision();
       continue;
@@ -132,8 +131,7 @@ void user_actor::judge(climb& next) {
       next.events.clear();
       break;
     }
-    // Only typed operations are refused, and an event with one for a wider
-    // owner is the last of its batch.
+    // An event that a wider owner may refuse is the last of its batch.
     assert(passing == next.events.back());
     next.events.pop_back();
     break;

@@ -128,6 +128,8 @@ task<bool> call_back(invocation_context& context,
                      const std::vector<agent_callback>& callbacks,
                      std::string_view place) {
   callback_context& seen = context;
+  // The body and its callbacks are steps of their own.
+  seen.state().reads().forget();
   auto answer
     = co_await first_answer(plugins, hook, callbacks, place, context, seen);
   if (!answer) {
@@ -198,6 +200,7 @@ task<one_end> run_around(lane_actor& lane,
                                                 "before_agent");
     if (is_answered)
       co_return agent_end(context.has_escalated());
+    context.state().reads().forget();
   }
   std::optional<agent> next;
   checkpoint_ptr where;

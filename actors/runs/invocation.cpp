@@ -9,6 +9,7 @@
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/append_letter.hpp"
 #include "troupe/actors/runs/body.hpp"
+#include "troupe/actors/runs/losses.hpp"
 #include "troupe/actors/runs/nested_session.hpp"
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/actors/runs/temp_space.hpp"
@@ -206,8 +207,12 @@ bool invocation_actor::judge_temp(lane_actor& from, emit_request& request) {
   auto& temp = *from.temp();
   temp.share = share_of(request.event.actions.state_delta, scope::temp);
   std::vector<resolution> resolved;
-  auto judged = temp.state.judge(
-    temp.share.share(scope::temp), resolved, true, run_->facts.limits);
+  result<void> judged;
+  if (request.basis)
+    judged = request.basis->compare(scope::temp, temp.share, temp.state.keys());
+  if (judged)
+    judged = temp.state.judge(
+      temp.share.share(scope::temp), resolved, true, run_->facts.limits);
   if (!judged)
     answer(from, request, judged.error());
   return judged.has_value();
@@ -218,6 +223,8 @@ void invocation_actor::send_with_temp(lane_actor& from, emit_request& request) {
     return;
   if (request.temp_only) {
     from.temp()->install();
+    if (request.basis)
+      tell_losses(*run_, *request.basis, request.event);
     return answer(from, request, event_ptr());
   }
   from.temp()->under_way = &request;
@@ -240,13 +247,15 @@ void invocation_actor::send_on(lane_actor& from, emit_request& request) {
   // most.
   (*letter)->reply_to = ref<inbox_actor>(*this);
   (*letter)->request = &request;
+  (*letter)->basis = std::move(request.basis);
   (*letter)->lane = &from;
   run_->session->tell(std::move(*letter));
 }
 
 // Keeps an event of an agent that is a tool: the nested session decides it.
 void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
-  auto kept = from.nested()->append(std::move(request.event));
+  auto kept
+    = from.nested()->append(std::move(request.event), request.basis.get());
   auto& temp = *from.temp();
   if (temp.under_way == &request) {
     temp.under_way = nullptr;
@@ -255,6 +264,8 @@ void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
     else
       temp.state.drop_last();
   }
+  if (kept && request.basis)
+    tell_losses(*run_, *request.basis, **kept);
   if (kept)
     from.hear(*kept);
   answer(from, request, std::move(kept));
@@ -295,6 +306,9 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
     else
       temp->state.drop_last();
   }
+  // Before the event: its receiver finds the losses.
+  if (answered->outcome && !again && answered->basis)
+    tell_losses(*run_, *answered->basis, **answered->outcome);
   if (answered->outcome && !again)
     run_->control->deliver(*answered->outcome);
   if (answered->outcome)

@@ -2,6 +2,7 @@
 
 #include "troupe/actors/runs/callbacks.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
+#include "troupe/agents/turns/merged_bases.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/step_times.hpp"
 #include "troupe/agents/turns/visible_contents.hpp"
@@ -254,12 +255,14 @@ task<turn_end> run_calls(invocation_context& context,
   const auto steps = context.lane().facts().step_times
                        ? steps_of(answered)
                        : std::vector<step_time>();
+  auto bases = merge_bases(answered);
   auto told = make_tool_event(std::move(answered));
   tell_steps(told, steps);
   std::optional<agent> next;
   bool is_over = false;
   if (says_anything(told)) {
-    const auto stored = co_await context.emit(std::move(told));
+    const auto stored
+      = co_await context.emit(std::move(told), std::move(bases));
     next = successor(*stored, transfers, context);
     is_over = is_final(*stored) && !stored->content.parts.empty();
   }
@@ -336,6 +339,8 @@ task<std::optional<agent>> run_llm(invocation_context& context,
   }
   for (;;) {
     context.renew();
+    // Callbacks of an earlier turn are other steps.
+    context.state().reads().forget();
     auto request
       = co_await make_request(context, options, root_agent, tools, transfers);
     step_time asked;

@@ -40,24 +40,44 @@ step_view nested_session::read() const {
   return {published_, events_.slice()};
 }
 
-result<event_ptr> nested_session::append(event said) {
+// All scopes accept the event, or none does.
+result<void> nested_session::judge(const delta& changes,
+                                   basis_check* basis,
+                                   std::vector<resolution>& resolved) {
+  for (const auto where : nested_scopes) {
+    auto& owned = scopes_[static_cast<std::size_t>(where)];
+    result<void> judged;
+    if (basis != nullptr)
+      judged = basis->compare(where, changes, owned.keys());
+    if (judged)
+      judged
+        = owned.judge(changes.share(where), resolved, false, facts_.limits);
+    if (judged)
+      continue;
+    for (auto& each : scopes_)
+      each.abandon();
+    return judged;
+  }
+  for (auto& each : scopes_)
+    each.install();
+  return {};
+}
+
+result<event_ptr> nested_session::append(event said, basis_check* basis) {
   if (auto checked = check_event(said, facts_.limits); !checked)
     return checked.error();
   complete(said, facts_);
   said.actions.state_delta.drop(scope::temp);
-  // All scopes accept the event, or none does.
   const auto done = said.actions.state_delta;
   std::vector<resolution> resolved;
-  for (const auto where : nested_scopes)
-    if (auto judged = scopes_[static_cast<std::size_t>(where)].judge(
-          done.share(where), resolved, false, facts_.limits);
-        !judged) {
-      for (auto& each : scopes_)
-        each.abandon();
-      return judged.error();
-    }
-  for (auto& each : scopes_)
-    each.install();
+  if (auto judged = judge(done, basis, resolved); !judged)
+    return judged.error();
+  // Later values of a key are based on the changes that are collected already.
+  if (basis != nullptr)
+    for (const auto& each : basis->bases())
+      if (each.where != scope::temp
+          && changes_.state_delta.find_last(each.where, each.name) == nullptr)
+        bases_.push_back(each);
   changes_.state_delta.merge(done);
   for (const auto& [name, version] : said.actions.artifact_delta)
     changes_.artifact_delta[name] = version;

@@ -100,13 +100,16 @@ tool_calls::tool_calls(lane_actor& owner,
     auto& job = jobs_.emplace_back();
     if (each.which == nullptr)
       continue;
+    state seen(newest, run->facts.limits, staged);
+    if (run->facts.lost_updates != lost_updates::ignore)
+      seen.reads().start();
     job = std::make_shared<tool_job>(run,
                                      *request_.owner,
                                      *each.which,
                                      each.call,
                                      each.confirmation,
                                      staged,
-                                     state(newest, run->facts.limits, staged),
+                                     std::move(seen),
                                      owner_.stop());
     ++left_;
   }
@@ -170,6 +173,7 @@ void tool_calls::receive(std::size_t index, tool_job& ended) {
   auto& answered = request_.calls[index];
   answered.outcome = std::move(ended.outcome);
   answered.recorded = std::move(ended.recorded);
+  answered.bases = std::move(ended.bases);
   answered.actions = std::move(ended.actions);
   answered.requested = std::move(ended.requested);
   answered.began = ended.began;
@@ -281,7 +285,8 @@ void tool_calls::receive(lane_ended& ended) {
   auto said = answer_of(*call.session);
   if (!said)
     return call.job->agent_ended(said.error(), {});
-  call.job->agent_ended(std::move(said), call.session->take_changes());
+  call.job->agent_ended(
+    std::move(said), call.session->take_changes(), call.session->take_bases());
 }
 
 } // namespace troupe::actors

@@ -202,6 +202,9 @@ task<> tool_job::perform() {
     co_return;
   context_.actions().skip_summarization |= which_.options().skip_summarization;
   recorded = std::move(changed_.state_delta);
+  bases = std::move(changed_bases_);
+  for (auto& each : context_.state().reads().take_bases())
+    bases.push_back(std::move(each));
   recorded.merge(context_.state().take());
   actions = std::move(context_.actions());
   actions.artifact_delta.merge(changed_.artifact_delta);
@@ -240,9 +243,12 @@ task<json> tool_job::produce() {
   co_return std::move(*said_);
 }
 
-void tool_job::agent_ended(result<json> said, event_actions changed) {
+void tool_job::agent_ended(result<json> said,
+                           event_actions changed,
+                           std::vector<write_basis> based) {
   said_ = std::move(said);
   changed_ = std::move(changed);
+  changed_bases_ = std::move(based);
   // Resumed on the pool: callbacks follow, which may block.
   run_->shared->tools.post(
     [self = shared_from_this()] { self->waiting_.resume(); });

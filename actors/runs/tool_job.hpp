@@ -49,9 +49,11 @@ public:
   /// Starts the tool as soon as the limits allow it.
   void start();
 
-  /// Ends the wait for an agent: its answer, and its operations on state
-  /// and artifacts.
-  void agent_ended(result<json> said, event_actions changed);
+  /// Ends the wait for an agent: its answer, its operations on state and
+  /// artifacts, and the bases of the plain ones.
+  void agent_ended(result<json> said,
+                   event_actions changed,
+                   std::vector<write_basis> based = {});
 
   /// The arguments, as changed by callbacks; for `on_agent`.
   const json& args() const noexcept { return args_; }
@@ -75,6 +77,7 @@ public:
   // Valid after the call has ended.
   result<json> outcome = error(errc::cancelled, "the tool did not start");
   delta recorded;
+  std::vector<write_basis> bases;
   event_actions actions;
   std::optional<tool_confirmation> requested;
   // Start and end of the tool, if `run_options` asks for step times.
@@ -117,6 +120,7 @@ private:
   std::coroutine_handle<> waiting_;
   result<json> said_ = json();
   event_actions changed_;
+  std::vector<write_basis> changed_bases_;
 
   std::atomic<phase> where_{phase::waiting};
   std::atomic<slot> slot_{slot::none};

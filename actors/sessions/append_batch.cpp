@@ -61,9 +61,8 @@ result<void> append_batch::judge(append& next,
                                  scope_state& state,
                                  bool undecided,
                                  const size_limits& limits) {
-  const auto owned = next.changes().share(scope::session);
-  if (!owned.empty())
-    if (auto judged = state.judge(owned, next.resolved, undecided, limits);
+  if (next.touches(scope::session))
+    if (auto judged = next.judge(scope::session, state, undecided, limits);
         !judged)
       return judged;
   accepted_.push_back(&next);
@@ -73,9 +72,8 @@ result<void> append_batch::judge(append& next,
   // The past is alone in its batch: the session does not exist before, and a
   // creation ends its batch.
   for (const auto& each : creation->past) {
-    const auto share = each->changes().share(scope::session);
-    if (!share.empty())
-      if (auto judged = state.judge(share, each->resolved, false, limits);
+    if (each->touches(scope::session))
+      if (auto judged = each->judge(scope::session, state, false, limits);
           !judged) {
         const auto number = size();
         drop_all(state);

@@ -41,6 +41,7 @@ struct run_command::arguments {
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
   bool step_times = false;
+  std::string lost_updates = "tell";
   bool stream = false;
   bool end_state = false;
   std::string record;
@@ -57,6 +58,16 @@ std::string in_shell(const std::string& name) {
            || others.find(static_cast<char>(each)) != others.npos;
   });
   return plain ? name : quoted(name);
+}
+
+std::optional<lost_updates> read_lost_updates(const std::string& text) {
+  if (text == "tell")
+    return lost_updates::tell;
+  if (text == "refuse")
+    return lost_updates::refuse;
+  if (text == "ignore")
+    return lost_updates::ignore;
+  return std::nullopt;
 }
 
 /// Reads `CALL_ID=JSON`.
@@ -200,6 +211,18 @@ run_command::run_command(CLI::App& program,
     ->check(number_from(0))
     ->type_name("N")
     ->capture_default_str();
+  parser()
+    .add_option("--lost-updates",
+                chosen.lost_updates,
+                "When an agent sets a key that has changed since it read it: "
+                "tell counts it, refuse fails, ignore does nothing")
+    ->type_name("tell|refuse|ignore")
+    ->check([](const std::string& text) {
+      return read_lost_updates(text)
+               ? std::string()
+               : fmt::format("'{}' is neither tell, refuse nor ignore", text);
+    })
+    ->capture_default_str();
   parser().add_flag("--stream",
                     chosen.stream,
                     "Models answer in pieces: --output json prints each as a "
@@ -316,6 +339,7 @@ int run_command::execute(interrupts& signals) const {
     .as_json = chosen.output == "json",
     .prints_pieces = chosen.output == "json" && chosen.stream,
     .options = {.model_calls_max = chosen.model_calls_max,
+                .lost_updates = *read_lost_updates(chosen.lost_updates),
                 .step_times = chosen.step_times},
     .go_on = {go_on_line(chosen, *key), go_on_note(chosen)},
     .agents = running};

@@ -1,5 +1,6 @@
 #include "troupe/cli/talk/conversation.hpp"
 
+#include "troupe/cli/talk/losses.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/event_text.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
@@ -58,6 +59,9 @@ result<void> conversation::say(content message) {
                                        [&run] { run.cancel(); });
   for (;;) {
     auto next = run.next().get();
+    if (!next || !*next)
+      if (const auto lost = losses_of(run); !lost.empty())
+        std::fputs((lost + '\n').c_str(), stderr);
     if (!next)
       return next.error();
     if (!*next) {

@@ -1,5 +1,6 @@
 #include "troupe/cli/talk/dialogue.hpp"
 
+#include "troupe/cli/talk/losses.hpp"
 #include "troupe/cli/terminal/event_text.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
 #include "troupe/core/support/blank.hpp"
@@ -148,6 +149,8 @@ result<std::vector<std::string>> dialogue::run_once(content message) {
     const std::lock_guard guard(screen_);
     waiting_.reset();
     begin_line();
+    if (const auto lost = losses_of(run); !lost.empty())
+      print(colours_.alarm(lost) + '\n');
   }
   {
     const std::lock_guard guard(turn_mutex_);

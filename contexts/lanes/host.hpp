@@ -7,7 +7,9 @@
 
 #pragma once
 
+#include "troupe/contexts/lanes/basis_check.hpp"
 #include "troupe/contexts/lanes/checkpoint.hpp"
+#include "troupe/contexts/lost_update.hpp"
 #include "troupe/contexts/task.hpp"
 #include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/environment.hpp"
@@ -17,6 +19,7 @@
 #include "troupe/models/model.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,6 +49,10 @@ struct run_facts {
   std::shared_ptr<const artifact_service> artifacts;
   /// True if events record the working times of their models and tools.
   bool step_times = false;
+  /// As in `run_options`.
+  troupe::lost_updates lost_updates = lost_updates::tell;
+  /// As in `run_options`.
+  std::size_t update_retries_max = 0;
 };
 
 /// The view of a step: the newest state and events.
@@ -70,6 +77,9 @@ struct emit_request {
   /// True if the delta holds only `temp:` keys and is installed without
   /// an event.
   bool temp_only = false;
+  /// The reads that the plain writes of the event are based on; null if there
+  /// are none.
+  std::unique_ptr<basis_check> basis;
   /// The event as committed, a partial event as sent, or the error. Null on
   /// success if `temp_only` is set.
   result<event_ptr> outcome = event_ptr();

@@ -56,6 +56,15 @@ void count_safely(troupe::callback_context& context) {
   context.state().add("user_action_count", 1);
 }
 
+troupe::json doubled(std::optional<troupe::json> points) {
+  return points ? points->get<int>() * 2 : 1;
+}
+
+troupe::agent_run double_points(troupe::invocation_context& context) {
+  const auto points = co_await context.update("user:points", doubled);
+  co_await context.emit(troupe::text("{} points.", points.get<int>()));
+}
+
 using troupe::testing::code_of;
 
 troupe::json read(const char* text) {
@@ -135,6 +144,41 @@ BOOST_AUTO_TEST_CASE(agents_below_share_temp_and_the_next_run_does_not) {
     .wait()
     .value();
   BOOST_TEST(sessions.get(key).value().events().back()->text() == "none");
+}
+
+// -- lost updates ----
+
+BOOST_AUTO_TEST_CASE(a_lost_update_is_told) {
+  const auto root = troupe::custom(
+    "counter", [&](troupe::invocation_context& context) -> troupe::agent_run {
+      const auto points = context.state().get("points", 0);
+      auto other = sessions.state(key).set("points", 10);
+      (co_await std::move(other)).value();
+      context.state().set("points", points + 1);
+      co_await context.emit(troupe::event(troupe::text("Counted.")));
+    });
+  auto run = runtime.run(root, key, "Count!");
+  run.wait().value();
+  std::cout << run.lost_updates_count() << " lost\n";
+  for (const auto& lost : run.lost_updates())
+    std::cout << lost.agent << " has overwritten '" << lost.key << "'\n";
+  BOOST_TEST(printed.text() == "1 lost\ncounter has overwritten 'points'\n");
+
+  const auto refused
+    = runtime
+        .run(
+          root, key, "Count!", {.lost_updates = troupe::lost_updates::refuse})
+        .wait()
+        .get();
+  BOOST_TEST(code_of(refused) == "conflict");
+}
+
+BOOST_AUTO_TEST_CASE(an_update_loses_nothing) {
+  const auto points = troupe::custom("points", double_points);
+  runtime.run(points, key, "Once!").wait().value();
+  sessions.state(key).update("user:points", doubled).value();
+
+  BOOST_TEST(state() == read(R"({"user:points": 2})"));
 }
 
 // -- changes from outside ----
