@@ -28,6 +28,7 @@
 #include "troupe/contexts/lost_update.hpp"
 #include "troupe/contexts/pending.hpp"
 #include "troupe/contexts/readonly_context.hpp"
+#include "troupe/contexts/recycled.hpp"
 #include "troupe/contexts/run_options.hpp"
 #include "troupe/contexts/task.hpp"
 #include "troupe/contexts/tool_call.hpp"

@@ -92,10 +92,12 @@ void start(app_actor& self,
 
 } // namespace
 
+// Each lane of a run has it, so all share one.
 caf::behavior closed_interface() {
-  return {[](append_atom) -> caf::result<void> {
+  static const caf::behavior closed{[](append_atom) -> caf::result<void> {
     return to_caf({errc::invalid_argument, "this actor takes no messages"});
   }};
+  return closed;
 }
 
 caf::behavior session_interface(session_actor& self,

@@ -78,7 +78,9 @@ void finish_dropped(call& dropped, completion<T>& done) noexcept {
 // Runs callers' completions, so that the owner can continue with its next
 // batch. Keeps the runtime's data alive: when the last call has left the gate,
 // another thread may release everything else.
-class completion_job final : public caf::resumable, public caf::ref_counted {
+class completion_job final : public recycled,
+                             public caf::resumable,
+                             public caf::ref_counted {
 public:
   completion_job(std::shared_ptr<execution> on, letter_list answered)
     : on_(std::move(on)),

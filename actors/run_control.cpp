@@ -138,6 +138,8 @@ void run_control::keep(event_ptr said) {
     events_.erase(oldest);
     --partial_count_;
   }
+  if (events_.empty())
+    events_.reserve(8); // Most runs have no more.
   events_.push_back(std::move(said));
 }
 

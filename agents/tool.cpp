@@ -9,6 +9,7 @@ namespace troupe {
 
 struct tool::description_data {
   tool_options options;
+  value parameters;
   json_schema schema;
   std::shared_ptr<turnstile> entrance;
 };
@@ -60,11 +61,15 @@ json detail::any_object() {
 tool::tool(tool_options options) {
   check_options(options);
   auto schema = schema_from(options);
+  value parameters(options.parameters);
   auto entrance = options.calls_max
                     ? std::make_shared<turnstile>(*options.calls_max)
                     : nullptr;
-  data_ = std::make_shared<const description_data>(description_data{
-    std::move(options), std::move(schema), std::move(entrance)});
+  data_ = std::make_shared<const description_data>(
+    description_data{std::move(options),
+                     std::move(parameters),
+                     std::move(schema),
+                     std::move(entrance)});
 }
 
 const std::string& tool::name() const noexcept {
@@ -77,6 +82,10 @@ const std::string& tool::description() const noexcept {
 
 const json& tool::parameters() const noexcept {
   return data_->options.parameters;
+}
+
+const value& tool::shared_parameters() const noexcept {
+  return data_->parameters;
 }
 
 const tool_options& tool::options() const noexcept {

@@ -7,6 +7,7 @@
 #include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/tool_context.hpp"
 #include "troupe/core/json.hpp"
+#include "troupe/core/value.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -151,6 +152,8 @@ public:
   const std::string& description() const noexcept;
   /// JSON Schema of the arguments.
   const json& parameters() const noexcept;
+  /// The same, as a value whose copies cost O(1).
+  const value& shared_parameters() const noexcept;
   /// Options as given to the constructor.
   const tool_options& options() const noexcept;
 

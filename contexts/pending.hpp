@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "troupe/contexts/recycled.hpp"
 #include "troupe/contexts/task.hpp"
 #include "troupe/core/error.hpp"
 
@@ -31,7 +32,7 @@ namespace detail {
 // A call that has not started. `start` or `wait` is called once, unless
 // `answer_now` has returned the answer.
 template <class T>
-class call {
+class call : public recycled {
 public:
   call() = default;
   call(const call&) = delete;

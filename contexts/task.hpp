@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "troupe/contexts/recycled.hpp"
 #include "troupe/core/error.hpp"
 
 #include <coroutine>
@@ -47,7 +48,8 @@ class task;
 
 namespace detail {
 
-struct task_promise_base {
+// The frame of a coroutine is made by the `operator new` of its promise.
+struct task_promise_base : recycled {
   std::coroutine_handle<> continuation = std::noop_coroutine();
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
@@ -183,7 +185,7 @@ namespace detail {
 
 // A coroutine that is not awaited; its frame destroys itself.
 struct detached {
-  struct promise_type {
+  struct promise_type : recycled {
     detached get_return_object() const noexcept { return {}; }
 
     std::suspend_never initial_suspend() const noexcept { return {}; }

@@ -104,7 +104,9 @@ std::string content::text() const {
 }
 
 content user_text(std::string text) {
-  return {"user", {part(std::move(text))}};
+  content said("user", {});
+  said.parts.emplace_back(std::move(text));
+  return said;
 }
 
 json to_json(const content& said) {

@@ -153,7 +153,10 @@ struct content {
 /// Makes model content of one text part, formatted by `fmt::format`.
 template <class... Args>
 content text(fmt::format_string<Args...> format, Args&&... args) {
-  return {"model", {fmt::format(format, std::forward<Args>(args)...)}};
+  content said("model", {});
+  // Not a list in braces, which would copy the text.
+  said.parts.emplace_back(fmt::format(format, std::forward<Args>(args)...));
+  return said;
 }
 
 /// Makes user content of one text part.

@@ -95,7 +95,7 @@ std::string to_string(const session_key& key) {
   return fmt::format("{}/{}/{}", key.app, key.user, key.id);
 }
 
-result<std::string> check_id(std::string_view id, std::string_view what) {
+result<std::string_view> trim_id(std::string_view id, std::string_view what) {
   const auto name = trimmed(id);
   const auto refuse = [&what](std::string_view why) {
     return error(errc::invalid_argument, fmt::format("{} {}", what, why));
@@ -108,7 +108,14 @@ result<std::string> check_id(std::string_view id, std::string_view what) {
     return refuse("holds a NUL byte");
   if (!is_utf8(name))
     return refuse("is not UTF-8");
-  return std::string(name);
+  return name;
+}
+
+result<std::string> check_id(std::string_view id, std::string_view what) {
+  auto name = trim_id(id, what);
+  if (!name)
+    return name.error();
+  return std::string(*name);
 }
 
 result<session_key> check_key(const session_key& key) {

@@ -84,6 +84,9 @@ std::string to_string(const session_key& key);
 /// in the error, for example `"app"`. Fails with `errc::invalid_argument`.
 result<std::string> check_id(std::string_view id, std::string_view what);
 
+/// As `check_id`, but copies nothing: the trimmed id is a view of `id`.
+result<std::string_view> trim_id(std::string_view id, std::string_view what);
+
 /// Trims and checks all three parts. Fails with `errc::invalid_argument`.
 result<session_key> check_key(const session_key& key);
 

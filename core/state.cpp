@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe {
 
@@ -131,8 +132,10 @@ void state::record(std::string_view key,
       && !(kind == operation_kind::set && operand.is_null()))
     if (auto checked = check_new_key(key); !checked)
       throw checked.error();
+  fmt::memory_buffer what;
+  fmt::format_to(std::back_inserter(what), "the value of '{}'", key);
   for (const auto* held : {&operand, &expected}) {
-    auto bytes = check_json(*held, fmt::format("the value of '{}'", key));
+    auto bytes = check_json(*held, {what.data(), what.size()});
     if (!bytes)
       throw bytes.error();
     if (*bytes > limits_.value_bytes_max)

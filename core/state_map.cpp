@@ -1,5 +1,7 @@
 #include "troupe/core/state_map.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -47,7 +49,8 @@ struct state_map::node : ref_counted<node> {
   bool flat = true;
   std::uint32_t entry_bits = 0;
   std::uint32_t child_bits = 0;
-  std::vector<entry> entries;
+  // A copy of a small node is one allocation.
+  boost::container::small_vector<entry, 3> entries;
   std::vector<pointer> children;
 };
 

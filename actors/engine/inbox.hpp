@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "troupe/contexts/recycled.hpp"
 #include "troupe/core/error.hpp"
 
 #include <atomic>
@@ -22,7 +23,7 @@ enum class letter_kind : std::uint8_t;
 constexpr letter_kind wrapped_letter{0};
 
 /// One message, owned by the queue or actor that holds it.
-struct letter {
+struct letter : recycled {
   explicit letter(letter_kind which) noexcept : kind(which) {}
 
   letter(const letter&) = delete;

@@ -50,7 +50,8 @@ struct call_for : call {
 
   void refuse(error why) override { outcome = std::move(why); }
 
-  result<T> outcome = error(errc::internal, "a call was dropped");
+  // The message fits into the string's own buffer: most letters never show it.
+  result<T> outcome = error(errc::internal, "not answered");
   completion<T> done;
 };
 

@@ -13,6 +13,8 @@
 #include "troupe/core/shared_write.hpp"
 #include "troupe/core/support/scope_state.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -141,7 +143,7 @@ struct create : append, look_up {
 
   /// Events that the session is created with. All of them take effect, or none.
   std::vector<std::unique_ptr<append>> past;
-  result<session> created = error(errc::internal, "a call was dropped");
+  result<session> created = error(errc::internal, "not answered");
   completion<session> created_done;
 };
 
@@ -149,7 +151,8 @@ struct create : append, look_up {
 /// with a climb under way do not end.
 struct climb : letter_of<letter_kind::climb> {
   session_actor* from = nullptr; // The session; it waits for this letter.
-  std::vector<append*> events;   // The session owns the letters.
+  // The session owns the letters.
+  boost::container::small_vector<append*, 4> events;
   /// Over a store: the commit of the batch. The widest owner pushes it where it
   /// decides; the session fills it when the climb is back.
   std::unique_ptr<commit> decided;
@@ -170,7 +173,7 @@ struct climb : letter_of<letter_kind::climb> {
 /// Climbs of one user that reach its app, in their order.
 struct user_climb : letter_of<letter_kind::user_climb> {
   user_actor* from = nullptr;
-  std::vector<std::unique_ptr<climb>> climbs;
+  boost::container::small_vector<std::unique_ptr<climb>, 2> climbs;
   /// As in `climb`.
   std::optional<error> failed;
   scope_version app;

@@ -12,7 +12,7 @@ namespace {
 
 result<std::size_t> check(const event& said, const setup& shared) {
   if (!said.id.empty())
-    if (auto id = check_id(said.id, "event id"); !id)
+    if (auto id = trim_id(said.id, "event id"); !id)
       return id.error();
   return check_event(said, shared.options.limits);
 }

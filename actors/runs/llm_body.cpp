@@ -20,7 +20,8 @@ std::vector<tool_declaration> declare(const std::vector<tool>& tools) {
   std::vector<tool_declaration> declared;
   declared.reserve(tools.size());
   for (const auto& known : tools)
-    declared.push_back({known.name(), known.description(), known.parameters()});
+    declared.push_back(
+      {known.name(), known.description(), known.shared_parameters()});
   return declared;
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
 
 namespace troupe {
@@ -31,7 +31,7 @@ private:
   const std::size_t inside_max_;
   std::mutex mutex_;
   std::size_t inside_ = 0;
-  std::deque<std::function<void()>> waiting_;
+  std::list<std::function<void()>> waiting_;
 };
 
 } // namespace troupe

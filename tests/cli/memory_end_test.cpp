@@ -1,6 +1,7 @@
 // The program with too little memory for its work.
 
-#include "../sanitized.hpp"
+#include "troupe/core/support/sanitized.hpp"
+
 #include "program.hpp"
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
@@ -106,7 +107,7 @@ private:
 // With every limit the program ends with one line of reason, and all printed
 // events are stored.
 BOOST_AUTO_TEST_CASE(too_little_memory_is_told_and_loses_nothing) {
-  if (is_sanitized)
+  if (troupe::is_sanitized)
     return; // A sanitizer reserves more address space than any limit here.
   large_events on;
   int refused = 0;

@@ -1,9 +1,9 @@
 // Exports of many sessions, of long ones, of sessions that change meanwhile,
 // and of damaged ones.
 
+#include "troupe/core/support/sanitized.hpp"
 #include "troupe/runtime/runtime.hpp"
 
-#include "../sanitized.hpp"
 #include "stored_sessions.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

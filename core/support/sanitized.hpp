@@ -1,9 +1,9 @@
 // `is_sanitized` is true under AddressSanitizer and ThreadSanitizer, which use
-// additional memory.
+// additional memory and watch the memory that is freed.
 
 #pragma once
 
-namespace troupe::testing {
+namespace troupe {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool is_sanitized = true;
@@ -17,4 +17,4 @@ inline constexpr bool is_sanitized = false;
 inline constexpr bool is_sanitized = false;
 #endif
 
-} // namespace troupe::testing
+} // namespace troupe

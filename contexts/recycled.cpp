@@ -1,0 +1,85 @@
+#include "troupe/contexts/recycled.hpp"
+
+#include "troupe/core/support/sanitized.hpp"
+
+#include <array>
+#include <new>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+// Blocks differ in size by a cache line.
+constexpr std::size_t step = 64;
+constexpr std::size_t size_max = 4096;
+constexpr std::size_t kept_max = std::size_t{256} * 1024;
+
+struct free_block {
+  free_block* next;
+};
+
+// It has no destructor, so that it can be used until the very end of a thread,
+// when destructors of other objects of the thread may still free blocks.
+struct kept_blocks {
+  std::array<free_block*, size_max / step> lists{};
+  std::size_t bytes = 0;
+  bool closed = false;
+};
+
+constinit thread_local kept_blocks kept;
+
+// Frees the kept blocks of a thread at its end.
+struct thread_end {
+  // A constructor with a body, so that each thread registers the destructor.
+  thread_end() noexcept {}
+
+  ~thread_end() {
+    kept.closed = true;
+    for (auto*& list : kept.lists)
+      while (list != nullptr)
+        ::operator delete(std::exchange(list, list->next));
+  }
+};
+
+void free_at_thread_end() noexcept {
+  thread_local const thread_end at_end;
+}
+
+// A sanitizer finds the use of a freed block only if the block goes back to it,
+// so that nothing is kept then.
+constexpr bool is_recycled(std::size_t size) {
+  return !is_sanitized && size <= size_max;
+}
+
+constexpr std::size_t list_of(std::size_t size) {
+  return (size - 1) / step;
+}
+
+constexpr std::size_t block_bytes(std::size_t size) {
+  return (list_of(size) + 1) * step;
+}
+
+} // namespace
+
+void* recycled::operator new(std::size_t size) {
+  if (!is_recycled(size))
+    return ::operator new(size);
+  auto*& list = kept.lists[list_of(size)];
+  if (list == nullptr)
+    return ::operator new(block_bytes(size));
+  kept.bytes -= block_bytes(size);
+  return std::exchange(list, list->next);
+}
+
+void recycled::operator delete(void* gone, std::size_t size) noexcept {
+  if (gone == nullptr || !is_recycled(size) || kept.closed
+      || kept.bytes + block_bytes(size) > kept_max)
+    return ::operator delete(gone);
+  free_at_thread_end();
+  auto*& list = kept.lists[list_of(size)];
+  list = ::new (gone) free_block{list};
+  kept.bytes += block_bytes(size);
+}
+
+} // namespace troupe
