@@ -28,14 +28,18 @@ namespace {
 // The value by which the actors mean "no limit".
 constexpr auto unlimited = std::chrono::nanoseconds::zero();
 
-actors::setup_options choose(const runtime_options& options) {
+// Without a store the ids of all events are kept. Half of the range, so that
+// additions do not overflow.
+constexpr auto all_ids = SIZE_MAX / 2;
+
+actors::setup_options choose(const runtime_options& options, bool has_store) {
   return {.limits = options.limits,
           .session_appends_max = options.session_appends_max,
           .session_bytes_max = options.session_bytes_max,
           .runtime_appends_max = options.runtime_appends_max,
           .runtime_bytes_max = options.runtime_bytes_max,
           .append_wait_max = options.append_wait_max.value_or(unlimited),
-          .remembered_ids = options.remembered_ids,
+          .remembered_ids = has_store ? options.remembered_ids : all_ids,
           .tool_threads = options.tool_threads,
           .runs_max = options.runs_max,
           .events_kept = options.events_kept,
@@ -365,7 +369,9 @@ result<runtime> runtime::open(runtime_options options) {
   if (!places)
     return places.error();
   auto backend = std::make_shared<detail::session_backend>(
-    environment_of(options), choose(options), options.threads);
+    environment_of(options),
+    choose(options, places->store != nullptr),
+    options.threads);
   return make_runtime(
     std::move(backend), std::move(options), std::move(*places));
 }
@@ -377,7 +383,7 @@ result<runtime> open_runtime(caf::actor_system& system,
   if (!places)
     return places.error();
   auto backend = std::make_shared<detail::session_backend>(
-    system, environment_of(options), choose(options));
+    system, environment_of(options), choose(options, places->store != nullptr));
   return make_runtime(
     std::move(backend), std::move(options), std::move(*places));
 }

@@ -34,12 +34,8 @@ protected:
   /// Handles one letter. The owner is loaded, unless `is_for_now` holds.
   virtual void handle(letter_ptr received) = 0;
 
-  /// Returns true if a letter is handled even if the owner is not loaded:
-  /// answers to its own letters, and letters that need no state.
-  virtual bool is_for_now(const letter& received) const noexcept = 0;
-
-  /// Answers a letter that could not be handled because the load failed.
-  virtual void refuse(letter_ptr received, const error& why);
+  /// Gives a letter that had to wait the newest versions of the owners above.
+  virtual void renew(letter&) const {}
 
   /// Called after the letters at hand were handled, before the answers go out.
   virtual void finish_letters() {}
@@ -59,9 +55,15 @@ protected:
   /// Returns true if the owner's memory differs from the store.
   bool is_stale() const noexcept { return at_store_ && at_store_->is_stale; }
 
+  // The functions from here to `refuse` are called over a store only.
+
+  /// Returns true if a letter is handled even if the owner is not loaded:
+  /// answers to its own letters, and letters that need no state.
+  virtual bool is_for_now(const letter&) const noexcept { return false; }
+
   /// Returns true if nothing is under way that was decided on the current
   /// memory.
-  virtual bool can_load() const noexcept = 0;
+  virtual bool can_load() const noexcept { return false; }
 
   virtual load_options what_to_load() const { return {}; }
 
@@ -70,17 +72,17 @@ protected:
   virtual std::uint64_t oldest_to_load() const { return UINT64_MAX; }
 
   /// Installs a successful load. Parked letters are handled afterwards.
-  virtual void install(load& loaded) = 0;
+  virtual void install(load&) {}
 
   /// Called when a letter is parked until the load ends. Letters for which
   /// `is_for_now` holds are handled before it.
   virtual void note_parked(letter&) {}
 
-  /// Gives a letter that was parked the newest versions of the owners above.
-  virtual void renew(letter&) const {}
-
   /// Refuses letters in the owner's own queues after a load has failed.
   virtual void refuse_waiting(const error&) {}
+
+  /// Answers a letter that could not be handled because the load failed.
+  virtual void refuse(letter_ptr received, const error& why);
 
   /// The keys to send down, with their generation.
   scope_version version_of(const scope_state& state) const {

@@ -2,18 +2,19 @@
 //
 // - At most one batch is under way. Its accepted letters will become events
 //   `revision() + 1` and following, in order.
-// - The log grows only in `commit`, after all wider owners have judged the
-//   batch. So a refused event leaves nothing in any scope.
+// - The log grows only in `install_batch`, after all wider owners have judged
+//   the batch. So a refused event leaves nothing in any scope.
 // - Appends, creations and removals are decided in the order of `queue_`.
 // - An answer is sent after the log, the directory, the list index and the
 //   view show the change. So a caller that has the answer sees its effect.
+// - No letter is lost. Each letter that the actor does not handle is refused,
+//   or handed to the actor that takes its place, in order.
 
 #include "troupe/actors/owners/session.hpp"
 
 #include "troupe/actors/caf_interface.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/retirement.hpp"
-#include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
 #include "troupe/actors/sessions/overwritten.hpp"
 #include "troupe/actors/sessions/past.hpp"
@@ -24,15 +25,6 @@
 
 namespace troupe::actors {
 
-namespace {
-
-owner_name
-name_of(const setup& shared, const user_names& above, const std::string& id) {
-  return shared.store ? owner_name{above.app, above.user, id} : owner_name{""};
-}
-
-} // namespace
-
 user_actor& session_actor::parent() const noexcept {
   return *kept_user_;
 }
@@ -42,21 +34,11 @@ session_actor::session_actor(caf::actor_config& config,
                              user_actor& user,
                              std::shared_ptr<const user_names> names,
                              std::string id,
-                             std::unique_ptr<idle_session> idle)
-  : owner_actor(config, shared, name_of(*shared, *names, id)),
+                             owner_name name)
+  : owner_actor(config, std::move(shared), std::move(name)),
     kept_user_(user),
     names_(std::move(names)),
-    id_(std::move(id)),
-    stored_(shared->store ? std::make_unique<store_side>() : nullptr) {
-  if (!idle)
-    return;
-  created_ = true;
-  state_ = scope_state(std::move(idle->keys));
-  events_ = std::move(idle->events);
-  ids_ = std::move(idle->ids);
-  last_update_time_ = idle->last_update_time;
-  listing_ = std::move(idle->listed);
-}
+    id_(std::move(id)) {}
 
 bool session_actor::has_key(const session_key& key) const noexcept {
   return id_ == key.id && names_->user == key.user && names_->app == key.app;
@@ -107,22 +89,17 @@ void session_actor::see(scope_version user, scope_version app) {
   seen_app_ = std::move(app);
 }
 
+live_owners session_actor::owners(bool user, bool app) const {
+  return {live(),
+          user ? parent().live() : nullptr,
+          app ? parent().app().live() : nullptr};
+}
+
 state_snapshot session_actor::snapshot() const {
   return {state_.keys(), seen_user_.keys, seen_app_.keys, {}};
 }
 
 // -- messages -----------------------------------------------------------------
-
-bool session_actor::is_for_now(const letter& received) const noexcept {
-  return is_one_of<climb,
-                   struct commit,
-                   view_refresh,
-                   read_events,
-                   find_events,
-                   retire,
-                   end_run,
-                   shut_down>(received);
-}
 
 void session_actor::note_use() noexcept {
   last_used_.store(shared().directory->clock(), std::memory_order_relaxed);
@@ -133,7 +110,6 @@ void session_actor::handle(letter_ptr received) {
     note_use();
   dispatch<append,
            climb,
-           struct commit,
            get,
            create,
            forward,
@@ -141,9 +117,6 @@ void session_actor::handle(letter_ptr received) {
            end_run,
            list,
            remove,
-           view_refresh,
-           read_events,
-           find_events,
            retire,
            shut_down>(std::move(received),
                       [this](auto sent) { receive(std::move(sent)); });
@@ -183,20 +156,8 @@ void session_actor::receive(std::unique_ptr<forward> passed) {
 
 void session_actor::receive(std::unique_ptr<climb> answered) {
   climbing_ = false;
-  if (answered->failed) {
-    // The batch never reached the store's queue: its reserved place is gone.
-    stored_->reserved = nullptr;
-    auto number = revision();
-    for (const auto* undone : batch_.accepted())
-      if (++number; is_one_of<append>(*undone))
-        ids_.forget(undone->event->id, number);
-    batch_.drop_all(state_);
-    for (auto& undone : batch_.letters()) {
-      undone->refuse(*answered->failed);
-      reply(std::move(undone));
-    }
-    return batch_.clear();
-  }
+  if (answered->failed)
+    return undo_batch(*answered->failed);
   see(std::move(answered->user), std::move(answered->app));
   if (answered->last_refused && answered->all_or_nothing) {
     batch_.drop_creation(state_, std::move(*answered->last_refused));
@@ -209,24 +170,49 @@ void session_actor::receive(std::unique_ptr<climb> answered) {
   commit();
 }
 
+void session_actor::undo_batch(const error& why) {
+  auto number = revision();
+  for (const auto* undone : batch_.accepted())
+    if (++number; is_one_of<append>(*undone))
+      ids_.forget(undone->event->id, number);
+  batch_.drop_all(state_);
+  for (auto& undone : batch_.letters()) {
+    undone->refuse(why);
+    reply(std::move(undone));
+  }
+  batch_.clear();
+}
+
 void session_actor::finish_letters() {
-  if (stored_)
-    handle_early();
-  while (!is_waiting() && !climbing_ && !queue_.empty()) {
-    if (at_store().removing || at_store().comparing)
-      return;
+  while (!is_waiting() && !climbing_ && !removing_ && !comparing_
+         && !queue_.empty()) {
     if (!is_one_of<remove>(queue_.front()))
       start_batch();
-    else if (!start_remove())
+    else if (!start_remove(take_as<remove>(queue_.pop_front())))
       return;
   }
-  if (stored_)
-    forget_found();
-  else
-    handle_early();
+  handle_early();
   // A session that does not exist ends as soon as it is idle.
   if (!created_)
     ask_to_retire();
+}
+
+void session_actor::handle_early() {
+  if (is_waiting() || awaits_creation())
+    return;
+  for (auto early = std::exchange(early_, letter_list()); !early.empty();) {
+    renew(early.front());
+    handle(early.pop_front());
+  }
+}
+
+// The letter carries the versions of the time when it arrived. The session must
+// not go back to them.
+void session_actor::renew(letter& parked) const {
+  if (auto* const down = look_up_of(parked)) {
+    down->user = seen_user_;
+    down->app = seen_app_;
+  }
 }
 
 // -- appending ----------------------------------------------------------------
@@ -246,7 +232,7 @@ void session_actor::start_batch() {
     auto next = take_as<append>(queue_.pop_front());
     if (batch_.cut_off(next) || join_earlier(next))
       continue;
-    if (at_store().comparing) {
+    if (comparing_) {
       queue_.push_front(std::move(next));
       break;
     }
@@ -275,10 +261,7 @@ void session_actor::start_batch() {
   if (!up)
     return commit();
   climbing_ = true;
-  if (stored_) {
-    up->decided = std::make_unique<struct commit>();
-    stored_->reserved = up->decided.get();
-  }
+  reserve_place(*up);
   parent().tell(std::move(up));
 }
 
@@ -324,7 +307,7 @@ bool session_actor::accept(append& next, bool undecided) {
   return true;
 }
 
-void session_actor::commit() {
+void session_actor::install_batch() {
   state_.install();
   create* first = nullptr;
   for (auto* next : batch_.accepted()) {
@@ -342,35 +325,12 @@ void session_actor::commit() {
   }
   if (first != nullptr)
     finish_create(*first);
-  if (stored_)
-    send_to_store();
-  else
-    answer_at_once();
-}
-
-void session_actor::answer_at_once() {
-  const auto count = batch_.size();
-  batch_.settle();
-  // Before the answers: a caller that has its answer finds the change in
-  // `list`.
-  if (listing_ && count > 0)
-    listing_->touch(last_update_time_);
-  if (shared().on_commit && count > 0)
-    shared().on_commit(count);
-  // The view before the answers: a run must see its own event when it
-  // continues.
-  publish();
-  for (auto& answered : batch_.letters())
-    reply(std::move(answered));
-  batch_.clear();
 }
 
 event_ptr session_actor::finish_event(append& judged) {
   if (judged.resolved.empty())
     return judged.event;
-  // Over a store the event may have to be judged again, so the original
-  // operations are kept in `said`.
-  if (!judged.own || stored_)
+  if (!judged.own)
     judged.own = std::make_shared<event>(*judged.event);
   judged.own->actions.state_delta.resolve(judged.resolved);
   return judged.own;
@@ -384,8 +344,6 @@ void session_actor::appear() {
 
 void session_actor::finish_create(create& judged) {
   created_ = true;
-  if (!stored_)
-    listing_ = std::make_unique<listing>(names_, id_);
   // Before the answer: a caller that has it finds the session.
   appear();
 
@@ -411,16 +369,96 @@ void session_actor::reply(std::unique_ptr<append> answered) {
   invocation->tell(std::move(answered));
 }
 
-// -- the view of the runs -----------------------------------------------------
+// -- end ----------------------------------------------------------------------
 
-pending_view session_actor::make_view() {
-  return runs_->make_view({snapshot(), events_.slice(), events_.before()});
+void session_actor::end(remove& removal) {
+  shared().directory->remove(*this);
+  quit();
+  cancel_runs();
+  removal.outcome = created_;
+  removal.gone = true;
 }
 
-// Over a store the view is published when its commit is durable.
-void session_actor::publish() {
-  if (runs_ && runs_->has_active() && !stored_)
-    make_view().publish();
+void session_actor::fail_all(letter_list letters) const {
+  while (!letters.empty()) {
+    const auto next = letters.pop_front();
+    next->fail(refusal_of(*next));
+  }
+}
+
+void session_actor::release() {
+  fail_all(std::exchange(queue_, letter_list()));
+  fail_all(std::exchange(early_, letter_list()));
+  if (runs_)
+    fail_all(runs_->take_waiting());
+  runs_.reset();
+}
+
+bool session_actor::is_idle() const noexcept {
+  return queue_.empty() && early_.empty() && batch_.empty() && !climbing_
+         && !runs_ && !is_loading();
+}
+
+bool session_actor::is_unknown_elsewhere() const noexcept {
+  // Held by the directory, by the user, by the scheduler during this job, and
+  // by the store's queue if the session was loaded.
+  const std::size_t own = live() && live()->actor ? 4 : 3;
+  return ctrl()->strong_refs == own && !has_letters();
+}
+
+void session_actor::ask_to_retire() {
+  if (is_idle() && !std::exchange(asked_to_retire_, true))
+    parent().tell(std::make_unique<retire>(retire::step::asked, id_));
+}
+
+void session_actor::receive(std::unique_ptr<retire> wished) {
+  switch (wished->at) {
+  case retire::step::suggested:
+    return ask_to_retire();
+  case retire::step::granted:
+    asked_to_retire_ = false;
+    // Out of the directory first: new appends then go to the app, which leads
+    // them to the successor.
+    if (!is_idle() || (created_ && !shared().directory->remove_unused(*this)))
+      return parent().tell(std::make_unique<retire>(retire::step::stayed, id_));
+    successor_ = ref(parent().app());
+    return quit();
+  case retire::step::kept:
+    asked_to_retire_ = false;
+    return;
+  default:
+    assert(false && "a step that is not a session's");
+  }
+}
+
+bool session_actor::is_for_successor(const letter& sent) const noexcept {
+  return successor_ && is_one_of<append>(sent);
+}
+
+void session_actor::leave_behind(letter_ptr sent) {
+  if (is_for_successor(*sent))
+    left_.push_back(std::move(sent));
+  else
+    sent->fail(refusal_of(*sent));
+}
+
+void session_actor::tell_gone(std::unique_ptr<idle_session> idle) {
+  auto gone = std::make_unique<retire>(retire::step::gone, id_);
+  gone->left = std::exchange(left_, letter_list());
+  gone->idle = std::move(idle);
+  parent().tell(std::move(gone));
+}
+
+// Forwards appends that were sent to this actor after it had left memory to the
+// actor that takes its place.
+void session_actor::turn_away(letter_ptr sent) {
+  if (!is_one_of<append>(*sent) || !is_for_successor(*sent))
+    return sent->fail(refusal_of(*sent));
+  auto passed = std::make_unique<forward>(*shared().directory);
+  passed->key = key();
+  shared().directory->start_forward(passed->key);
+  passed->held = std::move(sent);
+  successor_->tell(std::move(passed));
 }
 
 } // namespace troupe::actors

@@ -2,18 +2,18 @@
 // the session pass here in one order.
 //
 // Session keys live here; `user:` and `app:` keys climb to their owners,
-// `temp:` keys never arrive. See docs/architecture.md, "The climb". Over a
-// store, decided events go to the store's queue, and callers are answered when
-// the commit comes back. A session that does not exist has an actor while a
-// letter to it is under way.
+// `temp:` keys never arrive. See docs/architecture.md, "The climb". This class
+// decides. A decision takes effect at once in a `memory_session`, and passes
+// the store's queue in a `durable_session`. A session that does not exist has
+// an actor while a letter to it is under way.
 
 #pragma once
 
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/sessions/append_batch.hpp"
+#include "troupe/actors/sessions/id_search.hpp"
 #include "troupe/actors/sessions/idle_session.hpp"
 #include "troupe/actors/sessions/run_desk.hpp"
-#include "troupe/actors/sessions/store_side.hpp"
 
 #include <atomic>
 #include <memory>
@@ -22,17 +22,8 @@
 
 namespace troupe::actors {
 
-class session_actor final : public owner_actor {
+class session_actor : public owner_actor {
 public:
-  /// `idle` is the state of the session; null if it does not exist, or is
-  /// loaded from a store.
-  session_actor(caf::actor_config& config,
-                std::shared_ptr<setup> shared,
-                user_actor& user,
-                std::shared_ptr<const user_names> names,
-                std::string id,
-                std::unique_ptr<idle_session> idle);
-
   /// Enters the directory. Called by the user for a session that was idle, and
   /// by the session itself otherwise.
   void appear();
@@ -74,49 +65,67 @@ public:
   caf::behavior make_behavior() override;
 
 protected:
+  /// `name` is used over a store only.
+  session_actor(caf::actor_config& config,
+                std::shared_ptr<setup> shared,
+                user_actor& user,
+                std::shared_ptr<const user_names> names,
+                std::string id,
+                owner_name name);
+
   void handle(letter_ptr received) override;
-  bool is_for_now(const letter& received) const noexcept override;
   void finish_letters() override;
   void release() override;
   error closed_reason() const override;
-  // The error for a letter to a session that does not exist or has ended.
-  error refusal_of(const letter& sent) const;
   void turn_away(letter_ptr sent) override;
   void leave_behind(letter_ptr sent) override;
-  void part() override;
-
-  bool can_load() const noexcept override;
-  load_options what_to_load() const override;
-  std::uint64_t oldest_to_load() const override;
-  void install(load& loaded) override;
-  void note_parked(letter& parked) override;
   void renew(letter& parked) const override;
-  void refuse_waiting(const error& why) override;
-  void refuse(letter_ptr received, const error& why) override;
 
-private:
-  // -- messages ---------------------------------------------------------------
+  // -- effects of decisions, at once or through the store's queue -------------
 
-  void receive(std::unique_ptr<append> sent);
-  void receive(std::unique_ptr<create> wanted);
-  void receive(std::unique_ptr<remove> wanted);
-  void receive(std::unique_ptr<climb> answered);
-  void receive(std::unique_ptr<struct commit> answered);
-  void receive(std::unique_ptr<read_events> answered);
-  void receive(std::unique_ptr<find_events> answered);
-  void receive(std::unique_ptr<view_refresh> refreshed);
-  void receive(std::unique_ptr<forward> passed);
-  void receive(std::unique_ptr<retire> wished);
-  void receive(std::unique_ptr<get> wanted);
-  void receive(std::unique_ptr<list> wanted);
-  void receive(std::unique_ptr<start_run> wanted);
-  void receive(std::unique_ptr<end_run> ended);
-  void receive(std::unique_ptr<shut_down> told);
+  /// Ends the batch: the accepted events take effect, and all letters are
+  /// answered.
+  virtual void commit() = 0;
 
-  // Returns true if look-ups wait for the session's creation.
-  bool awaits_creation() const noexcept { return creations_ > 0 && !created_; }
+  /// Called before the climb of the batch leaves.
+  virtual void reserve_place(climb&) {}
 
-  // -- appending --------------------------------------------------------------
+  /// Takes back and refuses the batch: an owner above could not be loaded.
+  virtual void undo_batch(const error& why);
+
+  /// Returns true if the session continues with the letters after the removal.
+  virtual bool start_remove(std::unique_ptr<remove> removal) = 0;
+
+  /// Publishes the view of the active runs, unless a commit does so later.
+  virtual void publish() {}
+
+  /// Publishes the newest versions with the answer of `wanted`, or before it.
+  virtual void renew_view(get& wanted) = 0;
+
+  /// Refuses a run on a session that does not exist.
+  virtual void refuse_unknown_start(std::unique_ptr<start_run> wanted);
+
+  virtual bool is_idle() const noexcept;
+
+  /// Returns true if the next actor of the session handles the letter.
+  virtual bool is_for_successor(const letter& sent) const noexcept;
+
+  // -- events that are not in memory: over a store only -----------------------
+
+  /// Looks up the id of an append that may repeat a stored event.
+  virtual void ask_for_ids(const append&) {}
+
+  /// Takes the letter and returns true if it has to wait for events.
+  virtual bool waits_for_events(std::unique_ptr<get>&) { return false; }
+
+  /// The same for the history that a run reads. If it is in memory, finds where
+  /// the run starts to read.
+  virtual bool waits_for_events(std::unique_ptr<start_run>& wanted);
+
+  /// Refuses a run that waits for its start.
+  virtual void refuse_waiting_start(caf::actor_id run);
+
+  // -- parts of both kinds ----------------------------------------------------
 
   // Number of the newest event.
   std::uint64_t revision() const noexcept { return events_.revision(); }
@@ -124,16 +133,15 @@ private:
   // Number of the newest events that a `get` shows.
   std::uint64_t shown_by(const get_options& options) const;
 
-  void start_batch();
-  bool accept(append& next, bool undecided);
-  result<void> check_existence(const append& next) const;
-  result<void> check_revision(const append& next) const;
+  // Returns true if look-ups wait for the session's creation.
+  bool awaits_creation() const noexcept { return creations_ > 0 && !created_; }
 
-  // -- event ids --------------------------------------------------------------
+  // Handles look-ups that waited for a creation.
+  void handle_early();
 
-  // Returns true if the letter is a retry and needs no decision of its own.
-  // Sets `comparing` if only the store knows.
-  bool join_earlier(std::unique_ptr<append>& retry);
+  // Makes the accepted events of the batch the newest ones of the session.
+  void install_batch();
+  void reply(std::unique_ptr<append> answered);
 
   // Position of the event with a given id, as far as memory knows.
   struct id_place {
@@ -142,90 +150,31 @@ private:
   };
 
   id_place find_id(const append& sent);
+
   // Number of newest events whose ids are kept.
-  std::size_t ids_kept() const noexcept;
-  void note_id(const append& accepted, std::uint64_t number, std::size_t kept);
-  void install_ids(const std::vector<std::uint32_t>& newest);
-  void ask_for_ids(const append& first);
-  void forget_found();
-  void commit();
-  store_change change_of(const append& decided, std::uint64_t number) const;
-  event_ptr finish_event(append& judged);
-  void reply(std::unique_ptr<append> answered);
-  void finish_create(create& judged);
-
-  // -- over a store -----------------------------------------------------------
-
-  // State over a store. Without a store nothing waits there.
-  const store_side& at_store() const noexcept {
-    return stored_ ? *stored_ : no_store_side;
+  std::size_t ids_kept() const noexcept {
+    return shared().options.remembered_ids;
   }
 
-  // Answer a letter of a commit, or decide it again.
-  void reply_to(std::unique_ptr<append> decided, const struct commit& answered);
-  void reply_to(std::unique_ptr<remove> removal, const struct commit& answered);
-  void reply_to(std::unique_ptr<start_run> refused,
-                const struct commit& answered);
-  void decide_again(std::unique_ptr<append> decided);
-  void handle_early();
-  void requeue();
-  void reply_after_refresh(letter_list answered);
-  void reply_in_order(std::unique_ptr<append> answered);
-  letter_ptr hold_back(letter_ptr answered);
-  void reply_held();
-  void reply_held(std::unique_ptr<append> answered,
-                  const std::optional<result<session>>& seen);
-  void reply_all_held();
-  void answer_at_once();
-  void send_to_store();
-  std::vector<store_change> changes() const;
-  void refuse_behind_others(std::unique_ptr<start_run> wanted);
-  live_owners owners(bool user, bool app) const;
-  // Returns true if all events from number `first` on are in memory. If not,
-  // fetches the missing ones.
-  bool reach(std::uint64_t first);
-  void resume_waiting(letter_list waiting);
-  void forget_old_events();
-  void fetch(std::unique_ptr<read_events> wanted);
-  bool is_changing() const noexcept;
-  bool continues(std::uint64_t before, const event_ptr& newest) const;
-  bool is_idle() const noexcept;
-  void ask_to_retire();
-  std::unique_ptr<idle_session> become_idle();
-
-  // -- runs -------------------------------------------------------------------
-
-  void grant(std::unique_ptr<start_run> next);
-  result<void> claim(append& next);
   pending_view make_view();
-  void publish();
-
-  // -- history that runs read -------------------------------------------------
-
-  // Returns true if the history that the run reads is in memory. If not,
-  // fetches it.
-  bool has_history_for(start_run& wanted);
-  bool find_history_of(start_run& wanted);
   void look_in_memory(history_search& search) const;
-  void receive_search(std::unique_ptr<read_events> answered);
-  result<void> find_answered(append& message);
   std::uint64_t first_read(const start_run& wanted) const;
-  bool has_waiting_starts() const noexcept;
-  void search_again();
-  void refuse_waiting_start(caf::actor_id run);
-
-  void refuse(std::unique_ptr<remove> removal, const error& why);
-  bool start_remove();
-  void finish_remove(std::unique_ptr<remove> removal);
-  void cancel_runs();
-  void send_on(letter_ptr sent);
-  void leave_all_behind();
-  bool is_for_successor(const letter& sent) const noexcept;
 
   // Takes the newest versions of the owners above. They send their versions in
   // order, so a later version is newer.
   void see(scope_version user, scope_version app);
-  state_snapshot snapshot() const;
+
+  // The records of this session and of the wider owners in question.
+  live_owners owners(bool user, bool app) const;
+
+  // Ends the actor, because the session is removed.
+  void end(remove& removal);
+  void cancel_runs();
+  // The error for a letter to a session that does not exist or has ended.
+  error refusal_of(const letter& sent) const;
+  void fail_all(letter_list letters) const;
+  // Tells the user that the session has left, and leaves its state there.
+  void tell_gone(std::unique_ptr<idle_session> idle);
 
   // Session and user hold each other; the user releases the session when
   // it ends.
@@ -236,8 +185,9 @@ private:
   scope_state state_;
   event_window events_;
   recent_ids ids_;
+  // Null until an id was looked up in a store.
+  std::unique_ptr<id_search> older_ids_;
   timestamp last_update_time_{};
-  std::unique_ptr<listing> listing_; // Null over a store, or if not created.
   // The newest versions of user and app that this session has seen.
   scope_version seen_user_;
   scope_version seen_app_;
@@ -247,16 +197,57 @@ private:
   bool climbing_ = false;
   // Look-ups wait until the creation is committed.
   bool created_ = false;
+  // Later letters wait until the store has removed the session, or has told if
+  // the first append repeats an older event.
+  bool removing_ = false;
+  bool comparing_ = false;
   std::uint32_t creations_ = 0;
   letter_list early_;
 
-  std::unique_ptr<run_desk> runs_;           // Null for most sessions.
-  const std::unique_ptr<store_side> stored_; // Null without a store.
+  std::unique_ptr<run_desk> runs_; // Null for most sessions.
 
   // Set when the session leaves memory, becomes idle or is removed: the actor
   // that takes later letters, and letters that came before the end.
   ref<owner_actor> successor_;
   letter_list left_;
+
+private:
+  // -- messages ---------------------------------------------------------------
+
+  void receive(std::unique_ptr<append> sent);
+  void receive(std::unique_ptr<create> wanted);
+  void receive(std::unique_ptr<remove> wanted);
+  void receive(std::unique_ptr<climb> answered);
+  void receive(std::unique_ptr<forward> passed);
+  void receive(std::unique_ptr<retire> wished);
+  void receive(std::unique_ptr<get> wanted);
+  void receive(std::unique_ptr<list> wanted);
+  void receive(std::unique_ptr<start_run> wanted);
+  void receive(std::unique_ptr<end_run> ended);
+  void receive(std::unique_ptr<shut_down> told);
+
+  // -- appending --------------------------------------------------------------
+
+  void start_batch();
+  bool accept(append& next, bool undecided);
+  result<void> check_existence(const append& next) const;
+  result<void> check_revision(const append& next) const;
+  // Returns true if the letter is a retry and needs no decision of its own.
+  // Sets `comparing_` if only the store knows.
+  bool join_earlier(std::unique_ptr<append>& retry);
+  void note_id(const append& accepted, std::uint64_t number, std::size_t kept);
+  event_ptr finish_event(append& judged);
+  void finish_create(create& judged);
+
+  // -- runs -------------------------------------------------------------------
+
+  void grant(std::unique_ptr<start_run> next);
+  result<void> claim(append& next);
+  result<void> find_answered(append& message);
+
+  void ask_to_retire();
+  state_snapshot snapshot() const;
+
   bool asked_to_retire_ = false;
 
   load_count held_; // Appends under way, counted by their senders.

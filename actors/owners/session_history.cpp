@@ -5,7 +5,8 @@
 // event where a run starts to read is found in memory, or in the store, page by
 // page from the newest event back.
 
-#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/durable_session.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
 #include "troupe/actors/run_control.hpp"
@@ -37,14 +38,10 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
     return confirm(
       std::move(wanted), owners(false, false), {generation()}, parent().app());
   }
-  const auto count = shown_by(wanted->options);
-  if (!reach(revision() - count + 1))
-    return stored_->waiting.push_back(std::move(wanted));
-  if (wanted->refresh && runs_) {
-    wanted->renewed = make_view();
-    if (!stored_)
-      wanted->renewed.publish();
-  }
+  if (waits_for_events(wanted))
+    return;
+  if (wanted->refresh && runs_)
+    renew_view(*wanted);
   wanted->outcome = read(wanted->options, seen_user_.keys, seen_app_.keys);
   confirm(std::move(wanted),
           owners(true, true),
@@ -93,34 +90,10 @@ std::uint64_t session_actor::first_read(const start_run& wanted) const {
   return history.first_read(wanted.reads);
 }
 
-std::uint64_t session_actor::oldest_to_load() const {
-  return runs_ ? runs_->oldest_read(revision()) : UINT64_MAX;
-}
-
-bool session_actor::has_history_for(start_run& wanted) {
-  // With the whole history in memory, no search in the store is needed.
-  if (wanted.reads.is_whole && !reach(1))
-    return false;
-  return find_history_of(wanted) && reach(first_read(wanted));
-}
-
-bool session_actor::find_history_of(start_run& wanted) {
-  const auto cuts = at_store().cuts;
-  if (wanted.searched == cuts)
-    return true;
-  history_search search(wanted.message->event->content, wanted.reads);
+bool session_actor::waits_for_events(std::unique_ptr<start_run>& wanted) {
+  history_search search(wanted->message->event->content, wanted->reads);
   look_in_memory(search);
-  if (!search.needs_more() || events_.before() == 0) {
-    set_start(wanted.history, search);
-    wanted.searched = cuts;
-    return true;
-  }
-  if (!stored_->fetching) {
-    auto further = std::make_unique<read_events>();
-    further->search = std::move(search);
-    further->control = wanted.control;
-    fetch(std::move(further));
-  }
+  set_start(wanted->history, search);
   return false;
 }
 
@@ -131,15 +104,113 @@ void session_actor::look_in_memory(history_search& search) const {
     search.take(number, *events_.at(number));
 }
 
-void session_actor::receive_search(std::unique_ptr<read_events> answered) {
-  auto waiting = std::exchange(stored_->waiting, letter_list());
+// The calls that the message answers may have been appended, or made again,
+// after the run started. So the search is repeated when the message is decided.
+result<void> session_actor::find_answered(append& message) {
+  message.answered_from = UINT64_MAX;
+  if (!runs_ || !has_responses(message.event->content))
+    return {};
+  auto* const run = runs_->find(message.reply_to.id());
+  if (run == nullptr)
+    return {};
+  history_search search(message.event->content, history_extent::none());
+  look_in_memory(search);
+  if (search.needs_more() && events_.before() > 0)
+    return error(
+      errc::conflict,
+      fmt::format(
+        "the calls that this message answers were made again in session {}; "
+        "send the message again",
+        to_string(key())));
+  if (search.answered()) {
+    message.answered_from = *search.answered();
+    run->first_read = std::min(run->first_read, message.answered_from);
+  }
+  return {};
+}
+
+// -- over a store: older events -----------------------------------------------
+
+bool durable_session::waits_for_events(std::unique_ptr<get>& wanted) {
+  if (reach(revision() - shown_by(wanted->options) + 1))
+    return false;
+  waiting_.push_back(std::move(wanted));
+  return true;
+}
+
+// A run waits behind earlier ones: runs start in the order of their calls.
+bool durable_session::waits_for_events(std::unique_ptr<start_run>& wanted) {
+  if (!has_waiting_starts() && has_history_for(*wanted))
+    return false;
+  waiting_.push_back(std::move(wanted));
+  return true;
+}
+
+bool durable_session::has_waiting_starts() const noexcept {
+  return waiting_.any_of(&is_one_of<start_run>);
+}
+
+bool durable_session::has_history_for(start_run& wanted) {
+  // With the whole history in memory, no search in the store is needed.
+  if (wanted.reads.is_whole && !reach(1))
+    return false;
+  return find_history_of(wanted) && reach(first_read(wanted));
+}
+
+bool durable_session::find_history_of(start_run& wanted) {
+  if (wanted.searched == cuts_)
+    return true;
+  history_search search(wanted.message->event->content, wanted.reads);
+  look_in_memory(search);
+  if (!search.needs_more() || events_.before() == 0) {
+    set_start(wanted.history, search);
+    wanted.searched = cuts_;
+    return true;
+  }
+  if (!fetching_) {
+    auto further = std::make_unique<read_events>();
+    further->search = std::move(search);
+    further->control = wanted.control;
+    fetch(std::move(further));
+  }
+  return false;
+}
+
+bool durable_session::reach(std::uint64_t first) {
+  if (first > events_.before())
+    return true;
+  if (!fetching_) {
+    auto wanted = std::make_unique<read_events>();
+    wanted->first = first;
+    fetch(std::move(wanted));
+  }
+  return false;
+}
+
+// Reads the events before those in memory, or searches them.
+void durable_session::fetch(std::unique_ptr<read_events> wanted) {
+  fetching_ = true;
+  wanted->cuts = cuts_;
+  wanted->owner = live();
+  wanted->last = events_.before();
+  shared().store->push(std::move(wanted));
+}
+
+// Returns true if the session may have changed elsewhere, or is being removed.
+// A failed read proves nothing then; its letters wait for the next load.
+bool durable_session::is_changing() const noexcept {
+  return is_waiting() || removing_;
+}
+
+void durable_session::receive_search(std::unique_ptr<read_events> answered) {
+  auto waiting = std::exchange(waiting_, letter_list());
   const auto& found = *answered->search;
   // A load in between may have brought another session: search again.
-  if (answered->cuts != stored_->cuts)
+  if (answered->cuts != cuts_)
     return resume_waiting(std::move(waiting));
   if (found.needs_more() && !answered->control->has_left) {
     if (is_changing()) {
-      stored_->waiting = std::move(waiting);
+      waiting_ = std::move(waiting);
       return;
     }
     const auto why
@@ -168,68 +239,15 @@ void session_actor::receive_search(std::unique_ptr<read_events> answered) {
   resume_waiting(std::move(rest));
 }
 
-// The calls that the message answers may have been appended, or made again,
-// after the run started. So the search is repeated when the message is decided.
-result<void> session_actor::find_answered(append& message) {
-  message.answered_from = UINT64_MAX;
-  if (!runs_ || !has_responses(message.event->content))
-    return {};
-  auto* const run = runs_->find(message.reply_to.id());
-  if (run == nullptr)
-    return {};
-  history_search search(message.event->content, history_extent::none());
-  look_in_memory(search);
-  if (search.needs_more() && events_.before() > 0)
-    return error(
-      errc::conflict,
-      fmt::format(
-        "the calls that this message answers were made again in session {}; "
-        "send the message again",
-        to_string(key())));
-  if (search.answered()) {
-    message.answered_from = *search.answered();
-    run->first_read = std::min(run->first_read, message.answered_from);
-  }
-  return {};
-}
-
-// -- older events -------------------------------------------------------------
-
-bool session_actor::reach(std::uint64_t first) {
-  if (first > events_.before())
-    return true;
-  if (!stored_->fetching) {
-    auto wanted = std::make_unique<read_events>();
-    wanted->first = first;
-    fetch(std::move(wanted));
-  }
-  return false;
-}
-
-// Reads the events before those in memory, or searches them.
-void session_actor::fetch(std::unique_ptr<read_events> wanted) {
-  stored_->fetching = true;
-  wanted->cuts = stored_->cuts;
-  wanted->owner = live();
-  wanted->last = events_.before();
-  shared().store->push(std::move(wanted));
-}
-
-// Returns true if the session may have changed elsewhere, or is being removed.
-// A failed read proves nothing then; its letters wait for the next load.
-bool session_actor::is_changing() const noexcept {
-  return is_waiting() || stored_->removing;
-}
-
-void session_actor::receive(std::unique_ptr<read_events> answered) {
-  stored_->fetching = false;
+void durable_session::receive(std::unique_ptr<read_events> answered) {
+  fetching_ = false;
   if (answered->search)
     return receive_search(std::move(answered));
-  auto waiting = std::exchange(stored_->waiting, letter_list());
+  auto waiting = std::exchange(waiting_, letter_list());
   auto& events = answered->events;
   // A load in between may have brought another session: ask again.
   const bool fits
-    = answered->cuts == stored_->cuts && answered->last == events_.before();
+    = answered->cuts == cuts_ && answered->last == events_.before();
   if (events && fits && events->size() != answered->last - answered->first + 1)
     events = error(errc::corrupt,
                    fmt::format("session {} has {} of its events {} to {}",
@@ -237,9 +255,9 @@ void session_actor::receive(std::unique_ptr<read_events> answered) {
                                events->size(),
                                answered->first,
                                answered->last));
-  if (!events && answered->cuts == stored_->cuts) {
+  if (!events && answered->cuts == cuts_) {
     if (is_changing()) {
-      stored_->waiting = std::move(waiting);
+      waiting_ = std::move(waiting);
       return;
     }
     while (!waiting.empty())
@@ -251,12 +269,74 @@ void session_actor::receive(std::unique_ptr<read_events> answered) {
   resume_waiting(std::move(waiting));
 }
 
-void session_actor::forget_old_events() {
-  if (stored_->fetching || !stored_->waiting.empty())
+std::uint64_t durable_session::oldest_to_load() const {
+  return runs_ ? runs_->oldest_read(revision()) : UINT64_MAX;
+}
+
+void durable_session::forget_old_events() {
+  if (fetching_ || !waiting_.empty())
     return;
   const auto oldest = std::min(oldest_to_load(), revision() + 1);
   events_.keep_newest(std::max<std::size_t>(shared().options.events_kept,
                                             revision() + 1 - oldest));
+}
+
+// -- over a store: loading ----------------------------------------------------
+
+load_options durable_session::what_to_load() const {
+  return {.events_max = std::max<std::size_t>(shared().options.events_kept,
+                                              runs_ ? runs_->newest_max() : 0),
+          .ids_max = shared().options.remembered_ids};
+}
+
+void durable_session::install(load& loaded) {
+  auto& found = *loaded.session;
+  const auto before = revision();
+  const auto last = events_.has(before) ? events_.at(before) : event_ptr();
+  const bool existed = std::exchange(created_, found.has_value());
+  state_ = scope_state(found ? std::move(found->scope.keys) : state_map());
+  last_update_time_ = found ? found->last_update_time : timestamp();
+  events_ = found
+              ? event_window(found->scope.revision, std::move(found->events))
+              : event_window();
+  install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
+  if (runs_)
+    runs_->reload(revision());
+  if (created_ && !existed)
+    appear();
+  if (!created_ && existed) {
+    shared().directory->remove(*this);
+    cancel_runs();
+  }
+  if (existed && !continues(before, last))
+    search_again();
+  if (!fetching_)
+    resume_waiting(std::exchange(waiting_, letter_list()));
+  // Before the parked letters, which came later.
+  if (!is_waiting())
+    requeue();
+}
+
+// Returns true if the loaded session is the one whose event number `before` was
+// `newest`, with or without more events. If not, it was removed and created
+// again, or has lost events.
+bool durable_session::continues(std::uint64_t before,
+                                const event_ptr& newest) const {
+  if (!created_ || revision() < before)
+    return false;
+  return before == 0
+         || (newest && events_.has(before)
+             && events_.at(before)->id == newest->id);
+}
+
+// Handles letters with the newest versions of user and app. They pass
+// `deliver`, since the session may have become stale meanwhile.
+void durable_session::resume_waiting(letter_list waiting) {
+  while (!waiting.empty()) {
+    auto next = waiting.pop_front();
+    renew(*next);
+    owner_actor::deliver(std::move(next));
+  }
 }
 
 } // namespace troupe::actors

@@ -4,7 +4,7 @@
 // each after the end of the one before. A run starts when the history that it
 // reads is in memory; later runs wait behind it.
 
-#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/owners/durable_session.hpp"
 #include "troupe/actors/run_control.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
@@ -18,13 +18,12 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
   see(wanted->user, wanted->app);
   if (wanted->control->has_left)
     return wanted->fail(cancelled_before_start());
-  if (!created_ && stored_)
-    return refuse_behind_others(std::move(wanted));
-  if (!created_ || (wanted->session != nullptr && wanted->session != this))
+  if (!created_)
+    return refuse_unknown_start(std::move(wanted));
+  if (wanted->session != nullptr && wanted->session != this)
     return wanted->fail(unknown_session(key()));
-  // Queued after earlier starts: runs start in the order of their calls.
-  if (has_waiting_starts() || !has_history_for(*wanted))
-    return stored_->waiting.push_back(std::move(wanted));
+  if (waits_for_events(wanted))
+    return;
   if (!runs_)
     runs_ = std::make_unique<run_desk>();
   if (runs_->may_start(wanted->policy))
@@ -34,6 +33,10 @@ void session_actor::receive(std::unique_ptr<start_run> wanted) {
       error(errc::busy,
             fmt::format("session {} already has a run", to_string(key()))));
   runs_->queue(std::move(wanted));
+}
+
+void session_actor::refuse_unknown_start(std::unique_ptr<start_run> wanted) {
+  wanted->fail(unknown_session(key()));
 }
 
 void session_actor::grant(std::unique_ptr<start_run> next) {
@@ -87,28 +90,13 @@ result<void> session_actor::claim(append& next) {
   return {};
 }
 
-bool session_actor::has_waiting_starts() const noexcept {
-  return at_store().waiting.any_of(&is_one_of<start_run>);
-}
-
-// The loaded session may be another one, or has fewer events. Waiting runs
-// search again where they start to read.
-void session_actor::search_again() {
-  ++stored_->cuts;
-  if (!runs_ || !created_)
-    return;
-  auto waiting = runs_->take_waiting();
-  while (!stored_->waiting.empty())
-    waiting.push_back(stored_->waiting.pop_front());
-  stored_->waiting = std::move(waiting);
-}
-
 void session_actor::refuse_waiting_start(caf::actor_id run) {
-  const auto why = cancelled_before_start();
   if (runs_)
-    runs_->refuse(run, why);
-  if (stored_)
-    refuse_start(stored_->waiting, run, why, [](const start_run&) {});
+    runs_->refuse(run, cancelled_before_start());
+}
+
+pending_view session_actor::make_view() {
+  return runs_->make_view({snapshot(), events_.slice(), events_.before()});
 }
 
 void session_actor::cancel_runs() {
@@ -116,6 +104,36 @@ void session_actor::cancel_runs() {
     return;
   for (const auto& each : runs_->active())
     each.invocation->tell(std::make_unique<cancel>(deleted_session(key())));
+}
+
+// -- over a store -------------------------------------------------------------
+
+// Refuses a run on a session that does not exist. Another process may have
+// created the session meanwhile. The refusal therefore passes the queue like
+// every decision, so that later letters do not overtake the run if it is
+// decided again.
+void durable_session::refuse_unknown_start(std::unique_ptr<start_run> wanted) {
+  auto decided = make_commit(std::move(wanted));
+  decided->refuses = true;
+  push(std::move(decided));
+}
+
+// The loaded session may be another one, or has fewer events. Waiting runs
+// search again where they start to read.
+void durable_session::search_again() {
+  ++cuts_;
+  if (!runs_ || !created_)
+    return;
+  auto waiting = runs_->take_waiting();
+  while (!waiting_.empty())
+    waiting.push_back(waiting_.pop_front());
+  waiting_ = std::move(waiting);
+}
+
+void durable_session::refuse_waiting_start(caf::actor_id run) {
+  session_actor::refuse_waiting_start(run);
+  refuse_start(
+    waiting_, run, cancelled_before_start(), [](const start_run&) {});
 }
 
 } // namespace troupe::actors

@@ -9,8 +9,9 @@
 #include "troupe/actors/engine/spawn.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/owners/durable_session.hpp"
+#include "troupe/actors/owners/memory_session.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
-#include "troupe/actors/sessions/idle_session.hpp"
 #include "troupe/actors/sessions/list_gather.hpp"
 
 #include <algorithm>
@@ -234,10 +235,14 @@ void user_actor::send_down(std::unique_ptr<climb> answered) {
 // -- look-ups -----------------------------------------------------------------
 
 // A session that was idle enters the directory here, before its first letter.
+// Over a store, no session is idle.
 ref<inbox_actor> user_actor::spawn_child(const std::string& name,
                                          std::unique_ptr<idle_child> idle) {
+  if (live())
+    return spawn_actor<durable_session>(
+      shared().system, share(), *this, names_, name);
   const bool exists = idle != nullptr;
-  const auto made = spawn_actor<session_actor>(
+  const auto made = spawn_actor<memory_session>(
     shared().system,
     share(),
     *this,

@@ -1,0 +1,147 @@
+// A session over a store. Its decisions pass the store's queue, and it keeps
+// only its newest events in memory.
+//
+// Invariants: all decisions of the session enter the queue in the order in
+// which they were made, refusals included. The queue answers in the same order.
+// Letters that must be decided again go before all letters that came later
+// (`requeue`), and durable answers that wait for a refreshed view hold back
+// later ones (`held_back_`). So callers never see two events of one session out
+// of order.
+
+#pragma once
+
+#include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/sessions/held_answers.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+class durable_session final : public session_actor {
+public:
+  durable_session(caf::actor_config& config,
+                  const std::shared_ptr<setup>& shared,
+                  user_actor& user,
+                  const std::shared_ptr<const user_names>& names,
+                  const std::string& id);
+
+protected:
+  void handle(letter_ptr received) override;
+  bool is_for_now(const letter& received) const noexcept override;
+  void finish_letters() override;
+  void release() override;
+  void turn_away(letter_ptr sent) override;
+  void leave_behind(letter_ptr sent) override;
+  void part() override;
+
+  bool can_load() const noexcept override;
+  load_options what_to_load() const override;
+  std::uint64_t oldest_to_load() const override;
+  void install(load& loaded) override;
+  void note_parked(letter& parked) override;
+  void refuse_waiting(const error& why) override;
+  void refuse(letter_ptr received, const error& why) override;
+
+  void commit() override;
+  void reserve_place(climb& up) override;
+  void undo_batch(const error& why) override;
+  bool start_remove(std::unique_ptr<remove> removal) override;
+  void renew_view(get& wanted) override;
+  void refuse_unknown_start(std::unique_ptr<start_run> wanted) override;
+  bool is_idle() const noexcept override;
+  bool is_for_successor(const letter& sent) const noexcept override;
+
+  void ask_for_ids(const append& first) override;
+  bool waits_for_events(std::unique_ptr<get>& wanted) override;
+  bool waits_for_events(std::unique_ptr<start_run>& wanted) override;
+  void refuse_waiting_start(caf::actor_id run) override;
+
+private:
+  // -- messages ---------------------------------------------------------------
+
+  void receive(std::unique_ptr<struct commit> answered);
+  void receive(std::unique_ptr<read_events> answered);
+  void receive(std::unique_ptr<find_events> answered);
+  void receive(std::unique_ptr<view_refresh> refreshed);
+
+  // -- writing ----------------------------------------------------------------
+
+  store_change change_of(const append& decided, std::uint64_t number) const;
+  std::vector<store_change> changes() const;
+  void send_to_store();
+  // A commit of this session alone, ready to be written.
+  std::unique_ptr<struct commit> make_commit(letter_ptr decided) const;
+  void push(std::unique_ptr<struct commit> decided);
+
+  // Answer a letter of a commit, or decide it again.
+  void reply_to(std::unique_ptr<append> decided, const struct commit& answered);
+  void reply_to(std::unique_ptr<remove> removal, const struct commit& answered);
+  void reply_to(std::unique_ptr<start_run> refused,
+                const struct commit& answered);
+  void decide_again(std::unique_ptr<append> decided);
+  void requeue();
+  void reply_after_refresh(letter_list answered);
+  void reply_in_order(std::unique_ptr<append> answered);
+  letter_ptr hold_back(letter_ptr answered);
+  void reply_held();
+  void reply_held(std::unique_ptr<append> answered,
+                  const std::optional<result<session>>& seen);
+  void reply_all_held();
+
+  // -- events that are not in memory ------------------------------------------
+
+  void install_ids(const std::vector<std::uint32_t>& newest);
+  std::unique_ptr<find_events> make_query() const;
+  void forget_found();
+  void refuse_asked(const find_events& failed);
+
+  bool has_waiting_starts() const noexcept;
+  // Returns true if the history that the run reads is in memory. If not,
+  // fetches it.
+  bool has_history_for(start_run& wanted);
+  bool find_history_of(start_run& wanted);
+  // Returns true if all events from number `first` on are in memory. If not,
+  // fetches the missing ones.
+  bool reach(std::uint64_t first);
+  void fetch(std::unique_ptr<read_events> wanted);
+  void receive_search(std::unique_ptr<read_events> answered);
+  void forget_old_events();
+  bool is_changing() const noexcept;
+  bool continues(std::uint64_t before, const event_ptr& newest) const;
+  void search_again();
+  void resume_waiting(letter_list waiting);
+
+  // -- end --------------------------------------------------------------------
+
+  void finish_remove(std::unique_ptr<remove> removal);
+  void refuse(std::unique_ptr<remove> removal, const error& why);
+  void send_on(letter_ptr sent);
+  void leave_all_behind();
+
+  // Number of commits that the queue has not answered.
+  std::size_t commits_ = 0;
+  // Letters of answered commits that are decided again, in order.
+  letter_list again_;
+  held_answers held_back_;
+  // The commit of the climb under way, which already has its place in the
+  // queue.
+  struct commit* reserved_ = nullptr;
+  // Letters that wait for events that are not in memory.
+  letter_list waiting_;
+  bool fetching_ = false;
+  // Number of loads after which the session may be another one of the same key,
+  // or has fewer events. Reads and searches that started before such a load are
+  // repeated.
+  std::uint64_t cuts_ = 0;
+  // The removal that ended the session; answered last, with the letters that
+  // the session left.
+  std::unique_ptr<remove> removal_;
+  bool is_removed_ = false;
+  // True if the session ends because its user is being removed.
+  bool goes_with_user_ = false;
+};
+
+} // namespace troupe::actors

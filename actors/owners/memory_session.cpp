@@ -1,0 +1,83 @@
+#include "troupe/actors/owners/memory_session.hpp"
+
+#include "troupe/actors/owners/user.hpp"
+
+#include <utility>
+
+namespace troupe::actors {
+
+memory_session::memory_session(caf::actor_config& config,
+                               std::shared_ptr<setup> shared,
+                               user_actor& user,
+                               std::shared_ptr<const user_names> names,
+                               std::string id,
+                               std::unique_ptr<idle_session> idle)
+  : session_actor(config,
+                  std::move(shared),
+                  user,
+                  std::move(names),
+                  std::move(id),
+                  owner_name{""}) {
+  if (!idle)
+    return;
+  created_ = true;
+  state_ = scope_state(std::move(idle->keys));
+  events_ = std::move(idle->events);
+  ids_ = std::move(idle->ids);
+  last_update_time_ = idle->last_update_time;
+  listing_ = std::move(idle->listed);
+}
+
+void memory_session::commit() {
+  install_batch();
+  if (created_ && !listing_)
+    listing_ = std::make_unique<listing>(names_, id_);
+  const auto count = batch_.size();
+  batch_.settle();
+  // Before the answers: a caller that has its answer finds the change in
+  // `list`.
+  if (listing_ && count > 0)
+    listing_->touch(last_update_time_);
+  if (shared().on_commit && count > 0)
+    shared().on_commit(count);
+  // The view before the answers: a run must see its own event when it
+  // continues.
+  publish();
+  for (auto& answered : batch_.letters())
+    reply(std::move(answered));
+  batch_.clear();
+}
+
+void memory_session::publish() {
+  if (runs_ && runs_->has_active())
+    make_view().publish();
+}
+
+void memory_session::renew_view(get& wanted) {
+  wanted.renewed = make_view();
+  wanted.renewed.publish();
+}
+
+bool memory_session::start_remove(std::unique_ptr<remove> removal) {
+  listing_.reset();
+  end(*removal);
+  parent().tell(std::move(removal));
+  return false;
+}
+
+void memory_session::part() {
+  if (successor_)
+    tell_gone(created_ ? become_idle() : nullptr);
+}
+
+std::unique_ptr<idle_session> memory_session::become_idle() {
+  auto left = std::make_unique<idle_session>();
+  left->keys = state_.keys();
+  left->events = std::move(events_);
+  left->ids = std::move(ids_);
+  left->last_update_time = last_update_time_;
+  left->listed = std::move(listing_);
+  return left;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,39 @@
+// A session without a store. Its decisions take effect at once, and all its
+// events stay in memory.
+//
+// Invariant: an answer is sent after the list index and the view of the runs
+// show the change.
+
+#pragma once
+
+#include "troupe/actors/owners/session.hpp"
+
+#include <memory>
+#include <string>
+
+namespace troupe::actors {
+
+class memory_session final : public session_actor {
+public:
+  /// `idle` is the state of the session; null if it does not exist.
+  memory_session(caf::actor_config& config,
+                 std::shared_ptr<setup> shared,
+                 user_actor& user,
+                 std::shared_ptr<const user_names> names,
+                 std::string id,
+                 std::unique_ptr<idle_session> idle);
+
+protected:
+  void commit() override;
+  bool start_remove(std::unique_ptr<remove> removal) override;
+  void publish() override;
+  void renew_view(get& wanted) override;
+  void part() override;
+
+private:
+  std::unique_ptr<idle_session> become_idle();
+
+  std::unique_ptr<listing> listing_; // Null if the session does not exist.
+};
+
+} // namespace troupe::actors
