@@ -338,6 +338,8 @@ struct retire : letter_of<letter_kind::retire, letter> {
   /// With `gone`: letters that the child did not handle. Its successor handles
   /// them.
   letter_list left;
+  /// With `gone`: the child is a session that exists.
+  bool existed = false;
   /// With `gone`: the state of the child, if the parent keeps it.
   std::unique_ptr<idle_child> idle;
 };

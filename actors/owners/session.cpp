@@ -445,6 +445,7 @@ void session_actor::leave_behind(letter_ptr sent) {
 void session_actor::tell_gone(std::unique_ptr<idle_session> idle) {
   auto gone = std::make_unique<retire>(retire::step::gone, id_);
   gone->left = std::exchange(left_, letter_list());
+  gone->existed = created_;
   gone->idle = std::move(idle);
   parent().tell(std::move(gone));
 }

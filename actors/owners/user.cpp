@@ -146,15 +146,15 @@ void user_actor::judge(climb& next) {
 void user_actor::finish_letters() {
   if (removal_ && !removing_)
     remove_sessions();
+  if (!climbing_ && !is_waiting())
+    decide_waiting();
+  if (is_removable())
+    finish_remove_user();
   // A user without sessions leaves memory, and is made again on demand. Without
   // a store, only a user that does not exist does so.
   if ((live() || !exists()) && is_idle()
       && !std::exchange(asked_to_retire_, true))
     app_.tell(std::make_unique<retire>(retire::step::asked, names_->user));
-  if (!climbing_ && !is_waiting())
-    decide_waiting();
-  if (is_removable())
-    finish_remove_user();
 }
 
 // Commits climbs that end here, and writes. From the first climb that reaches
@@ -257,8 +257,6 @@ ref<inbox_actor> user_actor::spawn_child(const std::string& name,
 template <std::derived_from<look_up> Letter>
 void user_actor::receive(std::unique_ptr<Letter> wanted) {
   seen_app_ = wanted->app;
-  if (is_one_of<create>(*wanted) && live())
-    exists_ = true;
   auto& down = *wanted;
   send_below(std::move(wanted), down.key.id, down.user);
 }
@@ -316,8 +314,10 @@ void user_actor::hand_on(letter_ptr left, const std::string& id) {
 
 void user_actor::receive(std::unique_ptr<retire> wished) {
   switch (wished->at) {
-  case retire::step::asked:
   case retire::step::gone:
+    exists_ = exists_ || wished->existed;
+    return settle_leaving(*wished);
+  case retire::step::asked:
   case retire::step::stayed:
     return settle_leaving(*wished);
   case retire::step::granted:
