@@ -13,17 +13,23 @@ namespace {
 // Blocks differ in size by a cache line.
 constexpr std::size_t step = 64;
 constexpr std::size_t size_max = 4096;
-constexpr std::size_t kept_max = std::size_t{256} * 1024;
+// A limit for each size, not for all: letters from callers end on the threads
+// of the runtime, and must not take the place of frames there.
+constexpr std::size_t kept_max = std::size_t{64} * 1024;
 
 struct free_block {
   free_block* next;
 };
 
+struct free_list {
+  free_block* first = nullptr;
+  std::size_t bytes = 0;
+};
+
 // It has no destructor, so that it can be used until the very end of a thread,
 // when destructors of other objects of the thread may still free blocks.
 struct kept_blocks {
-  std::array<free_block*, size_max / step> lists{};
-  std::size_t bytes = 0;
+  std::array<free_list, size_max / step> lists{};
   bool closed = false;
 };
 
@@ -36,9 +42,9 @@ struct thread_end {
 
   ~thread_end() {
     kept.closed = true;
-    for (auto*& list : kept.lists)
-      while (list != nullptr)
-        ::operator delete(std::exchange(list, list->next));
+    for (auto& list : kept.lists)
+      while (list.first != nullptr)
+        ::operator delete(std::exchange(list.first, list.first->next));
   }
 };
 
@@ -52,12 +58,12 @@ constexpr bool is_recycled(std::size_t size) {
   return !is_sanitized && size <= size_max;
 }
 
-constexpr std::size_t list_of(std::size_t size) {
-  return (size - 1) / step;
+free_list& list_for(std::size_t size) noexcept {
+  return kept.lists[(size - 1) / step];
 }
 
 constexpr std::size_t block_bytes(std::size_t size) {
-  return (list_of(size) + 1) * step;
+  return (size + step - 1) / step * step;
 }
 
 } // namespace
@@ -65,21 +71,22 @@ constexpr std::size_t block_bytes(std::size_t size) {
 void* recycled::operator new(std::size_t size) {
   if (!is_recycled(size))
     return ::operator new(size);
-  auto*& list = kept.lists[list_of(size)];
-  if (list == nullptr)
+  auto& list = list_for(size);
+  if (list.first == nullptr)
     return ::operator new(block_bytes(size));
-  kept.bytes -= block_bytes(size);
-  return std::exchange(list, list->next);
+  list.bytes -= block_bytes(size);
+  return std::exchange(list.first, list.first->next);
 }
 
 void recycled::operator delete(void* gone, std::size_t size) noexcept {
-  if (gone == nullptr || !is_recycled(size) || kept.closed
-      || kept.bytes + block_bytes(size) > kept_max)
+  if (gone == nullptr || !is_recycled(size) || kept.closed)
+    return ::operator delete(gone);
+  auto& list = list_for(size);
+  if (list.bytes + block_bytes(size) > kept_max)
     return ::operator delete(gone);
   free_at_thread_end();
-  auto*& list = kept.lists[list_of(size)];
-  list = ::new (gone) free_block{list};
-  kept.bytes += block_bytes(size);
+  list.first = ::new (gone) free_block{list.first};
+  list.bytes += block_bytes(size);
 }
 
 } // namespace troupe

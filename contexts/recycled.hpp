@@ -12,8 +12,8 @@ namespace troupe {
 
 /// The base class of types whose objects `new` makes in recycled memory. If
 /// they are deleted through a base class, its destructor must be virtual, so
-/// that the size is known. Up to 256 KiB per thread are kept, in blocks of up
-/// to 4 KiB, until the thread ends.
+/// that the size is known. A thread keeps up to 64 KiB of blocks of each size,
+/// and none above 4 KiB, until it ends.
 class recycled {
 public:
   /// Returns a block that this thread keeps, or allocates one. Throws

@@ -86,6 +86,14 @@ BOOST_AUTO_TEST_CASE(stays_with_the_thread_that_frees_the_object) {
   BOOST_TEST(is_same == is_kept);
 }
 
+BOOST_AUTO_TEST_CASE(many_objects_of_one_size_leave_room_for_other_sizes) {
+  std::vector<std::unique_ptr<object<512>>> many;
+  for (int count = 0; count < 1'000; ++count)
+    many.push_back(std::make_unique<object<512>>());
+  many.clear();
+  BOOST_TEST((is_used_again<object<2000>, object<2000>>()) == is_kept);
+}
+
 BOOST_AUTO_TEST_CASE(objects_may_outlive_the_kept_blocks_of_their_thread) {
   struct holder {
     std::unique_ptr<object<200>> held;
