@@ -34,7 +34,7 @@ task<result<bool>> remove_users(session_service sessions, std::string app) {
   co_return found;
 }
 
-pending<shared_write> erase_keys(const backend_ptr& backend,
+pending<shared_write> erase_app_keys(const backend_ptr& backend,
                                  const std::string& app) {
   return actors::make_pending<shared_write>(
     backend->shared(), [backend, app](completion<shared_write> done) {
@@ -76,7 +76,7 @@ task<result<bool>> remove_all(backend_ptr backend, std::string app) {
   if (!keys)
     co_return keys.error();
   // Also without keys: ids of writes may be remembered.
-  const auto erased = co_await erase_keys(backend, *name);
+  const auto erased = co_await erase_app_keys(backend, *name);
   if (!erased)
     co_return erased.error();
   const auto artifacts = co_await remove_artifacts(backend, *name);
