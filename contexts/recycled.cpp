@@ -37,9 +37,6 @@ constinit thread_local kept_blocks kept;
 
 // Frees the kept blocks of a thread at its end.
 struct thread_end {
-  // A constructor with a body, so that each thread registers the destructor.
-  thread_end() noexcept {}
-
   ~thread_end() {
     kept.closed = true;
     for (auto& list : kept.lists)
@@ -49,7 +46,7 @@ struct thread_end {
 };
 
 void free_at_thread_end() noexcept {
-  thread_local const thread_end at_end;
+  thread_local const thread_end at_end{};
 }
 
 // A sanitizer finds the use of a freed block only if the block goes back to it,

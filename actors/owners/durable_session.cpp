@@ -469,7 +469,7 @@ void durable_session::send_on(letter_ptr sent) {
   else if (is_one_of<get, start_run, forward>(*sent))
     successor_->tell(std::move(sent));
   else
-    owner_actor::turn_away(std::move(sent));
+    session_actor::turn_away(std::move(sent));
 }
 
 void durable_session::leave_all_behind() {
