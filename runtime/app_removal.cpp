@@ -35,7 +35,7 @@ task<result<bool>> remove_users(session_service sessions, std::string app) {
 }
 
 pending<shared_write> erase_app_keys(const backend_ptr& backend,
-                                 const std::string& app) {
+                                     const std::string& app) {
   return actors::make_pending<shared_write>(
     backend->shared(), [backend, app](completion<shared_write> done) {
       actors::clear_state_of(backend->shared(), app, std::move(done));
