@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -127,6 +128,7 @@ read_names(postgres_connection& connection,
   if (!rows)
     return rows.error();
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(rows->size()));
   for (int i = 0; i < rows->size(); ++i)
     names.emplace_back(rows->text(i, 0));
   std::ranges::sort(names);
