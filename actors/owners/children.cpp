@@ -79,9 +79,9 @@ letter_list children::keep_idle(const std::string& name,
   return taken(std::move(known.parked_));
 }
 
-std::size_t children::forget_idle() {
-  return std::erase_if(
-    all_, [](const auto& each) { return each.second.idle_ != nullptr; });
+void children::forget_idle() {
+  std::erase_if(all_,
+                [](const auto& each) { return each.second.idle_ != nullptr; });
 }
 
 void children::shut_down() {

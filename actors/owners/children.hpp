@@ -84,8 +84,8 @@ public:
   [[nodiscard]] letter_list keep_idle(const std::string& name,
                                       std::unique_ptr<idle_child> state);
 
-  /// Forgets all idle children, and returns their number.
-  std::size_t forget_idle();
+  /// Forgets all idle children.
+  void forget_idle();
 
   /// Lets all children end.
   void shut_down();

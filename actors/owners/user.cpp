@@ -404,8 +404,7 @@ void user_actor::receive(std::unique_ptr<remove_user> wanted) {
 }
 
 void user_actor::remove_sessions() {
-  if (children_.forget_idle() > 0)
-    exists_ = true;
+  children_.forget_idle();
   children_.for_each([](const std::string& id, children::child& known) {
     if (!known.park())
       return;

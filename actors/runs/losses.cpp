@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 namespace troupe::actors {
 
 namespace {
@@ -38,10 +36,9 @@ void tell_losses(const run_shared& run,
                  const basis_check& noted,
                  const event& said) {
   for (const auto& each : noted.losses()) {
-    auto lost = describe(each, said);
-    const auto warning = warn(lost, run.facts.session);
-    if (run.control->add_loss(std::move(lost)) && run.shared->on_warning)
-      run.shared->on_warning(warning);
+    const auto lost = describe(each, said);
+    if (run.control->add_loss(lost) && run.shared->on_warning)
+      run.shared->on_warning(warn(lost, run.facts.session));
   }
 }
 

@@ -1,5 +1,5 @@
-// The reads that an event's plain writes are based on. Owners compare them with
-// their values when they judge the event, and note what it overwrites unseen.
+// The reads that an event's plain writes are based on. An owner that judges the
+// event compares them with its own values, and notes each difference.
 //
 // It travels beside the delta and is no part of the event: stores, retries and
 // the wire form do not know it.

@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_step_knows_what_it_has_written_and_no_more) {
     co_await context.emit(text("{}", "one"));
     state.set("n", 2);
     co_await context.emit(text("{}", "two"));
-    // Now somebody else writes.
+    // An event from outside changes the keys that the body has read.
     co_await context.run(
       custom("b", [](invocation_context& below) -> agent_run {
         below.state().set("n", 10);

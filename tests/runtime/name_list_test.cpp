@@ -103,8 +103,8 @@ BOOST_DATA_TEST_CASE(an_app_with_nothing_but_keys_is_listed,
   check_same(on.apps(), {"press"});
 }
 
-// The user's actor is made for what is then refused, and has to end again. That
-// of a refused creation ends a moment after the answer.
+// A refused write or creation makes the actor of its user, which has to end.
+// After a creation it ends a moment after the answer.
 BOOST_DATA_TEST_CASE(what_is_refused_makes_no_user,
                      data::make({kept_in_memory, kept_in_store}),
                      in_store) {
