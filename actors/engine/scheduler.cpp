@@ -50,7 +50,7 @@ constexpr unsigned shared_first_every = 8;
 // A neighbour takes jobs of a worker only if the worker has this many queued,
 // or has worked on the same job during this many looks of the neighbour. A few
 // short jobs are done sooner by the worker that has their data in its cache.
-constexpr std::size_t jobs_worth_taking = 5;
+constexpr std::size_t jobs_worth_taking = 8;
 constexpr int looks_of_a_long_job = 32;
 
 // Period in which one sleeping worker looks for jobs behind a long one.
