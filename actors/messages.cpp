@@ -82,12 +82,18 @@ class completion_job final : public recycled,
                              public caf::resumable,
                              public caf::ref_counted {
 public:
-  completion_job(std::shared_ptr<execution> on, letter_list answered)
+  completion_job(std::shared_ptr<execution> on,
+                 letter_list answered,
+                 std::size_t count)
     : on_(std::move(on)),
-      answered_(std::move(answered)) {}
+      answered_(std::move(answered)),
+      count_(count) {}
 
   resume_result resume(caf::execution_unit*, std::size_t) override {
-    start_long_job();
+    if (count_ >= worth_a_wake_up)
+      ask_for_help();
+    else
+      start_long_job();
     with_memory_or_end([this] {
       while (!answered_.empty()) {
         const auto next = answered_.pop_front();
@@ -104,8 +110,13 @@ public:
   void intrusive_ptr_release_impl() override { intrusive_ptr_release(this); }
 
 private:
+  // The callers' code after so many answers takes several times as long as it
+  // takes to wake a thread.
+  static constexpr std::size_t worth_a_wake_up = 16;
+
   const std::shared_ptr<execution> on_;
   letter_list answered_;
+  const std::size_t count_;
 };
 
 } // namespace
@@ -149,16 +160,20 @@ void call_later(setup& shared, std::function<void()> work) {
 
 void complete_later(execution& on, letter_list answered) {
   letter_list later;
+  std::size_t count = 0;
   while (!answered.empty()) {
     auto next = answered.pop_front();
-    if (auto& known = static_cast<call&>(*next); known.is_of_blocked_thread)
+    if (auto& known = static_cast<call&>(*next); known.is_of_blocked_thread) {
       known.complete();
-    else
+    } else {
       later.push_back(std::move(next));
+      ++count;
+    }
   }
   // The scheduler takes over the reference that a new object starts with.
   if (!later.empty())
-    schedule(on, new completion_job(on.shared_from_this(), std::move(later)));
+    schedule(
+      on, new completion_job(on.shared_from_this(), std::move(later), count));
 }
 
 void append::release() {

@@ -124,6 +124,8 @@ struct fair_policy : caf::policy::unprofiled {
     std::atomic<int> sleepers{0};
     // True if one of the sleepers looks for jobs now and then.
     std::atomic<bool> watched{false};
+    // True if a sleeper that wakes up looks for a while before it sleeps again.
+    std::atomic<bool> busy{false};
   };
 
   struct worker_data {
@@ -207,6 +209,16 @@ struct fair_policy : caf::policy::unprofiled {
       wake_one(shared);
   }
 
+  // Lets a sleeper look for the jobs that this worker makes from now on.
+  template <class Worker>
+  static void call_for_help(Worker* worker) {
+    auto& shared = worker->parent()->data();
+    if (shared.sleepers.load(std::memory_order_relaxed) == 0)
+      return;
+    shared.busy.store(true, std::memory_order_relaxed);
+    wake_one(shared);
+  }
+
   static caf::resumable* take_next(worker_data& from) {
     if (from.next.load(std::memory_order_relaxed) == nullptr)
       return nullptr;
@@ -270,10 +282,9 @@ struct fair_policy : caf::policy::unprofiled {
       caf::logger::set_current_actor_system(nullptr);
     }
     auto* job = find_own(worker);
-    if (job == nullptr)
-      job = look(worker);
-    if (job == nullptr)
-      job = sleep(worker);
+    while (job == nullptr)
+      if (job = look(worker); job == nullptr)
+        job = sleep(worker);
     auto& begun = worker->data().begun;
     begun.store(begun.load(std::memory_order_relaxed) + 1,
                 std::memory_order_relaxed);
@@ -296,8 +307,9 @@ struct fair_policy : caf::policy::unprofiled {
     return nullptr;
   }
 
-  // Sleeps until there is a job. While other workers are awake, one of the
-  // sleepers is the watcher: it looks now and then for jobs behind a long one.
+  // Sleeps until there is a job, or until a busy worker asks for help; returns
+  // null then. While other workers are awake, one of the sleepers is the
+  // watcher: it looks now and then for jobs behind a long one.
   // A watcher that gets a job wakes another sleeper, which watches from then
   // on.
   template <class Worker>
@@ -312,7 +324,8 @@ struct fair_policy : caf::policy::unprofiled {
     caf::resumable* job = nullptr;
     bool has_watched = false;
     while ((job = find_own(worker)) == nullptr
-           && (job = find_elsewhere(worker, seen_, 1)) == nullptr) {
+           && (job = find_elsewhere(worker, seen_, 1)) == nullptr
+           && !shared.busy.exchange(false, std::memory_order_relaxed)) {
       if (asleep < count && !shared.watched.load(std::memory_order_relaxed)) {
         shared.watched.store(true, std::memory_order_relaxed);
         shared.work.wait_for(guard, watch_period);
@@ -444,6 +457,12 @@ void start_long_job() noexcept {
   if (auto* mine = static_cast<worker*>(here.worker);
       mine != nullptr && mine->data().has_jobs())
     fair_policy::watch(mine);
+}
+
+void ask_for_help() noexcept {
+  using worker = caf::scheduler::worker<fair_policy>;
+  if (auto* mine = static_cast<worker*>(here.worker); mine != nullptr)
+    fair_policy::call_for_help(mine);
 }
 
 brief_job::brief_job() noexcept {

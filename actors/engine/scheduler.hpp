@@ -34,6 +34,10 @@ bool is_worker_of(const caf::actor_system& system) noexcept;
 /// the jobs behind it.
 void start_long_job() noexcept;
 
+/// Tells the scheduler that the job that this worker begins is long, and makes
+/// other jobs while it runs. Wakes another worker for them.
+void ask_for_help() noexcept;
+
 /// While it lives, jobs that this worker schedules wake no other worker: this
 /// worker runs them soon. A wake-up takes longer than the whole job of an
 /// owner. Only for code that is known to be short, so never around users' code.
