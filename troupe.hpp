@@ -43,6 +43,7 @@
 #include "troupe/core/key.hpp"
 #include "troupe/core/ref_counted.hpp"
 #include "troupe/core/session.hpp"
+#include "troupe/core/session_diff.hpp"
 #include "troupe/core/shared_write.hpp"
 #include "troupe/core/state.hpp"
 #include "troupe/core/state_map.hpp"

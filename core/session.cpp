@@ -1,18 +1,33 @@
 #include "troupe/core/session.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe {
+
+error detail::no_revision(const session_key& key,
+                          std::uint64_t wanted,
+                          std::uint64_t newest) {
+  return {errc::not_found,
+          fmt::format("session {} has no revision {}; its newest one is {}",
+                      to_string(key),
+                      wanted,
+                      newest)};
+}
 
 json to_json(const session& fetched) {
   auto events = json::array();
   for (const auto& said : fetched.events())
     events.push_back(to_json(*said));
-  return {{"id", fetched.key().id},
-          {"appName", fetched.key().app},
-          {"userId", fetched.key().user},
-          {"state", fetched.state().all()},
-          {"events", std::move(events)},
-          {"lastUpdateTime", to_seconds(fetched.last_update_time())},
-          {"revision", fetched.revision()}};
+  json shown = {{"id", fetched.key().id},
+                {"appName", fetched.key().app},
+                {"userId", fetched.key().user},
+                {"state", fetched.state().all()},
+                {"events", std::move(events)},
+                {"lastUpdateTime", to_seconds(fetched.last_update_time())},
+                {"revision", fetched.revision()}};
+  if (fetched.is_past())
+    shown["isPast"] = true;
+  return shown;
 }
 
 } // namespace troupe

@@ -29,12 +29,14 @@ public:
           readonly_state state,
           event_slice events,
           timestamp last_update_time,
-          std::uint64_t revision)
+          std::uint64_t revision,
+          bool is_past = false)
     : key_(std::move(key)),
       state_(std::move(state)),
       events_(std::move(events)),
       last_update_time_(last_update_time),
-      revision_(revision) {}
+      revision_(revision),
+      is_past_(is_past) {}
 
   /// Names of the app, the user and the session.
   const session_key& key() const& noexcept { return key_; }
@@ -61,16 +63,32 @@ public:
   /// The number of the newest event: 0 after the creation, plus 1 per event.
   std::uint64_t revision() const noexcept { return revision_; }
 
+  /// Returns true if the session was fetched as it was at an earlier revision
+  /// (`get_options::at`). The `app:` and `user:` keys of its state are those of
+  /// now: no store keeps them for each revision of a session.
+  bool is_past() const noexcept { return is_past_; }
+
 private:
   session_key key_;
   readonly_state state_;
   event_slice events_;
   timestamp last_update_time_;
   std::uint64_t revision_;
+  bool is_past_;
 };
 
+namespace detail {
+
+/// The `errc::not_found` for a session that is not at revision `wanted` yet.
+error no_revision(const session_key& key,
+                  std::uint64_t wanted,
+                  std::uint64_t newest);
+
+} // namespace detail
+
 /// Returns `{"id", "appName", "userId", "state", "events", "lastUpdateTime",
-/// "revision"}`, as ADK writes it.
+/// "revision"}`, as ADK writes it, and `"isPast": true` for an earlier
+/// revision.
 json to_json(const session& fetched);
 
 // -- requests ----
@@ -121,6 +139,13 @@ struct get_options {
   std::optional<std::size_t> num_recent_events = {};
   /// Only events at this time or later.
   std::optional<timestamp> after = {};
+  /// The session as it was after this many events: its own keys, and the events
+  /// up to there. 0 is the state of the creation. The `app:` and `user:` keys
+  /// are those of now. Unset for the session as it is now. `get` fails with
+  /// `errc::not_found` if the session has no such revision yet, and with
+  /// `errc::invalid_argument` over a store of your own that does not override
+  /// `store::load_session_at`.
+  std::optional<std::uint64_t> at = {};
 };
 
 /// Conditions of an append.

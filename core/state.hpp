@@ -124,6 +124,12 @@ public:
   /// `find` does.
   state_object all() const;
 
+  /// Returns a view of the same user and app, of other session keys, without
+  /// recorded changes.
+  readonly_state with_session(state_map keys) const {
+    return readonly_state({std::move(keys), snapshot_.user, snapshot_.app, {}});
+  }
+
   /// Starts a loop over all keys:
   /// `for (const auto& [key, value] : session.state())`. Shows the state of
   /// this call, also if it changes during the loop. Throws as `find` does.

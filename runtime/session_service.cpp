@@ -1,6 +1,7 @@
 #include "troupe/runtime/session_service.hpp"
 
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/failure.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/direct_read.hpp"
 #include "troupe/actors/owners/directory.hpp"
@@ -103,6 +104,55 @@ void start_get(const backend_ptr& backend,
     (*wanted)->fail(actors::unknown_session((*wanted)->key));
 }
 
+// -- earlier revisions --------------------------------------------------------
+
+// A session from the store, with the state of user and app of `present`.
+result<session>
+read_past(store& kept, const session& present, const get_options& options) {
+  auto loaded = kept.load_session_at(
+    present.key(), *options.at, options.num_recent_events.value_or(SIZE_MAX));
+  if (!loaded)
+    return loaded.error();
+  if (!*loaded) // Another caller has removed it meanwhile.
+    return actors::deleted_session(present.key());
+  auto& past = **loaded;
+  event_log log;
+  for (auto& said : past.events)
+    log.push_back(std::move(said));
+  return session(present.key(),
+                 present.state().with_session(std::move(past.scope.keys)),
+                 options.after ? log.slice().after(*options.after)
+                               : log.slice(),
+                 past.last_update_time,
+                 past.scope.revision,
+                 past.scope.revision < present.revision());
+}
+
+// The session itself says whether it has the revision, since its answer waits
+// for all commits that it is based on. The events up to a revision never
+// change, so they are read after that.
+void start_past_get(const backend_ptr& backend,
+                    const session_key& key,
+                    const get_options& options,
+                    completion<session> done) {
+  auto read_it
+    = [backend, options, done = std::move(done)](result<session> present) {
+        if (!present)
+          return done(std::move(present));
+        auto wanted = std::make_unique<actors::answered<session>>();
+        wanted->done = done;
+        auto& shared = backend->shared();
+        if (admit_call(*wanted, shared))
+          actors::read_then_complete<session>(
+            shared,
+            std::move(wanted),
+            [present = std::move(*present), options](store& kept) {
+              return read_past(kept, present, options);
+            });
+      };
+  start_get(backend, key, options, std::move(read_it));
+}
+
 // Reads a session: on the calling thread if its owners sleep, or by a letter.
 class get_start {
 public:
@@ -116,7 +166,10 @@ public:
   }
 
   void operator()(completion<session> done) const {
-    start_get(backend_, key_, options_, std::move(done));
+    if (options_.at && backend_->shared().store)
+      start_past_get(backend_, key_, options_, std::move(done));
+    else
+      start_get(backend_, key_, options_, std::move(done));
   }
 
 private:

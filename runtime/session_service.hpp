@@ -63,8 +63,10 @@ public:
   /// The same with this initial state in place of the request's.
   pending<session> get_or_create(create_request request, json state);
 
-  /// Returns the session with its events and state. Each event is included
-  /// completely, in all scopes, or not at all. Fails with `errc::not_found`.
+  /// Returns the session with its events and state, as it is now or as it was
+  /// at an earlier revision (`get_options::at`). Each event is included
+  /// completely, in all scopes, or not at all. Fails with `errc::not_found`,
+  /// and for an earlier revision as `get_options::at` says.
   pending<session> get(session_key key, get_options options = {});
 
   /// Returns sessions of an app or of one user, newest update first, a page at

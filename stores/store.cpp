@@ -17,6 +17,13 @@ std::string to_string(const owner_name& owner) {
   return text;
 }
 
+result<std::optional<stored_session>>
+store::load_session_at(const session_key&, std::uint64_t, std::size_t) {
+  return error(errc::invalid_argument,
+               "this store cannot read a session at an earlier revision: it "
+               "does not override store::load_session_at");
+}
+
 result<std::vector<event_ptr>>
 store::find_events(const session_key& key, std::span<const std::string> ids) {
   // Small enough to fit in memory if each event has a megabyte.

@@ -254,6 +254,15 @@ public:
   load_events(const session_key& key, std::uint64_t first, std::uint64_t last)
     = 0;
 
+  /// Loads a session as it was at `revision`: its keys, its newest `events_max`
+  /// events up to there, and the newest time of its changes up to there. Loads
+  /// no id hashes. Nothing if the session does not exist. Fails with
+  /// `errc::not_found` if the session is not at that revision yet. The default
+  /// fails with `errc::invalid_argument`, since no other call finds the state
+  /// at the creation; a store that keeps it overrides this.
+  virtual result<std::optional<stored_session>> load_session_at(
+    const session_key& key, std::uint64_t revision, std::size_t events_max);
+
   /// Finds events of a session by id. Returns one result per id, in the order
   /// of `ids`; null for an id that no event has. The default reads all events
   /// of the session, oldest first, until every id is found; a store with an

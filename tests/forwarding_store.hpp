@@ -39,6 +39,13 @@ public:
     return kept_->load_session(key, options);
   }
 
+  result<std::optional<stored_session>>
+  load_session_at(const session_key& key,
+                  std::uint64_t revision,
+                  std::size_t events_max) override {
+    return kept_->load_session_at(key, revision, events_max);
+  }
+
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override {

@@ -8,7 +8,7 @@ namespace troupe::actors {
 std::optional<session> read_directly(setup& shared,
                                      const session_key& key,
                                      const get_options& options) {
-  if (shared.store || shared.closing)
+  if (shared.store || shared.closing || options.at)
     return std::nullopt;
   const auto found = shared.directory->find(key);
   if (!found)

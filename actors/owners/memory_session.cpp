@@ -24,12 +24,14 @@ memory_session::memory_session(caf::actor_config& config,
   state_ = scope_state(std::move(idle->keys));
   events_ = std::move(idle->events);
   ids_ = std::move(idle->ids);
+  past_ = std::move(idle->past);
   last_update_time_ = idle->last_update_time;
   listing_ = std::move(idle->listed);
 }
 
 void memory_session::commit() {
   install_batch();
+  note_states();
   if (created_ && !listing_)
     listing_ = std::make_unique<listing>(names_, id_);
   const auto count = batch_.size();
@@ -46,6 +48,29 @@ void memory_session::commit() {
   for (auto& answered : batch_.letters())
     reply(std::move(answered));
   batch_.clear();
+}
+
+void memory_session::note_states() {
+  for (const auto* const next : batch_.accepted())
+    if (is_one_of<create>(*next))
+      past_.begin(*next->event);
+  past_.note(revision(), state_.keys(), last_update_time_);
+}
+
+session memory_session::read_past(const get_options& options) {
+  const auto log = events_.slice().part(0, *options.at);
+  auto state = past_.at(*options.at, log);
+  auto events
+    = options.num_recent_events ? log.recent(*options.num_recent_events) : log;
+  if (options.after)
+    events = events.after(*options.after);
+  return {key(),
+          readonly_state(
+            {std::move(state.keys), seen_user_.keys, seen_app_.keys, {}}),
+          std::move(events),
+          state.last_update_time,
+          state.revision,
+          state.revision < revision()};
 }
 
 void memory_session::publish() {
@@ -75,6 +100,7 @@ std::unique_ptr<idle_session> memory_session::become_idle() {
   left->keys = state_.keys();
   left->events = std::move(events_);
   left->ids = std::move(ids_);
+  left->past = std::move(past_);
   left->last_update_time = last_update_time_;
   left->listed = std::move(listing_);
   return left;

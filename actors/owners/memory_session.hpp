@@ -7,6 +7,7 @@
 #pragma once
 
 #include "troupe/actors/owners/session.hpp"
+#include "troupe/actors/sessions/past_states.hpp"
 
 #include <memory>
 #include <string>
@@ -26,13 +27,16 @@ public:
 protected:
   void commit() override;
   bool start_remove(std::unique_ptr<remove> removal) override;
+  session read_past(const get_options& options) override;
   void publish() override;
   void renew_view(get& wanted) override;
   void part() override;
 
 private:
+  void note_states();
   std::unique_ptr<idle_session> become_idle();
 
+  past_states past_;
   std::unique_ptr<listing> listing_; // Null if the session does not exist.
 };
 

@@ -99,6 +99,10 @@ protected:
   /// Publishes the view of the active runs, unless a commit does so later.
   virtual void publish() {}
 
+  /// The session at the earlier revision of `options`. Over a store its caller
+  /// reads it there, and needs the state of user and app only.
+  virtual session read_past(const get_options& options);
+
   /// Publishes the newest versions with the answer of `wanted`, or before it.
   virtual void renew_view(get& wanted) = 0;
 
@@ -214,6 +218,7 @@ protected:
 private:
   // -- messages ---------------------------------------------------------------
 
+  result<session> answer_to(const get_options& options);
   void receive(std::unique_ptr<append> sent);
   void receive(std::unique_ptr<create> wanted);
   void receive(std::unique_ptr<remove> wanted);

@@ -42,11 +42,23 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
     return;
   if (wanted->refresh && runs_)
     renew_view(*wanted);
-  wanted->outcome = read(wanted->options, seen_user_.keys, seen_app_.keys);
+  wanted->outcome = answer_to(wanted->options);
   confirm(std::move(wanted),
           owners(true, true),
           {generation(), seen_user_.generation, seen_app_.generation},
           parent().app());
+}
+
+result<session> session_actor::answer_to(const get_options& options) {
+  if (!options.at)
+    return read(options, seen_user_.keys, seen_app_.keys);
+  if (*options.at > revision())
+    return detail::no_revision(key(), *options.at, revision());
+  return read_past(options);
+}
+
+session session_actor::read_past(const get_options&) {
+  return {key(), readonly_state(snapshot()), {}, last_update_time_, revision()};
 }
 
 std::uint64_t session_actor::shown_by(const get_options& options) const {
@@ -132,7 +144,7 @@ result<void> session_actor::find_answered(append& message) {
 // -- over a store: older events -----------------------------------------------
 
 bool durable_session::waits_for_events(std::unique_ptr<get>& wanted) {
-  if (reach(revision() - shown_by(wanted->options) + 1))
+  if (wanted->options.at || reach(revision() - shown_by(wanted->options) + 1))
     return false;
   waiting_.push_back(std::move(wanted));
   return true;

@@ -104,6 +104,9 @@ template void
 read_then_complete(setup& shared,
                    std::unique_ptr<answered<session_page>> wanted,
                    std::function<result<session_page>(store&)> job);
+template void read_then_complete(setup& shared,
+                                 std::unique_ptr<answered<session>> wanted,
+                                 std::function<result<session>(store&)> job);
 template void
 read_then_complete(setup& shared,
                    std::unique_ptr<answered<std::vector<std::string>>> wanted,

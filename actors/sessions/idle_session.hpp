@@ -7,6 +7,7 @@
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
 #include "troupe/actors/sessions/list_index.hpp"
+#include "troupe/actors/sessions/past_states.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/state_map.hpp"
 
@@ -18,6 +19,7 @@ struct idle_session final : idle_child {
   state_map keys;
   event_window events;
   recent_ids ids;
+  past_states past;
   timestamp last_update_time{};
   std::unique_ptr<listing> listed; // Never null.
 };

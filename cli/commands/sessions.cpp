@@ -7,12 +7,14 @@
 #include "troupe/cli/sessions/event_lines.hpp"
 #include "troupe/cli/sessions/export.hpp"
 #include "troupe/cli/sessions/import.hpp"
+#include "troupe/cli/sessions/key_history.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"
 #include "troupe/cli/sessions/portable.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/output.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/core/session_diff.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -42,6 +44,10 @@ struct arguments {
   std::string state = "{}";
   std::optional<std::size_t> recent;
   std::optional<double> after;
+  std::optional<std::uint64_t> at;
+  std::optional<std::uint64_t> to;
+  std::optional<std::string> other;
+  std::string name;
   page_option page;
   std::string file = "-";
   bool skip_existing = false;
@@ -94,7 +100,7 @@ int get_session(const arguments& chosen, interrupts& signals) {
     chosen.store,
     signals,
     [&chosen](session_service& sessions, output& target) -> result<void> {
-      get_options options{.num_recent_events = chosen.recent};
+      get_options options{.num_recent_events = chosen.recent, .at = chosen.at};
       if (chosen.after)
         options.after = timestamp(
           std::chrono::microseconds(std::llround(*chosen.after * 1e6)));
@@ -134,6 +140,36 @@ int delete_session(const arguments& chosen, interrupts& signals) {
       const auto removed = sessions.remove(chosen.key()).get();
       return removed ? print_line(target, {{"deleted", *removed}})
                      : removed.error();
+    });
+}
+
+// -- history, diff ------------------------------------------------------------
+
+int print_history(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen.store,
+    signals,
+    [&chosen](session_service& sessions, output& target) {
+      return read_key_history(
+        sessions, chosen.key(), chosen.name, [&target](const json& line) {
+          return print_line(target, line);
+        });
+    });
+}
+
+int print_diff(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen.store,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      auto other = chosen.key();
+      other.id = chosen.other.value_or(other.id);
+      const auto before = sessions.get(chosen.key(), {.at = chosen.at}).get();
+      if (!before)
+        return before.error();
+      const auto after = sessions.get(other, {.at = chosen.to}).get();
+      return after ? print_line(target, to_json(diff(*before, *after)))
+                   : after.error();
     });
 }
 
@@ -253,6 +289,12 @@ CLI::Option* add_key(CLI::App& command, arguments& chosen) {
   return user;
 }
 
+CLI::Option* add_revision(CLI::App& command,
+                          const std::string& name,
+                          std::optional<std::uint64_t>& chosen) {
+  return command.add_option(name, chosen)->type_name("N")->check(check_count);
+}
+
 } // namespace
 
 struct sessions_command::subcommands : subcommand_table<arguments> {
@@ -298,6 +340,41 @@ sessions_command::sessions_command(CLI::App& program)
                 "applied after --recent")
     ->type_name("SECONDS")
     ->check(check_seconds);
+
+  add_revision(get, "--at", chosen.at)
+    ->description("The session as it was after N events; user and app state "
+                  "are those of now");
+
+  auto& history = subcommands_->add(
+    "history",
+    "Print the values that a key had, one JSON object per change",
+    create_line + append_line
+      + "troupe sessions history --app press --user ann --session s1 topic",
+    print_history);
+  add_key(history, chosen);
+  history
+    .add_option("KEY",
+                chosen.name,
+                "A key of the state; of app: and user: keys, the changes by "
+                "this session")
+    ->required();
+
+  auto& compare = subcommands_->add(
+    "diff",
+    "Print how state and events differ between two revisions of a session, or "
+    "between two sessions",
+    create_line + append_line
+      + "troupe sessions diff --app press --user ann --session s1 --at 0",
+    print_diff);
+  add_key(compare, chosen);
+  add_revision(compare, "--at", chosen.at)
+    ->description("Revision to compare; default: the newest");
+  compare
+    .add_option(
+      "--with", chosen.other, "Session to compare it with; default: the same")
+    ->type_name("S");
+  add_revision(compare, "--to", chosen.to)
+    ->description("Revision of that session; default: the newest");
 
   auto& list
     = subcommands_->add("list",

@@ -93,6 +93,98 @@ void ranges_of_events_are_cut_to_what_exists(run& on) {
     json::array());
 }
 
+// Compares the answers of `load_session_at` with the states of each revision.
+void expect_past(run& on, const std::vector<json>& states) {
+  for (std::uint64_t revision = 0; revision < states.size(); ++revision) {
+    const auto what = fmt::format("revision {}", revision);
+    const auto past = on.kept().load_session_at(key, revision, 3).value();
+    on.expect(what + ": the session", past.has_value());
+    if (!past)
+      continue;
+    on.expect_same(what + ": keys", shown(past->scope.keys), states[revision]);
+    on.expect_same(what, past->scope.revision, revision);
+    on.expect_same(what + ": number of events",
+                   past->events.size(),
+                   std::min<std::uint64_t>(3, revision));
+    if (!past->events.empty())
+      on.expect_same(what + ": newest event",
+                     past->events.back()->id,
+                     fmt::format("event-{}", revision));
+  }
+  const auto beyond = on.kept().load_session_at(key, states.size(), 3);
+  on.expect("a revision beyond the newest",
+            !beyond && beyond.error().code() == errc::not_found);
+}
+
+void a_session_loads_as_it_was(run& on) {
+  change_maker make;
+  on.expect("a session that does not exist",
+            !on.kept().load_session_at(key, 0, 1).value());
+  on.commit(make.create(key, {{"made", true}, {"n", 0}}));
+  on.commit(make.append(key, {{"n", 1}, {"list", {1, 2}}}));
+  on.commit({make.append(key, {{"made", nullptr}}), make.append(key)});
+  on.commit(make.append(key, {{"made", "again"}, {"n", nullptr}}));
+  const json two = {{"n", 1}, {"list", {1, 2}}};
+  expect_past(on,
+              {{{"made", true}, {"n", 0}},
+               {{"made", true}, {"n", 1}, {"list", {1, 2}}},
+               two,
+               two,
+               {{"made", "again"}, {"list", {1, 2}}}});
+}
+
+// Long enough for a store to keep states in between.
+void a_long_session_loads_as_it_was(run& on) {
+  constexpr int event_count = 2'000;
+  change_maker make;
+  on.commit(make.create(key, {{"made", true}}));
+  std::vector<store_change> changes;
+  for (int number = 1; number <= event_count; ++number) {
+    changes.push_back(
+      make.append(key, {{fmt::format("k{}", number % 7), number}}));
+    if (changes.size() == 50)
+      on.commit(std::exchange(changes, {}));
+  }
+  const auto expected = [](int revision) {
+    json keys = {{"made", true}};
+    for (int number = std::max(1, revision - 6); number <= revision; ++number)
+      keys[fmt::format("k{}", number % 7)] = number;
+    return keys;
+  };
+  const auto compare = [&] {
+    for (const int revision :
+         {0, 1, 6, 511, 512, 513, 1'023, 1'024, 1'537, 1'999, 2'000}) {
+      const auto what = fmt::format("revision {}", revision);
+      const auto past
+        = on.kept()
+            .load_session_at(key, static_cast<std::uint64_t>(revision), 1)
+            .value();
+      on.expect(what + ": the session", past.has_value());
+      if (past)
+        on.expect_same(
+          what + ": keys", shown(past->scope.keys), expected(revision));
+    }
+  };
+  compare();
+  on.reopen();
+  compare();
+}
+
+void a_session_made_again_has_its_own_past(run& on) {
+  change_maker make;
+  on.commit({make.create(key, {{"n", 1}}), make.append(key, {{"n", 2}})});
+  on.commit(make.remove(key));
+  on.expect("the past of a removed session",
+            !on.kept().load_session_at(key, 0, 1).value());
+  on.commit(make.create(key, {{"n", 3}}));
+  on.expect_same(
+    "keys at 0",
+    shown(on.kept().load_session_at(key, 0, 1).value().value().scope.keys),
+    {{"n", 3}});
+  on.expect("revision 1 of the new session",
+            !on.kept().load_session_at(key, 1, 1));
+}
+
 void the_last_update_is_the_newest_time(run& on) {
   change_maker make;
   on.commit(make.create(key, json::object(), -5'000'001));
@@ -439,6 +531,9 @@ std::vector<conformance_check> load_checks() {
   return {
     TROUPE_CHECK(a_session_loads_as_many_events_and_ids_as_asked),
     TROUPE_CHECK(ranges_of_events_are_cut_to_what_exists),
+    TROUPE_CHECK(a_session_loads_as_it_was, past),
+    TROUPE_CHECK(a_long_session_loads_as_it_was, past, lasting),
+    TROUPE_CHECK(a_session_made_again_has_its_own_past, past),
     TROUPE_CHECK(the_last_update_is_the_newest_time),
     TROUPE_CHECK(a_scope_may_have_ten_thousand_keys),
     TROUPE_CHECK(ids_may_hold_any_character),

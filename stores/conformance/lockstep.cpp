@@ -21,6 +21,7 @@ public:
       is_lasting_(factory.promises(store_promise::lasting)),
       is_shared_(factory.promises(store_promise::shared)),
       is_told_(is_shared_ && factory.promises(store_promise::told)),
+      has_past_(factory.promises(store_promise::past)),
       engine_(seed) {
     if (is_shared_)
       second_ = on.open();
@@ -41,7 +42,10 @@ public:
         {.events_max = below(8), .ids_max = one_in(4) ? all : below(8)});
       break;
     case 11:
-      load_events(any_key(), 1 + below(12), below(16));
+      if (has_past_ && one_in(2))
+        load_session_at(any_key(), below(12), one_in(4) ? all : below(8));
+      else
+        load_events(any_key(), 1 + below(12), below(16));
       break;
     case 12:
       list();
@@ -267,6 +271,16 @@ private:
             [&] { return model_.load_events(key, first, last); });
   }
 
+  void load_session_at(const session_key& key,
+                       std::uint64_t revision,
+                       std::size_t events_max) {
+    const auto loaded
+      = at(any_store()).load_session_at(key, revision, events_max);
+    compare("load_session_at of " + to_string(key),
+            loaded ? shown(*loaded) : json(to_string(loaded.error().code())),
+            [&] { return model_.load_session_at(key, revision, events_max); });
+  }
+
   // Returns the position of a row, or a random one.
   row_position any_position(const std::string& app) {
     const owner_name owner{app, pick(users), pick(ids)};
@@ -324,6 +338,7 @@ private:
   bool is_lasting_;
   bool is_shared_;
   bool is_told_;
+  bool has_past_;
   std::mt19937_64 engine_;
   std::unique_ptr<store> second_;
   store_model model_;

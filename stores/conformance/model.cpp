@@ -70,6 +70,7 @@ void trial::advance(const owner_name& owner,
     kept.time, change.event->timestamp.time_since_epoch().count());
   if (change.kind == change_kind::append)
     kept.events[*revision] = change.event;
+  kept.past[*revision] = {kept.keys, kept.time};
 }
 
 std::vector<owner_name>
@@ -137,6 +138,28 @@ json store_model::load_session(const session_key& key,
           {"last_update_time", kept.time},
           {"events", events},
           {"id_hashes", hashes}};
+}
+
+json store_model::load_session_at(const session_key& key,
+                                  std::uint64_t revision,
+                                  std::size_t events_max) const {
+  const auto found = owners_.find(owner_of(key));
+  if (found == owners_.end())
+    return nullptr;
+  const auto past = found->second.past.find(revision);
+  if (past == found->second.past.end())
+    return "not_found";
+  std::vector<event_ptr> events;
+  for (const auto& [number, said] : found->second.events)
+    if (number <= revision)
+      events.push_back(said);
+  const auto left_out = events.size() - std::min(events_max, events.size());
+  events.erase(events.begin(),
+               events.begin() + static_cast<std::ptrdiff_t>(left_out));
+  return {{"scope", {{"keys", past->second.keys}, {"revision", revision}}},
+          {"last_update_time", past->second.time},
+          {"events", shown(events)},
+          {"id_hashes", json::array()}};
 }
 
 json store_model::load_events(const session_key& key,

@@ -25,6 +25,15 @@ public:
     std::int64_t time = 0;
     /// Events by number.
     std::map<std::uint64_t, event_ptr> events;
+
+    /// A session at one revision.
+    struct past_state {
+      json keys;             ///< Keys of the session.
+      std::int64_t time = 0; ///< Newest time of the changes up to it.
+    };
+
+    /// Of a session: by revision.
+    std::map<std::uint64_t, past_state> past;
   };
 
   /// All owners that exist.
@@ -43,6 +52,11 @@ public:
   /// Expected answer of `store::load_session`; null if the session does
   /// not exist.
   json load_session(const session_key& key, const load_options& options) const;
+  /// Expected answer of `store::load_session_at`; null if the session does not
+  /// exist, "not_found" if it has no such revision.
+  json load_session_at(const session_key& key,
+                       std::uint64_t revision,
+                       std::size_t events_max) const;
   /// Expected answer of `store::load_events`; empty if the session does
   /// not exist.
   json load_events(const session_key& key,

@@ -29,6 +29,7 @@ enum class store_promise : std::uint8_t {
   shared,  ///< Several stores may be open on one location and see each
            ///< other's commits.
   told,    ///< `changed_elsewhere` reports commits of others at once.
+  past,    ///< `load_session_at` loads sessions as they were.
 };
 
 /// The store to check.

@@ -56,6 +56,15 @@ public:
     return load(owner_of(key), options);
   }
 
+  result<std::optional<stored_session>>
+  load_session_at(const session_key& key,
+                  std::uint64_t revision,
+                  std::size_t events_max) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return load_postgres_at(connection, history_, key, revision, events_max);
+    });
+  }
+
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override {

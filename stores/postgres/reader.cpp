@@ -1,5 +1,6 @@
 #include "troupe/stores/postgres/reader.hpp"
 
+#include "troupe/core/session.hpp"
 #include "troupe/stores/postgres/event.hpp"
 #include "troupe/stores/postgres/schema.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
@@ -112,6 +113,30 @@ UNION ALL
   WHERE session = (SELECT id FROM me)
     AND session_revision BETWEEN $4::bigint AND $5::bigint
   ORDER BY session_revision))"};
+
+// Returns the scope and its newest revision, then every change of the range.
+constexpr postgres_statement load_changes
+  = {"load_changes", TROUPE_ME("$3::text") R"(
+SELECT greatest(revision,
+                (SELECT session_revision FROM change_log WHERE session = me.id
+                   ORDER BY session_revision DESC LIMIT 1)) AS revision,
+       id AS time, NULL::text AS delta
+  FROM me
+UNION ALL
+(SELECT session_revision, time, delta
+  FROM change_log
+  WHERE session = (SELECT id FROM me)
+    AND session_revision BETWEEN $4::bigint AND $5::bigint
+  ORDER BY session_revision))"};
+
+// Newest first.
+constexpr postgres_statement load_events_before
+  = {"load_events_before", TROUPE_ME("$3::text") R"(
+SELECT session_revision, time, event, delta, body
+  FROM change_log
+  WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
+    AND session_revision <= $4::bigint
+  ORDER BY session_revision DESC LIMIT $5::bigint)"};
 
 #undef TROUPE_ME
 #undef TROUPE_SCOPE_AND_STATE
@@ -271,6 +296,107 @@ load_postgres(postgres_connection& connection,
   if (!rows)
     return rows.error();
   return read_scope(*rows, owner);
+}
+
+namespace {
+
+// The state of a session at an earlier revision, computed page by page. Changes
+// up to a revision never change, so the pages need not be read at one moment.
+class past_replay {
+public:
+  past_replay(const owner_name& owner, std::int64_t goal)
+    : owner_(owner),
+      goal_(goal) {}
+
+  std::int64_t first() const noexcept { return reached_ + 1; }
+
+  std::int64_t last() const noexcept {
+    return std::min(goal_, reached_ + rows_at_once);
+  }
+
+  bool is_done() const noexcept { return reached_ == goal_; }
+
+  stored_session take() { return std::move(state_); }
+
+  // Returns false if the session does not exist, or is another one now.
+  result<bool> add(const postgres_rows& rows) {
+    if (rows.size() == 0 || (scope_ && *scope_ != rows.number(0, 1)))
+      return false;
+    scope_ = rows.number(0, 1);
+    if (rows.number(0, 0) < goal_)
+      return detail::no_revision({owner_.app, owner_.user, owner_.session},
+                                 static_cast<std::uint64_t>(goal_),
+                                 static_cast<std::uint64_t>(rows.number(0, 0)));
+    const auto end = last();
+    for (int i = 1; i < rows.size(); ++i) {
+      if (rows.number(i, 0) != reached_ + 1)
+        return gap(owner_, reached_, rows.number(i, 0));
+      if (auto replayed
+          = replay_delta(state_.scope, rows.text(i, 2), scope::session);
+          !replayed)
+        return unreadable(describe(owner_), replayed.error());
+      ++reached_;
+      state_.last_update_time
+        = reached_ == 0 ? rows.time(i, 1)
+                        : std::max(state_.last_update_time, rows.time(i, 1));
+    }
+    if (reached_ != end)
+      return gap(owner_, reached_, end + 1);
+    state_.scope.revision = static_cast<std::uint64_t>(reached_);
+    return true;
+  }
+
+private:
+  static constexpr std::int64_t rows_at_once = 8'192;
+
+  const owner_name& owner_; // Outlives the replay.
+  const std::int64_t goal_;
+  std::int64_t reached_ = -1;
+  std::optional<std::int64_t> scope_;
+  stored_session state_;
+};
+
+} // namespace
+
+result<std::optional<stored_session>>
+load_postgres_at(postgres_connection& connection,
+                 postgres_history& history,
+                 const session_key& key,
+                 std::uint64_t revision,
+                 std::size_t events_max) {
+  const owner_name owner{key.app, key.user, key.id};
+  const auto goal = static_cast<std::int64_t>(std::min<std::uint64_t>(
+    revision, std::numeric_limits<std::int64_t>::max()));
+  past_replay replay(owner, goal);
+  while (!replay.is_done()) {
+    const auto rows
+      = history.read(connection,
+                     load_changes,
+                     names_of(owner).add(replay.first()).add(replay.last()),
+                     describe(owner));
+    if (!rows)
+      return rows.error();
+    const auto is_there = replay.add(*rows);
+    if (!is_there)
+      return is_there.error();
+    if (!*is_there)
+      return std::nullopt;
+  }
+  auto past = replay.take();
+  const auto rows
+    = history.read(connection,
+                   load_events_before,
+                   names_of(owner).add(goal).add_limit(events_max),
+                   describe(owner));
+  if (!rows)
+    return rows.error();
+  for (int i = rows->size() - 1; i >= 0; --i) {
+    auto said = read_postgres_event(*rows, i, 1);
+    if (!said)
+      return unreadable(describe(owner), said.error());
+    past.events.push_back(*std::move(said));
+  }
+  return past;
 }
 
 result<std::vector<event_ptr>>

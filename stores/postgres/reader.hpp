@@ -23,6 +23,15 @@ load_postgres(postgres_connection& connection,
               const owner_name& owner,
               const load_options& options);
 
+/// Implements `store::load_session_at`. Replays the log of the session from its
+/// creation, page by page.
+result<std::optional<stored_session>>
+load_postgres_at(postgres_connection& connection,
+                 postgres_history& history,
+                 const session_key& key,
+                 std::uint64_t revision,
+                 std::size_t events_max);
+
 result<std::vector<event_ptr>>
 load_postgres_events(postgres_connection& connection,
                      postgres_history& history,

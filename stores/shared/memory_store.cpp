@@ -1,5 +1,6 @@
 #include "troupe/stores/shared/memory_store.hpp"
 
+#include "troupe/core/session.hpp"
 #include "troupe/stores/shared/owner_names.hpp"
 #include "troupe/stores/shared/session_order.hpp"
 #include "troupe/stores/shared/unreported_removals.hpp"
@@ -321,6 +322,35 @@ public:
     std::ranges::reverse(loaded.events);
     std::ranges::reverse(loaded.id_hashes);
     return loaded;
+  }
+
+  result<std::optional<stored_session>>
+  load_session_at(const session_key& key,
+                  std::uint64_t revision,
+                  std::size_t events_max) override {
+    const std::shared_lock guard(data_->mutex);
+    const auto found = data_->owners.find(owner_of(key));
+    if (found == data_->owners.end())
+      return std::nullopt;
+    if (revision > found->second.scope.revision)
+      return detail::no_revision(key, revision, found->second.scope.revision);
+    stored_session past;
+    for (const auto& entry : found->second.log) {
+      if (entry.revision > revision)
+        break;
+      troupe::apply(past.scope, *entry.event, scope::session, entry.revision);
+      past.last_update_time
+        = entry.revision == 0
+            ? entry.event->timestamp
+            : std::max(past.last_update_time, entry.event->timestamp);
+      if (entry.is_event)
+        past.events.push_back(entry.event);
+    }
+    if (past.events.size() > events_max)
+      past.events.erase(past.events.begin(),
+                        past.events.end()
+                          - static_cast<std::ptrdiff_t>(events_max));
+    return past;
   }
 
   result<std::vector<event_ptr>> load_events(const session_key& key,

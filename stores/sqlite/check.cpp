@@ -1,11 +1,13 @@
 #include "troupe/stores/sqlite/check.hpp"
 
+#include "troupe/stores/sqlite/snapshots.hpp"
 #include "troupe/stores/sqlite/sums.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace troupe {
@@ -25,6 +27,7 @@ constexpr int body = 12;
 struct replayed_scope {
   std::map<std::string, value, std::less<>> keys;
   std::int64_t revision = 0;
+  std::int64_t microseconds = 0; ///< Newest time of a session's changes.
   /// Positions of a session's events in the log, by event number.
   std::map<std::int64_t, std::int64_t> events;
 };
@@ -33,13 +36,16 @@ class checker {
 public:
   checker(sqlite_reader& reader, const std::function<void(double)>& on_progress)
     : reader_(reader),
-      on_progress_(on_progress) {}
+      on_progress_(on_progress),
+      kept_(reader.database()) {}
 
   std::vector<std::string> run() {
     const sqlite_reader::moment now(reader_);
     check_pages();
     check_progress();
+    find_snapshots();
     replay_log();
+    check_stray_snapshots();
     check_scopes();
     tell(1);
     return std::move(findings_);
@@ -69,13 +75,58 @@ private:
   }
 
   void check_progress() {
-    auto statement = prepare(fmt::format("SELECT name,{} FROM folding",
-                                         is_sound("sum", sums::folding)));
+    auto statement = prepare(fmt::format("SELECT name,{} FROM folded_rows",
+                                         is_sound("sum", sums::folded_rows)));
     for (auto rows = statement.rows(); rows.next();)
       if (rows.integer(1) != 1)
-        find(
-          fmt::format("the row '{}' of the table folding has a wrong checksum",
-                      rows.text(0)));
+        find(fmt::format(
+          "the row '{}' of the table folded_rows has a wrong checksum",
+          rows.text(0)));
+  }
+
+  void find_snapshots() {
+    auto statement = prepare("SELECT scope,revision FROM snapshots");
+    for (auto rows = statement.rows(); rows.next();)
+      snapshots_[rows.integer(0)].insert(rows.integer(1));
+  }
+
+  // Compares the snapshot of this revision, if there is one.
+  void check_snapshot(std::int64_t scope_id, const replayed_scope& replayed) {
+    const auto of_scope = snapshots_.find(scope_id);
+    if (of_scope == snapshots_.end()
+        || of_scope->second.erase(replayed.revision) == 0)
+      return;
+    try {
+      const auto kept = kept_.find(scope_id, replayed.revision);
+      bool is_same = kept && kept->revision == replayed.revision
+                     && kept->microseconds == replayed.microseconds
+                     && kept->keys.size() == replayed.keys.size();
+      for (const auto& [name, expected] : replayed.keys) {
+        const auto* const found = is_same ? kept->keys.find(name) : nullptr;
+        is_same = found != nullptr && *found == expected;
+        if (!is_same)
+          break;
+      }
+      if (!is_same)
+        find(fmt::format("the snapshot of scope {} at revision {} differs from "
+                         "the replay of its log",
+                         scope_id,
+                         replayed.revision));
+    } catch (const error& failure) {
+      find(fmt::format("the snapshot of scope {} at revision {}: {}",
+                       scope_id,
+                       replayed.revision,
+                       failure.message()));
+    }
+  }
+
+  void check_stray_snapshots() {
+    for (const auto& [scope_id, revisions] : snapshots_)
+      if (replayed_.contains(scope_id) && !revisions.empty())
+        find(fmt::format("the snapshot of scope {} at revision {} is of no "
+                         "revision of its log",
+                         scope_id,
+                         *revisions.begin()));
   }
 
   void replay_log() {
@@ -124,6 +175,13 @@ private:
           else
             replayed.keys.insert_or_assign(done.name, done.operand);
         }
+      if (index == 0) {
+        replayed.microseconds
+          = row.revisions[0] == 0
+              ? row.microseconds
+              : std::max(replayed.microseconds, row.microseconds);
+        check_snapshot(row.scopes[0], replayed);
+      }
       if (index == 0 && row.kind == change_kind::append) {
         replayed.events.emplace(row.revisions[0], row.number);
         check_event(row, columns);
@@ -232,6 +290,9 @@ private:
 
   sqlite_reader& reader_;                          // The caller's.
   const std::function<void(double)>& on_progress_; // The caller's.
+  sqlite_snapshots kept_;
+  // Revisions of the snapshots by scope.
+  std::unordered_map<std::int64_t, std::set<std::int64_t>> snapshots_;
   std::unordered_map<std::int64_t, replayed_scope> replayed_;
   std::vector<std::string> findings_;
 };

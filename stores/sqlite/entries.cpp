@@ -34,10 +34,10 @@ sqlite_entries::sqlite_entries(const sqlite_database& database,
     add_fresh_(database.prepare("INSERT OR REPLACE INTO fresh_entries"
                                 " VALUES(?1,?2,?3,?4,row_sum(?1,?2,?3,?4))")),
     find_settled_(database.prepare(
-      fmt::format("SELECT value,{} FROM folding WHERE name='settled'",
-                  is_sound("sum", sums::folding)))),
+      fmt::format("SELECT value,{} FROM folded_rows WHERE name='settled'",
+                  is_sound("sum", sums::folded_rows)))),
     raise_settled_(
-      database.prepare("UPDATE folding SET value=?1,sum=row_sum(name,?1)"
+      database.prepare("UPDATE folded_rows SET value=?1,sum=row_sum(name,?1)"
                        " WHERE name='settled' AND value<?1")),
     find_slice_(database.prepare(
       "SELECT scope,number FROM fresh_entries WHERE (scope,number)>(?1,?2)"
@@ -77,8 +77,9 @@ void sqlite_entries::settle(std::int64_t rows, std::int64_t folded) {
 void sqlite_entries::start_pass(std::int64_t folded) {
   auto found = find_settled_.rows();
   if (!found.next())
-    throw error(errc::corrupt, "the table folding has lost its row 'settled'");
-  found.expect_sound(1, "folding");
+    throw error(errc::corrupt,
+                "the table folded_rows has lost its row 'settled'");
+  found.expect_sound(1, "folded_rows");
   settled_ = found.integer(0);
   if (folded - *settled_ < settle_rows_)
     return;

@@ -9,6 +9,7 @@
 #include "troupe/stores/shared/log_tail.hpp"
 #include "troupe/stores/sqlite/database.hpp"
 #include "troupe/stores/sqlite/entries.hpp"
+#include "troupe/stores/sqlite/snapshots.hpp"
 
 #include <vector>
 
@@ -64,6 +65,7 @@ private:
   std::vector<const operation*> operations_;
   std::string text_;
   sqlite_entries entries_;
+  sqlite_snapshots snapshots_;
   sqlite_statement raise_revision_;
   sqlite_statement find_revision_;
   sqlite_statement change_;

@@ -224,6 +224,16 @@ public:
       });
   }
 
+  result<std::optional<stored_session>>
+  load_session_at(const session_key& key,
+                  std::uint64_t revision,
+                  std::size_t events_max) override {
+    return loading<std::optional<stored_session>>(
+      to_string(key), [&key, revision, events_max](sqlite_reader& reader) {
+        return reader.load_session_at(key, revision, events_max);
+      });
+  }
+
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override {

@@ -29,6 +29,9 @@ sqlite_purge::sqlite_purge(const sqlite_database& database)
       database.prepare("SELECT key FROM state WHERE scope=?1 LIMIT ?2")),
     erase_state_(
       database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
+    erase_snapshots_(database.prepare(
+      "DELETE FROM snapshots WHERE scope=?1 AND revision IN"
+      " (SELECT revision FROM snapshots WHERE scope=?1 LIMIT ?2)")),
     find_scope_(database.prepare("SELECT 1 FROM scopes WHERE id=?1")),
     find_row_(database.prepare(
       fmt::format("SELECT session,user,app,user_revision,delta,{} FROM log"
@@ -70,6 +73,8 @@ void sqlite_purge::work(std::int64_t rows, std::int64_t folded) {
     for (const auto& key : keys)
       erase_state_.run(id, std::string_view(key));
     rows -= std::ssize(keys) + 1;
+    if (rows > 0)
+      rows -= erase_snapshots_.run(id, rows);
     if (rows > 0)
       done_.run(id);
   }

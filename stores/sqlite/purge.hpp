@@ -37,6 +37,7 @@ private:
   sqlite_statement add_entry_;
   sqlite_statement find_state_;
   sqlite_statement erase_state_;
+  sqlite_statement erase_snapshots_;
   sqlite_statement find_scope_;
   sqlite_statement find_row_;
   sqlite_statement keep_row_;

@@ -1,5 +1,6 @@
 #include "troupe/stores/sqlite/reader.hpp"
 
+#include "troupe/core/session.hpp"
 #include "troupe/stores/sqlite/sums.hpp"
 
 #include <fmt/format.h>
@@ -54,9 +55,10 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
       fmt::format("SELECT key,value,{} FROM state WHERE scope=?1 ORDER BY key",
                   is_sound("sum", sums::state)))),
     newest_entries_(database_.prepare(
-      fmt::format("SELECT {0} FROM settled_entries WHERE scope=?1 UNION ALL"
+      fmt::format("SELECT {0} FROM settled_entries WHERE scope=?1"
+                  " AND number<=?2 UNION ALL"
                   " SELECT {0} FROM fresh_entries WHERE scope=?1"
-                  " ORDER BY number DESC",
+                  " AND number<=?2 ORDER BY number DESC",
                   entry_columns()))),
     entries_between_(database_.prepare(
       fmt::format("SELECT {0} FROM settled_entries WHERE scope=?1"
@@ -69,6 +71,10 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
                   "{} AND {} FROM log WHERE id=?1",
                   is_sound("head_sum", sums::log_head),
                   is_sound("body_sum", sums::log_body)))),
+    change_(database_.prepare(
+      fmt::format("SELECT time,delta,session,session_revision,{} FROM log"
+                  " WHERE id=?1",
+                  is_sound("head_sum", sums::log_head)))),
     settled_ids_(database_.prepare(
       fmt::format("SELECT {} FROM settled_entries INDEXED BY settled_ids WHERE "
                   "scope=?1 AND number>>16=?2 AND id_hash=?3",
@@ -78,6 +84,7 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
                   " AND id_hash IS NOT NULL",
                   entry_columns()))),
     sessions_(database_, shared.tail),
+    snapshots_(database_),
     watch_(database_, shared.settings.file, shared.file) {}
 
 // -- moments ----
@@ -216,8 +223,8 @@ sqlite_reader::load_session(const session_key& key,
     return std::nullopt;
   stored_session loaded;
   loaded.last_update_time = found->last_update_time;
-  auto rows
-    = newest_rows(*found, std::max(options.events_max, options.ids_max));
+  auto rows = newest_rows(
+    *found, std::max(options.events_max, options.ids_max), found->revision);
   const auto events = std::min(options.events_max, rows.size());
   const auto ids = std::min(options.ids_max, rows.size());
   for (auto next = events; next-- > 0;)
@@ -229,20 +236,20 @@ sqlite_reader::load_session(const session_key& key,
   return loaded;
 }
 
-std::vector<sqlite_reader::numbered_row>
-sqlite_reader::newest_rows(const read_scope& session, std::size_t count) {
+std::vector<sqlite_reader::numbered_row> sqlite_reader::newest_rows(
+  const read_scope& session, std::size_t count, std::int64_t last) {
   std::vector<numbered_row> found;
   for (auto next = session.pending.rbegin();
        next != session.pending.rend() && found.size() < count;
        ++next)
-    if (next->id_hash)
+    if (next->id_hash && next->revision <= last)
       found.push_back({next->revision,
                        next->row,
                        static_cast<std::uint32_t>(*next->id_hash)});
   if (found.size() == count)
     return found;
-  auto rows = newest_entries_.rows(session.id);
-  for (auto number = session.folded_revision;
+  auto rows = newest_entries_.rows(session.id, last);
+  for (auto number = std::min(last, session.folded_revision);
        found.size() < count && number >= 0;
        --number) {
     next_entry(rows, number);
@@ -276,6 +283,70 @@ event_ptr sqlite_reader::read_event(std::int64_t log,
   auto said
     = decode({rows.text(0), rows.integer(1), rows.text(2), rows.text(3)});
   return std::make_shared<const event>(std::move(said).value());
+}
+
+// -- earlier revisions ----
+
+std::optional<stored_session> sqlite_reader::load_session_at(
+  const session_key& key, std::uint64_t revision, std::size_t events_max) {
+  const moment now(*this);
+  const auto found = find({key.app, key.user, key.id});
+  if (!found)
+    return std::nullopt;
+  if (revision > static_cast<std::uint64_t>(found->revision))
+    throw detail::no_revision(
+      key, revision, static_cast<std::uint64_t>(found->revision));
+  const auto last = static_cast<std::int64_t>(revision);
+  auto state = state_at(*found, last);
+  stored_session past;
+  past.scope = {std::move(state.keys), revision};
+  past.last_update_time = time_of(state.microseconds);
+  for (const auto& row : newest_rows(*found, events_max, last))
+    past.events.push_back(read_event(row.log, found->id, row.number));
+  std::ranges::reverse(past.events);
+  return past;
+}
+
+// Replays the log from the nearest snapshot, or from the creation.
+sqlite_snapshot sqlite_reader::state_at(const read_scope& session,
+                                        std::int64_t revision) {
+  sqlite_snapshot state{-1, std::numeric_limits<std::int64_t>::min(), {}};
+  if (auto kept = snapshots_.find(session.id, revision))
+    state = std::move(*kept);
+  const auto folded = std::min(revision, session.folded_revision);
+  auto rows = entries_between_.rows(session.id, state.revision + 1, folded);
+  while (state.revision < folded) {
+    const auto number = state.revision + 1;
+    next_entry(rows, number);
+    replay(rows.integer(1), session.id, number, state);
+  }
+  for (const auto& change : session.pending)
+    if (change.revision <= revision)
+      replay(change.row, session.id, change.revision, state);
+  return state;
+}
+
+void sqlite_reader::replay(std::int64_t log,
+                           std::int64_t session,
+                           std::int64_t number,
+                           sqlite_snapshot& state) {
+  auto rows = change_.rows(log);
+  if (!rows.next())
+    throw error(errc::corrupt,
+                fmt::format("row {} of the log is missing", log));
+  rows.expect_sound(4, "log");
+  if (rows.integer(2) != session || rows.integer(3) != number)
+    throw error(errc::corrupt,
+                fmt::format("row {} of the log is another change", log));
+  state.revision = number;
+  state.microseconds = std::max(state.microseconds, rows.integer(0));
+  const auto changed = decode_delta(rows.text(1)).value();
+  for (const auto& done : changed.share(scope::session)) {
+    if (done.operand.is_null())
+      state.keys.erase(done.name);
+    else
+      state.keys.set(done.name, done.operand);
+  }
 }
 
 std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,

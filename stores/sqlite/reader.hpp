@@ -8,6 +8,7 @@
 
 #include "troupe/stores/sqlite/log.hpp"
 #include "troupe/stores/sqlite/session_list.hpp"
+#include "troupe/stores/sqlite/snapshots.hpp"
 #include "troupe/stores/sqlite/writer.hpp"
 
 #include <span>
@@ -35,6 +36,9 @@ public:
   std::optional<stored_scope> load_scope(const owner_name& owner);
   std::optional<stored_session> load_session(const session_key& key,
                                              const load_options& options);
+  std::optional<stored_session> load_session_at(const session_key& key,
+                                                std::uint64_t revision,
+                                                std::size_t events_max);
   std::vector<event_ptr>
   load_events(const session_key& key, std::uint64_t first, std::uint64_t last);
   std::vector<event_ptr> find_events(const session_key& key,
@@ -83,8 +87,14 @@ private:
                                    const std::vector<listed_session>& found);
   void collect_pending(read_scope& found, scope where);
   void read_keys(read_scope& found, scope where);
-  std::vector<numbered_row> newest_rows(const read_scope& session,
-                                        std::size_t count);
+  sqlite_snapshot state_at(const read_scope& session, std::int64_t revision);
+  void replay(std::int64_t log,
+              std::int64_t session,
+              std::int64_t number,
+              sqlite_snapshot& state);
+  // The newest `count` events up to number `last`, newest first.
+  std::vector<numbered_row>
+  newest_rows(const read_scope& session, std::size_t count, std::int64_t last);
   static void next_entry(sqlite_rows& rows, std::int64_t number);
   event_ptr
   read_event(std::int64_t log, std::int64_t session, std::int64_t number);
@@ -97,9 +107,11 @@ private:
   sqlite_statement newest_entries_;
   sqlite_statement entries_between_;
   sqlite_statement event_;
+  sqlite_statement change_;
   sqlite_statement settled_ids_;
   sqlite_statement fresh_ids_;
   sqlite_session_list sessions_;
+  sqlite_snapshots snapshots_;
   sqlite_watch
     watch_; // Declared after the statements, which read from the file.
   std::int64_t newest_ = 0;

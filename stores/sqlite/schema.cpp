@@ -122,6 +122,19 @@ CREATE INDEX sessions_of_app ON scopes(app, updated DESC, user, session)
 CREATE INDEX sessions_of_user ON scopes(app, user, updated DESC, session)
   WHERE session<>'';
 )sql",
+  R"sql(
+-- So that a program of the old layout that has the file open fails: it would
+-- fold without snapshots, and would leave those of removed sessions.
+ALTER TABLE folding RENAME TO folded_rows;
+CREATE TABLE snapshots(
+  scope INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  keys TEXT NOT NULL,
+  sum INTEGER NOT NULL,
+  PRIMARY KEY(scope, revision)
+) WITHOUT ROWID;
+)sql",
 };
 
 error damaged(const sqlite_settings& settings, std::string_view why) {

@@ -136,10 +136,12 @@ struct sqlite_file {
 
   // Puts the file into the layout of an older version.
   void set_back_to(int version) const {
-    execute("DROP INDEX settled_ids; DROP INDEX sessions_of_app;"
-            "DROP INDEX sessions_of_user;"
-            "ALTER TABLE log DROP COLUMN mark;"
-            "ALTER TABLE folding RENAME TO progress");
+    execute("DROP TABLE snapshots; ALTER TABLE folded_rows RENAME TO folding");
+    if (version < 4)
+      execute("DROP INDEX settled_ids; DROP INDEX sessions_of_app;"
+              "DROP INDEX sessions_of_user;"
+              "ALTER TABLE log DROP COLUMN mark;"
+              "ALTER TABLE folding RENAME TO progress");
     if (version < 3)
       execute("ALTER TABLE progress DROP COLUMN sum;"
               "ALTER TABLE progress RENAME TO meta;"

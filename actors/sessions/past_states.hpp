@@ -1,0 +1,52 @@
+// The states of a session at earlier revisions, in memory alone.
+//
+// The log has the outcomes of all events, so a state is the replay of the log
+// from an earlier one. A state is kept now and then, so that a replay is short.
+
+#pragma once
+
+#include "troupe/core/event_log.hpp"
+#include "troupe/core/state_map.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe::actors {
+
+struct past_state {
+  std::uint64_t revision = 0;
+  state_map keys;
+  timestamp last_update_time{};
+};
+
+/// Not thread-safe: for one session.
+class past_states {
+public:
+  /// Sets the state at revision 0, the outcome of the creation.
+  void begin(const event& creation);
+
+  /// Keeps the newest state if the last kept one is far behind.
+  void note(std::uint64_t revision,
+            const state_map& keys,
+            timestamp last_update_time);
+
+  /// The state at `revision`. `log` has all events of the session, and at least
+  /// as many.
+  past_state at(std::uint64_t revision, const event_slice& log);
+
+private:
+  // Revisions from one kept state to the next.
+  static constexpr std::uint64_t stride_min = 512;
+
+  static std::uint64_t stride(const state_map& keys) noexcept;
+  const past_state* nearest(std::uint64_t revision) const;
+  void keep(past_state state);
+
+  // Of the creation. Its keys are among the kept states if it has any.
+  timestamp created_{};
+  // In the order of their revisions. Null for most sessions, which are short.
+  std::unique_ptr<std::vector<past_state>> kept_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,41 @@
+// The difference between two fetched sessions, or between two revisions of one.
+
+#pragma once
+
+#include "troupe/core/session.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// A key whose value differs. Unset means that the key has no value.
+struct key_difference {
+  std::string key;            ///< Full key, such as `"user:name"`.
+  std::optional<json> before; ///< Value in the first session.
+  std::optional<json> after;  ///< Value in the second session.
+};
+
+/// The difference between two sessions.
+struct session_diff {
+  /// Keys with other values, in the order of their bytes.
+  std::vector<key_difference> keys;
+  /// Events of the first session behind the common beginning.
+  event_slice before;
+  /// Events of the second session behind the common beginning. Of a later
+  /// revision of the same session, these are the events in between.
+  event_slice after;
+};
+
+/// Compares two sessions. Fetch both with all events: the common beginning are
+/// the first events, as far as their ids are equal. Between revisions of one
+/// session the `app:` and `user:` keys never differ, since an earlier revision
+/// shows those of now.
+session_diff diff(const session& before, const session& after);
+
+/// Returns `{"keys": [{"key", "before", "after"}], "before": [event], "after":
+/// [event]}`. A side without a value has no field.
+json to_json(const session_diff& found);
+
+} // namespace troupe

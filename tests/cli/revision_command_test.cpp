@@ -1,0 +1,99 @@
+// Earlier revisions of sessions: `get --at`, `history` and `diff`.
+
+#include "stored_sessions.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+BOOST_AUTO_TEST_SUITE(revision_command)
+
+namespace {
+
+struct told_session : stored_sessions {
+  told_session() {
+    run("create", joined(s1, {"--state", R"({"topic": "owls", "n": 0})"}));
+    run("append",
+        s1,
+        event_line("a", {{"n", 1}}, {{"id", "e1"}, {"timestamp", 5}})
+          + event_line("b",
+                       {{"topic", nullptr}, {"user:x", 1}},
+                       {{"id", "e2"}, {"timestamp", 6}})
+          + event_line("c", {{"n", 2}}, {{"id", "e3"}, {"timestamp", 7}}));
+  }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_session_is_printed_as_it_was, told_session) {
+  const auto past = show("get", joined(s1, {"--at", "1"}));
+  BOOST_TEST(past["state"]
+             == json({{"topic", "owls"}, {"n", 1}, {"user:x", 1}}));
+  BOOST_TEST(past["revision"] == 1);
+  BOOST_TEST(past["isPast"] == true);
+  BOOST_TEST(past["events"].size() == 1U);
+  const auto refused = run("get", joined(s1, {"--at", "4"}));
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(refused.errors
+             == "error: not_found: session press/ann/s1 has no revision 4; its "
+                "newest one is 3\n");
+  BOOST_TEST(run("get", joined(s1, {"--at", "-1"})).code == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_values_of_a_key_are_printed, told_session) {
+  const auto values = objects(run("history", joined(s1, {"n"})).output);
+  BOOST_TEST(values
+             == std::vector<json>({{{"revision", 0}, {"value", 0}},
+                                   {{"revision", 1},
+                                    {"value", 1},
+                                    {"event", "e1"},
+                                    {"author", "user"},
+                                    {"time", 5.0}},
+                                   {{"revision", 3},
+                                    {"value", 2},
+                                    {"event", "e3"},
+                                    {"author", "user"},
+                                    {"time", 7.0}}}));
+  const auto topic = objects(run("history", joined(s1, {"topic"})).output);
+  BOOST_REQUIRE(topic.size() == 2U);
+  BOOST_TEST(topic[1]["value"].is_null());
+  BOOST_TEST(objects(run("history", joined(s1, {"user:x"})).output).size()
+             == 1U);
+  BOOST_TEST(run("history", joined(s1, {"none"})).output == "");
+  const auto refused = run("history", joined(s1, {"temp:x"}));
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(refused.errors.starts_with("error: invalid_argument: "));
+}
+
+BOOST_FIXTURE_TEST_CASE(revisions_and_sessions_are_compared, told_session) {
+  const auto between = show("diff", joined(s1, {"--at", "1"}));
+  BOOST_TEST(
+    between["keys"]
+    == json::parse(
+      R"([{"key":"n","before":1,"after":2},{"key":"topic","before":"owls"}])"));
+  BOOST_TEST(between["before"].empty());
+  BOOST_TEST(between["after"].size() == 2U);
+  BOOST_TEST(between["after"][0]["id"] == "e2");
+  const auto back = show("diff", joined(s1, {"--at", "3", "--to", "0"}));
+  BOOST_TEST(back["before"].size() == 3U);
+  BOOST_TEST(back["after"].empty());
+
+  run("create",
+      {"--app",
+       "press",
+       "--user",
+       "ann",
+       "--session",
+       "s2",
+       "--state",
+       R"({"n": 2, "own": true})"});
+  const auto other = show("diff", joined(s1, {"--with", "s2"}));
+  BOOST_TEST(other["keys"] == json::parse(R"([{"key":"own","after":true}])"));
+  BOOST_TEST(run("diff", joined(s1, {"--with", "s3"})).code == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace troupe::testing

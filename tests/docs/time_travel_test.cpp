@@ -1,0 +1,30 @@
+// The samples of docs/time_travel.md.
+//
+// structure.pages_show_compiled_code compares the page with this source.
+
+#include "troupe/core/session_diff.hpp"
+
+#include "page_fixture.hpp"
+
+#include <string>
+
+BOOST_FIXTURE_TEST_SUITE(time_travel_page, troupe::testing::page_fixture)
+
+BOOST_AUTO_TEST_CASE(a_session_as_it_was_and_its_differences) {
+  sessions.state(key).set("topic", "owls").value();
+  sessions.state(key).set("topic", "bats").value();
+  const auto past = sessions.get(key, {.at = 1}).value();
+  std::cout << past.state().get<std::string>("topic"); // owls
+  std::cout << past.events().size();                   // 1
+  std::cout << past.is_past();                         // true
+  const auto now = sessions.get(key).value();
+  const auto found = troupe::diff(past, now);
+  for (const auto& each : found.keys)
+    std::cout << each.key << ": " << each.before.value_or(nullptr) << " -> "
+              << each.after.value_or(nullptr) << '\n';
+  for (const auto& event : found.after) // Those that only `now` has.
+    std::cout << event->author << ": " << event->text() << '\n';
+  BOOST_TEST(printed.text() == "owls11topic: \"owls\" -> \"bats\"\nsystem: \n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

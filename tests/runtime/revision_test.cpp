@@ -1,0 +1,187 @@
+// Sessions as they were at an earlier revision.
+
+#include "troupe/runtime/session_writer.hpp"
+
+#include "counting.hpp"
+#include "staged_store.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+namespace data = boost::unit_test::data;
+
+BOOST_AUTO_TEST_SUITE(revisions)
+
+namespace {
+
+const session_key key("press", "ann", "s");
+
+result<session> at(runtime_fixture& on, std::uint64_t revision) {
+  return on.sessions().get(key, {.at = revision}).get();
+}
+
+json state_at(runtime_fixture& on, std::uint64_t revision) {
+  return at(on, revision).value().state().all();
+}
+
+event timed(json changes, std::chrono::seconds time) {
+  auto said = change(std::move(changes));
+  said.timestamp = timestamp(time);
+  return said;
+}
+
+} // namespace
+
+BOOST_DATA_TEST_CASE(a_session_is_read_as_it_was,
+                     data::make({false, true}),
+                     over_a_store) {
+  const staged_place place;
+  runtime_fixture on(over_a_store ? place.options() : runtime_options());
+  create_request wanted(key);
+  wanted.state = {{"n", 10}, {"gone", 1}};
+  wanted.last_update_time = timestamp(5s);
+  on.sessions().create(wanted).value();
+  on.sessions().append_event(key, timed({{"gone", nullptr}}, 9s)).value();
+  auto typed = timed({{"user:theme", "dark"}}, 7s);
+  typed.actions.state_delta.record("n", operation_kind::add, value(5)).value();
+  on.sessions().append_event(key, std::move(typed)).value();
+  on.sessions().append_event(key, timed({{"gone", 2}}, 11s)).value();
+
+  // The keys of the user are those of now.
+  BOOST_TEST(state_at(on, 0)
+             == json({{"n", 10}, {"gone", 1}, {"user:theme", "dark"}}));
+  BOOST_TEST(state_at(on, 1) == json({{"n", 10}, {"user:theme", "dark"}}));
+  BOOST_TEST(state_at(on, 2) == json({{"n", 15}, {"user:theme", "dark"}}));
+  BOOST_TEST(state_at(on, 3)
+             == json({{"n", 15}, {"gone", 2}, {"user:theme", "dark"}}));
+  const auto times = {5s, 9s, 9s, 11s};
+  for (std::uint64_t revision = 0; const auto time : times) {
+    const auto past = at(on, revision).value();
+    BOOST_TEST(past.revision() == revision);
+    BOOST_TEST(past.events().size() == revision);
+    BOOST_TEST((past.last_update_time() == timestamp(time)));
+    BOOST_TEST(past.is_past() == (revision < 3));
+    BOOST_TEST(to_json(past).contains("isPast") == (revision < 3));
+    ++revision;
+  }
+  const auto beyond = at(on, 4);
+  BOOST_TEST(code_of(beyond) == "not_found");
+  BOOST_TEST(beyond.error().message()
+             == "session press/ann/s has no revision 4; its newest one is 3");
+}
+
+BOOST_DATA_TEST_CASE(options_choose_among_the_events_up_to_a_revision,
+                     data::make({false, true}),
+                     over_a_store) {
+  const staged_place place;
+  auto options = over_a_store ? place.options() : runtime_options();
+  options.events_kept = 1; // The store has to be asked.
+  runtime_fixture on(std::move(options));
+  on.open("s");
+  for (int number = 1; number <= 5; ++number)
+    on.sessions()
+      .append_event(key, timed({{"n", number}}, std::chrono::seconds(number)))
+      .value();
+  const auto newest
+    = on.sessions().get(key, {.num_recent_events = 2, .at = 4}).value();
+  BOOST_TEST(newest.events().size() == 2U);
+  BOOST_TEST((newest.events().back()->timestamp == timestamp(4s)));
+  BOOST_TEST(newest.state().get<int>("n") == 4);
+  const auto late
+    = on.sessions().get(key, {.after = timestamp(3s), .at = 4}).value();
+  BOOST_TEST(late.events().size() == 2U);
+  const auto none
+    = on.sessions().get(key, {.num_recent_events = 0, .at = 4}).value();
+  BOOST_TEST(none.events().empty());
+}
+
+// Also through the states that memory keeps in between, and with a past that
+// came in one piece.
+BOOST_DATA_TEST_CASE(a_long_session_is_read_as_it_was,
+                     data::make({false, true}) * data::make({false, true}),
+                     over_a_store,
+                     in_one_piece) {
+  constexpr int count = 2'500;
+  const staged_place place;
+  runtime_fixture on(over_a_store ? place.options() : runtime_options());
+  create_request wanted(key);
+  wanted.state = {{"first", 1}};
+  std::vector<event> past;
+  for (int number = 1; number <= count; ++number)
+    past.push_back(change({{"k" + std::to_string(number % 5), number}}));
+  if (in_one_piece) {
+    wanted.events = std::move(past);
+    on.sessions().create(wanted).value();
+  } else {
+    on.sessions().create(wanted).value();
+    auto writer = on.sessions().writer(key);
+    answers<event_ptr> answered;
+    for (auto& said : past)
+      writer.append(std::move(said)).then(answered.next());
+    answered.await();
+  }
+  // Twice, since the first time may keep states.
+  for (int turn = 0; turn < 2; ++turn)
+    for (const int revision : {0, 1, 4, 511, 512, 1'300, 2'048, 2'499, 2'500}) {
+      json expected = {{"first", 1}};
+      for (int number = std::max(1, revision - 4); number <= revision; ++number)
+        expected["k" + std::to_string(number % 5)] = number;
+      BOOST_TEST(state_at(on, static_cast<std::uint64_t>(revision))
+                 == expected);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_idle_session_keeps_its_past) {
+  runtime_options options;
+  options.live_sessions_max = 1;
+  runtime_fixture on(std::move(options));
+  on.sessions().create(create_request(key), {{"n", 0}}).value();
+  on.sessions().append_event(key, change({{"n", 1}})).value();
+  for (int number = 0; number < 20; ++number)
+    on.sessions().create({"press", "bob", std::to_string(number)}).value();
+  BOOST_TEST(state_at(on, 0) == json({{"n", 0}}));
+  BOOST_TEST(state_at(on, 1) == json({{"n", 1}}));
+}
+
+BOOST_DATA_TEST_CASE(a_session_that_is_not_there_has_no_past,
+                     data::make({false, true}),
+                     over_a_store) {
+  const staged_place place;
+  runtime_fixture on(over_a_store ? place.options() : runtime_options());
+  BOOST_TEST(code_of(at(on, 0)) == "not_found");
+  on.open("s");
+  BOOST_TEST(code_of(at(on, 0)) == "ok");
+  on.sessions().remove(key).value();
+  BOOST_TEST(code_of(at(on, 0)) == "not_found");
+}
+
+// A store of its own that keeps no past says so.
+BOOST_AUTO_TEST_CASE(a_store_without_a_past_refuses) {
+  class without_past final : public forwarding_store {
+  public:
+    using forwarding_store::forwarding_store;
+
+    result<std::optional<stored_session>>
+    load_session_at(const session_key& wanted,
+                    std::uint64_t revision,
+                    std::size_t events_max) override {
+      return store::load_session_at(wanted, revision, events_max);
+    }
+  };
+
+  runtime_options options;
+  options.store = std::make_shared<without_past>(make_memory_store());
+  runtime_fixture on(std::move(options));
+  on.open("s");
+  const auto refused = at(on, 0);
+  BOOST_TEST(code_of(refused) == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,111 @@
+// States of long sessions that folding keeps, for reads at earlier revisions.
+
+#include "sqlite_file.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+BOOST_FIXTURE_TEST_SUITE(sqlite_snapshots, sqlite_file)
+
+namespace {
+
+result<std::int64_t> count_at(store& kept, std::uint64_t revision) {
+  const auto past = kept.load_session_at(ann, revision, 0);
+  if (!past)
+    return past.error();
+  return counter::count(past->value().scope.keys);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_read_starts_from_the_nearest_snapshot) {
+  fill(1'200);
+  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 2);
+  execute("DELETE FROM log WHERE session_revision=100");
+  const auto opened = open();
+  BOOST_TEST(count_at(*opened, 99).value() == 99);
+  BOOST_TEST(code_of(count_at(*opened, 100)) == "corrupt");
+  for (const std::uint64_t revision : {1'050U, 1'100U, 1'200U})
+    BOOST_TEST(count_at(*opened, revision).value()
+               == static_cast<std::int64_t>(revision));
+}
+
+BOOST_AUTO_TEST_CASE(short_sessions_have_none) {
+  fill(500);
+  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 0);
+}
+
+// A session of many keys gets one in as many revisions.
+BOOST_AUTO_TEST_CASE(many_keys_make_them_rare) {
+  {
+    const auto made = open(1);
+    auto created = creation(ann);
+    auto keys = json::object();
+    for (int key = 0; key < 1'500; ++key)
+      keys["k" + std::to_string(key)] = key;
+    created.event = make_event("", keys);
+    made->commit(std::array{created}).value();
+    counter counting(*made, ann);
+    for (int number = 1; number <= 1'100; ++number)
+      counting.add("e" + std::to_string(number));
+    made->close().value();
+  }
+  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 0);
+  BOOST_TEST(count_at(*open(), 1'000).value() == 1'000);
+}
+
+BOOST_DATA_TEST_CASE(a_damaged_snapshot_is_told,
+                     data::make(std::vector<std::string>{
+                       "UPDATE snapshots SET keys='{}'",
+                       "UPDATE snapshots SET updated=updated+1",
+                       "UPDATE snapshots SET revision=revision-1"}),
+                     damage) {
+  fill(700);
+  execute(damage);
+  const auto opened = open();
+  BOOST_TEST(code_of(count_at(*opened, 700)) == "corrupt");
+  BOOST_TEST(!opened->check({}).value().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_snapshot_of_no_revision_is_found_by_the_check) {
+  fill(700);
+  execute("UPDATE snapshots SET revision=900,"
+          "sum=row_sum(scope,900,updated,keys)");
+  BOOST_TEST(open()->check({}).value().size() == 1U);
+}
+
+// With a right checksum, only the comparison with the log can tell.
+BOOST_AUTO_TEST_CASE(a_wrong_snapshot_is_found_by_the_check) {
+  fill(700);
+  execute("UPDATE snapshots SET keys='{\"n\":7}',"
+          "sum=row_sum(scope,revision,updated,'{\"n\":7}')");
+  const auto found = open()->check({}).value();
+  BOOST_REQUIRE(found.size() == 1U);
+  BOOST_TEST(found[0].find("differs from the replay of its log")
+             != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(they_go_with_their_session) {
+  fill(700);
+  {
+    const auto made = open();
+    store_change removed;
+    removed.kind = change_kind::remove;
+    removed.owner = {ann.app, ann.user, ann.id};
+    made->commit(std::array{removed}).value();
+    made->close().value();
+  }
+  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 0);
+  BOOST_TEST(open()->check({}).value().empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
