@@ -261,6 +261,33 @@ beginning begin_cost(const store_settings& settings,
   return began;
 }
 
+// Reads a session at earlier revisions, without events, spread over its length.
+void read_revisions(const store_settings& settings,
+                    const session_key& key,
+                    std::size_t newest) {
+  constexpr std::size_t reads = 101;
+  auto runtime = open_runtime(settings);
+  std::vector<double> times;
+  for (std::size_t read = 0; read < reads; ++read) {
+    // A prime stride, so that the distances to kept states differ.
+    const auto revision = (read * 1'000'003) % newest;
+    const auto began = std::chrono::steady_clock::now();
+    runtime.sessions()
+      .get(key, {.num_recent_events = 0, .at = revision})
+      .value();
+    times.push_back(std::chrono::duration<double, std::milli>(
+                      std::chrono::steady_clock::now() - began)
+                      .count());
+  }
+  const auto longest = *std::ranges::max_element(times);
+  fmt::print("  reading one of {} revisions: {:.2f} ms, at most {:.2f}{}\n",
+             newest,
+             median(std::move(times)),
+             longest,
+             circumstances(settings));
+  std::fflush(stdout);
+}
+
 void begin_runs(const store_settings& settings,
                 std::atomic<std::size_t>& numbers) {
   constexpr std::size_t events = 2'000'000;
@@ -288,6 +315,7 @@ void begin_runs(const store_settings& settings,
                  circumstances(settings));
       std::fflush(stdout);
     };
+  read_revisions(settings, key, events);
   show("nothing", troupe::history_extent::none(), 5);
   show("the newest 20", troupe::history_extent::newest(20), 5);
   show("all", troupe::history_extent::all(), 1);

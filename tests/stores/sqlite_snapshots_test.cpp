@@ -18,6 +18,24 @@ BOOST_FIXTURE_TEST_SUITE(sqlite_snapshots, sqlite_file)
 
 namespace {
 
+// A session with these keys, and `count` events that set `n` to their number,
+// in one commit.
+void fill_at_once(const sqlite_file& on, const json& keys, int count) {
+  const auto made
+    = open_sqlite_store(on.file, {.durability = durability::none}).value();
+  std::vector<store_change> changes{creation(ann)};
+  changes[0].event = make_event("", keys);
+  for (int number = 1; number <= count; ++number) {
+    store_change next;
+    next.owner = changes[0].owner;
+    next.event = make_event("e" + std::to_string(number), {{"n", number}});
+    next.session_revision = static_cast<std::uint64_t>(number);
+    changes.push_back(std::move(next));
+  }
+  BOOST_REQUIRE(made->commit(changes).value().moved.empty());
+  made->close().value();
+}
+
 result<std::int64_t> count_at(store& kept, std::uint64_t revision) {
   const auto past = kept.load_session_at(ann, revision, 0);
   if (!past)
@@ -28,7 +46,7 @@ result<std::int64_t> count_at(store& kept, std::uint64_t revision) {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(a_read_starts_from_the_nearest_snapshot) {
-  fill(1'200);
+  fill_at_once(*this, json::object(), 1'200);
   BOOST_TEST(number("SELECT count(*) FROM snapshots") == 2);
   execute("DELETE FROM log WHERE session_revision=100");
   const auto opened = open();
@@ -40,27 +58,21 @@ BOOST_AUTO_TEST_CASE(a_read_starts_from_the_nearest_snapshot) {
 }
 
 BOOST_AUTO_TEST_CASE(short_sessions_have_none) {
-  fill(500);
+  fill_at_once(*this, json::object(), 500);
   BOOST_TEST(number("SELECT count(*) FROM snapshots") == 0);
 }
 
 // A session of many keys gets one in as many revisions.
 BOOST_AUTO_TEST_CASE(many_keys_make_them_rare) {
-  {
-    const auto made = open(1);
-    auto created = creation(ann);
-    auto keys = json::object();
-    for (int key = 0; key < 1'500; ++key)
-      keys["k" + std::to_string(key)] = key;
-    created.event = make_event("", keys);
-    made->commit(std::array{created}).value();
-    counter counting(*made, ann);
-    for (int number = 1; number <= 1'100; ++number)
-      counting.add("e" + std::to_string(number));
-    made->close().value();
-  }
+  auto keys = json::object();
+  for (int key = 0; key < 1'500; ++key)
+    keys["k" + std::to_string(key)] = key;
+  fill_at_once(*this, keys, 2'000);
   BOOST_TEST(number("SELECT count(*) FROM snapshots") == 0);
   BOOST_TEST(count_at(*open(), 1'000).value() == 1'000);
+  file = folder.path() / "few.db";
+  fill_at_once(*this, json::object(), 2'000);
+  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 3);
 }
 
 BOOST_DATA_TEST_CASE(a_damaged_snapshot_is_told,
@@ -69,7 +81,7 @@ BOOST_DATA_TEST_CASE(a_damaged_snapshot_is_told,
                        "UPDATE snapshots SET updated=updated+1",
                        "UPDATE snapshots SET revision=revision-1"}),
                      damage) {
-  fill(700);
+  fill_at_once(*this, json::object(), 700);
   execute(damage);
   const auto opened = open();
   BOOST_TEST(code_of(count_at(*opened, 700)) == "corrupt");
@@ -77,7 +89,7 @@ BOOST_DATA_TEST_CASE(a_damaged_snapshot_is_told,
 }
 
 BOOST_AUTO_TEST_CASE(a_snapshot_of_no_revision_is_found_by_the_check) {
-  fill(700);
+  fill_at_once(*this, json::object(), 700);
   execute("UPDATE snapshots SET revision=900,"
           "sum=row_sum(scope,900,updated,keys)");
   BOOST_TEST(open()->check({}).value().size() == 1U);
@@ -85,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_of_no_revision_is_found_by_the_check) {
 
 // With a right checksum, only the comparison with the log can tell.
 BOOST_AUTO_TEST_CASE(a_wrong_snapshot_is_found_by_the_check) {
-  fill(700);
+  fill_at_once(*this, json::object(), 700);
   execute("UPDATE snapshots SET keys='{\"n\":7}',"
           "sum=row_sum(scope,revision,updated,'{\"n\":7}')");
   const auto found = open()->check({}).value();
@@ -95,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_snapshot_is_found_by_the_check) {
 }
 
 BOOST_AUTO_TEST_CASE(they_go_with_their_session) {
-  fill(700);
+  fill_at_once(*this, json::object(), 700);
   {
     const auto made = open();
     store_change removed;
