@@ -175,10 +175,22 @@ function table(columns, rows, options = {}) {
     { class: options.rowClass ? options.rowClass(row) : null },
     columns.map((column) => cell(column, row)))));
   const made = element("table", {}, element("thead", {}, head), body);
-  return element("div", {
+  const holder = element("div", {
     class: rows.length > 25 ? "scroll tall" : "scroll", tabindex: "0", role: "region",
     "aria-label": options.label ?? "Table",
   }, made);
+  stackWhereNarrow(holder, made);
+  return holder;
+}
+
+// Shows each row as a block of named values where the table does not fit, since columns that are
+// scrolled out of sight are easily missed.
+function stackWhereNarrow(holder, made) {
+  const arrange = () => {
+    holder.classList.remove("stacked");
+    holder.classList.toggle("stacked", made.offsetWidth > holder.clientWidth);
+  };
+  new ResizeObserver(() => requestAnimationFrame(arrange)).observe(holder);
 }
 
 function cell(column, row) {
@@ -186,7 +198,8 @@ function cell(column, row) {
     column.mark ? column.mark(row) : ""].filter(Boolean).join(" ");
   const content = column.node ? column.node(row) : String(column.text(row));
   return element(column.head ? "th" : "td",
-    { class: classes || null, scope: column.head ? "row" : null },
+    { class: classes || null, scope: column.head ? "row" : null,
+      "data-name": column.head ? null : column.name || null },
     column.words ? element("div", {}, content) : content);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks HTML reports in headless Chromium, narrow and wide, light and dark.
+"""Checks HTML reports in headless Chromium at many widths, light and dark.
 
     check_pages.py [--screenshots DIR] CHROMIUM PAGE...
     check_pages.py --assemble SAMPLE.json OUT.html
@@ -7,8 +7,11 @@
 
 PAGE is an HTML file, or a sample report (.json) that is put into the page first. Findings come one
 a line, and the exit code is 1 if there is any: an error in a script or on the console, a request
-to anywhere, something that sticks out of the window or out of its chart, labels on top of each
-other, a page without charts and tables.
+to anywhere, something that sticks out of the window or out of its chart, text that is cut off,
+texts on top of each other, a page without charts and tables.
+
+A page is loaded once in each colour scheme, and the window is resized: from narrow to wide in the
+light scheme, from wide to narrow in the dark one. A load costs more than a resize.
 """
 
 import argparse
@@ -32,8 +35,12 @@ SCRIPTS = ["charts.js", "timeline.js", "load_report.js", "sweep_report.js", "tra
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--hide-scrollbars", "--remote-debugging-pipe"]
-WIDTHS = (400, 1400)
-SCHEMES = ("light", "dark")
+# A small phone, a phone, the widths of page.css at which the layout changes and those beside them,
+# a laptop, and a large screen.
+WIDTHS = (320, 400, 600, 800, 1000, 1400, 1920)
+# The widths of each colour scheme, in their order. Colours do not change the layout, so a scheme
+# needs only two of them.
+SCHEMES = {"light": WIDTHS, "dark": (1400, 400)}
 # Finds a browser that hangs. A page takes a second, but minutes on a machine with many other tasks.
 SECONDS_PER_PAGE = 300
 
@@ -101,6 +108,14 @@ MEASURE = r"""
         return true;
     return false;
   };
+  // Text that is scrolled out of sight has a place on the page, too.
+  const holderOf = node => {
+    for (let at = node.parentElement; at; at = at.parentElement)
+      if (getComputedStyle(at).overflowX !== "visible")
+        return at;
+    return null;
+  };
+  const scrolledApart = (one, other) => holderOf(one) !== holderOf(other);
   if (document.documentElement.scrollWidth > width)
     found.push(`the page is ${document.documentElement.scrollWidth} px wide in ${width}`);
   for (const node of document.body.querySelectorAll("*:not(script, noscript)")) {
@@ -110,6 +125,47 @@ MEASURE = r"""
     if (box.width > 0 && (box.right > width + 1 || box.left < -1) && !scrolls(node))
       found.push(`sticks out, ${Math.round(box.left)} to ${Math.round(box.right)}: ${name(node)}`);
   }
+  // Boxes that hide the rest of their text. Fields of text shorten it with an ellipsis, and the tip
+  // beside the pointer with a number of lines.
+  const hides = style => [style.overflowX, style.overflowY].some(
+    each => ["hidden", "clip"].includes(each));
+  for (const node of document.body.querySelectorAll("*:not(script, noscript, svg, svg *, select)")) {
+    const style = getComputedStyle(node);
+    if (node.checkVisibility() && node.innerText && hides(style) && !node.closest(".tip")
+        && (style.overflowX !== "auto" && node.scrollWidth > node.clientWidth + 1
+            || ["hidden", "clip"].includes(style.overflowY)
+              && node.scrollHeight > node.clientHeight + 1))
+      found.push(`is cut off: ${name(node)}`);
+  }
+  // Columns that are scrolled out of sight are easily missed.
+  for (const node of document.querySelectorAll("#page .scroll, #page .address"))
+    if (node.scrollWidth > node.clientWidth + 1)
+      found.push(`scrolls sideways: ${name(node)}`);
+  // Lines of text on top of each other, by their place on the page.
+  const lines = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode() && lines.length < 4000) {
+    const node = walker.currentNode;
+    if (!node.data.trim() || node.parentElement.closest("script, noscript, svg, select, .tip")
+        || !node.parentElement.checkVisibility())
+      continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const box of range.getClientRects())
+      if (box.width > 0)
+        lines.push({ node, box });
+  }
+  lines.sort((one, other) => one.box.top - other.box.top);
+  lines.forEach(({ node, box }, index) => {
+    for (let other = index + 1; other < lines.length
+        && lines[other].box.top < box.bottom - 4; ++other) {
+      const next = lines[other];
+      if (next.node !== node && next.box.bottom > box.top + 4 && box.left < next.box.right - 1
+          && box.right > next.box.left + 1 && !scrolledApart(node, next.node))
+        found.push(`'${next.node.data.trim().slice(0, 30)}' lies over `
+          + `'${node.data.trim().slice(0, 30)}'`);
+    }
+  });
   for (const wrong of ["[object ", "NaN", "undefined"])
     if (document.body.innerText.includes(wrong))
       found.push(`shows '${wrong}'`);
@@ -271,50 +327,71 @@ def complaints(events, page):
                 yield "asks for " + url[:120]
 
 
-def screenshot(browser, session, height, path):
+def screenshot(browser, session, path):
     size = evaluate(browser, session, FACTS)
-    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(height, 9000), "scale": 1}
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 9000), "scale": 1}
     shot = browser.send("Page.captureScreenshot", session, format="png", clip=clip,
                         captureBeyondViewport=True)
     path.write_bytes(base64.b64decode(shot["data"]))
 
 
-def look(browser, path, width, scheme, shots):
-    """Findings about one page at one width in one scheme."""
+def resize(browser, session, width):
+    browser.send("Emulation.setDeviceMetricsOverride", session, width=width, height=900,
+                 deviceScaleFactor=1, mobile=False)
+
+
+def load(browser, session, page, width, scheme):
+    """Loads the page into a window of this width; findings that concern the whole page."""
+    for domain in ("Page", "Runtime", "Log", "Network"):
+        browser.send(f"{domain}.enable", session)
+    resize(browser, session, width)
+    browser.send("Emulation.setEmulatedMedia", session,
+                 features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.events.clear()
+    browser.send("Page.navigate", session, url=page)
+    browser.await_event("Page.loadEventFired", session)
+    evaluate(browser, session, SETTLE)
+    facts = evaluate(browser, session, FACTS)
+    if not facts[scheme]:
+        yield f"the colour scheme is not {scheme}"
+    if facts["drawn"] == 0:
+        yield "nothing was drawn"
+
+
+def measure(browser, session, width):
+    """Findings about the page at this width."""
+    resize(browser, session, width)
+    evaluate(browser, session, SETTLE)
+    shown = evaluate(browser, session, "window.innerWidth")
+    if shown != width:
+        yield f"the window is {shown} px wide"
+    yield from evaluate(browser, session, MEASURE)
+
+
+def look(browser, path, scheme, shots):
+    """Findings about one page in one scheme, each with its width."""
     browser.deadline = time.monotonic() + SECONDS_PER_PAGE
     browser.events.clear()
     target = browser.send("Target.createTarget", url="about:blank")["targetId"]
     session = browser.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     page = path.resolve().as_uri()
+    widths = SCHEMES[scheme]
     found = []
     try:
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            browser.send(f"{domain}.enable", session)
-        browser.send("Emulation.setDeviceMetricsOverride", session, width=width, height=900,
-                     deviceScaleFactor=1, mobile=False)
-        browser.send("Emulation.setEmulatedMedia", session,
-                     features=[{"name": "prefers-color-scheme", "value": scheme}])
-        browser.events.clear()
-        browser.send("Page.navigate", session, url=page)
-        browser.await_event("Page.loadEventFired", session)
-        evaluate(browser, session, SETTLE)
-        facts = evaluate(browser, session, FACTS)
-        if facts["width"] != width:
-            found.append(f"the window is {facts['width']} px wide")
-        if not facts[scheme]:
-            found.append(f"the colour scheme is not {scheme}")
-        if facts["drawn"] == 0:
-            found.append("nothing was drawn")
-        found += evaluate(browser, session, MEASURE)
-        if shots:
-            name = f"{path.stem}_{width}_{scheme}.png"
-            screenshot(browser, session, facts["height"], shots / name)
+        found += [(widths[0], each) for each in load(browser, session, page, widths[0], scheme)]
+        for width in widths:
+            found += [(width, each) for each in measure(browser, session, width)]
+            if shots:
+                screenshot(browser, session, shots / f"{path.stem}_{width}_{scheme}.png")
         evaluate(browser, session, EXERCISE)
-        found += [f"after use: {each}" for each in evaluate(browser, session, MEASURE)
-                  if each not in found]
-        found += dict.fromkeys(complaints(browser.events, page))
+        for width in reversed(widths):
+            found += [(width, f"after use: {each}") for each in measure(browser, session, width)
+                      if (width, each) not in found]
+            if shots:
+                screenshot(browser, session, shots / f"{path.stem}_{width}_{scheme}_used.png")
+        found += [(widths[0], each) for each in dict.fromkeys(complaints(browser.events, page))]
     except RuntimeError as error:
-        found.append(f"the check itself failed: {error}")
+        found.append((widths[0], f"the check itself failed: {error}"))
     browser.send("Target.closeTarget", targetId=target)
     return found
 
@@ -325,15 +402,14 @@ def check(program, paths, shots=None):
     browser = Browser(program)
     try:
         for path in paths:
-            for width in WIDTHS:
-                for scheme in SCHEMES:
-                    try:
-                        found = look(browser, path, width, scheme, shots)
-                    except TooSlow as error:
-                        found = [str(error)]
-                        browser.close()
-                        browser = Browser(program)
-                    lines += [f"{path.name} at {width} px, {scheme}: {each}" for each in found]
+            for scheme, widths in SCHEMES.items():
+                try:
+                    found = look(browser, path, scheme, shots)
+                except TooSlow as error:
+                    found = [(widths[0], str(error))]
+                    browser.close()
+                    browser = Browser(program)
+                lines += [f"{path.name} at {width} px, {scheme}: {each}" for width, each in found]
     finally:
         browser.close()
     return lines
@@ -376,15 +452,17 @@ def as_pages(paths, into):
 
 def self_test(program):
     """Shows that defects are found, and that correct pages have no findings."""
+    of_a_load = ["script error", "console error", "nothing was drawn"]
+    of_a_width = ["sticks out,", "the page is", "sticks out of its chart", "says '[object",
+                  "is cut off", "lies over 'one'", "scrolls sideways"]
     expected = {
-        "broken_throws.html": ["script error", "console error", "nothing was drawn"],
-        "broken_overflows.html": ["sticks out,", "the page is", "sticks out of its chart",
-                                  "says '[object"],
+        "broken_throws.html": (of_a_load, [widths[0] for widths in SCHEMES.values()]),
+        "broken_overflows.html": (of_a_width, WIDTHS),
     }
     wrong = []
-    for name, words in expected.items():
+    for name, (words, widths) in expected.items():
         lines = check(program, [HERE / name])
-        for width in WIDTHS:
+        for width in widths:
             for word in words:
                 if not any(f"at {width} px" in line and word in line for line in lines):
                     wrong.append(f"{name}: '{word}' was not found at {width} px")
