@@ -149,6 +149,7 @@ void experiment_runner::tell() {
   if (!watch_)
     return;
   experiment_progress now;
+  now.run = run_;
   now.done = done_.size();
   now.failed = failed_;
   now.running = under_way_;
@@ -166,6 +167,7 @@ result<void> experiment_runner::perform(const std::vector<planned_run>& runs,
   planned_runs_ = runs.size();
   result<void> outcome;
   std::unique_lock guard(mutex_);
+  tell();
   for (const auto& which : runs) {
     changed_.wait(guard, [this] { return under_way_ < planned_.at_once; });
     if (stop_.stop_requested() || thrown_)

@@ -42,6 +42,8 @@ struct experiment_run {
 
 /// Counts of the runs of an experiment that is under way.
 struct experiment_progress {
+  /// `experiment_outcome::run`.
+  std::string run;
   /// Ended, with or without an error.
   std::size_t done = 0;
   /// Ended with an error, or waiting for an answer from outside.
@@ -53,8 +55,8 @@ struct experiment_progress {
   std::optional<std::chrono::milliseconds> left;
 };
 
-/// Called when a run ends, on one thread at a time. Must be short and must not
-/// throw.
+/// Called before the first run and when a run ends, on one thread at a time.
+/// Must be short and must not throw.
 using experiment_watcher = std::function<void(const experiment_progress&)>;
 
 /// Results of an experiment.

@@ -5,6 +5,7 @@
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/sessions/cleaning.hpp"
+#include "troupe/cli/talk/open_questions.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/report_file.hpp"
@@ -85,19 +86,63 @@ std::string absolute_model(const std::string& spec) {
     std::filesystem::absolute(spec.substr(scripted.size())).string());
 }
 
-// The names of the apps begin with those of the experiment and of this run of
-// it, also the apps of runs that were interrupted.
-result<void> remove_runs(const store_option& store,
-                         const load::experiment_outcome& made) {
-  const auto removed
-    = remove_apps(store, fmt::format("{}-{}-", made.made.name, made.run));
-  if (!removed)
-    return error(removed.error().code(),
-                 fmt::format("remove the apps of the runs: {}",
-                             removed.error().message()));
-  std::fputs(fmt::format("removed {} apps\n", *removed).c_str(), stderr);
-  return {};
-}
+/// The apps of an experiment, from its start until `--remove` has removed them.
+/// A store in memory ends with its program, so nothing remains of it.
+class made_apps {
+public:
+  made_apps(const store_option& store,
+            const std::string& experiment,
+            interrupts& signals)
+    : store_(store),
+      experiment_(experiment),
+      signals_(signals) {}
+
+  /// From now on, a process that ends early tells which apps it leaves.
+  void begin(const std::string& run) {
+    if (!prefix_.empty() || store_.address() == "memory:")
+      return;
+    // The names of the apps begin with those of the experiment and of this run
+    // of it, also the apps of runs that were interrupted.
+    prefix_ = fmt::format("{}-{}-", experiment_, run);
+    signals_.set_last_words("ended before the apps were removed; " + rest());
+  }
+
+  /// Removes them, also after a first signal, which sets no time limit for it.
+  result<void> remove() {
+    signals_.set_exit_timeout(interrupts::forever);
+    const auto removed
+      = prefix_.empty() ? result<std::size_t>(0) : remove_apps(store_, prefix_);
+    if (!removed)
+      return error(removed.error().code(),
+                   fmt::format("remove the apps of the runs: {}; {}",
+                               removed.error().message(),
+                               rest()));
+    signals_.set_last_words({});
+    std::fputs(fmt::format("removed {} apps\n", *removed).c_str(), stderr);
+    return {};
+  }
+
+  /// Tells that they stay.
+  void keep() const {
+    if (!prefix_.empty())
+      std::fputs(fmt::format("nothing was removed; {}\n", rest()).c_str(),
+                 stderr);
+  }
+
+private:
+  std::string rest() const {
+    return fmt::format("apps whose names begin with '{0}' may be left: troupe "
+                       "apps list --store {1} lists them, and troupe apps "
+                       "remove --store {1} --app NAME removes one",
+                       prefix_,
+                       quoted(without_password(store_.address())));
+  }
+
+  const store_option& store_;
+  const std::string& experiment_;
+  interrupts& signals_;
+  std::string prefix_;
+};
 
 } // namespace
 
@@ -193,6 +238,7 @@ int experiment_command::execute(interrupts& signals) const {
   if (auto opened = files.open(chosen.json_file, chosen.html_file); !opened)
     return report(opened.error(), exit_usage);
 
+  made_apps apps(chosen.store, planned->name, signals);
   signals.begin();
   const auto made = [&] {
     run_count line;
@@ -200,16 +246,25 @@ int experiment_command::execute(interrupts& signals) const {
       *planned,
       chosen.store.for_runtime(),
       more,
-      [&line](const load::experiment_progress& now) { line.show(now); },
+      [&](const load::experiment_progress& now) {
+        if (chosen.removes)
+          apps.begin(now.run);
+        line.show(now);
+      },
       signals.token());
   }();
-  if (!made)
-    return report(made.error());
+  if (!made) {
+    const auto code = report(made.error());
+    apps.keep();
+    return code;
+  }
   const auto text = load::to_text(*made);
   // Printed first, so that a file that cannot be written does not lose the
   // report.
-  if (const auto code = print(visible_text(text, "\n")); code != exit_done)
+  if (const auto code = print(visible_text(text, "\n")); code != exit_done) {
+    apps.keep();
     return code;
+  }
   bool is_written = true;
   const auto note = [&is_written](const result<void>& done) {
     if (!done) {
@@ -225,7 +280,9 @@ int experiment_command::execute(interrupts& signals) const {
                     visible_text(text, "\n"),
                     to_json(*made, page_timelines_max))));
   if (chosen.removes && is_written)
-    note(remove_runs(chosen.store, *made));
+    note(apps.remove());
+  else
+    apps.keep();
   if (signals.signal() != 0)
     return interrupts::exit_code(signals.signal());
   const bool any_well = std::ranges::any_of(

@@ -61,6 +61,38 @@ bool interrupts::divert_signal(int received) {
   return true;
 }
 
+void interrupts::set_last_words(std::string text) {
+  const std::lock_guard guard(mutex_);
+  last_words_ = std::move(text);
+}
+
+int interrupts::await_end(int first) const {
+  const auto signals = awaited();
+  for (;;) {
+    const auto limit = exit_timeout_.load();
+    int again = 0;
+    if (limit == forever) {
+      sigwait(&signals, &again);
+      return again;
+    }
+    const timespec left{static_cast<std::time_t>(limit.count()), 0};
+    do
+      again = sigtimedwait(&signals, nullptr, &left);
+    while (again < 0 && errno == EINTR);
+    if (again > 0)
+      return again;
+    if (exit_timeout_.load() == limit)
+      return first;
+  }
+}
+
+void interrupts::end_process(int signal) {
+  const std::lock_guard guard(mutex_);
+  if (!last_words_.empty())
+    report(error(errc::cancelled, last_words_));
+  ::_exit(exit_code(signal));
+}
+
 void interrupts::wait() {
   const auto signals = awaited();
   int first = 0;
@@ -78,18 +110,9 @@ void interrupts::wait() {
   if (::write(descriptor_, &one, sizeof one) != sizeof one)
     ::_exit(exit_code(first));
   stop_.request_stop();
-
-  const auto seconds = exit_timeout_.load();
-  const timespec exit_timeout{static_cast<std::time_t>(seconds.count()), 0};
-  int again = 0;
-  if (seconds == forever)
-    sigwait(&signals, &again);
-  else
-    do
-      again = sigtimedwait(&signals, nullptr, &exit_timeout);
-    while (again < 0 && errno == EINTR);
+  const int last = await_end(first);
   if (!done_)
-    ::_exit(exit_code(again > 0 ? again : first));
+    end_process(last);
 }
 
 } // namespace troupe::cli

@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 namespace troupe::cli {
@@ -29,9 +30,15 @@ public:
   /// No limit.
   static constexpr std::chrono::seconds forever = std::chrono::seconds::max();
 
+  /// Also lifts the timeout of a stop that has been requested; a new limit then
+  /// counts from the end of the old one.
   void set_exit_timeout(std::chrono::seconds exit_timeout) noexcept {
     exit_timeout_ = exit_timeout;
   }
+
+  /// The error that is reported if the process ends before the command does: at
+  /// the second signal, or after the exit timeout. Empty: none.
+  void set_last_words(std::string text);
 
   /// From now on, a signal requests a stop instead of ending the process.
   void begin() noexcept { begun_ = true; }
@@ -56,6 +63,10 @@ private:
   void wait();
   // Returns true if the signal was passed to the function of `divert`.
   bool divert_signal(int received);
+  // Returns the signal that ends the process, which is `first` after the
+  // timeout.
+  int await_end(int first) const;
+  [[noreturn]] void end_process(int signal);
 
   int descriptor_;
   std::atomic<int> signal_{0};
@@ -63,8 +74,9 @@ private:
   std::atomic<bool> done_{false};
   std::atomic<std::chrono::seconds> exit_timeout_{std::chrono::seconds(10)};
   std::stop_source stop_;
-  std::mutex mutex_; // Guards the next one.
+  std::mutex mutex_; // Guards the next two.
   std::function<void()> on_interrupt_;
+  std::string last_words_;
   std::thread waiting_;
 };
 

@@ -3,7 +3,12 @@
 
 #include "stored_sessions.hpp"
 #include <boost/test/unit_test.hpp>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -47,6 +52,42 @@ struct filled_store : stored_sessions {
   json users(const std::string& app) const {
     return show({"users", "list"}, {"--app", app}).at("users");
   }
+
+  /// Writes an experiment with two variants; its apps begin with `x-`.
+  std::string experiment(int repeats) const {
+    write("replies.json", R"({"*": [{"text": "hi", "latency_ms": 5}]})");
+    write("agents.yaml", "{name: a, model: 'scripted:replies.json'}\n");
+    return write("x.yaml",
+                 "agent: agents.yaml\n"
+                 "inputs: [go]\n"
+                 "repeats: "
+                   + std::to_string(repeats)
+                   + "\n"
+                     "at_once: 2\n"
+                     "variants: {one: {}, two: {}}\n");
+  }
+};
+
+// A named pipe that nobody reads, so its writer waits when it is full.
+class unread_pipe {
+public:
+  explicit unread_pipe(std::string path) : path_(std::move(path)) {
+    BOOST_REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
+    reader_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    constexpr int smallest = 4'096;
+    BOOST_REQUIRE(::fcntl(reader_, F_SETPIPE_SZ, smallest) >= 0);
+  }
+
+  ~unread_pipe() { ::close(reader_); }
+
+  unread_pipe(const unread_pipe&) = delete;
+  unread_pipe& operator=(const unread_pipe&) = delete;
+
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+  int reader_ = -1;
 };
 
 } // namespace
@@ -143,13 +184,7 @@ BOOST_FIXTURE_TEST_CASE(a_removal_takes_artifacts_of_a_named_store,
 }
 
 BOOST_FIXTURE_TEST_CASE(an_experiment_removes_its_apps, filled_store) {
-  write("replies.json", R"({"*": [{"text": "hi"}]})");
-  write("agents.yaml", "{name: a, model: 'scripted:replies.json'}\n");
-  const auto file = write("x.yaml",
-                          "agent: agents.yaml\n"
-                          "inputs: [go]\n"
-                          "repeats: 2\n"
-                          "variants: {one: {}, two: {}}\n");
+  const auto file = experiment(2);
   BOOST_TEST(call({"experiment"}, {file}).code == 0);
   BOOST_TEST(apps().size() == 6U);
   const auto done = call({"experiment"}, {file, "--remove"});
@@ -157,9 +192,61 @@ BOOST_FIXTURE_TEST_CASE(an_experiment_removes_its_apps, filled_store) {
   BOOST_TEST(contains(done.errors, "removed 4 apps"), done.errors);
   BOOST_TEST(apps().size() == 6U);
   // A report that cannot be written keeps them.
-  BOOST_TEST(
-    call({"experiment"}, {file, "--remove", "--json", "/dev/full"}).code == 1);
+  const auto kept
+    = call({"experiment"}, {file, "--remove", "--json", "/dev/full"});
+  BOOST_TEST(kept.code == 1);
+  BOOST_TEST(contains(kept.errors, "nothing was removed; apps whose names "),
+             kept.errors);
   BOOST_TEST(apps().size() == 10U);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_interrupted_experiment_removes_its_apps,
+                        filled_store) {
+  program running(
+    {"experiment", experiment(100'000), "--remove", "--store", store()},
+    program::screen::terminal);
+  // The time left is shown once a run has ended.
+  BOOST_REQUIRE(running.read_until(" s left"));
+  running.send(SIGINT);
+  const auto end = running.wait();
+  BOOST_TEST(end.code == 130);
+  BOOST_TEST(contains(end.output, "(ended early)"), end.output);
+  BOOST_TEST(contains(end.output, "removed "), end.output);
+  BOOST_TEST(apps() == json::array({"press", "radio"}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_second_signal_names_the_apps_that_are_left,
+                        filled_store) {
+  const unread_pipe report(path() + "/report");
+  program running({"experiment",
+                   experiment(2),
+                   "--remove",
+                   "--store",
+                   store(),
+                   "--json",
+                   report.path()});
+  // The text is printed before the file is written.
+  BOOST_REQUIRE(running.read_until("\ntwo "));
+  running.send(SIGINT);
+  const auto end = running.end_by(SIGTERM);
+  BOOST_TEST(end.code == 143);
+  const auto found = apps();
+  BOOST_TEST_REQUIRE(found.size() == 6U);
+  // The third name is the first of the experiment: x-RUN-one-1-1.
+  const auto app = found.at(2).get<std::string>();
+  const auto prefix = app.substr(0, app.find('-', 2) + 1);
+  BOOST_TEST(contains(end.errors,
+                      "error: cancelled: ended before the apps were removed; "
+                      "apps whose names begin with '"
+                        + prefix + "' may be left: troupe apps list --store '"
+                        + store() + "' "),
+             end.errors);
+  BOOST_TEST(std::count_if(found.begin(),
+                           found.end(),
+                           [&prefix](const json& name) {
+                             return name.get<std::string>().starts_with(prefix);
+                           })
+             == 4);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_load_test_removes_its_apps, filled_store) {
