@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "troupe/contexts/lost_update.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/core/shared_write.hpp"
@@ -98,10 +99,32 @@ struct run_record {
   std::string code;
   std::string reason;
   std::vector<event_ptr> taken;
+  /// `run::lost_updates` and their number.
+  std::vector<lost_update> lost;
+  std::size_t lost_count = 0;
   /// Number of stored changes when each event was handed out.
   std::vector<std::size_t> taken_at;
   bool was_closing = false;
   bool was_dead = false;
+};
+
+/// A plain write of a key by an agent that has read it.
+struct based_write {
+  std::string key;
+  json seen; ///< Null if the key was absent.
+};
+
+/// An event with such writes alone.
+struct based_event {
+  enum class end : std::uint8_t { unknown, kept, refused };
+
+  std::string invocation_id;
+  std::vector<based_write> writes;
+  /// Numbers of stored changes when it was emitted, and when its agent went on.
+  std::size_t before = 0;
+  std::size_t after = 0;
+  /// Outcome, as its agent has learned it.
+  end came_to = end::unknown;
 };
 
 struct history {
@@ -116,6 +139,8 @@ struct history {
   std::map<std::size_t, std::size_t> losses;
   /// The delta recorded for the event that has this token.
   std::map<std::string, delta, std::less<>> recorded;
+  /// Events of agents that set keys which they have read, by token.
+  std::map<std::string, based_event, std::less<>> overwriting;
   /// Failed checks of agents, with the id of the run. A run of a session that
   /// was removed meanwhile may have lost its events.
   std::vector<std::pair<std::string, std::string>> complaints;

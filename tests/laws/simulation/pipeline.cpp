@@ -1,5 +1,7 @@
 #include "pipeline.hpp"
 
+#include "overwriter.hpp"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -295,7 +297,13 @@ agent make_tree(const std::string& name,
 } // namespace
 
 agent make_pipeline(const pipeline_setup_ptr& with) {
-  return make_tree("root", with, 2);
+  auto tree = make_tree("root", with, 2);
+  if (!with->overwrites)
+    return tree;
+  return parallel({.name = "around", .on_failure = lane_failures::collect},
+                  {std::move(tree),
+                   make_overwriter("first", with),
+                   make_overwriter("second", with)});
 }
 
 } // namespace troupe::testing

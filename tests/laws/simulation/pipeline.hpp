@@ -18,6 +18,11 @@ struct pipeline_setup {
   history& told;
   change_habits changes;
   dice chance;
+  /// True if some agents set keys plainly that they have read.
+  bool overwrites = false;
+  /// The choices of these agents, apart from the others, whose histories they
+  /// leave as they are.
+  dice overwriting;
 };
 
 /// Makes a pipeline of a few agents of all kinds.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace troupe::testing {
 
@@ -78,6 +79,12 @@ plan make_plan(std::uint64_t seed) {
   if (chance.one_in(5))
     made.store.place_loses = 20 + chance.below(60);
   made.writes = chance.one_in(3) ? 0 : 4 + chance.below(12);
+  // The seed itself decides, so that the other seeds keep their histories.
+  static constexpr std::array ways{
+    lost_updates::tell, lost_updates::refuse, lost_updates::ignore};
+  made.overwrites = seed % 3 == 2;
+  if (made.overwrites)
+    made.lost_updates = ways[seed / 3 % ways.size()];
   return made;
 }
 
@@ -91,7 +98,7 @@ std::string to_string(const plan& chosen) {
     "preempts {}, hurries {}; commits fail {}, are unknown {}, loads fail {}, "
     "looks fail {}, is lost {}; {} events kept, {} ids, {} live sessions, "
     "values of {}, {} "
-    "appends, {} runs",
+    "appends, {} runs, lost updates {}",
     chosen.runtimes,
     chosen.clients,
     chosen.operations,
@@ -116,7 +123,11 @@ std::string to_string(const plan& chosen) {
     options.live_sessions_max,
     options.limits.value_bytes_max,
     options.session_appends_max,
-    options.runs_max);
+    options.runs_max,
+    !chosen.overwrites                            ? "none"
+    : chosen.lost_updates == lost_updates::tell   ? "told"
+    : chosen.lost_updates == lost_updates::refuse ? "refused"
+                                                  : "ignored");
 }
 
 } // namespace troupe::testing

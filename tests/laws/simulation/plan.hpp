@@ -36,6 +36,9 @@ struct plan {
   world::habits habits;
   store_habits store;
   change_habits changes;
+  /// True if agents set keys plainly that they have read.
+  bool overwrites = false;
+  troupe::lost_updates lost_updates = lost_updates::tell;
   runtime_options options;
 };
 

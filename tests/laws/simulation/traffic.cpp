@@ -22,7 +22,12 @@ traffic::traffic(world& in,
     programs_(programs),
     chance_(chosen.seed * 3 + 7),
     pipeline_(std::make_shared<pipeline_setup>(
-      pipeline_setup{in, told, chosen.changes, dice(chosen.seed * 5 + 11)})),
+      pipeline_setup{in,
+                     told,
+                     chosen.changes,
+                     dice(chosen.seed * 5 + 11),
+                     chosen.overwrites,
+                     dice(chosen.seed * 7 + 13)})),
     left_(chosen.operations),
     burst_of_(chosen.clients),
     waits_(chosen.clients) {}
@@ -401,6 +406,7 @@ void traffic::run(std::size_t client, runtime& on) {
   const auto token = told_.new_token();
   run_options options;
   options.policy = chance_.pick(policies);
+  options.lost_updates = plan_.lost_updates;
   record.may_be_rejected = options.policy == run_policy::reject;
   const auto sets = make_sets(chance_, token, true);
   auto recorded = delta::from_json(sets).value();
@@ -454,6 +460,10 @@ void traffic::follow(const std::shared_ptr<troupe::run>& started,
       record.reason = next.error().message();
     record.after = told_.written.size();
     record.faults_after = told_.faults();
+    if (const auto held = weak.lock()) {
+      record.lost = held->lost_updates();
+      record.lost_count = held->lost_updates_count();
+    }
     if (const auto& used = programs_[client % programs_.size()]) {
       record.was_closing = used->is_closing();
       record.was_dead = used->is_dead();

@@ -56,6 +56,7 @@ void verdict::replay() {
       break;
     case change_kind::append:
       events_[{key, change.event->id}].push_back(at_.size() - 1);
+      note_losses(change, model);
       replay_append(change, model);
       break;
     case change_kind::remove:

@@ -55,6 +55,11 @@ private:
   bool is_being_removed(const session_key& key,
                         std::size_t before,
                         std::size_t after) const;
+  // -- lost updates, in verdict_losses.cpp ----
+  void note_losses(const store_change& change, const session_model& model);
+  void judge_losses(const run_record& run);
+  void judge_refused_writes();
+
   void judge_order();
   void judge_writers();
   bool was_lost(std::size_t before, std::size_t after) const;
@@ -85,6 +90,10 @@ private:
   /// Calls of an ordered writer made after one that failed.
   std::set<const call_record*> behind_failures_;
   std::map<std::string, const call_record*> created_by_token_;
+  /// Updates that were lost in stored events, by run.
+  std::map<std::string, std::vector<lost_update>> lost_;
+  /// Those whose event was acknowledged to its agent, by event and key.
+  std::set<std::pair<std::string, std::string>> kept_losses_;
   std::vector<std::string> findings_;
 };
 

@@ -35,6 +35,7 @@ std::vector<std::string> verdict::judge() {
     judge(call);
   for (const auto& run : told_.runs)
     judge_run(run);
+  judge_refused_writes();
   judge_order();
   for (const auto& [invocation, what] : told_.complaints)
     if (const auto run
@@ -438,6 +439,7 @@ void verdict::judge_run(const run_record& run) {
     return;
   if (!codes.contains(run.code) || !is_reason(run))
     find("ended with an unexpected code: " + name);
+  judge_losses(run);
   std::vector<std::string> stored;
   for (std::size_t place = run.before; place < run.after; ++place) {
     const auto& change = told_.written[place];
@@ -472,7 +474,7 @@ void verdict::judge_run(const run_record& run) {
   const auto taken = std::ranges::count_if(
     run.taken, [](const event_ptr& said) { return !said->partial; });
   // A single lane may have failed, by an event whose outcome was unknown.
-  if (run.faults_after != run.faults_before)
+  if (run.faults_after != run.faults_before || was_lost(run.before, run.after))
     return;
   if (next - stored.begin() != taken
       && !is_being_removed(run.key, run.before, run.after))
