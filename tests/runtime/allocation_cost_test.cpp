@@ -10,11 +10,10 @@
 #include "troupe/runtime/runtime.hpp"
 
 #include "../../benchmarks/sample_event.hpp"
-#include "../replaced_allocation.hpp"
+#include "../counted_allocations.hpp"
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -25,18 +24,8 @@
 
 namespace {
 
-std::atomic<std::size_t> allocations{0};
-
-} // namespace
-
-bool troupe::testing::on_allocation(std::size_t) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return true;
-}
-
-namespace {
-
 using namespace troupe;
+using troupe::testing::allocations;
 
 constexpr std::size_t rounds = 256;
 

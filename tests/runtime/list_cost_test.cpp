@@ -5,29 +5,18 @@
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/stores/shared/memory_store.hpp"
 
-#include "../replaced_allocation.hpp"
+#include "../counted_allocations.hpp"
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 
 namespace {
 
-std::atomic<std::size_t> allocations{0};
-
-} // namespace
-
-bool troupe::testing::on_allocation(std::size_t) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return true;
-}
-
-namespace {
-
 using namespace troupe;
+using troupe::testing::allocations;
 
 // Names are too long for the strings' own buffers, so each row allocates.
 constexpr std::size_t many = 3'000;
