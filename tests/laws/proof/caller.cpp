@@ -27,7 +27,7 @@ void caller::run(std::size_t count) {
 void caller::take_step() {
   const auto session
     = random_.below(5) < 2 ? 0 : random_.below(all_.session_count);
-  switch (random_.below(20)) {
+  switch (random_.below(22)) {
   default:
     return append_tokens(session);
   case 8:
@@ -47,6 +47,9 @@ void caller::take_step() {
     return get_wide(session);
   case 19:
     return random_.one_in(40) ? list() : get(session);
+  case 20:
+  case 21:
+    return write_shared(session);
   }
 }
 
@@ -150,43 +153,146 @@ void caller::append_twice(std::size_t session, recorded_call& on, event said) {
   on.lists.asked = again.lists.asked;
 }
 
-void caller::use_register(std::size_t session) {
+operation caller::choose(recorded_call& on, std::size_t at) {
   using enum register_spec::kind;
-  auto& on = new_note(session);
-  const auto at = random_.pick(all_.owners_of(session));
   const auto number = random_.one_in(2) ? 0 : random_.below(registers_each);
   const auto id = at * registers_each + number;
-  const auto key = all_.register_key(at, number);
-  event said;
-  said.author = "writer";
+  operation wanted;
+  wanted.where = all_.owners[at].where;
+  wanted.name = split_key(all_.register_key(at, number)).name;
   register_operation done;
   done.operand = static_cast<std::int64_t>(random_.below(1'000));
+  wanted.operand = json(*done.operand);
   const auto choice = random_.below(20);
   if (choice < 9) {
     done.what = add;
-    record(said, key, operation_kind::add, *done.operand);
+    wanted.kind = operation_kind::add;
   } else if (choice < 13) {
     done.what = set;
-    record(said, key, operation_kind::set, *done.operand);
+    wanted.kind = operation_kind::set;
   } else if (choice < 18) {
     done.what = compare_and_set;
     done.expected = all_.last_seen[id].load();
     if (*done.expected < 0)
       done.expected.reset();
     on.may_be_refused = true;
-    said.actions.state_delta
-      .record(key,
-              operation_kind::compare_and_set,
-              json(*done.operand),
-              done.expected ? json(*done.expected) : json())
-      .value();
+    wanted.kind = operation_kind::compare_and_set;
+    wanted.expected = done.expected ? json(*done.expected) : json();
   } else {
     done.what = erase;
     done.operand.reset();
-    record(said, key, operation_kind::erase, nullptr);
+    wanted.kind = operation_kind::erase;
+    wanted.operand = value();
   }
   on.registers.push_back({id, done});
+  return wanted;
+}
+
+void caller::use_register(std::size_t session) {
+  auto& on = new_note(session);
+  const auto wanted = choose(on, random_.pick(all_.owners_of(session)));
+  event said;
+  said.author = "writer";
+  said.actions.state_delta
+    .record(join_key(wanted.where, wanted.name),
+            wanted.kind,
+            wanted.operand.data(),
+            wanted.expected.data())
+    .value();
   append(session, on, std::move(said));
+}
+
+// Writes a key of the user or of the app without a session.
+void caller::write_shared(std::size_t session) {
+  const auto at = all_.owners_of(session)[random_.below(2)];
+  const auto channel = all_.session_count + all_.owners.size() + at;
+  auto& on = new_note(channel);
+  // Each write is a process of its own: overlapping writes have no order.
+  on.lists.process = (index_ + 1) * 1'000'000 + notes_.size();
+  on.id = fmt::format("w-{}-{}", index_, notes_.size());
+  on.written_at = at;
+  operation wanted;
+  if (random_.one_in(2)) {
+    wanted = choose(on, at);
+  } else {
+    const auto part = all_.segment(all_.owners[at].sent++);
+    const auto what = ++all_.tokens;
+    on.lists.appends.push_back({recording::list_id(at, part), what});
+    wanted.kind = operation_kind::append;
+    wanted.where = all_.owners[at].where;
+    wanted.name = split_key(all_.list_key(at, part)).name;
+    wanted.operand = json(what);
+  }
+  // The id of a refused write is not remembered.
+  if (!on.may_be_refused && random_.one_in(6)) {
+    // Sent twice while under way: one effect, and one answer.
+    auto& again = new_note(channel);
+    again.first_sent = &on;
+    again.written_at = at;
+    again.may_be_refused = on.may_be_refused;
+    ask<shared_write>(
+      again,
+      [&](completion<shared_write> done) {
+        write_until_known(at, wanted, on.id, std::move(done));
+      },
+      [&again](const result<shared_write>& answer) {
+        again.code = recorded_code(answer);
+        again.revision = answer ? answer->revision : 0;
+      });
+    const auto asked = again.lists.asked;
+    send_write(at, on, wanted);
+    // The first sending may take effect before this one was asked.
+    on.lists.asked = asked;
+    return;
+  }
+  send_write(at, on, wanted);
+}
+
+void caller::send_write(std::size_t at,
+                        recorded_call& on,
+                        const operation& wanted) {
+  ask<shared_write>(
+    on,
+    [&](completion<shared_write> done) {
+      write_until_known(at, wanted, on.id, std::move(done));
+    },
+    [&all = all_, &on](const result<shared_write>& answer) {
+      all.look(on, answer);
+    });
+}
+
+// Sends the write again while its outcome is unknown.
+void caller::write_until_known(std::size_t at,
+                               const operation& wanted,
+                               const std::string& id,
+                               completion<shared_write> done) {
+  const auto state
+    = at == 0 ? sessions_.state_of_app(all_.app)
+              : sessions_.state_of_user(all_.app, fmt::format("u{}", at - 1));
+  const auto key = join_key(wanted.where, wanted.name);
+  const shared_write_options how(id);
+  completion<shared_write> look
+    = [this, at, wanted, id, done = std::move(done)](
+        const result<shared_write>& answer) {
+        if (!answer && answer.error().code() == errc::store_failed)
+          write_until_known(at, wanted, id, done);
+        else
+          done(answer);
+      };
+  const auto& operand = wanted.operand.data();
+  switch (wanted.kind) {
+  case operation_kind::add:
+    return state.add(key, operand, how).then(std::move(look));
+  case operation_kind::append:
+    return state.append(key, operand, how).then(std::move(look));
+  case operation_kind::compare_and_set:
+    return state.compare_and_set(key, wanted.expected.data(), operand, how)
+      .then(std::move(look));
+  case operation_kind::erase:
+    return state.erase(key, how).then(std::move(look));
+  default:
+    return state.set(key, operand, how).then(std::move(look));
+  }
 }
 
 void caller::move_amount(std::size_t session) {

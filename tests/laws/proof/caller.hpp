@@ -31,6 +31,14 @@ private:
   void append_tokens(std::size_t session);
   void append_twice(std::size_t session, recorded_call& on, event said);
   void use_register(std::size_t session);
+  /// Chooses an operation on a register of the owner, and notes it.
+  operation choose(recorded_call& on, std::size_t at);
+  void write_shared(std::size_t session);
+  void send_write(std::size_t at, recorded_call& on, const operation& wanted);
+  void write_until_known(std::size_t at,
+                         const operation& wanted,
+                         const std::string& id,
+                         completion<shared_write> done);
   void move_amount(std::size_t session);
   void get(std::size_t session);
   void get_wide(std::size_t session);

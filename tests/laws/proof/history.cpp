@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 namespace troupe::testing {
 
 namespace {
+
+constexpr std::size_t unexpected_max = 5;
 
 class recorder {
 public:
@@ -92,6 +96,26 @@ private:
     return logs;
   }
 
+  // One revision per write, and the same one for its second sending.
+  void check_write(history& told, const recorded_call& one) {
+    const auto complain = [&](std::string_view what) {
+      if (told.unexpected.size() >= unexpected_max)
+        return;
+      told.unexpected.push_back(
+        fmt::format("write {} has {}, revision {}",
+                    one.first_sent != nullptr ? one.first_sent->id : one.id,
+                    what,
+                    one.revision));
+    };
+    if (one.first_sent != nullptr
+        && (one.code != one.first_sent->code
+            || one.revision != one.first_sent->revision))
+      complain("two answers");
+    if (one.first_sent == nullptr && one.revision != 0
+        && !revisions_.emplace(one.written_at, one.revision).second)
+      complain("the revision of another write");
+  }
+
   void file(history& told, recorded_call& one) {
     ++told.operations;
     ++told.answers[one.code];
@@ -99,8 +123,9 @@ private:
       = one.must_be_refused
           ? one.code == "type_error"
           : one.code == "ok" || (one.may_be_refused && one.code == "conflict");
+    check_write(told, one);
     const bool may_fail = wanted_.store_fails && one.code == "store_failed";
-    if (!expected && !may_fail && told.unexpected.size() < 5)
+    if (!expected && !may_fail && told.unexpected.size() < unexpected_max)
       told.unexpected.push_back(fmt::format("process {} [{}, {}]: {}",
                                             one.lists.process,
                                             one.lists.asked,
@@ -139,6 +164,8 @@ private:
 
   recording all_;
   const workload wanted_;
+  /// Owners and revisions of the writes to shared state.
+  std::set<std::pair<std::size_t, std::uint64_t>> revisions_;
 };
 
 } // namespace

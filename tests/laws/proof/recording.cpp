@@ -111,7 +111,10 @@ void recording::read_accounts(recorded_call& on,
 }
 
 void recording::look_at_stored(recorded_call& on, const event& stored) {
-  const auto find = find_in(stored);
+  look_at_results(on, find_in(stored));
+}
+
+void recording::look_at_results(recorded_call& on, const key_finder& find) {
   auto& appends = on.lists.appends;
   for (auto& each : appends) {
     const auto list = tokens_of(
@@ -142,6 +145,24 @@ void recording::look(recorded_call& on, const result<event_ptr>& answer) {
   for (auto& [id, done] : on.registers)
     done.refused = refused;
   on.moved.reset();
+}
+
+void recording::look(recorded_call& on, const result<shared_write>& answer) {
+  on.code = recorded_code(answer);
+  if (!answer) {
+    // Of all refusals, only that of a comparison is expected.
+    on.lists.came_to = fate::refused;
+    for (auto& [id, done] : on.registers)
+      done.refused = true;
+    return;
+  }
+  on.revision = answer->revision;
+  if (answer->value)
+    return look_at_results(on,
+                           [&](const std::string&) { return *answer->value; });
+  // The answer to a retry leaves out a long list.
+  for (const auto& each : on.lists.appends)
+    on.list_calls.push_back({each.key, {.appended = each.what}});
 }
 
 } // namespace troupe::testing

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include "troupe/core/shared_write.hpp"
+
 #include "history.hpp"
 #include "key_finder.hpp"
 
@@ -37,7 +39,13 @@ struct recorded_owner {
 
 /// One call: its request and its answer.
 struct recorded_call {
-  std::string id; ///< Id of the event, for an append.
+  std::string id; ///< Id of the event or of the write.
+  /// The revision that a write to shared state has made; 0 for other calls.
+  std::uint64_t revision = 0;
+  /// For the second sending of a write: the first one.
+  const recorded_call* first_sent = nullptr;
+  /// The owner that a write was sent to.
+  std::size_t written_at = 0;
   list_transaction lists;
   std::vector<std::pair<std::uint32_t, list_spec::operation>> list_calls;
   std::vector<std::pair<std::size_t, register_operation>> registers;
@@ -84,8 +92,12 @@ public:
   read_accounts(recorded_call& on, std::size_t session, const key_finder& find);
   /// Takes the results of the operations from the stored event.
   void look_at_stored(recorded_call& on, const event& stored);
+  /// Takes the results of the operations from an answer.
+  void look_at_results(recorded_call& on, const key_finder& find);
   /// Notes the answer of an append.
   void look(recorded_call& on, const result<event_ptr>& answer);
+  /// Notes the answer of a write to shared state, which has one operation.
+  void look(recorded_call& on, const result<shared_write>& answer);
 
   // -- data ----
 
