@@ -252,7 +252,7 @@ int import_from_file(const arguments& chosen, interrupts& signals) {
                                     chosen.skip_existing,
                                     target,
                                     signals.token());
-  return end(done, target, signals);
+  return end(done ? result<void>() : done.error(), target, signals);
 }
 
 // -- help --------------------------------------------------------------------

@@ -46,9 +46,54 @@ constexpr std::size_t write_bytes = std::size_t{64} << 10U;
 
 constexpr std::string_view no_events = ",\"events\":[]";
 
+// Writes each session as a line of JSON. The beginning of the line is written
+// with the first events: a session that is deleted before them is left out.
+class session_lines final : public session_sink {
+public:
+  explicit session_lines(output& target) : target_(target) {}
+
+  result<void> begin(const session& shown) override {
+    text_ = visible_json(to_portable_json(shown)) + '\n';
+    // Quotes in values are escaped, so this finds the field itself.
+    const auto at = text_.find(no_events);
+    assert(at != std::string::npos && "a session without events");
+    behind_ = at + no_events.size() - 1;
+    has_begun_ = false;
+    return {};
+  }
+
+  result<std::size_t> add(const std::vector<event_ptr>& events) override {
+    std::string gathered(has_begun_ ? "" : text_.substr(0, behind_));
+    std::size_t bytes = 0;
+    for (const auto& said : events) {
+      if (std::exchange(has_begun_, true))
+        gathered += ',';
+      gathered += visible_json(to_json(*said));
+      if (gathered.size() < write_bytes && said != events.back())
+        continue;
+      if (auto written = target_.write(gathered); !written)
+        return written.error();
+      bytes += gathered.size();
+      gathered.clear();
+    }
+    return bytes;
+  }
+
+  result<void> end() override {
+    const std::string_view text = text_;
+    return target_.write(has_begun_ ? text.substr(behind_) : text);
+  }
+
+private:
+  output& target_;         // Outlives this.
+  std::string text_;       // The line without events.
+  std::size_t behind_ = 0; // Place of the events in the line.
+  bool has_begun_ = false;
+};
+
 class session_export {
 public:
-  session_export(session_service& sessions, store& kept, output& target)
+  session_export(session_service& sessions, store& kept, session_sink& target)
     : sessions_(sessions),
       store_(kept),
       target_(target) {}
@@ -120,12 +165,8 @@ private:
   // to one session.
   result<void>
   write(const session& shown, const std::string& newest, bool is_required) {
-    const auto text = visible_json(to_portable_json(shown)) + '\n';
-    // Quotes in values are escaped, so this finds the field itself.
-    const auto at = text.find(no_events);
-    assert(at != std::string::npos && "a session without events");
-    const auto behind = at + no_events.size() - 1;
-    const std::string_view head(text.data(), behind);
+    if (auto begun = target_.begin(shown); !begun)
+      return begun;
     bool has_begun = false;
     piece_size size;
     for (std::uint64_t first = 1; first <= shown.revision();) {
@@ -139,24 +180,14 @@ private:
                                  && !has_begun && !is_required;
         return is_left_out ? result<void>() : same;
       }
-      std::string gathered(has_begun ? "" : head);
-      std::size_t bytes = 0;
-      for (const auto& said : *events) {
-        if (std::exchange(has_begun, true))
-          gathered += ',';
-        gathered += visible_json(to_json(*said));
-        if (gathered.size() < write_bytes && said != events->back())
-          continue;
-        if (auto written = target_.write(gathered); !written)
-          return written;
-        bytes += gathered.size();
-        gathered.clear();
-      }
-      size.adapt(bytes);
+      const auto bytes = target_.add(*events);
+      if (!bytes)
+        return bytes.error();
+      has_begun = true;
+      size.adapt(*bytes);
       first = last + 1;
     }
-    return target_.write(has_begun ? std::string_view(text).substr(behind)
-                                   : text);
+    return target_.end();
   }
 
   /// Fails unless `events` are number `first` to `last` of `shown`, whose last
@@ -189,14 +220,19 @@ private:
   // All three outlive this, which exists during one call.
   session_service& sessions_;
   store& store_;
-  output& target_;
+  session_sink& target_;
 };
 
 } // namespace
 
+result<void> session_sink::finish(session_service& /*sessions*/,
+                                  const export_choice& /*chosen*/) {
+  return {};
+}
+
 result<void> export_sessions(const export_choice& chosen,
                              runtime_options options,
-                             output& target) {
+                             session_sink& target) {
   store_options reading{.durability = options.durability};
   reading.log_bytes_max = options.store_log_bytes_max;
   reading.on_warning = options.on_warning;
@@ -211,9 +247,12 @@ result<void> export_sessions(const export_choice& chosen,
   if (!owners)
     return owners.error();
   session_export writing(owners->sessions(), *kept, target);
-  if (chosen.session)
-    return writing.write_one(
-      {chosen.app, chosen.user.value_or(""), *chosen.session});
+  if (chosen.session) {
+    const session_key key(
+      chosen.app, chosen.user.value_or(""), *chosen.session);
+    auto written = writing.write_one(key);
+    return written ? target.finish(owners->sessions(), chosen) : written;
+  }
   auto app = check_id(chosen.app, "app");
   if (!app)
     return app.error();
@@ -224,7 +263,15 @@ result<void> export_sessions(const export_choice& chosen,
       return user.error();
     checked.user = *std::move(user);
   }
-  return writing.write_all(checked);
+  auto written = writing.write_all(checked);
+  return written ? target.finish(owners->sessions(), checked) : written;
+}
+
+result<void> export_sessions(const export_choice& chosen,
+                             runtime_options options,
+                             output& target) {
+  session_lines lines(target);
+  return export_sessions(chosen, std::move(options), lines);
 }
 
 } // namespace troupe::cli

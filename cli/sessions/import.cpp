@@ -1,6 +1,7 @@
 #include "troupe/cli/sessions/import.hpp"
 
 #include "troupe/cli/sessions/state_rehearsal.hpp"
+#include "troupe/cli/terminal/count_progress.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +15,9 @@
 namespace troupe::cli {
 
 namespace {
+
+// An imported session is not used again.
+constexpr std::size_t live_sessions_max = 64;
 
 /// A user, or an app with an empty user name.
 using wide_owner = std::pair<std::string, std::string>;
@@ -36,32 +40,59 @@ timestamp newest_time(const portable_session& from) {
 
 class session_import {
 public:
-  session_import(std::vector<portable_session>& read, session_service& sessions)
-    : read_(read),
+  session_import(const import_source& from, session_service& sessions)
+    : from_(from),
       sessions_(sessions) {
-    for (std::size_t index = 0; index < read.size(); ++index)
+    for (std::size_t index = 0; index < from.keys.size(); ++index)
       for (const auto where : {scope::user, scope::app})
-        last_of_[owner_of(where, read[index].key)] = index;
+        last_of_[owner_of(where, from.keys[index])] = index;
   }
 
   /// Creates the session with its events; returns it without them.
   result<session> run(std::size_t index) {
-    auto imported = create(index);
+    auto read = from_.read(index);
+    if (!read)
+      return read.error();
+    auto imported = create(index, std::move(*read));
     return imported
              ? imported
-             : result<session>(with_name(read_[index].key, imported.error()));
+             : result<session>(with_name(from_.keys[index], imported.error()));
   }
 
   /// Notes the keys that the events of an existing session have changed.
-  void skip(std::size_t index) { note_wider_keys(read_[index]); }
+  result<void> skip(std::size_t index) {
+    const auto read = from_.read(index);
+    if (!read)
+      return read.error();
+    note_wider_keys(*read);
+    return {};
+  }
+
+  /// Sets the keys of an owner without sessions that differ.
+  result<void> set_keys(const import_source::owner& owner) {
+    const auto wanted = from_.read_state(owner);
+    if (!wanted)
+      return wanted.error();
+    const auto state = owner.user
+                         ? sessions_.state_of_user(owner.app, *owner.user)
+                         : sessions_.state_of_app(owner.app);
+    const auto held = state.snapshot().get();
+    if (!held)
+      return held.error();
+    for (const auto& [key, value] : wanted->items())
+      if (const auto present = held->state.find(key);
+          !present || !equal(present->data(), value))
+        if (const auto set = state.set(key, value).get(); !set)
+          return set.error();
+    return {};
+  }
 
 private:
-  result<session> create(std::size_t index) {
-    auto& from = read_[index];
+  result<session> create(std::size_t index, portable_session from) {
     std::erase_if(from.events, [](const event& said) { return said.partial; });
     note_wider_keys(from);
     auto initial = from.initial_state();
-    const auto correction = find_correction(index, initial);
+    const auto correction = find_correction(index, from, initial);
     if (!correction)
       return correction.error();
     create_request wanted{from.key.app, from.key.user, from.key.id};
@@ -108,8 +139,9 @@ private:
 
   /// Makes an event that changes the reached state into that of the file, for
   /// the keys that this session is the last to change.
-  result<event> find_correction(std::size_t index, const json& initial) {
-    const auto& from = read_[index];
+  result<event> find_correction(std::size_t index,
+                                const portable_session& from,
+                                const json& initial) {
     const auto reached = reached_state(from, initial);
     if (!reached)
       return reached.error();
@@ -135,7 +167,7 @@ private:
   bool is_settled(std::string_view key, std::size_t index) const {
     const auto where = split_key(key).where;
     return where == scope::session
-           || last_of_.at(owner_of(where, read_[index].key)) == index;
+           || last_of_.at(owner_of(where, from_.keys[index])) == index;
   }
 
   /// Returns true if only imported sessions can have set the key.
@@ -147,9 +179,8 @@ private:
     return found != touched_.end() && found->second.contains(key);
   }
 
-  // Both outlive this, which exists during one call. Events are moved out of
-  // `read_`.
-  std::vector<portable_session>& read_;
+  // Both outlive this, which exists during one call.
+  const import_source& from_;
   session_service& sessions_;
   // Index of the last session of each owner.
   std::map<wide_owner, std::size_t> last_of_;
@@ -165,19 +196,17 @@ std::size_t largest_state(const std::vector<portable_session>& read) {
   return bytes_max;
 }
 
-// Finds the sessions of the file that exist already. Fails with
-// `errc::already_exists` unless they are to be skipped.
-result<std::vector<bool>>
-find_existing(const std::vector<portable_session>& read,
-              bool skip_existing,
-              session_service& sessions) {
+// Finds the sessions that exist already. Fails with `errc::already_exists`
+// unless they are to be skipped.
+result<std::vector<bool>> find_existing(const std::vector<session_key>& keys,
+                                        bool skip_existing,
+                                        session_service& sessions) {
   std::vector<bool> existing;
-  for (const auto& from : read) {
-    const auto found = sessions.get(from.key, {.num_recent_events = 0}).get();
+  for (const auto& key : keys) {
+    const auto found = sessions.get(key, {.num_recent_events = 0}).get();
     if (found && !skip_existing)
-      return error(
-        errc::already_exists,
-        fmt::format("session {} already exists", to_string(from.key)));
+      return error(errc::already_exists,
+                   fmt::format("session {} already exists", to_string(key)));
     if (!found && found.error().code() != errc::not_found)
       return found.error();
     existing.push_back(found.has_value());
@@ -205,43 +234,71 @@ result<void> check_keys(std::vector<portable_session>& read) {
 
 } // namespace
 
-result<void> import_sessions(std::vector<portable_session> read,
-                             runtime_options options,
-                             bool skip_existing,
-                             output& target,
-                             const std::stop_token& stop) {
-  if (auto sound = check_keys(read); !sound)
-    return sound;
-  // In order of the last update, so that user and app end in the state of the
-  // newest session, and the newest event stays the one that set it.
-  std::ranges::stable_sort(read, {}, [](const portable_session& from) {
-    const auto time = newest_time(from);
-    return time == timestamp() ? timestamp::max() : time;
-  });
-  options.limits.event_bytes_max += largest_state(read) * 2;
+result<import_counts> import_sessions(const import_source& from,
+                                      runtime_options options,
+                                      bool skip_existing,
+                                      output& target,
+                                      const std::stop_token& stop) {
+  options.limits.event_bytes_max += from.state_bytes_max * 2;
+  options.live_sessions_max = live_sessions_max;
   auto owners = runtime::open(std::move(options));
   if (!owners)
     return owners.error();
   auto& sessions = owners->sessions();
-  const auto existing = find_existing(read, skip_existing, sessions);
+  const auto existing = find_existing(from.keys, skip_existing, sessions);
   if (!existing)
     return existing.error();
-  session_import all(read, sessions);
-  for (std::size_t index = 0; index < read.size(); ++index) {
+  session_import all(from, sessions);
+  count_progress shown("imported", from.keys.size(), "sessions");
+  import_counts counts;
+  for (std::size_t index = 0; index < from.keys.size(); ++index) {
     if (stop.stop_requested())
       return error(errc::cancelled, "interrupted");
+    shown.show(index);
     if ((*existing)[index]) {
-      all.skip(index);
+      ++counts.skipped;
+      if (auto skipped = all.skip(index); !skipped)
+        return skipped.error();
       continue;
     }
     const auto imported = all.run(index);
     if (!imported)
       return imported.error();
+    ++counts.sessions;
+    counts.events += imported->revision();
     const auto line = visible_json(to_json(*imported)) + '\n';
+    shown.clear();
     if (auto written = target.write(line); !written)
-      return written;
+      return written.error();
   }
-  return {};
+  for (const auto& owner : from.owners) {
+    if (stop.stop_requested())
+      return error(errc::cancelled, "interrupted");
+    if (auto set = all.set_keys(owner); !set)
+      return set.error();
+  }
+  return counts;
+}
+
+result<import_counts> import_sessions(std::vector<portable_session> read,
+                                      runtime_options options,
+                                      bool skip_existing,
+                                      output& target,
+                                      const std::stop_token& stop) {
+  if (auto sound = check_keys(read); !sound)
+    return sound.error();
+  std::ranges::stable_sort(read, {}, [](const portable_session& from) {
+    const auto time = newest_time(from);
+    return time == timestamp() ? timestamp::max() : time;
+  });
+  import_source from;
+  for (const auto& each : read)
+    from.keys.push_back(each.key);
+  from.state_bytes_max = largest_state(read);
+  from.read = [&read](std::size_t index) -> result<portable_session> {
+    return std::move(read[index]);
+  };
+  return import_sessions(from, std::move(options), skip_existing, target, stop);
 }
 
 } // namespace troupe::cli

@@ -45,16 +45,9 @@ result<std::vector<event>> read_events(const json& list) {
   events.reserve(list.size());
   for (const auto& data : list) {
     const auto name = fmt::format("event {}", events.size() + 1);
-    auto said = event_from_json(data);
+    auto said = portable_event_from_json(data);
     if (!said)
       return with_prefix(name, said.error());
-    if (const auto size = check_event(*said, {}); !size)
-      return with_prefix(name, size.error());
-    if (said->partial)
-      return error(
-        errc::invalid_argument,
-        fmt::format("{} is partial, which an event of a session cannot be",
-                    name));
     events.push_back(std::move(*said));
     const auto& id = events.back().id;
     if (!id.empty() && !ids.insert(id).second)
@@ -126,6 +119,28 @@ json to_portable_json(const session& fetched) {
   return data;
 }
 
+result<event> portable_event_from_json(const json& data) {
+  auto said = event_from_json(data);
+  if (!said)
+    return said;
+  if (const auto size = check_event(*said, {}); !size)
+    return size.error();
+  if (said->partial)
+    return error(errc::invalid_argument,
+                 "it is partial, which an event of a session cannot be");
+  return said;
+}
+
+result<json> portable_state_from_json(const json& data) {
+  auto state = json::object();
+  for (const auto& [key, held] : data.items())
+    if (!held.is_null() && !key.starts_with(key_prefix_temp))
+      state[key] = held;
+  if (auto checked = check_state(state); !checked)
+    return checked.error();
+  return state;
+}
+
 result<portable_session> portable_session_from_json(const json& data) {
   auto reader = wire_reader::open(data, "session");
   if (!reader)
@@ -134,12 +149,12 @@ result<portable_session> portable_session_from_json(const json& data) {
   reader->take("appName", made.key.app);
   reader->take("userId", made.key.user);
   reader->take("id", made.key.id);
-  if (const auto* state = reader->take("state", kind::object))
-    for (const auto& [key, held] : state->items())
-      if (!held.is_null() && !key.starts_with(key_prefix_temp))
-        made.state[key] = held;
-  if (auto checked = check_state(made.state); !checked)
-    return with_prefix("state", checked.error());
+  if (const auto* found = reader->take("state", kind::object)) {
+    auto state = portable_state_from_json(*found);
+    if (!state)
+      return with_prefix("state", state.error());
+    made.state = std::move(*state);
+  }
   if (const auto* list = reader->take("events", kind::array)) {
     auto events = read_events(*list);
     if (!events)

@@ -32,6 +32,15 @@ struct portable_session {
   json initial_state() const;
 };
 
+/// Reads one event of a session and makes all checks that need no store. Fails
+/// with `errc::invalid_argument`, also if the event is partial, or with
+/// `errc::too_large`.
+result<event> portable_event_from_json(const json& data);
+
+/// Returns the state without `temp:` keys and nulls, which no session keeps.
+/// `data` is an object. Fails in the same way.
+result<json> portable_state_from_json(const json& data);
+
 /// `{"id", "appName", "userId", "state", "events", "lastUpdateTime"}`: only
 /// fields that other ADK implementations accept.
 json to_portable_json(const session& fetched);
