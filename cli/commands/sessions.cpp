@@ -1,5 +1,7 @@
 #include "troupe/cli/commands/sessions.hpp"
 
+#include "troupe/cli/adk/source.hpp"
+#include "troupe/cli/adk/target.hpp"
 #include "troupe/cli/commands/subcommands.hpp"
 #include "troupe/cli/options/page_option.hpp"
 #include "troupe/cli/options/state_option.hpp"
@@ -35,6 +37,10 @@ namespace troupe::cli {
 
 namespace {
 
+// The forms of `--from` and `--to`.
+constexpr std::string_view form_json = "json";
+constexpr std::string_view form_adk = "adk";
+
 /// Options of all subcommands together; only one of these is chosen.
 struct arguments {
   store_option store;
@@ -50,6 +56,7 @@ struct arguments {
   std::string name;
   page_option page;
   std::string file = "-";
+  std::string form{form_json};
   bool skip_existing = false;
 
   /// For subcommands that require an app. The user is that of `troupe run`.
@@ -190,14 +197,57 @@ int append_events(const arguments& chosen, interrupts& signals) {
 
 // -- export -------------------------------------------------------------------
 
+export_choice choice_of(const arguments& chosen) {
+  return {
+    .app = chosen.app.value(), .user = chosen.user, .session = chosen.session};
+}
+
+std::string counted(std::size_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
 int export_to_stdout(const arguments& chosen, interrupts& signals) {
   signals.begin();
   output target(STDOUT_FILENO, signals.descriptor());
-  const auto done = export_sessions(
-    {.app = chosen.app.value(), .user = chosen.user, .session = chosen.session},
-    chosen.store.for_runtime(),
-    target);
+  const auto done
+    = export_sessions(choice_of(chosen), chosen.store.for_runtime(), target);
   return end(done, target, signals);
+}
+
+// A missing address and an unknown scheme do not parse.
+int report_of_address(const arguments& chosen, const error& failure) {
+  if (chosen.file == "-")
+    return report(error(errc::invalid_argument,
+                        "a database of ADK needs FILE, its address: "
+                        "sqlite:PATH or postgres:URL"),
+                  exit_usage);
+  return report(failure,
+                is_store_scheme(chosen.file) ? exit_failed : exit_usage);
+}
+
+int export_to_adk(const arguments& chosen, interrupts& signals) {
+  signals.begin();
+  auto target = adk_target::open(chosen.file, signals.token());
+  if (!target)
+    return report_of_address(chosen, target.error());
+  const auto done
+    = export_sessions(choice_of(chosen), chosen.store.for_runtime(), **target);
+  if (done)
+    std::cerr << fmt::format("exported {} with {}\n",
+                             counted((*target)->session_count(), "session"),
+                             counted((*target)->event_count(), "event"));
+  const output unused(STDOUT_FILENO, signals.descriptor());
+  return end(done, unused, signals);
+}
+
+int export_chosen(const arguments& chosen, interrupts& signals) {
+  if (chosen.form == form_adk)
+    return export_to_adk(chosen, signals);
+  if (chosen.file != "-")
+    return report(error(errc::invalid_argument,
+                        fmt::format("'{}' needs --to adk", chosen.file)),
+                  exit_usage);
+  return export_to_stdout(chosen, signals);
 }
 
 // -- import -------------------------------------------------------------------
@@ -255,6 +305,38 @@ int import_from_file(const arguments& chosen, interrupts& signals) {
   return end(done ? result<void>() : done.error(), target, signals);
 }
 
+int import_from_adk(const arguments& chosen, interrupts& signals) {
+  auto tables = open_adk_tables(chosen.file);
+  if (!tables)
+    return report_of_address(chosen, tables.error());
+  const auto source = make_adk_source(
+    std::move(*tables),
+    {.app = chosen.app, .user = chosen.user, .session = chosen.session});
+  if (!source)
+    return report(source.error());
+  signals.begin();
+  output target(STDOUT_FILENO, signals.descriptor());
+  const auto done = import_sessions(*source,
+                                    chosen.store.for_runtime(),
+                                    chosen.skip_existing,
+                                    target,
+                                    signals.token());
+  if (done)
+    std::cerr << fmt::format(
+      "imported {} with {}{}\n",
+      counted(done->sessions, "session"),
+      counted(done->events, "event"),
+      done->skipped > 0
+        ? fmt::format("; {} existed already", counted(done->skipped, "session"))
+        : std::string());
+  return end(done ? result<void>() : done.error(), target, signals);
+}
+
+int import_chosen(const arguments& chosen, interrupts& signals) {
+  return chosen.form == form_adk ? import_from_adk(chosen, signals)
+                                 : import_from_file(chosen, signals);
+}
+
 // -- help --------------------------------------------------------------------
 
 const std::string create_line
@@ -265,6 +347,8 @@ const std::string append_line
     "s1\n";
 const std::string export_line
   = "troupe sessions export --app press > press.jsonl\n";
+const std::string to_adk_line
+  = "troupe sessions export --app press --to adk sqlite:adk.db\n";
 
 // -- options ------------------------------------------------------------------
 
@@ -279,6 +363,20 @@ CLI::Option* add_user(CLI::App& command, arguments& chosen) {
 CLI::Option* add_session(CLI::App& command, arguments& chosen) {
   return command.add_option("--session", chosen.session, "Session")
     ->type_name("S");
+}
+
+void add_form(CLI::App& command,
+              arguments& chosen,
+              const std::string& name,
+              const std::string& description) {
+  command.add_option(name, chosen.form, description)
+    ->type_name("json|adk")
+    ->check([](const std::string& text) {
+      return text == form_json || text == form_adk
+               ? std::string()
+               : fmt::format("'{}' is not one of json, adk", text);
+    })
+    ->capture_default_str();
 }
 
 CLI::Option* add_key(CLI::App& command, arguments& chosen) {
@@ -406,29 +504,51 @@ sessions_command::sessions_command(CLI::App& program)
 
   auto& write = subcommands_->add(
     "export",
-    "Print sessions as other ADKs read them, one JSON object per line",
-    create_line + export_line,
-    export_to_stdout);
+    "Print sessions as other ADKs read them, one JSON object per line, or "
+    "write them into a new database of ADK Python",
+    create_line + export_line + to_adk_line,
+    export_chosen);
   add_app(write, chosen)->required();
   auto* user
     = add_user(write, chosen)->description("User; default: all of the app");
   add_session(write, chosen)
     ->description("Session; default: all of the user or app")
     ->needs(user);
+  add_form(write,
+           chosen,
+           "--to",
+           "json: session JSON on stdout; adk: a new SQLite file in the layout "
+           "of ADK's DatabaseSessionService");
+  write.add_option("FILE", chosen.file, "With --to adk: sqlite:PATH");
 
   auto& read = subcommands_->add(
     "import",
-    "Create sessions with their events from the session JSON of other ADKs, "
-    "and print them without their events",
+    "Create sessions with their events from the session JSON of other ADKs or "
+    "from a database of ADK Python, and print them without their events",
     create_line + export_line
-      + "troupe sessions import press.jsonl --app magazine",
-    import_from_file);
-  add_app(read, chosen)->description("App; default: that of the file");
-  add_user(read, chosen)->description("User; default: that of the file");
-  add_session(read, chosen)->description("Session; default: that of the file");
+      + "troupe sessions import press.jsonl --app magazine\n" + to_adk_line
+      + "troupe sessions import --from adk sqlite:adk.db --store "
+        "sqlite:copy.db",
+    import_chosen);
+  add_app(read, chosen)
+    ->description("App; default: that of the file. With --from adk: only "
+                  "sessions of this app");
+  add_user(read, chosen)
+    ->description("User; default: that of the file. With --from adk: only "
+                  "sessions of this user");
+  add_session(read, chosen)
+    ->description("Session; default: that of the file. With --from adk: only "
+                  "sessions of this id");
+  add_form(read,
+           chosen,
+           "--from",
+           "json: session JSON; adk: a database of ADK Python, which is only "
+           "read");
   read
-    .add_option(
-      "FILE", chosen.file, "One session, or one on each line; -: stdin")
+    .add_option("FILE",
+                chosen.file,
+                "One session, or one on each line; -: stdin. With --from adk: "
+                "sqlite:PATH or postgres:URL")
     ->capture_default_str();
   read.add_flag(
     "--skip-existing",
