@@ -1,230 +1,30 @@
 #include "session_model.hpp"
 
-#include <boost/multiprecision/cpp_int.hpp>
+#include "model_rules.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 #include <tuple>
 
 namespace troupe::testing {
 
 namespace {
 
-using keys = std::map<std::string, json>;
-using integer = boost::multiprecision::cpp_int;
-
-// -- JSON by the model's own rules ----
-
-integer whole(const json& number) {
-  return number.is_number_unsigned() ? integer(number.get<std::uint64_t>())
-                                     : integer(number.get<std::int64_t>());
-}
-
-// Compares two numbers: the result is below, at or above 0.
-int compare(const json& left, const json& right) {
-  if (left.is_number_float() || right.is_number_float()) {
-    const auto one = left.get<double>();
-    const auto other = right.get<double>();
-    return one < other ? -1 : one > other ? 1 : 0;
-  }
-  return whole(left).compare(whole(right));
-}
-
-bool is_same(const json& left, const json& right) {
-  if (left.is_number() && right.is_number())
-    return compare(left, right) == 0;
-  if (left.type() != right.type() || left.size() != right.size())
-    return false;
-  if (left.is_array()) {
-    for (std::size_t index = 0; index < left.size(); ++index)
-      if (!is_same(left[index], right[index]))
-        return false;
-    return true;
-  }
-  if (left.is_object()) {
-    for (const auto& [name, element] : left.items())
-      if (!right.contains(name) || !is_same(element, right[name]))
-        return false;
-    return true;
-  }
-  return left == right;
-}
-
-std::size_t depth_of(const json& data) {
-  std::size_t deepest = 0;
-  if (!data.is_structured())
-    return deepest;
-  for (const auto& element : data)
-    deepest = std::max(deepest, depth_of(element));
-  return deepest + 1;
-}
-
-// Size of the compact text in bytes. Strings count without escapes, floating
-// numbers with their greatest length.
-std::size_t size_of(const json& data) {
-  if (data.is_string())
-    return data.get_ref<const std::string&>().size() + 2;
-  if (data.is_number_float())
-    return 17;
-  if (!data.is_structured())
-    return data.dump().size();
-  std::size_t bytes = 2 + (data.empty() ? 0 : data.size() - 1);
-  for (const auto& [name, element] : data.items())
-    bytes += size_of(element) + (data.is_object() ? name.size() + 3 : 0);
-  return bytes;
-}
-
-// -- operations ----
-
-bool needs_what_is_there(const operation& done) {
-  return done.kind != operation_kind::set && done.kind != operation_kind::erase;
-}
-
-error type_error(const operation& done) {
-  return {errc::type_error, "the model cannot do this to '" + done.name + "'"};
-}
-
-result<json> add(const operation& done, const json& left, const json& right) {
-  if (left.is_number_float() || right.is_number_float()) {
-    const auto total = left.get<double>() + right.get<double>();
-    if (!std::isfinite(total))
-      return type_error(done);
-    return json(total);
-  }
-  const integer total = whole(left) + whole(right);
-  if (total < INT64_MIN || total > UINT64_MAX)
-    return type_error(done);
-  if (total > INT64_MAX)
-    return json(static_cast<std::uint64_t>(total));
-  return json(static_cast<std::int64_t>(total));
-}
-
-// Applies the operation to `current`; null means that the key is absent.
-result<json> outcome_of(const operation& done, const json& current) {
-  const auto& operand = done.operand.data();
-  const auto start = [&current](json missing) {
-    return current.is_null() ? std::move(missing) : current;
-  };
-  switch (done.kind) {
-  case operation_kind::set:
-    return operand;
-  case operation_kind::erase:
-    return json();
-  case operation_kind::add: {
-    const auto before = start(0);
-    return before.is_number() ? add(done, before, operand) : type_error(done);
-  }
-  case operation_kind::min:
-  case operation_kind::max: {
-    const auto before = start(operand);
-    if (!before.is_number())
-      return type_error(done);
-    const auto order = compare(operand, before);
-    const bool replaces
-      = done.kind == operation_kind::min ? order < 0 : order > 0;
-    return replaces ? operand : before;
-  }
-  case operation_kind::append: {
-    auto list = start(json::array());
-    if (!list.is_array())
-      return type_error(done);
-    list.push_back(operand);
-    return list;
-  }
-  case operation_kind::add_to_set: {
-    auto list = start(json::array());
-    if (!list.is_array())
-      return type_error(done);
-    for (const auto& element : operand)
-      if (std::ranges::none_of(list, [&element](const json& held) {
-            return is_same(held, element);
-          }))
-        list.push_back(element);
-    return list;
-  }
-  case operation_kind::merge: {
-    auto object = start(json::object());
-    if (!object.is_object())
-      return type_error(done);
-    for (const auto& [name, element] : operand.items())
-      if (element.is_null())
-        object.erase(name);
-      else
-        object[name] = element;
-    return object;
-  }
-  case operation_kind::compare_and_set:
-    if (!is_same(current, done.expected.data()))
-      return error(errc::conflict, "'" + done.name + "' is something else");
-    return operand;
-  }
-  return error(errc::internal, "the model does not know this operation");
-}
-
-result<json> checked_outcome_of(const operation& done,
-                                const json& current,
-                                const size_limits& limits) {
-  auto outcome = outcome_of(done, current);
-  if (outcome && needs_what_is_there(done)
-      && (depth_of(*outcome) > json_depth_max
-          || size_of(*outcome) > limits.value_bytes_max))
-    return error(errc::too_large, "'" + done.name + "' would grow too large");
-  return outcome;
-}
-
-// Returns the keys that a share of a delta touches, with their new values; null
-// means erased.
-result<keys> judge(std::span<const operation> share,
-                   const keys& state,
-                   const size_limits& limits) {
-  keys touched;
-  for (const auto& done : share) {
-    const auto [at, is_first] = touched.try_emplace(done.name);
-    auto& held = at->second;
-    if (const auto found = state.find(done.name);
-        is_first && found != state.end())
-      held = found->second;
-    auto outcome = checked_outcome_of(done, held, limits);
-    if (!outcome)
-      return outcome.error();
-    held = std::move(*outcome);
-  }
-  return touched;
-}
-
-void install(keys& state, const keys& touched) {
-  for (const auto& [name, data] : touched)
-    if (data.is_null())
-      state.erase(name);
-    else
-      state[name] = data;
-}
-
-json as_object(const keys& state) {
-  auto all = json::object();
-  for (const auto& [name, data] : state)
-    all[name] = data;
-  return all;
-}
-
-// -- events ----
-
 // Compares two shares. The stored share is resolved; where the other has typed
 // operations, only the keys can be compared.
 bool is_same_share(std::span<const operation> stored,
                    std::span<const operation> again) {
-  keys before;
-  keys now;
+  model_rules::keys before;
+  model_rules::keys now;
   for (const auto& done : stored)
     before[done.name] = done.operand.data();
   for (const auto& done : again)
     now[done.name] = done.operand.data();
-  const bool typed = std::ranges::any_of(again, needs_what_is_there);
+  const bool typed
+    = std::ranges::any_of(again, model_rules::needs_what_is_there);
   return std::ranges::equal(
     before, now, [typed](const auto& one, const auto& other) {
       return one.first == other.first
-             && (typed || is_same(one.second, other.second));
+             && (typed || model_rules::is_same(one.second, other.second));
     });
 }
 
@@ -237,7 +37,7 @@ bool is_same_event(const event& stored, const event& again) {
     (*shown)["actions"].erase("stateDelta");
     (*shown)["actions"].erase("stateOps");
   }
-  if (!is_same(before, now))
+  if (!model_rules::is_same(before, now))
     return false;
   for (const auto where : {scope::session, scope::user, scope::app})
     if (!is_same_share(stored.actions.state_delta.share(where),
@@ -255,7 +55,7 @@ result<void> check_said(const event& said, const size_limits& limits) {
   return {};
 }
 
-void put(delta& stored, scope where, const keys& touched) {
+void put(delta& stored, scope where, const model_rules::keys& touched) {
   for (const auto& [name, data] : touched)
     stored.record(join_key(where, name), operation_kind::set, data).value();
 }
@@ -276,7 +76,7 @@ auto rank(const session_view& row) {
 
 session_view session_model::view(const session_key& key,
                                  const log& held) const {
-  auto state = as_object(held.state);
+  auto state = model_rules::as_object(held.state);
   for (const auto& [name, data] : users_.at({key.app, key.user}).state)
     state["user:" + name] = data;
   for (const auto& [name, data] : apps_.at(key.app).state)
@@ -422,22 +222,22 @@ result<event_ptr> session_model::append(const session_key& asked,
 
   auto& user = users_.at({key->app, key->user});
   auto& app = apps_.at(key->app);
-  const auto own
-    = judge(changes.share(scope::session), held.state, options_.limits);
+  const auto own = model_rules::judge(
+    changes.share(scope::session), held.state, options_.limits);
   if (!own)
     return own.error();
-  const auto of_user
-    = judge(changes.share(scope::user), user.state, options_.limits);
+  const auto of_user = model_rules::judge(
+    changes.share(scope::user), user.state, options_.limits);
   if (!of_user)
     return of_user.error();
   const auto of_app
-    = judge(changes.share(scope::app), app.state, options_.limits);
+    = model_rules::judge(changes.share(scope::app), app.state, options_.limits);
   if (!of_app)
     return of_app.error();
 
-  install(held.state, *own);
-  install(user.state, *of_user);
-  install(app.state, *of_app);
+  model_rules::install(held.state, *own);
+  model_rules::install(user.state, *of_user);
+  model_rules::install(app.state, *of_app);
   user.revision += !of_user->empty();
   app.revision += !of_app->empty();
   delta stored;
@@ -477,14 +277,15 @@ session_model::write(const std::string& app,
                : error(errc::conflict, "the id has other operations");
   if (expected_revision && *expected_revision != held.revision)
     return error(errc::conflict, "the revision is another");
-  const auto touched = judge(changes.share(where), held.state, options_.limits);
+  const auto touched
+    = model_rules::judge(changes.share(where), held.state, options_.limits);
   if (!touched)
     return touched.error();
 
   auto& written = user ? users_[{app, *user}] : apps_[app];
   // A user belongs to an app.
   apps_.try_emplace(app);
-  install(written.state, *touched);
+  model_rules::install(written.state, *touched);
   ++written.revision;
   const shared_write answer{written.revision, value(touched->begin()->second)};
   if (!id.empty())
@@ -519,7 +320,7 @@ result<json> session_model::get_user_state(const std::string& app,
     return key.error();
   const auto found = users_.find({key->app, key->user});
   return found == users_.end() ? json::object()
-                               : as_object(found->second.state);
+                               : model_rules::as_object(found->second.state);
 }
 
 result<json> session_model::get_app_state(const std::string& app) const {
@@ -527,7 +328,8 @@ result<json> session_model::get_app_state(const std::string& app) const {
   if (!name)
     return name.error();
   const auto found = apps_.find(*name);
-  return found == apps_.end() ? json::object() : as_object(found->second.state);
+  return found == apps_.end() ? json::object()
+                              : model_rules::as_object(found->second.state);
 }
 
 std::uint64_t session_model::user_revision(const std::string& app,
