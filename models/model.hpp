@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -87,6 +88,10 @@ struct model_response {
   /// …) as an object, or null.
   value extra;
 };
+
+/// Returns the tokens of a call as the vendor counts them
+/// (`usageMetadata.totalTokenCount`); nothing if the answer does not tell.
+std::optional<double> total_tokens(const model_response& answer);
 
 /// Receives any number of partial responses, then exactly one that is not
 /// partial, or an error. May be called on any thread.

@@ -165,6 +165,7 @@ private:
   template <class Request>
   std::shared_ptr<wait_answer> wait_for(Request& request);
   void end_wait();
+  void count_tokens(const model_response& answer);
   std::stop_token give_up_after(std::chrono::milliseconds time,
                                 model_call& request,
                                 const std::string& who);

@@ -132,10 +132,20 @@ void lane_actor::ask(model_call& request) {
   const auto finish_with
     = [this, arrive, &request](result<model_response> outcome) {
         (*arrive)([this, &request, outcome = std::move(outcome)]() mutable {
+          if (outcome)
+            count_tokens(*outcome);
           request.outcome = std::move(outcome);
           end_wait();
         });
       };
+  if (const auto most = run_->options.tokens_max;
+      most && run_->tokens.load() >= *most)
+    return finish_with(
+      error(errc::limit_exceeded,
+            fmt::format("the run has used {} tokens, and its budget is {}; "
+                        "raise tokens_max if it needs more",
+                        run_->tokens.load(),
+                        *most)));
   if (run_->model_calls.fetch_add(1) >= run_->options.model_calls_max)
     return finish_with(
       error(errc::limit_exceeded,
@@ -184,6 +194,13 @@ void lane_actor::ask(model_call& request) {
   } catch (...) {
     finish_with(current_failure(errc::model_failed, who));
   }
+}
+
+// A count beyond the range of numbers means that the budget is used up.
+void lane_actor::count_tokens(const model_response& answer) {
+  constexpr double most = 1e15;
+  if (const auto used = total_tokens(answer))
+    run_->tokens += static_cast<std::uint64_t>(std::clamp(*used, 0.0, most));
 }
 
 // Starts the timer of the model call that the lane waits for; returns the stop

@@ -34,6 +34,8 @@ struct run_shared {
   /// The session of this run, and those of the runs that wait for it.
   std::vector<session_key> sessions;
   std::atomic<std::size_t> model_calls{0};
+  /// Tokens of the model calls that have ended.
+  std::atomic<std::uint64_t> tokens{0};
   std::shared_ptr<retry_budget> retries;
   /// Limits the tools of this run that run at the same time.
   std::optional<turnstile> tool_slots;

@@ -40,6 +40,7 @@ struct run_command::arguments {
   store_option store;
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
+  std::optional<std::uint64_t> tokens_max;
   bool step_times = false;
   std::string lost_updates = "tell";
   bool stream = false;
@@ -212,6 +213,13 @@ run_command::run_command(CLI::App& program,
     ->type_name("N")
     ->capture_default_str();
   parser()
+    .add_option("--tokens-max",
+                chosen.tokens_max,
+                "Budget of tokens of one invocation, as the models count them; "
+                "default: none")
+    ->check(number_from(0))
+    ->type_name("N");
+  parser()
     .add_option("--lost-updates",
                 chosen.lost_updates,
                 "When an agent sets a key that has changed since it read it: "
@@ -339,6 +347,7 @@ int run_command::execute(interrupts& signals) const {
     .as_json = chosen.output == "json",
     .prints_pieces = chosen.output == "json" && chosen.stream,
     .options = {.model_calls_max = chosen.model_calls_max,
+                .tokens_max = chosen.tokens_max,
                 .lost_updates = *read_lost_updates(chosen.lost_updates),
                 .step_times = chosen.step_times},
     .go_on = {go_on_line(chosen, *key), go_on_note(chosen)},

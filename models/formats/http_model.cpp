@@ -80,17 +80,6 @@ std::optional<milliseconds> retry_after(const http_headers& headers,
                   milliseconds(0));
 }
 
-double total_tokens(const model_response& answer) {
-  const auto& fields = answer.extra.data();
-  if (!fields.is_object() || !fields.contains("usageMetadata"))
-    return 0;
-  const auto& usage = fields["usageMetadata"];
-  return usage.is_object() && usage.contains("totalTokenCount")
-             && usage["totalTokenCount"].is_number()
-           ? usage["totalTokenCount"].get<double>()
-           : 0;
-}
-
 } // namespace
 
 // One model call with all of its attempts. Its steps run one after another,
@@ -344,7 +333,8 @@ private:
   void end_with(result<model_response> answer) {
     if (!answer)
       return fail_as_told(answer.error());
-    if (const auto used = total_tokens(*answer); used > 0 && options_->limit)
+    if (const auto used = total_tokens(*answer).value_or(0);
+        used > 0 && options_->limit)
       options_->limit->correct(expected_tokens_, used);
     answer->partial = false;
     end(std::move(*answer));

@@ -106,6 +106,7 @@ const std::vector<refusal> refusals{
   {{"--store", "memory:x"}, 1, "must be memory: without a path"},
   {{"--durability", "perhaps"}, 2, "not one of durable, os, none"},
   {{"--model-calls-max", "-1"}, 2, "error: invalid_argument: "},
+  {{"--tokens-max", "many"}, 2, "error: invalid_argument: "},
   {{"--lost-updates", "no"}, 2, "'no' is neither tell, refuse nor ignore"},
   {{"--app", ""}, 1, "error: invalid_argument: "},
   {{"--user", " "}, 1, "error: invalid_argument: "},

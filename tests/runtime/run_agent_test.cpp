@@ -336,6 +336,38 @@ BOOST_AUTO_TEST_CASE(partial_answers_that_nobody_takes_are_dropped) {
   BOOST_TEST(texts[texts.size() - 2] == "p4999");
 }
 
+// A model that says `x`, and reports this usage.
+model_ptr using_tokens(json usage) {
+  return std::make_shared<made_model>(
+    [usage = std::move(usage)](model_request, model_reply reply) {
+      model_response whole(text("x"));
+      whole.extra = value(json{{"usageMetadata", usage}});
+      reply(whole);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(no_call_begins_when_the_tokens_are_used_up) {
+  agent_fixture on;
+  const auto ask_often = [&on](json usage, std::uint64_t budget) {
+    std::vector<agent> all;
+    for (int count = 0; count < 5; ++count)
+      all.push_back(asks("a" + std::to_string(count), using_tokens(usage)));
+    return on.perform(sequential("all", all), {.tokens_max = budget});
+  };
+  const json ten = {{"totalTokenCount", 10}};
+  BOOST_TEST(ask_often(ten, 25) == "a0=x a1=x a2=x | limit_exceeded");
+  BOOST_TEST(ask_often(ten, 30) == "a0=x a1=x a2=x | limit_exceeded");
+  BOOST_TEST(ask_often(ten, 41).ends_with("| ok"));
+  BOOST_TEST(ask_often(ten, 0) == "| limit_exceeded");
+  BOOST_TEST(ask_often({{"totalTokenCount", 1e300}}, 25)
+             == "a0=x | limit_exceeded");
+  // Counts that make no sense, and models that tell none, use up nothing.
+  for (const json& usage :
+       {json::object(), json({{"totalTokenCount", "10"}}), json(7)})
+    BOOST_TEST(ask_often(usage, 1).ends_with("| ok"));
+  BOOST_TEST(ask_often({{"totalTokenCount", -10}}, 1).ends_with("| ok"));
+}
+
 BOOST_AUTO_TEST_CASE(model_calls_are_limited_over_all_lanes) {
   agent_fixture on;
   std::vector<agent> lanes;
