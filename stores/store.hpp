@@ -128,6 +128,11 @@ struct stored_session {
   /// `id_hash` of the ids of the newest events, oldest first, at
   /// most `load_options::ids_max`.
   std::vector<std::uint32_t> id_hashes;
+  /// Number of the session, which no other session of the location has or had,
+  /// so that one that was removed and created again is recognised. 0: the store
+  /// has no such numbers; readers that follow a session then compare its events
+  /// alone.
+  std::uint64_t incarnation = 0;
 };
 
 /// A position in a list; the next page starts after this row.

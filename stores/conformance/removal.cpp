@@ -43,6 +43,20 @@ void a_session_that_is_created_again_starts_anew(run& on) {
                  shown(std::vector{said}));
 }
 
+// A store without such numbers gives 0 to all sessions.
+void a_session_that_is_created_again_has_another_incarnation(run& on) {
+  const auto incarnation
+    = [&on] { return on.kept().load_session(key, {}).value()->incarnation; };
+  change_maker make;
+  on.commit(make.create(key));
+  const auto first = incarnation();
+  on.commit(make.append(key));
+  on.expect_same("after an event", incarnation(), first);
+  on.commit(make.remove(key));
+  on.commit({make.create(key), make.create(other)});
+  on.expect_same("is another one", incarnation() != first || first == 0, true);
+}
+
 void removing_a_session_leaves_the_others(run& on) {
   const session_key same_id{"press", "bob", "s1"};
   const session_key same_user{"radio", "ann", "s1"};
@@ -134,6 +148,7 @@ std::vector<conformance_check> removal_checks() {
   return {
     TROUPE_CHECK(what_a_removed_session_did_to_user_and_app_stays),
     TROUPE_CHECK(a_session_that_is_created_again_starts_anew),
+    TROUPE_CHECK(a_session_that_is_created_again_has_another_incarnation),
     TROUPE_CHECK(removing_a_session_leaves_the_others),
     TROUPE_CHECK(a_removed_user_takes_its_sessions_along),
     TROUPE_CHECK(removing_an_unknown_user_changes_nothing),

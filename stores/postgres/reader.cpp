@@ -45,7 +45,7 @@ enum load_part : std::int64_t {
 
 // Its first rows: the scope and its state.
 #define TROUPE_SCOPE_AND_STATE                                                 \
-  " SELECT 0 AS part, 0::bigint AS n1, revision AS n2, updated AS n3,"         \
+  " SELECT 0 AS part, id AS n1, revision AS n2, updated AS n3,"                \
   "        NULL::text AS t1, NULL::text AS t2, NULL::text AS t3"               \
   "   FROM me"                                                                 \
   " UNION ALL"                                                                 \
@@ -217,6 +217,7 @@ result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
     switch (part) {
     case part_scope:
       loaded.emplace();
+      loaded->incarnation = static_cast<std::uint64_t>(rows.number(i, 1));
       // A new session is at revision -1 until its creation is replayed.
       loaded->scope.revision = static_cast<std::uint64_t>(rows.number(i, 2));
       loaded->last_update_time

@@ -27,6 +27,7 @@ struct log_entry {
 struct kept_owner {
   stored_scope scope;
   timestamp last_update_time{};
+  std::uint64_t incarnation = 0;
   /// Everything that was done to the scope, oldest first.
   std::vector<log_entry> log;
 };
@@ -141,7 +142,8 @@ public:
 
   mutable std::shared_mutex mutex;
   kept_owners owners;
-  session_order sessions; ///< The sessions in `owners`.
+  session_order sessions;         ///< The sessions in `owners`.
+  std::uint64_t incarnations = 0; ///< Number of sessions that were created.
 
   /// Changes of others that a store on this data has not reported yet.
   struct unreported_changes {
@@ -203,6 +205,8 @@ void memory_data::write(const owner_name& owner,
                         const store_change& change,
                         std::uint64_t revision) {
   auto& kept = owners[owner];
+  if (change.kind == change_kind::create && owner.where() == scope::session)
+    kept.incarnation = ++incarnations;
   const auto where = owner.where();
   troupe::apply(kept.scope, *change.event, where, revision);
   if (where == scope::session) {
@@ -321,6 +325,7 @@ public:
     }
     std::ranges::reverse(loaded.events);
     std::ranges::reverse(loaded.id_hashes);
+    loaded.incarnation = kept.incarnation;
     return loaded;
   }
 

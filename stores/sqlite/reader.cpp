@@ -232,6 +232,7 @@ sqlite_reader::load_session(const session_key& key,
       read_event(rows[next].log, found->id, rows[next].number));
   for (auto next = ids; next-- > 0;)
     loaded.id_hashes.push_back(rows[next].id_hash);
+  loaded.incarnation = static_cast<std::uint64_t>(found->id);
   loaded.scope = take_scope(*found);
   return loaded;
 }
