@@ -61,6 +61,22 @@ bool session_backend::enter_run(const std::shared_ptr<run_control>& run) {
   return true;
 }
 
+bool session_backend::enter_follower(
+  const std::shared_ptr<follow_control>& follower) {
+  const std::lock_guard guard(mutex_);
+  if (is_closing())
+    return false;
+  // As for runs.
+  if (followers_.size() >= followers_swept_) {
+    std::erase_if(followers_, [](const std::weak_ptr<follow_control>& each) {
+      return each.expired();
+    });
+    followers_swept_ = std::max<std::size_t>(64, followers_.size() * 2);
+  }
+  followers_.push_back(follower);
+  return true;
+}
+
 void session_backend::use_store(std::shared_ptr<store> kept) {
   shared_->store
     = std::make_unique<actors::store_queue>(std::move(kept), *shared_);
@@ -80,11 +96,16 @@ result<void> session_backend::shut_down() {
   // until they end.
   std::call_once(shut_, [this] {
     std::vector<std::weak_ptr<run_control>> runs;
+    std::vector<std::weak_ptr<follow_control>> followers;
     {
       const std::lock_guard guard(mutex_);
       shared_->closing = true;
       runs = std::move(runs_);
+      followers = std::move(followers_);
     }
+    for (const auto& each : followers)
+      if (const auto follower = each.lock())
+        follower->cancel({errc::cancelled, "the runtime is shutting down"});
     for (const auto& each : runs)
       if (const auto run = each.lock())
         run->cancel({errc::cancelled, "the runtime is shutting down"});

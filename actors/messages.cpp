@@ -241,6 +241,24 @@ void get::complete() {
   call_for::complete();
 }
 
+follow::~follow() {
+  if (receiver)
+    fail({errc::internal, "a call was dropped"});
+}
+
+void follow::complete() {
+  with_memory_or_end([this] {
+    std::exchange(receiver, nullptr)->receive(std::move(outcome));
+    if (auto* const counted = std::exchange(gate, nullptr))
+      counted->leave(0);
+  });
+}
+
+void follow::fail(const error& why) {
+  outcome = why;
+  complete();
+}
+
 void commit::fail(const error& reason) {
   while (!letters.empty())
     letters.pop_front()->fail(reason);

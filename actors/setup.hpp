@@ -40,6 +40,7 @@ struct setup_options {
   std::size_t events_kept = 0;
   std::size_t live_sessions_max = 0;
   std::chrono::nanoseconds session_idle_max{};
+  std::chrono::nanoseconds follow_period{};
 };
 
 class app_directory;
@@ -82,6 +83,8 @@ struct setup : execution {
   load_gate calls;
   /// Runs that have not ended.
   load_gate runs;
+  /// Number of sessions without a store that were followed.
+  std::atomic<std::uint64_t> incarnations{0};
   std::atomic<bool> closing{false};
   /// All actors have ended, and the actor system is about to end.
   std::atomic<bool> ended{false};

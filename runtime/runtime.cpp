@@ -44,7 +44,8 @@ actors::setup_options choose(const runtime_options& options, bool has_store) {
           .runs_max = options.runs_max,
           .events_kept = options.events_kept,
           .live_sessions_max = options.live_sessions_max,
-          .session_idle_max = options.session_idle_max.value_or(unlimited)};
+          .session_idle_max = options.session_idle_max.value_or(unlimited),
+          .follow_period = options.follow_period.value_or(unlimited)};
 }
 
 // Refuses limits that allow nothing.
@@ -61,6 +62,8 @@ result<void> check_limits(const runtime_options& options) {
     return error(errc::invalid_argument,
                  "store_log_bytes_max is 0; leave it unset for no limit");
   if (auto fit = check(options.append_wait_max, "append_wait_max"); !fit)
+    return fit;
+  if (auto fit = check(options.follow_period, "follow_period"); !fit)
     return fit;
   return check(options.session_idle_max, "session_idle_max");
 }

@@ -92,6 +92,11 @@ struct runtime_options {
   /// no limit.
   std::optional<std::chrono::nanoseconds> session_idle_max
     = std::chrono::minutes(10);
+  /// Period in which a runtime over a store asks for changes of other processes
+  /// while a follower waits. Unset: other processes' events are noticed with
+  /// the next call on the store.
+  std::optional<std::chrono::nanoseconds> follow_period
+    = std::chrono::milliseconds(20);
 };
 
 class runtime;

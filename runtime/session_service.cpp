@@ -473,6 +473,16 @@ pending<session> session_service::get(session_key key, get_options options) {
     backend_->shared(), backend_, std::move(key), options);
 }
 
+follower session_service::follow(session_key key, follow_options options) {
+  auto control = std::make_shared<detail::follow_control>(
+    backend_->share(), std::move(key), options.from);
+  if (backend_->enter_follower(control))
+    control->start();
+  else
+    control->cancel(actors::closed());
+  return follower(std::move(control));
+}
+
 pending<session_page> session_service::list(list_request request) {
   return make_pending<session_page>(
     backend_->shared(),

@@ -12,6 +12,7 @@
 #include "troupe/core/event.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/session.hpp"
+#include "troupe/runtime/follower.hpp"
 #include "troupe/runtime/live_state.hpp"
 #include "troupe/runtime/shared_state.hpp"
 
@@ -68,6 +69,13 @@ public:
   /// completely, in all scopes, or not at all. Fails with `errc::not_found`,
   /// and for an earlier revision as `get_options::at` says.
   pending<session> get(session_key key, get_options options = {});
+
+  /// Follows the session: returns an object that delivers each of its events
+  /// once, in order, without a gap between stored and new ones
+  /// (runtime/follower.hpp). The call takes its place in the session's order: a
+  /// follower that starts at the end gets each event that this thread appends
+  /// afterwards. Errors are told by the follower.
+  follower follow(session_key key, follow_options options = {});
 
   /// Returns sessions of an app or of one user, newest update first, a page at
   /// a time. An empty page is no error. Fails with `errc::invalid_argument` for

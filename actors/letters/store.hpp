@@ -131,6 +131,9 @@ struct commit : letter_of<letter_kind::commit, letter> {
   bool refuses = false;
   /// The commit may be written. Set under the queue's lock, as the last step.
   bool filled = false;
+  /// The session's revision with these changes; 0 if they are not a session's,
+  /// and for refusals alone.
+  std::uint64_t revision = 0;
   /// The view for the session's runs, and the wider owners whose versions the
   /// view or a created session shows.
   pending_view view;
@@ -143,6 +146,9 @@ struct commit : letter_of<letter_kind::commit, letter> {
   bool view_is_stale = false;
   error why{errc::internal, ""};
 };
+
+/// Asks the store for changes of other processes.
+struct look : letter_of<letter_kind::look> {};
 
 /// Holds an answer until the commits that it is based on are durable. If its
 /// owners have become stale by then, `held` goes to `app` again and is computed

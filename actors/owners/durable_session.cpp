@@ -143,6 +143,8 @@ void durable_session::send_to_store() {
   batch_.clear();
   decided.from = live();
   decided.owners = owners(user, app);
+  if (!decisions.empty())
+    decided.revision = revision();
   decided.changes = std::move(decisions);
   // The view shows versions of the owners above; their generations tell how old
   // these are.
@@ -179,8 +181,15 @@ void durable_session::push(std::unique_ptr<struct commit> decided) {
 }
 
 void durable_session::receive(std::unique_ptr<struct commit> answered) {
-  using verdict = actors::commit::verdict;
   --commits_;
+  if (answered->outcome == commit::verdict::durable)
+    acknowledged_ = std::max(acknowledged_, answered->revision);
+  reply_to_all(std::move(answered));
+  answer_followers();
+}
+
+void durable_session::reply_to_all(std::unique_ptr<struct commit> answered) {
+  using verdict = actors::commit::verdict;
   if (answered->outcome == verdict::durable && answered->view_is_stale) {
     letter_list rest;
     while (!answered->letters.empty()) {
@@ -355,6 +364,10 @@ void durable_session::refuse_waiting(const error& why) {
     while (!refused.empty())
       refuse(refused.pop_front(), why);
   }
+  // Nothing else would load the session for the readers that wait.
+  if (followers_)
+    for (auto refused = followers_->take(); !refused.empty();)
+      refuse(refused.pop_front(), why);
 }
 
 void durable_session::refuse(letter_ptr received, const error& why) {
@@ -443,7 +456,7 @@ bool durable_session::is_for_successor(const letter& sent) const noexcept {
   // A run ends with the session that it began in.
   if (const auto* const said = as<append>(sent))
     return !said->reply_to;
-  return is_one_of<create, get, forward, start_run>(sent);
+  return is_one_of<create, get, follow, forward, start_run>(sent);
 }
 
 void durable_session::turn_away(letter_ptr sent) {
@@ -464,7 +477,7 @@ void durable_session::leave_behind(letter_ptr sent) {
 // Sends a letter back to the app. The app holds it until the removal of the
 // user is durable or has failed.
 void durable_session::send_on(letter_ptr sent) {
-  if (is_one_of<append>(*sent))
+  if (is_one_of<append, follow>(*sent))
     turn_away(std::move(sent));
   else if (is_one_of<get, start_run, forward>(*sent))
     successor_->tell(std::move(sent));
@@ -478,6 +491,10 @@ void durable_session::leave_all_behind() {
       leave_behind(letters->pop_front());
   if (runs_)
     for (auto waiting = runs_->take_waiting(); !waiting.empty();)
+      leave_behind(waiting.pop_front());
+  // Readers wait until the removal of the user is durable or has failed.
+  if (followers_ && goes_with_user_)
+    for (auto waiting = followers_->take(); !waiting.empty();)
       leave_behind(waiting.pop_front());
 }
 

@@ -54,6 +54,12 @@ protected:
   bool is_idle() const noexcept override;
   bool is_for_successor(const letter& sent) const noexcept override;
 
+  std::uint64_t acknowledged() const noexcept override { return acknowledged_; }
+
+  std::uint64_t incarnation() override { return incarnation_; }
+
+  bool waits_for_store(std::unique_ptr<follow>& wanted) override;
+
   void ask_for_ids(const append& first) override;
   bool waits_for_events(std::unique_ptr<get>& wanted) override;
   bool waits_for_events(std::unique_ptr<start_run>& wanted) override;
@@ -76,7 +82,8 @@ private:
   std::unique_ptr<struct commit> make_commit(letter_ptr decided) const;
   void push(std::unique_ptr<struct commit> decided);
 
-  // Answer a letter of a commit, or decide it again.
+  // Answer the letters of a commit, or decide them again.
+  void reply_to_all(std::unique_ptr<struct commit> answered);
   void reply_to(std::unique_ptr<append> decided, const struct commit& answered);
   void reply_to(std::unique_ptr<remove> removal, const struct commit& answered);
   void reply_to(std::unique_ptr<start_run> refused,
@@ -114,6 +121,12 @@ private:
   void search_again();
   void resume_waiting(letter_list waiting);
 
+  // -- readers that follow the session ----------------------------------------
+
+  bool has_in_memory(const follow& wanted) const noexcept;
+  void read_for(std::unique_ptr<follow> wanted);
+  void take_read(std::unique_ptr<follow> answered);
+
   // -- end --------------------------------------------------------------------
 
   void finish_remove(std::unique_ptr<remove> removal);
@@ -121,6 +134,12 @@ private:
   void send_on(letter_ptr sent);
   void leave_all_behind();
 
+  // Number of the newest event that is durable.
+  std::uint64_t acknowledged_ = 0;
+  // Number of the stored session; 0 if the store has no such numbers. Known if
+  // the last load has found the session.
+  std::uint64_t incarnation_ = 0;
+  bool knows_incarnation_ = false;
   // Number of commits that the queue has not answered.
   std::size_t commits_ = 0;
   // Letters of answered commits that are decided again, in order.

@@ -27,6 +27,7 @@ memory_session::memory_session(caf::actor_config& config,
   past_ = std::move(idle->past);
   last_update_time_ = idle->last_update_time;
   listing_ = std::move(idle->listed);
+  followers_ = std::move(idle->followed);
 }
 
 void memory_session::commit() {
@@ -48,6 +49,14 @@ void memory_session::commit() {
   for (auto& answered : batch_.letters())
     reply(std::move(answered));
   batch_.clear();
+  answer_followers();
+}
+
+// Set when the session is followed for the first time.
+std::uint64_t memory_session::incarnation() {
+  if (!followers_)
+    followers_ = std::make_unique<followers>(++shared().incarnations);
+  return followers_->incarnation();
 }
 
 void memory_session::note_states() {
@@ -103,6 +112,7 @@ std::unique_ptr<idle_session> memory_session::become_idle() {
   left->past = std::move(past_);
   left->last_update_time = last_update_time_;
   left->listed = std::move(listing_);
+  left->followed = std::move(followers_);
   return left;
 }
 

@@ -9,6 +9,7 @@
 #include "troupe/actors/owners/session.hpp"
 #include "troupe/actors/sessions/past_states.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,7 @@ protected:
   session read_past(const get_options& options) override;
   void publish() override;
   void renew_view(get& wanted) override;
+  std::uint64_t incarnation() override;
   void part() override;
 
 private:

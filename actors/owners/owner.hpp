@@ -52,6 +52,9 @@ protected:
     return at_store_ && (!at_store_->is_loaded || at_store_->is_stale);
   }
 
+  /// Makes the owner load again before it decides anything. Requires a store.
+  void load_again() noexcept { at_store_->is_stale = true; }
+
   /// Returns true if the owner's memory differs from the store.
   bool is_stale() const noexcept { return at_store_ && at_store_->is_stale; }
 

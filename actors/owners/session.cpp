@@ -111,6 +111,7 @@ void session_actor::handle(letter_ptr received) {
   dispatch<append,
            climb,
            get,
+           follow,
            create,
            forward,
            start_run,
@@ -369,6 +370,88 @@ void session_actor::reply(std::unique_ptr<append> answered) {
   invocation->tell(std::move(answered));
 }
 
+// -- readers that follow the session ------------------------------------------
+
+void session_actor::receive(std::unique_ptr<follow> wanted) {
+  // Set if the answer turned out to be stale.
+  if (auto* const counted = std::exchange(wanted->gate, nullptr))
+    counted->leave(0);
+  if (wanted->receiver->is_over() || waits_for_store(wanted))
+    return;
+  if (const auto wrong = check_place(
+        *wanted,
+        {created_, created_ ? incarnation() : 0, acknowledged(), events_});
+      wrong != misplacement::none)
+    return end_follow(std::move(wanted), wrong);
+  if (!wanted->place && live())
+    return answer_follow(
+      std::move(wanted),
+      followed{{}, {acknowledged(), nullptr, incarnation()}});
+  if (!wanted->place)
+    wanted->place.emplace(follow_place{acknowledged(), nullptr, 0});
+  if (wanted->place->number < acknowledged())
+    hand_out(std::move(wanted));
+  else
+    keep(std::move(wanted));
+}
+
+void session_actor::keep(std::unique_ptr<follow> waiting) {
+  auto& place = *waiting->place;
+  place.incarnation = incarnation();
+  if (!place.last && events_.has(place.number))
+    place.last = events_.at(place.number);
+  waiting->is_wish = false;
+  if (!followers_)
+    followers_ = std::make_unique<followers>(place.incarnation);
+  followers_->keep(std::move(waiting));
+}
+
+// The events are acknowledged, so the answer needs no confirmation.
+void session_actor::hand_out(std::unique_ptr<follow> wanted) {
+  const auto& place = *wanted->place;
+  const auto first = place.number - events_.before();
+  const auto count = std::min<std::uint64_t>(acknowledged() - place.number,
+                                             follow::events_max);
+  auto events = events_.slice().part(first, first + count);
+  auto last = events.back();
+  wanted->outcome = followed{
+    std::move(events), {place.number + count, std::move(last), incarnation()}};
+  shared().calls.enter(0);
+  wanted->gate = &shared().calls;
+  answer(std::move(wanted));
+}
+
+// The places of waiting readers were checked when their letters were kept, and
+// hold as long as the session is not loaded again.
+void session_actor::answer_followers() {
+  if (!followers_ || followers_->empty())
+    return;
+  for (auto waiting = followers_->take(); !waiting.empty();) {
+    auto next = take_as<follow>(waiting.pop_front());
+    const auto number = next->place->number;
+    if (number >= acknowledged())
+      followers_->keep(std::move(next));
+    else if (number >= events_.before())
+      hand_out(std::move(next));
+    else
+      receive(std::move(next));
+  }
+}
+
+void session_actor::end_follow(std::unique_ptr<follow> ended,
+                               misplacement why) {
+  auto reason = to_error(why, key(), *ended, acknowledged());
+  answer_follow(std::move(ended), std::move(reason));
+}
+
+void session_actor::answer_follow(std::unique_ptr<follow> answered,
+                                  result<followed> outcome) {
+  answered->outcome = std::move(outcome);
+  shared().calls.enter(0);
+  answered->gate = &shared().calls;
+  confirm(std::move(answered), owners(false, false), {generation()}, *this);
+}
+
 // -- end ----------------------------------------------------------------------
 
 void session_actor::end(remove& removal) {
@@ -392,11 +475,18 @@ void session_actor::release() {
   if (runs_)
     fail_all(runs_->take_waiting());
   runs_.reset();
+  if (followers_)
+    for (auto waiting = followers_->take(); !waiting.empty();) {
+      const auto next = take_as<follow>(waiting.pop_front());
+      next->fail(shared().closing
+                   ? closed()
+                   : to_error(misplacement::removed, key(), *next, revision()));
+    }
 }
 
 bool session_actor::is_idle() const noexcept {
   return queue_.empty() && early_.empty() && batch_.empty() && !climbing_
-         && !runs_ && !is_loading();
+         && !runs_ && !is_loading() && (!followers_ || followers_->empty());
 }
 
 bool session_actor::is_unknown_elsewhere() const noexcept {
@@ -407,6 +497,8 @@ bool session_actor::is_unknown_elsewhere() const noexcept {
 }
 
 void session_actor::ask_to_retire() {
+  if (followers_)
+    followers_->drop_ended();
   if (is_idle() && !std::exchange(asked_to_retire_, true))
     parent().tell(std::make_unique<retire>(retire::step::asked, id_));
 }
@@ -432,7 +524,7 @@ void session_actor::receive(std::unique_ptr<retire> wished) {
 }
 
 bool session_actor::is_for_successor(const letter& sent) const noexcept {
-  return successor_ && is_one_of<append>(sent);
+  return successor_ && is_one_of<append, follow>(sent);
 }
 
 void session_actor::leave_behind(letter_ptr sent) {
@@ -450,10 +542,10 @@ void session_actor::tell_gone(std::unique_ptr<idle_session> idle) {
   parent().tell(std::move(gone));
 }
 
-// Forwards appends that were sent to this actor after it had left memory to the
-// actor that takes its place.
+// Forwards appends, and letters of followers, that were sent to this actor
+// after it had left memory to the actor that takes its place.
 void session_actor::turn_away(letter_ptr sent) {
-  if (!is_one_of<append>(*sent) || !is_for_successor(*sent))
+  if (!is_one_of<append, follow>(*sent) || !is_for_successor(*sent))
     return sent->fail(refusal_of(*sent));
   auto passed = std::make_unique<forward>(*shared().directory);
   passed->key = key();

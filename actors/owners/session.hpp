@@ -11,6 +11,7 @@
 
 #include "troupe/actors/owners/owner.hpp"
 #include "troupe/actors/sessions/append_batch.hpp"
+#include "troupe/actors/sessions/followers.hpp"
 #include "troupe/actors/sessions/id_search.hpp"
 #include "troupe/actors/sessions/idle_session.hpp"
 #include "troupe/actors/sessions/run_desk.hpp"
@@ -129,6 +130,26 @@ protected:
   /// Refuses a run that waits for its start.
   virtual void refuse_waiting_start(caf::actor_id run);
 
+  // -- readers that follow the session ----------------------------------------
+
+  /// Number of the newest event that was acknowledged.
+  virtual std::uint64_t acknowledged() const noexcept { return revision(); }
+
+  /// Number of the session among those of the same key; 0 if it is not known.
+  virtual std::uint64_t incarnation() = 0;
+
+  /// Takes the letter and returns true if it has to wait for the store: for the
+  /// session's incarnation, or for events that are not in memory.
+  virtual bool waits_for_store(std::unique_ptr<follow>&) { return false; }
+
+  /// Answers the readers that wait for acknowledged events.
+  void answer_followers();
+
+  /// Answers a letter, once it is confirmed if the answer may be stale.
+  void answer_follow(std::unique_ptr<follow> answered,
+                     result<followed> outcome);
+  void end_follow(std::unique_ptr<follow> ended, misplacement why);
+
   // -- parts of both kinds ----------------------------------------------------
 
   // Number of the newest event.
@@ -209,6 +230,8 @@ protected:
   letter_list early_;
 
   std::unique_ptr<run_desk> runs_; // Null for most sessions.
+  // Null for sessions that were never followed.
+  std::unique_ptr<followers> followers_;
 
   // Set when the session leaves memory, becomes idle or is removed: the actor
   // that takes later letters, and letters that came before the end.
@@ -226,6 +249,7 @@ private:
   void receive(std::unique_ptr<forward> passed);
   void receive(std::unique_ptr<retire> wished);
   void receive(std::unique_ptr<get> wanted);
+  void receive(std::unique_ptr<follow> wanted);
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<start_run> wanted);
   void receive(std::unique_ptr<end_run> ended);
@@ -243,6 +267,11 @@ private:
   void note_id(const append& accepted, std::uint64_t number, std::size_t kept);
   event_ptr finish_event(append& judged);
   void finish_create(create& judged);
+
+  // -- readers that follow the session ----------------------------------------
+
+  void keep(std::unique_ptr<follow> waiting);
+  void hand_out(std::unique_ptr<follow> wanted);
 
   // -- runs -------------------------------------------------------------------
 

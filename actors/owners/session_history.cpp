@@ -288,9 +288,98 @@ std::uint64_t durable_session::oldest_to_load() const {
 void durable_session::forget_old_events() {
   if (fetching_ || !waiting_.empty())
     return;
-  const auto oldest = std::min(oldest_to_load(), revision() + 1);
+  auto oldest = std::min(oldest_to_load(), revision() + 1);
+  // Readers get events once they are durable.
+  if (followers_ && !followers_->empty())
+    oldest = std::min(oldest, std::max<std::uint64_t>(acknowledged_, 1));
   events_.keep_newest(std::max<std::size_t>(shared().options.events_kept,
                                             revision() + 1 - oldest));
+}
+
+// -- over a store: readers that follow the session ----------------------------
+
+// The first reader of a session that was created since the last load makes the
+// session load again, to learn its number among those of the same key.
+bool durable_session::waits_for_store(std::unique_ptr<follow>& wanted) {
+  if (created_ && !knows_incarnation_) {
+    load_again();
+    owner_actor::deliver(std::move(wanted));
+    return true;
+  }
+  if (wanted->read) {
+    take_read(std::move(wanted));
+    return true;
+  }
+  if (!created_ || has_in_memory(*wanted))
+    return false;
+  read_for(std::move(wanted));
+  return true;
+}
+
+// Returns true if the events after the place are in memory, and the event at
+// the place, if it has to be compared.
+bool durable_session::has_in_memory(const follow& wanted) const noexcept {
+  if (!wanted.place || wanted.place->number >= acknowledged_)
+    return true;
+  const auto& place = *wanted.place;
+  return place.number >= events_.before()
+         && (!place.last || events_.has(place.number));
+}
+
+// The read starts with the event at the place, which is compared.
+void durable_session::read_for(std::unique_ptr<follow> wanted) {
+  const auto& place = *wanted->place;
+  wanted->first = std::max<std::uint64_t>(place.number, 1);
+  wanted->last
+    = std::min<std::uint64_t>(acknowledged_, place.number + follow::events_max);
+  wanted->cuts = cuts_;
+  const auto first = wanted->first;
+  const auto last = wanted->last;
+  shared().store->load_events(
+    key(),
+    first,
+    last,
+    [asks = ref<inbox_actor>(*this),
+     held = std::make_shared<std::unique_ptr<follow>>(std::move(wanted))](
+      result<std::vector<event_ptr>> events) {
+      (*held)->read = std::move(events);
+      asks->tell(std::move(*held));
+    });
+}
+
+// A read that failed, or that another process may have disturbed, is confirmed
+// as a failure. If the session is stale, the letter comes again.
+void durable_session::take_read(std::unique_ptr<follow> answered) {
+  auto& place = *answered->place;
+  auto read = *std::exchange(answered->read, std::nullopt);
+  if (!created_
+      || (place.incarnation != 0 && place.incarnation != incarnation_))
+    return end_follow(std::move(answered), misplacement::removed);
+  if (answered->cuts != cuts_)
+    return owner_actor::deliver(std::move(answered));
+  if (!read)
+    return answer_follow(std::move(answered), read.error());
+  if (read->size() != answered->last - answered->first + 1)
+    return answer_follow(
+      std::move(answered),
+      error(errc::corrupt,
+            fmt::format("session {} has {} of its events {} to {}",
+                        to_string(key()),
+                        read->size(),
+                        answered->first,
+                        answered->last)));
+  const bool has_place = answered->first == place.number;
+  if (has_place && place.last && read->front()->id != place.last->id)
+    return end_follow(std::move(answered), misplacement::lost);
+  event_log log;
+  for (auto& each : *read)
+    log.push_back(std::move(each));
+  auto events = log.slice().part(has_place ? 1 : 0, log.size());
+  auto last = events.back();
+  const auto number = answered->last;
+  answer_follow(
+    std::move(answered),
+    followed{std::move(events), {number, std::move(last), incarnation_}});
 }
 
 // -- over a store: loading ----------------------------------------------------
@@ -311,6 +400,9 @@ void durable_session::install(load& loaded) {
   events_ = found
               ? event_window(found->scope.revision, std::move(found->events))
               : event_window();
+  acknowledged_ = revision();
+  incarnation_ = found ? found->incarnation : 0;
+  knows_incarnation_ = found.has_value();
   install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
   if (runs_)
     runs_->reload(revision());
@@ -324,6 +416,8 @@ void durable_session::install(load& loaded) {
     search_again();
   if (!fetching_)
     resume_waiting(std::exchange(waiting_, letter_list()));
+  if (followers_)
+    resume_waiting(followers_->take());
   // Before the parked letters, which came later.
   if (!is_waiting())
     requeue();

@@ -57,6 +57,14 @@ result<destination> find_session(setup& shared, const session_key& key) {
   return destination{{}, std::move(app), std::move(*checked)};
 }
 
+void forward_to(setup& shared, destination to, letter_ptr sent) {
+  shared.directory->start_forward(to.key);
+  auto passed = std::make_unique<forward>(*shared.directory);
+  passed->key = std::move(to.key);
+  passed->held = std::move(sent);
+  to.app->tell(std::move(passed));
+}
+
 } // namespace
 
 bool admit_call(setup& shared) {
@@ -199,11 +207,7 @@ void append_event(setup& shared,
   (*letter)->done = std::move(done);
   if (found->session)
     return found->session->tell(std::move(*letter));
-  shared.directory->start_forward(found->key);
-  auto passed = std::make_unique<forward>(*shared.directory);
-  passed->key = std::move(found->key);
-  passed->held = std::move(*letter);
-  found->app->tell(std::move(passed));
+  forward_to(shared, std::move(*found), std::move(*letter));
 }
 
 template void append_event<event>(setup&,
@@ -218,6 +222,21 @@ template void append_event<event_ptr>(setup&,
                                       const append_options&,
                                       completion<event_ptr>,
                                       const write_place&);
+
+// The letter is counted while it is sent, so that the actor system outlives
+// this use. It is not counted while the session keeps it.
+void follow_session(setup& shared, std::unique_ptr<follow> wanted) {
+  if (!admit_call(shared))
+    return wanted->fail(closed());
+  auto found = find_session(shared, wanted->key);
+  if (!found)
+    wanted->fail(found.error());
+  else if (found->session)
+    found->session->tell(std::move(wanted));
+  else
+    forward_to(shared, std::move(*found), std::move(wanted));
+  shared.calls.leave(0);
+}
 
 // -- state without a session --------------------------------------------------
 

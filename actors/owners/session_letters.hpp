@@ -58,6 +58,11 @@ extern template void append_event<event_ptr>(setup&,
                                              completion<event_ptr>,
                                              const write_place&);
 
+/// Checks the key and sends the letter to its session, behind the appends that
+/// this thread has sent. It is always answered once: on this thread, before the
+/// function returns, if it is refused here.
+void follow_session(setup& shared, std::unique_ptr<follow> wanted);
+
 // -- state without a session --------------------------------------------------
 
 /// Id of a write, which may be empty, and the revision that it expects.

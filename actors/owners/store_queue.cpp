@@ -90,6 +90,39 @@ result<void> store_queue::stop() {
   return guarded([this] { return store_->close(); });
 }
 
+// -- watchers -----------------------------------------------------------------
+
+void store_queue::add_watcher() {
+  if (watchers_.fetch_add(1) > 0
+      || shared_.options.follow_period == std::chrono::nanoseconds::zero())
+    return;
+  const std::lock_guard guard(mutex_);
+  if (!std::exchange(is_watching_, true))
+    schedule_look();
+}
+
+void store_queue::schedule_look() {
+  shared_.environment->call_after(shared_.options.follow_period,
+                                  [weak = std::weak_ptr(shared_.share())] {
+                                    const auto kept = weak.lock();
+                                    if (kept && !kept->closing)
+                                      kept->store->look_for_watchers();
+                                  });
+}
+
+// At most one `look` is in the queue: a queue that is slow asks less often.
+void store_queue::look_for_watchers() {
+  const std::lock_guard guard(mutex_);
+  is_watching_ = watchers_ > 0;
+  if (!is_watching_)
+    return;
+  schedule_look();
+  if (std::exchange(is_looking_, true))
+    return;
+  queue_.push_back(std::make_unique<look>());
+  wake_writer();
+}
+
 // -- threads ------------------------------------------------------------------
 
 void store_queue::end_threads() {
@@ -163,9 +196,11 @@ store_queue::group store_queue::take() {
   while (!queue_.empty() && is_ready(queue_.front()) && changes < changes_max) {
     if (const auto* const decided = as<commit>(queue_.front()))
       changes += decided->changes.size();
-    dispatch<commit, confirm, load, read_events, find_events, leave>(
+    dispatch<commit, confirm, load, read_events, find_events, leave, look>(
       queue_.pop_front(), [&next](auto front) { next.add(std::move(front)); });
   }
+  if (next.looks)
+    is_looking_ = false;
   return next;
 }
 

@@ -13,6 +13,7 @@
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/parts/append_wait.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -56,6 +57,12 @@ public:
                    std::uint64_t last,
                    completion<std::vector<event_ptr>> done);
 
+  /// Counts a reader that waits for changes. While there is one, the queue asks
+  /// the store for those of other processes (`follow_period`).
+  void add_watcher();
+
+  void remove_watcher() noexcept { watchers_.fetch_sub(1); }
+
   /// Writes the queued changes, closes the store and ends the threads. Only
   /// `leave` letters may be pushed from now on. Fails with the error of closing
   /// the store.
@@ -89,12 +96,15 @@ private:
 
     void add(std::unique_ptr<leave> next) { leaves.push_back(std::move(next)); }
 
+    void add(std::unique_ptr<look>) { looks = true; }
+
     std::vector<std::unique_ptr<commit>> commits;
     std::vector<std::unique_ptr<confirm>> confirms;
     std::vector<std::unique_ptr<load>> loads;
     std::vector<std::unique_ptr<read_events>> reads;
     std::vector<std::unique_ptr<find_events>> finds;
     std::vector<std::unique_ptr<leave>> leaves;
+    bool looks = false;
   };
 
   // Wakes the writer, or a reader, after the queue changed. Requires `mutex_`.
@@ -112,6 +122,8 @@ private:
   // `mutex_`, as `take` does.
   bool has_work() const noexcept;
   group take();
+  void schedule_look();
+  void look_for_watchers();
   // Handles the next group as the writer. Releases `guard`, which holds
   // `mutex_`, meanwhile.
   void write_next(std::unique_lock<std::mutex>& guard);
@@ -140,6 +152,10 @@ private:
   std::condition_variable came_;
   letter_list queue_;
   bool stopping_ = false;
+  // A timer for watchers is set; a `look` is in the queue.
+  bool is_watching_ = false;
+  bool is_looking_ = false;
+  std::atomic<std::size_t> watchers_{0};
   std::deque<std::function<void(store&)>> jobs_;
   std::condition_variable job_came_;
   bool readers_stopping_ = false;

@@ -41,7 +41,8 @@ bool is_refusal(const commit& decided) noexcept {
 void store_queue::handle(group& next) {
   // First check for changes of other processes: state that they changed must be
   // stale before anything based on it is written or answered.
-  if (!next.commits.empty() || !next.confirms.empty() || !next.reads.empty())
+  if (!next.commits.empty() || !next.confirms.empty() || !next.reads.empty()
+      || next.looks)
     if (const auto checked = check_other_processes(next); !checked)
       refuse_unwritten(next, checked.error());
   const bool has_written = write(next.commits);

@@ -300,7 +300,7 @@ void user_actor::list_session(std::unique_ptr<list> part) {
 
 // Sends a letter that a departed session left to the session's successor.
 void user_actor::hand_on(letter_ptr left, const std::string& id) {
-  if (!is_one_of<append>(*left)) {
+  if (!is_one_of<append, follow>(*left)) {
     renew(*left);
     return owner_actor::deliver(std::move(left));
   }

@@ -6,6 +6,7 @@
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
+#include "troupe/actors/sessions/followers.hpp"
 #include "troupe/actors/sessions/list_index.hpp"
 #include "troupe/actors/sessions/past_states.hpp"
 #include "troupe/core/event.hpp"
@@ -22,6 +23,8 @@ struct idle_session final : idle_child {
   past_states past;
   timestamp last_update_time{};
   std::unique_ptr<listing> listed; // Never null.
+  // Null if the session was never followed; without letters otherwise.
+  std::unique_ptr<followers> followed;
 };
 
 } // namespace troupe::actors

@@ -44,6 +44,30 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_FIXTURE_TEST_SUITE(sessions_page, troupe::testing::page_fixture)
 
+BOOST_AUTO_TEST_CASE(a_session_is_followed) {
+  for (const auto* const text : {"Hello!", "Goodbye!", "One more thing."}) {
+    troupe::event said;
+    said.author = "user";
+    said.content = troupe::user_text(text);
+    sessions.append_event(key, std::move(said)).value();
+  }
+
+  auto news = sessions.follow(key, {.from = 0}); // 0: all events.
+  for (const auto& said : news) {
+    std::cout << said->author << ": " << said->text() << '\n';
+    if (said->text() == "Goodbye!")
+      break;
+  }
+
+  news.next().then([](const troupe::result<troupe::event_ptr>& next) {
+    if (next && *next)
+      std::cout << "And then: " << (*next)->text() << '\n';
+  });
+
+  BOOST_TEST(printed.text()
+             == "user: Hello!\nuser: Goodbye!\nAnd then: One more thing.\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_session_is_created_with_state_in_every_scope) {
   const auto session = runtime.sessions()
                          .create({"my_app", "user_123"}, // A new id.

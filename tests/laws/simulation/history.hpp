@@ -7,6 +7,7 @@
 #include "troupe/core/event.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/core/shared_write.hpp"
+#include "troupe/runtime/follower.hpp"
 #include "troupe/stores/store.hpp"
 
 #include "changes.hpp"
@@ -67,6 +68,8 @@ struct call_record {
   std::size_t faults_before = 0;
   std::size_t faults_after = 0;
   std::size_t answers = 0;
+  /// Number of calls that were answered by then, this one included.
+  std::size_t answered_at = 0;
   /// "ok" or the name of the error code.
   std::string code;
   std::string reason;
@@ -127,10 +130,38 @@ struct based_event {
   end came_to = end::unknown;
 };
 
+/// A reader that follows a session, and the events that it received.
+struct follow_record {
+  session_key key;
+  follow_options how;
+  std::size_t client = 0;
+  std::size_t burst = 0;
+  /// Number of calls that were made, and that were answered, before it.
+  std::size_t calls_before = 0;
+  std::size_t answered_before = 0;
+  std::size_t before = 0;
+  std::size_t after = 0;
+  std::size_t faults_before = 0;
+  std::size_t faults_after = 0;
+  std::vector<event_ptr> taken;
+  /// Number of stored changes when each event was handed out.
+  std::vector<std::size_t> taken_at;
+  std::size_t ends = 0;
+  std::string code; ///< "ok" if the reader was closed.
+  std::string reason;
+  bool is_closed = false;
+  bool was_closing = false;
+  bool was_dead = false;
+  /// True if the reader waited at the end, long after the last change.
+  bool is_waiting_at_end = false;
+  std::optional<std::uint64_t> revision_at_end;
+};
+
 struct history {
   /// A deque, because completions hold the addresses of the records.
   std::deque<call_record> calls;
   std::deque<run_record> runs;
+  std::deque<follow_record> readers;
   /// Changes written by the stores, in order. When the place loses commits,
   /// this is one entry, made by no program.
   std::vector<store_change> written;
@@ -144,6 +175,7 @@ struct history {
   /// Failed checks of agents, with the id of the run. A run of a session that
   /// was removed meanwhile may have lost its events.
   std::vector<std::pair<std::string, std::string>> complaints;
+  std::size_t answered = 0; ///< Number of calls that were answered.
   std::size_t crashes = 0;
   std::size_t restarts = 0;
   std::size_t failed_commits = 0;

@@ -29,6 +29,9 @@ struct plan {
   std::size_t runs = 8;
   std::size_t removals = 3;
   std::size_t writes = 0; ///< Writes to shared state.
+  /// Before one in so many operations, a client starts to follow a session; 0:
+  /// never.
+  std::size_t follows = 0;
   /// One in so many operations is a retry, a crash or a restart; 0: never.
   std::size_t retries = 8;
   std::size_t crashes = 0;

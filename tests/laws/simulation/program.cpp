@@ -31,6 +31,11 @@ std::shared_ptr<run> program::keep(run started) {
   return runs_.back();
 }
 
+std::shared_ptr<follower> program::keep(follower started) {
+  followers_.push_back(std::make_shared<follower>(std::move(started)));
+  return followers_.back();
+}
+
 std::vector<std::string> program::end(bool dies) {
   std::vector<std::string> left;
   if (dies)
@@ -43,6 +48,7 @@ std::vector<std::string> program::end(bool dies) {
   const std::weak_ptr<actors::setup> shared
     = detail::backend_of(*runtime_)->share();
   runs_.clear();
+  followers_.clear();
   runtime_.reset();
   system_.reset();
   // Timers and late models may keep the shared state alive for a while, but no

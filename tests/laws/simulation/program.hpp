@@ -42,6 +42,7 @@ public:
 
   /// Keeps the run alive as long as the runtime.
   std::shared_ptr<run> keep(run started);
+  std::shared_ptr<follower> keep(follower started);
 
   /// Ends the program in good order, or as if the process had died. Returns a
   /// finding for everything that should be gone and is not.
@@ -54,6 +55,7 @@ private:
   std::unique_ptr<caf::actor_system> system_;
   std::optional<runtime> runtime_;
   std::vector<std::shared_ptr<run>> runs_;
+  std::vector<std::shared_ptr<follower>> followers_;
   bool is_closing_ = false;
 };
 

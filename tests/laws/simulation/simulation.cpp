@@ -87,6 +87,7 @@ private:
         all.wake();
       }
     }
+    all.finish();
     for (auto& each : programs_) {
       each->recover();
       add(wrong, each->end(false));
@@ -141,6 +142,8 @@ private:
       ++answers[std::string(to_string(each.kind)) + " " + each.code];
     for (const auto& each : told_.runs)
       ++answers["run " + each.code];
+    for (const auto& each : told_.readers)
+      ++answers["reader " + (each.ends == 0 ? "waits" : each.code)];
     for (const auto& [answer, times] : answers)
       outcome.answers.push_back(answer + " " + std::to_string(times));
   }

@@ -21,6 +21,8 @@ traffic::traffic(world& in,
     plan_(chosen),
     programs_(programs),
     chance_(chosen.seed * 3 + 7),
+    readers_(in, told, chosen, programs),
+    followed_(chosen.seed * 11 + 17),
     pipeline_(std::make_shared<pipeline_setup>(
       pipeline_setup{in,
                      told,
@@ -73,6 +75,7 @@ void traffic::act(std::size_t client) {
     if (on == nullptr)
       break;
     --left_;
+    readers_.start_sometimes(client, burst, any_session(followed_));
     act_once(client, *on->open_runtime());
   }
   std::erase_if(
@@ -160,6 +163,7 @@ void traffic::settle(call_record& call, const std::string& code) {
   if (call.answers > 1)
     return;
   call.code = code;
+  call.answered_at = ++told_.answered;
   call.after = told_.written.size();
   call.faults_after = told_.faults();
   if (const auto& used = programs_[call.client % programs_.size()]) {
@@ -183,10 +187,14 @@ completion<T> traffic::answer_to(call_record& call, Keep keep) {
 }
 
 session_key traffic::any_session() {
+  return any_session(chance_);
+}
+
+session_key traffic::any_session(dice& chance) const {
   static constexpr std::array<const char*, 3> users{"ann", "ben", "cy"};
-  return {chance_.one_in(4) ? "other" : "press",
-          users[chance_.below(plan_.users)],
-          "s" + std::to_string(chance_.below(plan_.sessions))};
+  return {chance.one_in(4) ? "other" : "press",
+          users[chance.below(plan_.users)],
+          "s" + std::to_string(chance.below(plan_.sessions))};
 }
 
 // -- calls ----

@@ -10,6 +10,7 @@
 #include "pipeline.hpp"
 #include "plan.hpp"
 #include "program.hpp"
+#include "readers.hpp"
 #include "world.hpp"
 
 #include <cstddef>
@@ -35,6 +36,9 @@ public:
 
   /// Wakes the clients whose program was closed.
   void wake();
+
+  /// Lets the readers read to the end. Call when it is over.
+  void finish() { readers_.finish(); }
 
   /// True when no client has anything to do or to wait for.
   bool is_over() const noexcept { return open_ == 0 && active_ == 0; }
@@ -62,6 +66,7 @@ private:
   void settle(call_record& call, const std::string& code);
 
   session_key any_session();
+  session_key any_session(dice& chance) const;
   void create(std::size_t client, session_service& sessions);
   void append(std::size_t client, session_service& sessions);
   void repeat(std::size_t client, session_service& sessions);
@@ -86,6 +91,8 @@ private:
   const plan& plan_;
   std::vector<std::unique_ptr<program>>& programs_;
   dice chance_;
+  readers readers_;
+  dice followed_; // Chooses the sessions of readers.
   std::shared_ptr<pipeline_setup> pipeline_;
   std::size_t left_;       // Operations still to begin.
   std::size_t open_ = 0;   // Calls and runs without an answer.

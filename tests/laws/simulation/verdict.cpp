@@ -42,16 +42,20 @@ void verdict::replay() {
   model_options options;
   options.limits = plan_.options.limits;
   at_.emplace_back(options);
+  births_.emplace_back();
   for (const auto& change : told_.written) {
     if (const auto lost = told_.losses.find(at_.size() - 1);
         lost != told_.losses.end()) {
       at_.push_back(at_[lost->second]);
+      births_.push_back(births_[lost->second]);
       continue;
     }
     auto model = at_.back();
+    births_.push_back(births_.back());
     const auto key = key_of(change.owner);
     switch (change.kind) {
     case change_kind::create:
+      births_.back()[key] = at_.size() - 1;
       replay_create(change, model);
       break;
     case change_kind::append:

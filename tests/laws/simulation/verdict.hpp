@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,6 +51,17 @@ private:
   void judge_list(const call_record& call);
   void judge_removal(const call_record& call);
   void judge_run(const run_record& run);
+  // -- readers, in verdict_readers.cpp ----
+  void judge(const follow_record& reader);
+  std::optional<std::size_t> judge_taken(const follow_record& reader);
+  bool follows(const follow_record& reader,
+               std::size_t last,
+               std::size_t place) const;
+  bool is_first(const follow_record& reader,
+                std::size_t place,
+                std::size_t taken_at) const;
+  bool is_reason(const follow_record& reader) const;
+  void judge_end(const follow_record& reader, std::optional<std::size_t> last);
   bool is_reason(const run_record& run) const;
   bool may_be_gone(const run_record& run) const;
   bool is_being_removed(const session_key& key,
@@ -79,6 +91,8 @@ private:
   const history& told_;
   /// The model after each number of stored changes.
   std::vector<session_model> at_;
+  /// The place of the creation of each session after as many changes.
+  std::vector<std::map<session_key, std::size_t>> births_;
   /// Places of each event in the order of changes, by session and id. A lost
   /// event that was stored again has several.
   std::map<std::pair<session_key, std::string>, std::vector<std::size_t>>

@@ -36,6 +36,8 @@ std::vector<std::string> verdict::judge() {
   for (const auto& run : told_.runs)
     judge_run(run);
   judge_refused_writes();
+  for (const auto& reader : told_.readers)
+    judge(reader);
   judge_order();
   for (const auto& [invocation, what] : told_.complaints)
     if (const auto run

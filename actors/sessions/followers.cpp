@@ -1,0 +1,82 @@
+#include "troupe/actors/sessions/followers.hpp"
+
+#include "troupe/actors/failure.hpp"
+#include "troupe/actors/letters/dispatch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::actors {
+
+void followers::keep(std::unique_ptr<follow> waiting) {
+  waiting_.push_back(std::move(waiting));
+  if (++count_ >= dropped_at_)
+    drop_ended();
+}
+
+void followers::drop_ended() {
+  count_ = 0;
+  for (auto all = std::exchange(waiting_, letter_list()); !all.empty();) {
+    auto next = take_as<follow>(all.pop_front());
+    if (next->receiver->is_over())
+      continue;
+    waiting_.push_back(std::move(next));
+    ++count_;
+  }
+  dropped_at_ = std::max<std::size_t>(16, count_ * 2);
+}
+
+letter_list followers::take() {
+  count_ = 0;
+  return std::exchange(waiting_, letter_list());
+}
+
+misplacement check_place(const follow& wanted,
+                         const followed_session& session) {
+  if (!session.exists)
+    return wanted.place && !wanted.is_wish ? misplacement::removed
+                                           : misplacement::unknown;
+  if (!wanted.place)
+    return misplacement::none;
+  const auto& place = *wanted.place;
+  if (place.incarnation != 0 && session.incarnation != 0
+      && place.incarnation != session.incarnation)
+    return misplacement::removed;
+  if (place.number > session.revision)
+    return wanted.is_wish ? misplacement::beyond : misplacement::lost;
+  return place.last && session.events.has(place.number)
+             && session.events.at(place.number)->id != place.last->id
+           ? misplacement::lost
+           : misplacement::none;
+}
+
+error to_error(misplacement why,
+               const session_key& key,
+               const follow& wanted,
+               std::uint64_t revision) {
+  switch (why) {
+  case misplacement::beyond:
+    return {errc::not_found,
+            fmt::format("session {} is at revision {}, so it cannot be "
+                        "followed from revision {}",
+                        to_string(key),
+                        revision,
+                        wanted.place->number)};
+  case misplacement::removed:
+    return {errc::not_found,
+            fmt::format("session {} was removed while it was followed",
+                        to_string(key))};
+  case misplacement::lost:
+    return {errc::conflict,
+            fmt::format("session {} has lost its event {} while it was "
+                        "followed; read the session again",
+                        to_string(key),
+                        wanted.place->number)};
+  default:
+    return unknown_session(key);
+  }
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,68 @@
+// The letters of readers that wait for the next events of a session. A session
+// that was never followed has none of these objects.
+
+#pragma once
+
+#include "troupe/actors/letters/follow.hpp"
+#include "troupe/actors/parts/event_window.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace troupe::actors {
+
+class followers {
+public:
+  explicit followers(std::uint64_t incarnation) : incarnation_(incarnation) {}
+
+  /// Number of the session among those of the same key, without a store.
+  std::uint64_t incarnation() const noexcept { return incarnation_; }
+
+  void keep(std::unique_ptr<follow> waiting);
+
+  bool empty() const noexcept { return waiting_.empty(); }
+
+  /// Drops the letters of readers that do not wait any more.
+  void drop_ended();
+
+  /// Returns all letters, in the order in which they came.
+  letter_list take();
+
+private:
+  const std::uint64_t incarnation_;
+  letter_list waiting_;
+  std::size_t count_ = 0;
+  // Ended letters are dropped when the list has doubled, so that a letter costs
+  // O(1).
+  std::size_t dropped_at_ = 16;
+};
+
+/// A session as its readers know it.
+struct followed_session {
+  bool exists;
+  std::uint64_t incarnation;
+  /// Number of the newest event that was acknowledged.
+  std::uint64_t revision;
+  const event_window& events;
+};
+
+/// Reasons why a session does not have the place of a reader.
+enum class misplacement : std::uint8_t {
+  none,
+  unknown, ///< There is no such session.
+  beyond,  ///< The reader wishes to start after the end.
+  removed, ///< The session that the reader followed is gone.
+  lost,    ///< The session lost events that the reader has seen.
+};
+
+misplacement check_place(const follow& wanted, const followed_session& session);
+
+/// The error that ends the reader. `revision` is that of the session.
+error to_error(misplacement why,
+               const session_key& key,
+               const follow& wanted,
+               std::uint64_t revision);
+
+} // namespace troupe::actors

@@ -1,0 +1,145 @@
+// Checks the readers that follow sessions: every event once, in order, and
+// without a gap, and each end for a reason.
+
+#include "verdict.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace troupe::testing {
+
+namespace {
+
+std::string shown(const follow_record& reader) {
+  return "reader of " + to_string(reader.key) + " from "
+         + (reader.how.from ? std::to_string(*reader.how.from) : "the end")
+         + " (" + std::to_string(reader.before) + " to "
+         + std::to_string(reader.after) + ", " + reader.code + ": "
+         + reader.reason + ")";
+}
+
+} // namespace
+
+void verdict::judge(const follow_record& reader) {
+  if (reader.ends > 1)
+    find("ended " + std::to_string(reader.ends) + " times: " + shown(reader));
+  const auto last = judge_taken(reader);
+  if (reader.was_dead)
+    return;
+  if (reader.ends == 1 && !is_reason(reader))
+    find("ended for no reason: " + shown(reader));
+  if (reader.is_waiting_at_end)
+    judge_end(reader, last);
+}
+
+// Returns the place of the last event. An event is right if it was stored, by
+// then, directly after the one that was handed out before it, in the same
+// session.
+std::optional<std::size_t> verdict::judge_taken(const follow_record& reader) {
+  std::optional<std::size_t> last;
+  for (std::size_t index = 0; index < reader.taken.size(); ++index) {
+    const auto& said = *reader.taken[index];
+    const auto found = events_.find({reader.key, said.id});
+    std::optional<std::size_t> next;
+    if (found != events_.end())
+      for (const auto place : found->second)
+        if (place < reader.taken_at[index]
+            && *told_.written[place].event == said
+            && (last ? follows(reader, *last, place)
+                     : is_first(reader, place, reader.taken_at[index])))
+          next = place;
+    if (!next) {
+      find("handed out " + said.id
+           + " although it is not the next event: " + shown(reader));
+      return std::nullopt;
+    }
+    last = next;
+  }
+  return last;
+}
+
+bool verdict::follows(const follow_record& reader,
+                      std::size_t last,
+                      std::size_t place) const {
+  const auto number = *told_.written[place].session_revision;
+  if (births_[last + 1].at(reader.key) != births_[place + 1].at(reader.key)
+      || *told_.written[last].session_revision + 1 != number)
+    return false;
+  const auto held = at_[place + 1].get(reader.key);
+  return held->events[number - 2]->id == told_.written[last].event->id;
+}
+
+// A reader from the end gets no event that was acknowledged before its call,
+// and all that its client appended afterwards.
+bool verdict::is_first(const follow_record& reader,
+                       std::size_t place,
+                       std::size_t taken_at) const {
+  const auto number = *told_.written[place].session_revision;
+  if (reader.how.from)
+    return number == *reader.how.from + 1;
+  if (place < reader.before) {
+    const auto [first, last]
+      = calls_by_id_.equal_range(told_.written[place].event->id);
+    if (std::any_of(first, last, [&](const auto& each) {
+          return each.second->code == "ok" && each.second->key == reader.key
+                 && each.second->answered_at <= reader.answered_before;
+        }))
+      return false;
+  }
+  for (auto index = reader.calls_before; index < told_.calls.size(); ++index) {
+    const auto& call = told_.calls[index];
+    if (call.kind != call_kind::append || call.burst != reader.burst
+        || call.key != reader.key || call.code != "ok" || call.was_dead
+        || calls_by_id_.count(call.event.id) != 1)
+      continue;
+    for (const auto own : events_.at({call.key, call.event.id}))
+      if (own < place && own < taken_at
+          && births_[own + 1].at(reader.key)
+               == births_[place + 1].at(reader.key)
+          && !was_lost(own, taken_at))
+        return false;
+  }
+  return true;
+}
+
+bool verdict::is_reason(const follow_record& reader) const {
+  if (reader.code == "ok")
+    return reader.is_closed || reader.was_closing;
+  if (reader.code == "cancelled")
+    return reader.was_closing;
+  if (reader.code == "store_failed")
+    return reader.faults_after > reader.faults_before
+           || was_lost(reader.before, reader.after);
+  if (reader.code == "conflict")
+    return was_lost(reader.before, reader.after);
+  if (reader.code != "not_found")
+    return false;
+  if (was_lost(reader.before, reader.after)
+      || is_being_removed(reader.key, reader.before, reader.after))
+    return true;
+  if (!reader.taken.empty())
+    return false;
+  for (auto moment = reader.before; moment <= reader.after; ++moment) {
+    const auto held = at_[moment].get(reader.key, {.num_recent_events = 0});
+    if (!held || held->revision < reader.how.from.value_or(0))
+      return true;
+  }
+  return false;
+}
+
+// The reader waits for the event after the newest one of a session that exists.
+void verdict::judge_end(const follow_record& reader,
+                        std::optional<std::size_t> last) {
+  const auto held = at_.back().get(reader.key, {.num_recent_events = 0});
+  if (!held)
+    return find("waits for a session that does not exist: " + shown(reader));
+  if (reader.revision_at_end != held->revision)
+    find("was not handed out all events: " + shown(reader) + ", "
+         + std::to_string(reader.revision_at_end.value_or(0)) + " of "
+         + std::to_string(held->revision));
+  if (last
+      && births_[*last + 1].at(reader.key) != births_.back().at(reader.key))
+    find("waits for another session of the same key: " + shown(reader));
+}
+
+} // namespace troupe::testing
