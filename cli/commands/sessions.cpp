@@ -29,6 +29,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,7 @@ struct arguments {
   std::optional<std::uint64_t> to;
   std::optional<std::string> other;
   std::string name;
+  std::optional<std::size_t> from;
   page_option page;
   std::string file = "-";
   std::string form{form_json};
@@ -177,6 +179,28 @@ int print_diff(const arguments& chosen, interrupts& signals) {
       const auto after = sessions.get(other, {.at = chosen.to}).get();
       return after ? print_line(target, to_json(diff(*before, *after)))
                    : after.error();
+    });
+}
+
+// -- follow -------------------------------------------------------------------
+
+// Ends with the session, or with a signal.
+int follow_session(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen.store,
+    signals,
+    [&](session_service& sessions, output& target) -> result<void> {
+      auto news = sessions.follow(chosen.key(), {.from = chosen.from});
+      const std::stop_callback stop(signals.token(), [&news] { news.close(); });
+      for (;;) {
+        const auto next = news.next().get();
+        if (!next)
+          return next.error();
+        if (!*next)
+          return {};
+        if (auto written = print_line(target, to_json(**next)); !written)
+          return written;
+      }
     });
 }
 
@@ -473,6 +497,23 @@ sessions_command::sessions_command(CLI::App& program)
     ->type_name("S");
   add_revision(compare, "--to", chosen.to)
     ->description("Revision of that session; default: the newest");
+
+  auto& follow = subcommands_->add(
+    "follow",
+    "Print each event of a session once it is stored, one JSON object per "
+    "line, "
+    "until Ctrl-C",
+    create_line
+      + "troupe sessions follow --app press --user ann --session s1 --from 0",
+    follow_session);
+  add_key(follow, chosen);
+  follow
+    .add_option("--from",
+                chosen.from,
+                "Start after this revision, 0 for all events; default: only "
+                "new events")
+    ->type_name("N")
+    ->check(check_count);
 
   auto& list
     = subcommands_->add("list",

@@ -60,6 +60,7 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     {"sessions"},
     {"sessions", "create"},
     {"sessions", "get"},
+    {"sessions", "follow"},
     {"sessions", "list"},
     {"sessions", "append"},
     {"sessions", "delete"},

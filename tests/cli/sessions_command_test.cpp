@@ -41,6 +41,8 @@ const std::vector<refusal> refusals{
   {{"walk"}, 2},
   {{"create"}, 2},
   {{"get", "--app", "a", "--user", "u"}, 2},
+  {{"follow", "--app", "a", "--user", "u"}, 2},
+  {{"follow", "--app", "a", "--session", "s", "--from", "-1"}, 2},
   {{"append", "--app", "a", "--user", "u"}, 2},
   {{"delete", "--app", "a", "--session", "s"}, 2},
   {{"list", "--user", "u"}, 2},
@@ -412,6 +414,36 @@ BOOST_DATA_TEST_CASE_F(stored_sessions,
   BOOST_TEST(done.code == 128 + sample);
   BOOST_TEST(done.errors.starts_with("error: cancelled: "), done.errors);
   BOOST_TEST(show("get", s1)["revision"] == 1);
+}
+
+// The events of another program, which the follower has not seen before.
+BOOST_DATA_TEST_CASE_F(stored_sessions,
+                       a_session_is_followed_until_a_signal,
+                       data::make({SIGINT, SIGTERM})) {
+  run("create", s1);
+  run("append", s1, event_line("one") + event_line("two"));
+  program reader(command("follow", joined(s1, {"--from", "1"})));
+  BOOST_REQUIRE(reader.read_until("\"two\""));
+  run("append", s1, event_line("three"));
+  BOOST_REQUIRE(reader.read_until("\"three\""));
+  reader.send(sample);
+  const auto done = reader.wait();
+  BOOST_TEST(done.code == 128 + sample);
+  BOOST_TEST(objects(done.output).size() == 2U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_session_is_followed_until_it_is_deleted,
+                        stored_sessions) {
+  run("create", s1);
+  run("append", s1, event_line("one"));
+  program reader(command("follow", joined(s1, {"--from", "0"})));
+  BOOST_REQUIRE(reader.read_until("\"one\""));
+  run("delete", s1);
+  const auto done = reader.wait();
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(done.errors
+             == "error: not_found: session press/ann/s1 was removed while it "
+                "was followed\n");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_closed_stdout_ends_it_quietly, stored_sessions) {
