@@ -1,6 +1,7 @@
 // Prints the figures of benchmarks/README.md.
 
 #include "append_bench.hpp"
+#include "follow_bench.hpp"
 #include "model_bench.hpp"
 #include "run_bench.hpp"
 #include "store_bench.hpp"
@@ -31,9 +32,15 @@ int main(int argc, char** argv) {
     .add_option("--only",
                 only,
                 "Sections to run: tasks, threads, growth, runs, models, "
-                "durable, stored")
-    ->check(CLI::IsMember(
-      {"tasks", "threads", "growth", "runs", "models", "durable", "stored"}));
+                "durable, stored, follow")
+    ->check(CLI::IsMember({"tasks",
+                           "threads",
+                           "growth",
+                           "runs",
+                           "models",
+                           "durable",
+                           "stored",
+                           "follow"}));
   program.add_option("--rounds", settings.rounds, "Rounds per figure")
     ->capture_default_str();
   program.add_option("--seconds", settings.seconds, "Length of a round")
@@ -114,4 +121,6 @@ int main(int argc, char** argv) {
     bench::append_durably(stored);
   if (wanted("stored"))
     bench::read_stored(stored);
+  if (wanted("follow"))
+    bench::follow_sessions({settings.rounds});
 }
