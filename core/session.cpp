@@ -25,8 +25,8 @@ json to_json(const session& fetched) {
                 {"events", std::move(events)},
                 {"lastUpdateTime", to_seconds(fetched.last_update_time())},
                 {"revision", fetched.revision()}};
-  if (fetched.is_past())
-    shown["isPast"] = true;
+  if (fetched.is_earlier())
+    shown["isEarlier"] = true;
   return shown;
 }
 

@@ -30,13 +30,13 @@ public:
           event_slice events,
           timestamp last_update_time,
           std::uint64_t revision,
-          bool is_past = false)
+          bool is_earlier = false)
     : key_(std::move(key)),
       state_(std::move(state)),
       events_(std::move(events)),
       last_update_time_(last_update_time),
       revision_(revision),
-      is_past_(is_past) {}
+      is_earlier_(is_earlier) {}
 
   /// Names of the app, the user and the session.
   const session_key& key() const& noexcept { return key_; }
@@ -63,10 +63,10 @@ public:
   /// The number of the newest event: 0 after the creation, plus 1 per event.
   std::uint64_t revision() const noexcept { return revision_; }
 
-  /// Returns true if the session was fetched as it was at an earlier revision
+  /// Returns true if this is an earlier revision of the session
   /// (`get_options::at`). The `app:` and `user:` keys of its state are those of
   /// now: no store keeps them for each revision of a session.
-  bool is_past() const noexcept { return is_past_; }
+  bool is_earlier() const noexcept { return is_earlier_; }
 
 private:
   session_key key_;
@@ -74,7 +74,7 @@ private:
   event_slice events_;
   timestamp last_update_time_;
   std::uint64_t revision_;
-  bool is_past_;
+  bool is_earlier_;
 };
 
 namespace detail {
@@ -87,7 +87,7 @@ error no_revision(const session_key& key,
 } // namespace detail
 
 /// Returns `{"id", "appName", "userId", "state", "events", "lastUpdateTime",
-/// "revision"}`, as ADK writes it, and `"isPast": true` for an earlier
+/// "revision"}`, as ADK writes it, and `"isEarlier": true` for an earlier
 /// revision.
 json to_json(const session& fetched);
 

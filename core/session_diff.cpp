@@ -59,8 +59,8 @@ json to_json(const session_diff& found) {
     keys.push_back(std::move(shown));
   }
   return {{"keys", std::move(keys)},
-          {"before", to_json(found.before)},
-          {"after", to_json(found.after)}};
+          {"eventsBefore", to_json(found.before)},
+          {"eventsAfter", to_json(found.after)}};
 }
 
 } // namespace troupe

@@ -28,14 +28,14 @@ struct session_diff {
   event_slice after;
 };
 
-/// Compares two sessions. Fetch both with all events: the common beginning are
-/// the first events, as far as their ids are equal. Between revisions of one
-/// session the `app:` and `user:` keys never differ, since an earlier revision
-/// shows those of now.
+/// Compares two sessions. Fetch both with all events: the common beginning is
+/// the longest run of first events with equal ids. The `app:` and `user:` keys
+/// of two revisions of one session differ only if they changed between the two
+/// fetches.
 session_diff diff(const session& before, const session& after);
 
-/// Returns `{"keys": [{"key", "before", "after"}], "before": [event], "after":
-/// [event]}`. A side without a value has no field.
+/// Returns `{"keys": [{"key", "before", "after"}], "eventsBefore": [event],
+/// "eventsAfter": [event]}`. A side without a value has no field.
 json to_json(const session_diff& found);
 
 } // namespace troupe

@@ -124,8 +124,8 @@ public:
   /// `find` does.
   state_object all() const;
 
-  /// Returns a view of the same user and app, of other session keys, without
-  /// recorded changes.
+  /// Returns a view with `keys` in place of the session's keys. The keys of
+  /// user and app stay; recorded changes are left out.
   readonly_state with_session(state_map keys) const {
     return readonly_state({std::move(keys), snapshot_.user, snapshot_.app, {}});
   }

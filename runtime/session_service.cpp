@@ -106,15 +106,32 @@ void start_get(const backend_ptr& backend,
 
 // -- earlier revisions --------------------------------------------------------
 
+// False if another caller has removed the session meanwhile, also if there is a
+// new one of that key. A session that had no event was at revision 0, which is
+// not read.
+result<bool> is_still_there(store& kept, const session& present) {
+  if (present.events().empty())
+    return true;
+  const auto found
+    = kept.load_events(present.key(), present.revision(), present.revision());
+  if (!found)
+    return found.error();
+  return found->size() == 1
+         && found->front()->id == present.events().back()->id;
+}
+
 // A session from the store, with the state of user and app of `present`.
 result<session>
-read_past(store& kept, const session& present, const get_options& options) {
+read_earlier(store& kept, const session& present, const get_options& options) {
   auto loaded = kept.load_session_at(
     present.key(), *options.at, options.num_recent_events.value_or(SIZE_MAX));
-  if (!loaded)
+  if (!loaded && loaded.error().code() != errc::not_found)
     return loaded.error();
-  if (!*loaded) // Another caller has removed it meanwhile.
-    return actors::deleted_session(present.key());
+  const auto is_same = is_still_there(kept, present);
+  if (!is_same)
+    return is_same.error();
+  if (!loaded || !*loaded || !*is_same)
+    return actors::unknown_session(present.key());
   auto& past = **loaded;
   event_log log;
   for (auto& said : past.events)
@@ -128,16 +145,17 @@ read_past(store& kept, const session& present, const get_options& options) {
                  past.scope.revision < present.revision());
 }
 
-// The session itself says whether it has the revision, since its answer waits
-// for all commits that it is based on. The events up to a revision never
-// change, so they are read after that.
-void start_past_get(const backend_ptr& backend,
-                    const session_key& key,
-                    const get_options& options,
-                    completion<session> done) {
+// The session checks the revision first, because its answer waits for the
+// commits that it is based on. Reading the events afterwards is safe: they
+// never change.
+void start_earlier_get(const backend_ptr& backend,
+                       const session_key& key,
+                       const get_options& options,
+                       completion<session> done) {
   auto read_it
     = [backend, options, done = std::move(done)](result<session> present) {
-        if (!present)
+        // Nothing is before the creation, and nothing has to be read.
+        if (!present || present->revision() == 0)
           return done(std::move(present));
         auto wanted = std::make_unique<actors::answered<session>>();
         wanted->done = done;
@@ -147,7 +165,7 @@ void start_past_get(const backend_ptr& backend,
             shared,
             std::move(wanted),
             [present = std::move(*present), options](store& kept) {
-              return read_past(kept, present, options);
+              return read_earlier(kept, present, options);
             });
       };
   start_get(backend, key, options, std::move(read_it));
@@ -167,7 +185,7 @@ public:
 
   void operator()(completion<session> done) const {
     if (options_.at && backend_->shared().store)
-      start_past_get(backend_, key_, options_, std::move(done));
+      start_earlier_get(backend_, key_, options_, std::move(done));
     else
       start_get(backend_, key_, options_, std::move(done));
   }

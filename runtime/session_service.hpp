@@ -64,10 +64,11 @@ public:
   /// The same with this initial state in place of the request's.
   pending<session> get_or_create(create_request request, json state);
 
-  /// Returns the session with its events and state, as it is now or as it was
-  /// at an earlier revision (`get_options::at`). Each event is included
-  /// completely, in all scopes, or not at all. Fails with `errc::not_found`,
-  /// and for an earlier revision as `get_options::at` says.
+  /// Returns the session with its events and state. Each event is included
+  /// completely, in all scopes, or not at all. With `get_options::at` this
+  /// holds for the session's own keys and events at that revision; `app:` and
+  /// `user:` keys are those of now. Fails with `errc::not_found`, and as
+  /// `get_options::at` says.
   pending<session> get(session_key key, get_options options = {});
 
   /// Follows the session: returns an object that delivers each of its events

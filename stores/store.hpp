@@ -261,7 +261,7 @@ public:
 
   /// Loads a session as it was at `revision`: its keys, its newest `events_max`
   /// events up to there, and the newest time of its changes up to there. Loads
-  /// no id hashes. Nothing if the session does not exist. Fails with
+  /// no id hashes. Returns nothing if the session does not exist. Fails with
   /// `errc::not_found` if the session is not at that revision yet. The default
   /// fails with `errc::invalid_argument`, since no other call finds the state
   /// at the creation; a store that keeps it overrides this.

@@ -24,7 +24,7 @@ memory_session::memory_session(caf::actor_config& config,
   state_ = scope_state(std::move(idle->keys));
   events_ = std::move(idle->events);
   ids_ = std::move(idle->ids);
-  past_ = std::move(idle->past);
+  earlier_ = std::move(idle->earlier);
   last_update_time_ = idle->last_update_time;
   listing_ = std::move(idle->listed);
   followers_ = std::move(idle->followed);
@@ -62,13 +62,13 @@ std::uint64_t memory_session::incarnation() {
 void memory_session::note_states() {
   for (const auto* const next : batch_.accepted())
     if (is_one_of<create>(*next))
-      past_.begin(*next->event);
-  past_.note(revision(), state_.keys(), last_update_time_);
+      earlier_.begin(*next->event);
+  earlier_.note(revision(), state_.keys(), last_update_time_);
 }
 
-session memory_session::read_past(const get_options& options) {
+session memory_session::read_earlier(const get_options& options) {
   const auto log = events_.slice().part(0, *options.at);
-  auto state = past_.at(*options.at, log);
+  auto state = earlier_.at(*options.at, log);
   auto events
     = options.num_recent_events ? log.recent(*options.num_recent_events) : log;
   if (options.after)
@@ -109,7 +109,7 @@ std::unique_ptr<idle_session> memory_session::become_idle() {
   left->keys = state_.keys();
   left->events = std::move(events_);
   left->ids = std::move(ids_);
-  left->past = std::move(past_);
+  left->earlier = std::move(earlier_);
   left->last_update_time = last_update_time_;
   left->listed = std::move(listing_);
   left->followed = std::move(followers_);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "troupe/actors/owners/session.hpp"
-#include "troupe/actors/sessions/past_states.hpp"
+#include "troupe/actors/sessions/earlier_states.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +28,7 @@ public:
 protected:
   void commit() override;
   bool start_remove(std::unique_ptr<remove> removal) override;
-  session read_past(const get_options& options) override;
+  session read_earlier(const get_options& options) override;
   void publish() override;
   void renew_view(get& wanted) override;
   std::uint64_t incarnation() override;
@@ -38,7 +38,7 @@ private:
   void note_states();
   std::unique_ptr<idle_session> become_idle();
 
-  past_states past_;
+  earlier_states earlier_;
   std::unique_ptr<listing> listing_; // Null if the session does not exist.
 };
 

@@ -100,9 +100,9 @@ protected:
   /// Publishes the view of the active runs, unless a commit does so later.
   virtual void publish() {}
 
-  /// The session at the earlier revision of `options`. Over a store its caller
-  /// reads it there, and needs the state of user and app only.
-  virtual session read_past(const get_options& options);
+  /// Returns the session at revision `options.at`. Over a store, returns it as
+  /// it is, with its newest event: the caller reads the rest from the store.
+  virtual session read_earlier(const get_options& options);
 
   /// Publishes the newest versions with the answer of `wanted`, or before it.
   virtual void renew_view(get& wanted) = 0;

@@ -54,11 +54,16 @@ result<session> session_actor::answer_to(const get_options& options) {
     return read(options, seen_user_.keys, seen_app_.keys);
   if (*options.at > revision())
     return detail::no_revision(key(), *options.at, revision());
-  return read_past(options);
+  return read_earlier(options);
 }
 
-session session_actor::read_past(const get_options&) {
-  return {key(), readonly_state(snapshot()), {}, last_update_time_, revision()};
+// The newest event identifies the session.
+session session_actor::read_earlier(const get_options&) {
+  return {key(),
+          readonly_state(snapshot()),
+          events_.slice().recent(1),
+          last_update_time_,
+          revision()};
 }
 
 std::uint64_t session_actor::shown_by(const get_options& options) const {

@@ -6,9 +6,9 @@
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/parts/event_window.hpp"
 #include "troupe/actors/parts/recent_ids.hpp"
+#include "troupe/actors/sessions/earlier_states.hpp"
 #include "troupe/actors/sessions/followers.hpp"
 #include "troupe/actors/sessions/list_index.hpp"
-#include "troupe/actors/sessions/past_states.hpp"
 #include "troupe/core/event.hpp"
 #include "troupe/core/state_map.hpp"
 
@@ -20,7 +20,7 @@ struct idle_session final : idle_child {
   state_map keys;
   event_window events;
   recent_ids ids;
-  past_states past;
+  earlier_states earlier;
   timestamp last_update_time{};
   std::unique_ptr<listing> listed; // Never null.
   // Null if the session was never followed; without letters otherwise.

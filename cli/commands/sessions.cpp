@@ -56,6 +56,7 @@ struct arguments {
   std::optional<std::string> other;
   std::string name;
   std::optional<std::size_t> from;
+  std::optional<std::size_t> count;
   page_option page;
   std::string file = "-";
   std::string form{form_json};
@@ -167,6 +168,11 @@ int print_history(const arguments& chosen, interrupts& signals) {
 }
 
 int print_diff(const arguments& chosen, interrupts& signals) {
+  if (!chosen.at && !chosen.to && !chosen.other)
+    return report(error(errc::invalid_argument,
+                        "diff needs --at, --to or --with: without them it "
+                        "compares the session with itself"),
+                  exit_usage);
   return on_sessions(
     chosen.store,
     signals,
@@ -192,7 +198,7 @@ int follow_session(const arguments& chosen, interrupts& signals) {
     [&](session_service& sessions, output& target) -> result<void> {
       auto news = sessions.follow(chosen.key(), {.from = chosen.from});
       const std::stop_callback stop(signals.token(), [&news] { news.close(); });
-      for (;;) {
+      for (auto left = chosen.count.value_or(SIZE_MAX); left > 0; --left) {
         const auto next = news.next().get();
         if (!next)
           return next.error();
@@ -201,6 +207,7 @@ int follow_session(const arguments& chosen, interrupts& signals) {
         if (auto written = print_line(target, to_json(**next)); !written)
           return written;
       }
+      return {};
     });
 }
 
@@ -239,12 +246,15 @@ int export_to_stdout(const arguments& chosen, interrupts& signals) {
 }
 
 // A missing address and an unknown scheme do not parse.
-int report_of_address(const arguments& chosen, const error& failure) {
+int report_of_address(const arguments& chosen,
+                      std::string_view forms,
+                      const error& failure) {
   if (chosen.file == "-")
-    return report(error(errc::invalid_argument,
-                        "a database of ADK needs FILE, its address: "
-                        "sqlite:PATH or postgres:URL"),
-                  exit_usage);
+    return report(
+      error(
+        errc::invalid_argument,
+        fmt::format("a database of ADK needs FILE, its address: {}", forms)),
+      exit_usage);
   return report(failure,
                 is_store_scheme(chosen.file) ? exit_failed : exit_usage);
 }
@@ -253,7 +263,8 @@ int export_to_adk(const arguments& chosen, interrupts& signals) {
   signals.begin();
   auto target = adk_target::open(chosen.file, signals.token());
   if (!target)
-    return report_of_address(chosen, target.error());
+    return report_of_address(
+      chosen, "sqlite:PATH of a new file", target.error());
   const auto done
     = export_sessions(choice_of(chosen), chosen.store.for_runtime(), **target);
   if (done)
@@ -293,7 +304,12 @@ result<std::string> read_session_file(const std::string& path) {
     return read_all(std::cin, "stdin");
   std::ifstream source(path, std::ios::binary);
   if (!source)
-    return error(errc::invalid_argument, fmt::format("cannot open {}", path));
+    return error(errc::invalid_argument,
+                 fmt::format("cannot open {}{}",
+                             path,
+                             is_store_scheme(path)
+                               ? "; a database of ADK needs --from adk"
+                               : ""));
   return read_all(source, path);
 }
 
@@ -332,7 +348,8 @@ int import_from_file(const arguments& chosen, interrupts& signals) {
 int import_from_adk(const arguments& chosen, interrupts& signals) {
   auto tables = open_adk_tables(chosen.file);
   if (!tables)
-    return report_of_address(chosen, tables.error());
+    return report_of_address(
+      chosen, "sqlite:PATH or postgres:URL", tables.error());
   const auto source = make_adk_source(
     std::move(*tables),
     {.app = chosen.app, .user = chosen.user, .session = chosen.session});
@@ -470,15 +487,16 @@ sessions_command::sessions_command(CLI::App& program)
   auto& history = subcommands_->add(
     "history",
     "Print the values that a key had, one JSON object per change",
-    create_line + append_line
-      + "troupe sessions history --app press --user ann --session s1 topic",
+    "troupe sessions create --app press --user ann --session s1 --state "
+    "'{\"topic\": \"owls\"}'\n"
+    "troupe sessions history --app press --user ann --session s1 topic",
     print_history);
   add_key(history, chosen);
   history
     .add_option("KEY",
                 chosen.name,
                 "A key of the state; of app: and user: keys, the changes by "
-                "this session")
+                "events of this session")
     ->required();
 
   auto& compare = subcommands_->add(
@@ -490,21 +508,21 @@ sessions_command::sessions_command(CLI::App& program)
     print_diff);
   add_key(compare, chosen);
   add_revision(compare, "--at", chosen.at)
-    ->description("Revision to compare; default: the newest");
+    ->description("Revision of --session; default: the newest");
   compare
-    .add_option(
-      "--with", chosen.other, "Session to compare it with; default: the same")
+    .add_option("--with", chosen.other, "Second session; default: --session")
     ->type_name("S");
   add_revision(compare, "--to", chosen.to)
-    ->description("Revision of that session; default: the newest");
+    ->description("Revision of the second session; default: the newest");
 
   auto& follow = subcommands_->add(
     "follow",
     "Print each event of a session once it is stored, one JSON object per "
     "line, "
     "until Ctrl-C",
-    create_line
-      + "troupe sessions follow --app press --user ann --session s1 --from 0",
+    create_line + append_line
+      + "troupe sessions follow --app press --user ann --session s1 --from 0 "
+        "--count 1",
     follow_session);
   add_key(follow, chosen);
   follow
@@ -512,6 +530,10 @@ sessions_command::sessions_command(CLI::App& program)
                 chosen.from,
                 "Start after this revision, 0 for all events; default: only "
                 "new events")
+    ->type_name("N")
+    ->check(check_count);
+  follow
+    .add_option("--count", chosen.count, "End after N events; default: never")
     ->type_name("N")
     ->check(check_count);
 

@@ -11,9 +11,9 @@ namespace troupe::cli {
 
 /// Calls `on_value` with one line for each change of `name`, a full key, oldest
 /// first: `{"revision", "value", "event", "author", "time"}`. The value is null
-/// if the event erased the key. The state at the creation is revision 0 and has
-/// no event. Of an `app:` or `user:` key, these are the changes by this
-/// session. Stops at the first failure, and returns it.
+/// if the event erased the key. The value at the creation is revision 0 and has
+/// no event, author or time. Of an `app:` or `user:` key, these are the changes
+/// by events of this session alone. Stops at the first failure, and returns it.
 result<void>
 read_key_history(session_service& sessions,
                  const session_key& key,

@@ -94,7 +94,7 @@ void ranges_of_events_are_cut_to_what_exists(run& on) {
 }
 
 // Compares the answers of `load_session_at` with the states of each revision.
-void expect_past(run& on, const std::vector<json>& states) {
+void expect_revisions(run& on, const std::vector<json>& states) {
   for (std::uint64_t revision = 0; revision < states.size(); ++revision) {
     const auto what = fmt::format("revision {}", revision);
     const auto past = on.kept().load_session_at(key, revision, 3).value();
@@ -125,12 +125,12 @@ void a_session_loads_as_it_was(run& on) {
   on.commit({make.append(key, {{"made", nullptr}}), make.append(key)});
   on.commit(make.append(key, {{"made", "again"}, {"n", nullptr}}));
   const json two = {{"n", 1}, {"list", {1, 2}}};
-  expect_past(on,
-              {{{"made", true}, {"n", 0}},
-               {{"made", true}, {"n", 1}, {"list", {1, 2}}},
-               two,
-               two,
-               {{"made", "again"}, {"list", {1, 2}}}});
+  expect_revisions(on,
+                   {{{"made", true}, {"n", 0}},
+                    {{"made", true}, {"n", 1}, {"list", {1, 2}}},
+                    two,
+                    two,
+                    {{"made", "again"}, {"list", {1, 2}}}});
 }
 
 // Long enough for a store to keep states in between.
@@ -531,9 +531,9 @@ std::vector<conformance_check> load_checks() {
   return {
     TROUPE_CHECK(a_session_loads_as_many_events_and_ids_as_asked),
     TROUPE_CHECK(ranges_of_events_are_cut_to_what_exists),
-    TROUPE_CHECK(a_session_loads_as_it_was, past),
-    TROUPE_CHECK(a_long_session_loads_as_it_was, past, lasting),
-    TROUPE_CHECK(a_session_made_again_has_its_own_past, past),
+    TROUPE_CHECK(a_session_loads_as_it_was, revisions),
+    TROUPE_CHECK(a_long_session_loads_as_it_was, revisions, lasting),
+    TROUPE_CHECK(a_session_made_again_has_its_own_past, revisions),
     TROUPE_CHECK(the_last_update_is_the_newest_time),
     TROUPE_CHECK(a_scope_may_have_ten_thousand_keys),
     TROUPE_CHECK(ids_may_hold_any_character),

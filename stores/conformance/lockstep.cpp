@@ -21,7 +21,7 @@ public:
       is_lasting_(factory.promises(store_promise::lasting)),
       is_shared_(factory.promises(store_promise::shared)),
       is_told_(is_shared_ && factory.promises(store_promise::told)),
-      has_past_(factory.promises(store_promise::past)),
+      has_revisions_(factory.promises(store_promise::revisions)),
       engine_(seed) {
     if (is_shared_)
       second_ = on.open();
@@ -42,7 +42,7 @@ public:
         {.events_max = below(8), .ids_max = one_in(4) ? all : below(8)});
       break;
     case 11:
-      if (has_past_ && one_in(2))
+      if (has_revisions_ && one_in(2))
         load_session_at(any_key(), below(12), one_in(4) ? all : below(8));
       else
         load_events(any_key(), 1 + below(12), below(16));
@@ -338,7 +338,7 @@ private:
   bool is_lasting_;
   bool is_shared_;
   bool is_told_;
-  bool has_past_;
+  bool has_revisions_;
   std::mt19937_64 engine_;
   std::unique_ptr<store> second_;
   store_model model_;

@@ -70,7 +70,7 @@ void trial::advance(const owner_name& owner,
     kept.time, change.event->timestamp.time_since_epoch().count());
   if (change.kind == change_kind::append)
     kept.events[*revision] = change.event;
-  kept.past[*revision] = {kept.keys, kept.time};
+  kept.revisions[*revision] = {kept.keys, kept.time};
 }
 
 std::vector<owner_name>
@@ -146,8 +146,8 @@ json store_model::load_session_at(const session_key& key,
   const auto found = owners_.find(owner_of(key));
   if (found == owners_.end())
     return nullptr;
-  const auto past = found->second.past.find(revision);
-  if (past == found->second.past.end())
+  const auto past = found->second.revisions.find(revision);
+  if (past == found->second.revisions.end())
     return "not_found";
   std::vector<event_ptr> events;
   for (const auto& [number, said] : found->second.events)

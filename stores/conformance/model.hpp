@@ -27,13 +27,13 @@ public:
     std::map<std::uint64_t, event_ptr> events;
 
     /// A session at one revision.
-    struct past_state {
+    struct earlier_state {
       json keys;             ///< Keys of the session.
       std::int64_t time = 0; ///< Newest time of the changes up to it.
     };
 
     /// Of a session: by revision.
-    std::map<std::uint64_t, past_state> past;
+    std::map<std::uint64_t, earlier_state> revisions;
   };
 
   /// All owners that exist.

@@ -25,11 +25,11 @@ using store_opener = std::function<result<std::unique_ptr<store>>()>;
 
 /// Promises that not every store can make.
 enum class store_promise : std::uint8_t {
-  lasting, ///< A commit is still there when the location is opened again.
-  shared,  ///< Several stores may be open on one location and see each
-           ///< other's commits.
-  told,    ///< `changed_elsewhere` reports commits of others at once.
-  past,    ///< `load_session_at` loads sessions as they were.
+  lasting,   ///< A commit is still there when the location is opened again.
+  shared,    ///< Several stores may be open on one location and see each
+             ///< other's commits.
+  told,      ///< `changed_elsewhere` reports commits of others at once.
+  revisions, ///< `load_session_at` loads sessions at earlier revisions.
 };
 
 /// The store to check.

@@ -129,14 +129,18 @@ UNION ALL
     AND session_revision BETWEEN $4::bigint AND $5::bigint
   ORDER BY session_revision))"};
 
-// Newest first.
+// Returns the scope, then the events, newest first.
 constexpr postgres_statement load_events_before
   = {"load_events_before", TROUPE_ME("$3::text") R"(
-SELECT session_revision, time, event, delta, body
+SELECT id AS session_revision, NULL::bigint AS time, NULL::text AS event,
+       NULL::text AS delta, NULL::text AS body
+  FROM me
+UNION ALL
+(SELECT session_revision, time, event, delta, body
   FROM change_log
   WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
     AND session_revision <= $4::bigint
-  ORDER BY session_revision DESC LIMIT $5::bigint)"};
+  ORDER BY session_revision DESC LIMIT $5::bigint))"};
 
 #undef TROUPE_ME
 #undef TROUPE_SCOPE_AND_STATE
@@ -303,9 +307,9 @@ namespace {
 
 // The state of a session at an earlier revision, computed page by page. Changes
 // up to a revision never change, so the pages need not be read at one moment.
-class past_replay {
+class earlier_replay {
 public:
-  past_replay(const owner_name& owner, std::int64_t goal)
+  earlier_replay(const owner_name& owner, std::int64_t goal)
     : owner_(owner),
       goal_(goal) {}
 
@@ -316,6 +320,10 @@ public:
   }
 
   bool is_done() const noexcept { return reached_ == goal_; }
+
+  bool is_of(std::int64_t scope_id) const noexcept {
+    return scope_ == scope_id;
+  }
 
   stored_session take() { return std::move(state_); }
 
@@ -368,7 +376,7 @@ load_postgres_at(postgres_connection& connection,
   const owner_name owner{key.app, key.user, key.id};
   const auto goal = static_cast<std::int64_t>(std::min<std::uint64_t>(
     revision, std::numeric_limits<std::int64_t>::max()));
-  past_replay replay(owner, goal);
+  earlier_replay replay(owner, goal);
   while (!replay.is_done()) {
     const auto rows
       = history.read(connection,
@@ -391,7 +399,9 @@ load_postgres_at(postgres_connection& connection,
                    describe(owner));
   if (!rows)
     return rows.error();
-  for (int i = rows->size() - 1; i >= 0; --i) {
+  if (rows->size() == 0 || !replay.is_of(rows->number(0, 0)))
+    return std::nullopt;
+  for (int i = rows->size() - 1; i > 0; --i) {
     auto said = read_postgres_event(*rows, i, 1);
     if (!said)
       return unreadable(describe(owner), said.error());

@@ -123,8 +123,8 @@ private:
   void check_stray_snapshots() {
     for (const auto& [scope_id, revisions] : snapshots_)
       if (replayed_.contains(scope_id) && !revisions.empty())
-        find(fmt::format("the snapshot of scope {} at revision {} is of no "
-                         "revision of its log",
+        find(fmt::format("the snapshot of scope {} at revision {} has a "
+                         "revision that its log does not have",
                          scope_id,
                          *revisions.begin()));
   }

@@ -73,8 +73,11 @@ void sqlite_purge::work(std::int64_t rows, std::int64_t folded) {
     for (const auto& key : keys)
       erase_state_.run(id, std::string_view(key));
     rows -= std::ssize(keys) + 1;
+    // A snapshot may be as large as many other rows.
+    constexpr std::int64_t rows_per_snapshot = 32;
     if (rows > 0)
-      rows -= erase_snapshots_.run(id, rows);
+      rows -= rows_per_snapshot
+              * erase_snapshots_.run(id, 1 + rows / rows_per_snapshot);
     if (rows > 0)
       done_.run(id);
   }

@@ -35,6 +35,15 @@ std::string entry_columns() {
   return fmt::format("number,log,id_hash,{}", is_sound("sum", sums::entries));
 }
 
+void apply(const delta& changed, state_map& keys) {
+  for (const auto& done : changed.share(scope::session)) {
+    if (done.operand.is_null())
+      keys.erase(done.name);
+    else
+      keys.set(done.name, done.operand);
+  }
+}
+
 // Limits a number for SQLite, whose integers are signed.
 std::int64_t bounded(std::size_t count) {
   return static_cast<std::int64_t>(
@@ -321,9 +330,14 @@ sqlite_snapshot sqlite_reader::state_at(const read_scope& session,
     next_entry(rows, number);
     replay(rows.integer(1), session.id, number, state);
   }
-  for (const auto& change : session.pending)
-    if (change.revision <= revision)
-      replay(change.row, session.id, change.revision, state);
+  for (const auto& change : session.pending) {
+    if (change.revision > revision)
+      break;
+    if (change.event)
+      apply(change.event->actions.state_delta, state.keys);
+    state.revision = change.revision;
+    state.microseconds = std::max(state.microseconds, change.microseconds);
+  }
   return state;
 }
 
@@ -341,13 +355,7 @@ void sqlite_reader::replay(std::int64_t log,
                 fmt::format("row {} of the log is another change", log));
   state.revision = number;
   state.microseconds = std::max(state.microseconds, rows.integer(0));
-  const auto changed = decode_delta(rows.text(1)).value();
-  for (const auto& done : changed.share(scope::session)) {
-    if (done.operand.is_null())
-      state.keys.erase(done.name);
-    else
-      state.keys.set(done.name, done.operand);
-  }
+  apply(decode_delta(rows.text(1)).value(), state.keys);
 }
 
 std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,

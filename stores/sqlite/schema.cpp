@@ -123,8 +123,8 @@ CREATE INDEX sessions_of_user ON scopes(app, user, updated DESC, session)
   WHERE session<>'';
 )sql",
   R"sql(
--- So that a program of the old layout that has the file open fails: it would
--- fold without snapshots, and would leave those of removed sessions.
+-- The new name makes a program of the old layout that has the file open fail.
+-- It would fold without snapshots, and would leave those of removed sessions.
 ALTER TABLE folding RENAME TO folded_rows;
 CREATE TABLE snapshots(
   scope INTEGER NOT NULL,

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -16,9 +18,25 @@ namespace {
 // few milliseconds.
 constexpr std::int64_t stride_min = 512;
 
+// Bytes of a snapshot per revision since the one before. An event has some
+// hundreds, so snapshots add less than a fifth to a file.
+constexpr std::int64_t bytes_per_revision = 64;
+
+// A larger one would make the commit that writes it slow.
+constexpr std::int64_t bytes_max = std::int64_t{16} << 20U;
+
 // True if a multiple of `stride` is in `first` to `last`.
 bool passes(std::int64_t first, std::int64_t last, std::int64_t stride) {
   return (first - 1) / stride != last / stride;
+}
+
+// The largest stride, a power of two, of which a multiple is in `first` to
+// `last`; 0 if it would be below `stride_min`.
+std::int64_t largest_stride(std::int64_t first, std::int64_t last) {
+  std::int64_t stride = 0;
+  for (auto next = stride_min; passes(first, last, next); next *= 2)
+    stride = next;
+  return stride;
 }
 
 // Appends `"name":value` to an object that is being written.
@@ -34,8 +52,11 @@ void append_key(std::string& object,
 } // namespace
 
 sqlite_snapshots::sqlite_snapshots(const sqlite_database& database)
-  : count_keys_(database.prepare("SELECT keys FROM scopes WHERE id=?1")),
-    keys_(database.prepare("SELECT key,value FROM state WHERE scope=?1")),
+  : count_keys_(database.prepare(fmt::format(
+    "SELECT keys,{} FROM scopes WHERE id=?1", is_sound("sum", sums::scopes)))),
+    keys_(database.prepare(
+      fmt::format("SELECT key,value,{} FROM state WHERE scope=?1",
+                  is_sound("sum", sums::state)))),
     add_(database.prepare(
       "INSERT OR REPLACE INTO snapshots SELECT ?1,?2,updated,?3,"
       "row_sum(?1,?2,updated,?3) FROM scopes WHERE id=?1")),
@@ -45,26 +66,39 @@ sqlite_snapshots::sqlite_snapshots(const sqlite_database& database)
                   " ORDER BY revision DESC LIMIT 1",
                   is_sound("sum", sums::snapshots)))) {}
 
+// Large states have a snapshot after as many more revisions. So snapshots add
+// little to the file, whatever the state.
 void sqlite_snapshots::note(std::int64_t session,
                             std::int64_t first,
                             std::int64_t last) {
-  if (!passes(first, last, stride_min)
-      || !passes(first, last, stride_of(session)))
+  const auto stride = largest_stride(first, last);
+  if (stride == 0)
     return;
-  std::string object;
-  for (auto rows = keys_.rows(session); rows.next();)
-    append_key(object, rows.text(0), rows.text(1));
-  object += object.empty() ? "{}" : "}";
-  add_.run(session, last, std::string_view(object));
+  if (const auto object
+      = read_state(session, std::min(stride * bytes_per_revision, bytes_max)))
+    add_.run(session, last, std::string_view(*object));
 }
 
-// A snapshot of many keys costs as much as the replay of as many rows.
-std::int64_t sqlite_snapshots::stride_of(std::int64_t session) {
-  auto stride = stride_min;
-  if (auto rows = count_keys_.rows(session); rows.next())
-    while (stride < rows.integer(0))
-      stride *= 2;
-  return stride;
+// The keys of the session as a JSON object; nothing if it has more than `most`
+// bytes. A damaged row gives nothing either: a snapshot would hide the damage,
+// and an error would stop all commits.
+std::optional<std::string> sqlite_snapshots::read_state(std::int64_t session,
+                                                        std::int64_t most) {
+  std::string object;
+  std::int64_t count = 0;
+  for (auto rows = keys_.rows(session); rows.next(); ++count) {
+    if (rows.integer(2) != 1)
+      return std::nullopt;
+    append_key(object, rows.text(0), rows.text(1));
+    if (std::ssize(object) > most)
+      return std::nullopt;
+  }
+  auto expected = count_keys_.rows(session);
+  if (!expected.next() || expected.integer(1) != 1
+      || expected.integer(0) != count)
+    return std::nullopt;
+  object += object.empty() ? "{}" : "}";
+  return object;
 }
 
 std::optional<sqlite_snapshot> sqlite_snapshots::find(std::int64_t session,

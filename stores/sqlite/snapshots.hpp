@@ -1,5 +1,5 @@
 // The table `snapshots`: the states of long sessions at some of their
-// revisions, so that the state at any revision is a short replay away.
+// revisions, so that a read at any revision replays few rows.
 
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace troupe {
 
@@ -32,7 +33,8 @@ public:
                                       std::int64_t revision);
 
 private:
-  std::int64_t stride_of(std::int64_t session);
+  std::optional<std::string> read_state(std::int64_t session,
+                                        std::int64_t most);
 
   sqlite_statement count_keys_;
   sqlite_statement keys_;

@@ -32,7 +32,7 @@ BOOST_FIXTURE_TEST_CASE(a_session_is_printed_as_it_was, told_session) {
   BOOST_TEST(past["state"]
              == json({{"topic", "owls"}, {"n", 1}, {"user:x", 1}}));
   BOOST_TEST(past["revision"] == 1);
-  BOOST_TEST(past["isPast"] == true);
+  BOOST_TEST(past["isEarlier"] == true);
   BOOST_TEST(past["events"].size() == 1U);
   const auto refused = run("get", joined(s1, {"--at", "4"}));
   BOOST_TEST(refused.code == 1);
@@ -73,12 +73,12 @@ BOOST_FIXTURE_TEST_CASE(revisions_and_sessions_are_compared, told_session) {
     between["keys"]
     == json::parse(
       R"([{"key":"n","before":1,"after":2},{"key":"topic","before":"owls"}])"));
-  BOOST_TEST(between["before"].empty());
-  BOOST_TEST(between["after"].size() == 2U);
-  BOOST_TEST(between["after"][0]["id"] == "e2");
+  BOOST_TEST(between["eventsBefore"].empty());
+  BOOST_TEST(between["eventsAfter"].size() == 2U);
+  BOOST_TEST(between["eventsAfter"][0]["id"] == "e2");
   const auto back = show("diff", joined(s1, {"--at", "3", "--to", "0"}));
-  BOOST_TEST(back["before"].size() == 3U);
-  BOOST_TEST(back["after"].empty());
+  BOOST_TEST(back["eventsBefore"].size() == 3U);
+  BOOST_TEST(back["eventsAfter"].empty());
 
   run("create",
       {"--app",
@@ -92,6 +92,7 @@ BOOST_FIXTURE_TEST_CASE(revisions_and_sessions_are_compared, told_session) {
   const auto other = show("diff", joined(s1, {"--with", "s2"}));
   BOOST_TEST(other["keys"] == json::parse(R"([{"key":"own","after":true}])"));
   BOOST_TEST(run("diff", joined(s1, {"--with", "s3"})).code == 1);
+  BOOST_TEST(run("diff", s1).code == 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,12 +11,12 @@
 BOOST_FIXTURE_TEST_SUITE(time_travel_page, troupe::testing::page_fixture)
 
 BOOST_AUTO_TEST_CASE(a_session_as_it_was_and_its_differences) {
-  sessions.state(key).set("topic", "owls").value();
-  sessions.state(key).set("topic", "bats").value();
+  sessions.state(key).set("topic", "owls").value(); // Revision 1.
+  sessions.state(key).set("topic", "bats").value(); // Revision 2.
   const auto past = sessions.get(key, {.at = 1}).value();
   std::cout << past.state().get<std::string>("topic"); // owls
   std::cout << past.events().size();                   // 1
-  std::cout << past.is_past();                         // true
+  std::cout << past.is_earlier();                      // true
   const auto now = sessions.get(key).value();
   const auto found = troupe::diff(past, now);
   for (const auto& each : found.keys)

@@ -1,6 +1,7 @@
 // Sessions as they were at an earlier revision.
 
 #include "troupe/runtime/session_writer.hpp"
+#include "troupe/stores/shared/memory_store.hpp"
 
 #include "counting.hpp"
 #include "staged_store.hpp"
@@ -8,7 +9,9 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -67,8 +70,8 @@ BOOST_DATA_TEST_CASE(a_session_is_read_as_it_was,
     BOOST_TEST(past.revision() == revision);
     BOOST_TEST(past.events().size() == revision);
     BOOST_TEST((past.last_update_time() == timestamp(time)));
-    BOOST_TEST(past.is_past() == (revision < 3));
-    BOOST_TEST(to_json(past).contains("isPast") == (revision < 3));
+    BOOST_TEST(past.is_earlier() == (revision < 3));
+    BOOST_TEST(to_json(past).contains("isEarlier") == (revision < 3));
     ++revision;
   }
   const auto beyond = at(on, 4);
@@ -138,6 +141,30 @@ BOOST_DATA_TEST_CASE(a_long_session_is_read_as_it_was,
     }
 }
 
+// Each read of a walk back starts from a state that an earlier read has kept.
+BOOST_AUTO_TEST_CASE(a_walk_back_replays_little) {
+  constexpr std::uint64_t count = 20'000;
+  runtime_fixture on;
+  create_request wanted(key);
+  for (std::uint64_t number = 1; number <= count; ++number)
+    wanted.events.push_back(change({{"n", number}}));
+  on.sessions().create(std::move(wanted)).value();
+  for (auto revision = count; revision > count - 3'000; --revision)
+    BOOST_REQUIRE(at(on, revision).value().state().get<std::uint64_t>("n")
+                  == revision);
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_fails_is_told) {
+  const staged_place place;
+  runtime_fixture on(place.options());
+  on.open("s");
+  on.sessions().append_event(key, change({{"n", 1}})).value();
+  place.script->fail_loads(true);
+  BOOST_TEST(code_of(at(on, 0)) == "store_failed");
+  place.script->fail_loads(false);
+  BOOST_TEST(code_of(at(on, 0)) == "ok");
+}
+
 BOOST_AUTO_TEST_CASE(an_idle_session_keeps_its_past) {
   runtime_options options;
   options.live_sessions_max = 1;
@@ -162,6 +189,56 @@ BOOST_DATA_TEST_CASE(a_session_that_is_not_there_has_no_past,
   BOOST_TEST(code_of(at(on, 0)) == "not_found");
 }
 
+// Another program removes the session, or makes it again, between the two steps
+// of the read: then it is not found, and never another one.
+BOOST_DATA_TEST_CASE(a_session_that_is_made_again_is_not_mixed_up,
+                     data::make({false, true}),
+                     made_again) {
+  class replaced_store final : public forwarding_store {
+  public:
+    using forwarding_store::forwarding_store;
+
+    std::function<void()> before_past;
+
+    result<std::optional<stored_session>>
+    load_session_at(const session_key& wanted,
+                    std::uint64_t revision,
+                    std::size_t events_max) override {
+      before_past();
+      return forwarding_store::load_session_at(wanted, revision, events_max);
+    }
+  };
+
+  const auto data = make_memory_data();
+  runtime_options options;
+  const auto kept = std::make_shared<replaced_store>(make_memory_store(data));
+  options.store = kept;
+  runtime_fixture on(std::move(options));
+  on.open("s", {{"n", 0}});
+  on.sessions().append_event(key, change({{"n", 1}})).value();
+  const auto other = make_memory_store(data);
+  kept->before_past = [&] {
+    store_change removed;
+    removed.kind = change_kind::remove;
+    removed.owner = {key.app, key.user, key.id};
+    BOOST_TEST(other->commit(std::array{removed}).value().moved.empty());
+    if (!made_again)
+      return;
+    auto created = removed;
+    created.kind = change_kind::create;
+    created.event = std::make_shared<const event>(change({{"n", 5}}));
+    created.session_revision = 0;
+    auto said = created;
+    said.kind = change_kind::append;
+    auto another = change({{"n", 6}});
+    another.id = "another";
+    said.event = std::make_shared<const event>(std::move(another));
+    said.session_revision = 1;
+    BOOST_TEST(other->commit(std::array{created, said}).value().moved.empty());
+  };
+  BOOST_TEST(code_of(at(on, 0)) == "not_found");
+}
+
 // A store of its own that keeps no past says so.
 BOOST_AUTO_TEST_CASE(a_store_without_a_past_refuses) {
   class without_past final : public forwarding_store {
@@ -180,6 +257,7 @@ BOOST_AUTO_TEST_CASE(a_store_without_a_past_refuses) {
   options.store = std::make_shared<without_past>(make_memory_store());
   runtime_fixture on(std::move(options));
   on.open("s");
+  on.sessions().append_event(key, change({{"n", 1}})).value();
   const auto refused = at(on, 0);
   BOOST_TEST(code_of(refused) == "invalid_argument");
 }

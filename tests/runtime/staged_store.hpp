@@ -209,6 +209,15 @@ public:
     return loaded;
   }
 
+  result<std::optional<stored_session>>
+  load_session_at(const session_key& key,
+                  std::uint64_t revision,
+                  std::size_t events_max) override {
+    if (script_->loads_fail())
+      return broken();
+    return forwarding_store::load_session_at(key, revision, events_max);
+  }
+
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override {

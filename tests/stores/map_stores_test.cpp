@@ -117,7 +117,7 @@ store_opener make_maps() {
 const conformance_suite
   maps_suite("composed_store",
              {.make_place = make_maps,
-              .without = {store_promise::shared, store_promise::past}},
+              .without = {store_promise::shared, store_promise::revisions}},
              2,
              1'500);
 

@@ -62,17 +62,44 @@ BOOST_AUTO_TEST_CASE(short_sessions_have_none) {
   BOOST_TEST(number("SELECT count(*) FROM snapshots") == 0);
 }
 
-// A session of many keys gets one in as many revisions.
-BOOST_AUTO_TEST_CASE(many_keys_make_them_rare) {
+// A session with a large state gets them after more revisions: 64 bytes for
+// each one since.
+BOOST_AUTO_TEST_CASE(a_large_state_makes_them_rare) {
   auto keys = json::object();
-  for (int key = 0; key < 1'500; ++key)
-    keys["k" + std::to_string(key)] = key;
-  fill_at_once(*this, keys, 2'000);
-  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 0);
+  for (int key = 0; key < 1'000; ++key)
+    keys["k" + std::to_string(key)] = std::string(90, 'x');
+  fill_at_once(*this, keys, 2'500); // 100,000 bytes need 2,048 revisions.
+  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 1);
+  BOOST_TEST(number("SELECT revision FROM snapshots") >= 2'048);
   BOOST_TEST(count_at(*open(), 1'000).value() == 1'000);
-  file = folder.path() / "few.db";
-  fill_at_once(*this, json::object(), 2'000);
-  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 3);
+  BOOST_TEST(count_at(*open(), 2'500).value() == 2'500);
+}
+
+// A damaged row of the state is not copied: the copy would be sound.
+BOOST_DATA_TEST_CASE(damage_is_not_copied,
+                     data::make(std::vector<std::string>{
+                       "UPDATE state SET value='7' WHERE key='k'",
+                       "DELETE FROM state WHERE key='k'"}),
+                     damage) {
+  const auto made = open(1);
+  auto first = creation(ann);
+  first.event = make_event("", {{"k", 1}});
+  made->commit(std::array{first}).value();
+  store_change next = first;
+  next.kind = change_kind::append;
+  const auto append_until = [&](std::uint64_t last) {
+    for (auto number = next.session_revision.value() + 1; number <= last;
+         ++number) {
+      next.event = make_event("e" + std::to_string(number), json::object());
+      next.session_revision = number;
+      made->commit(std::array{next}).value();
+    }
+  };
+  append_until(300);
+  execute(damage);
+  append_until(1'100);
+  made->close().value();
+  BOOST_TEST(number("SELECT count(*) FROM snapshots") == 0);
 }
 
 BOOST_DATA_TEST_CASE(a_damaged_snapshot_is_told,

@@ -165,6 +165,10 @@ void look_for_all(store& opened) {
     expect(*read && (*read)->scope.revision == last
              && (*read)->events.size() == last,
            "the whole session");
+  if (const auto past = opened.load_session_at(ann, 5, 100); is_told(past))
+    expect(*past && (*past)->scope.revision == 5
+             && (*past)->events.size() == 5,
+           "the session as it was");
   if (const auto app = opened.load_scope({"press"}); is_told(app))
     expect(*app && (*app)->revision == last + 1, "the whole app");
   if (const auto some = opened.load_events(ann, 3, 9); is_told(some)) {

@@ -1,5 +1,5 @@
-// Agents of a simulation that read keys and then set them plainly, as a
-// careless body does. Other agents and clients change the keys in between.
+// Agents of a simulation that read keys and then set them plainly. Other agents
+// and clients change the keys in between.
 
 #pragma once
 

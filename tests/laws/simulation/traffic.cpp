@@ -71,11 +71,14 @@ void traffic::act(std::size_t client) {
   ++waits_[client];
   for (auto count = chance_.below(plan_.burst_max) + 1; count > 0 && left_ > 0;
        --count) {
+    if (program_of(client) == nullptr)
+      break;
+    readers_.start_sometimes(client, burst, any_session(followed_));
+    // The start of a reader may run other jobs, and these may end the program.
     auto* on = program_of(client);
     if (on == nullptr)
       break;
     --left_;
-    readers_.start_sometimes(client, burst, any_session(followed_));
     act_once(client, *on->open_runtime());
   }
   std::erase_if(

@@ -105,6 +105,14 @@ unsteady_store::load_session(const session_key& key,
   return read([&] { return kept().load_session(key, options); });
 }
 
+result<std::optional<stored_session>>
+unsteady_store::load_session_at(const session_key& key,
+                                std::uint64_t revision,
+                                std::size_t events_max) {
+  return read(
+    [&] { return kept().load_session_at(key, revision, events_max); });
+}
+
 result<std::vector<event_ptr>> unsteady_store::load_events(
   const session_key& key, std::uint64_t first, std::uint64_t last) {
   return read([&] { return kept().load_events(key, first, last); });

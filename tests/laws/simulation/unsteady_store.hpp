@@ -51,6 +51,10 @@ public:
   load_scope(const owner_name& owner) override;
   result<std::optional<stored_session>>
   load_session(const session_key& key, const load_options& options) override;
+  result<std::optional<stored_session>>
+  load_session_at(const session_key& key,
+                  std::uint64_t revision,
+                  std::size_t events_max) override;
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override;

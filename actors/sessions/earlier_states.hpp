@@ -1,4 +1,4 @@
-// The states of a session at earlier revisions, in memory alone.
+// The states of a session at earlier revisions, for runtimes without a store.
 //
 // The log has the outcomes of all events, so a state is the replay of the log
 // from an earlier one. A state is kept now and then, so that a replay is short.
@@ -14,14 +14,14 @@
 
 namespace troupe::actors {
 
-struct past_state {
+struct earlier_state {
   std::uint64_t revision = 0;
   state_map keys;
   timestamp last_update_time{};
 };
 
 /// Not thread-safe: for one session.
-class past_states {
+class earlier_states {
 public:
   /// Sets the state at revision 0, the outcome of the creation.
   void begin(const event& creation);
@@ -31,22 +31,23 @@ public:
             const state_map& keys,
             timestamp last_update_time);
 
-  /// The state at `revision`. `log` has all events of the session, and at least
-  /// as many.
-  past_state at(std::uint64_t revision, const event_slice& log);
+  /// The state at `revision`. `log` has at least the first `revision` events of
+  /// the session.
+  earlier_state at(std::uint64_t revision, const event_slice& log);
 
 private:
   // Revisions from one kept state to the next.
   static constexpr std::uint64_t stride_min = 512;
 
   static std::uint64_t stride(const state_map& keys) noexcept;
-  const past_state* nearest(std::uint64_t revision) const;
-  void keep(past_state state);
+  const earlier_state* nearest(std::uint64_t revision) const;
+  void keep(earlier_state state);
 
-  // Of the creation. Its keys are among the kept states if it has any.
+  // Time of the creation. If the creation set keys, its state is kept, too.
   timestamp created_{};
-  // In the order of their revisions. Null for most sessions, which are short.
-  std::unique_ptr<std::vector<past_state>> kept_;
+  // In the order of their revisions. Null for short sessions that were created
+  // without keys.
+  std::unique_ptr<std::vector<earlier_state>> kept_;
 };
 
 } // namespace troupe::actors
