@@ -74,6 +74,17 @@ result<event> read_event(const adk_event& row, adk_layout layout) {
   return said;
 }
 
+// For example `app 'press', user 'ann'`.
+std::string name_of(const adk_choice& chosen) {
+  std::string text;
+  for (const auto& [noun, name] : {std::pair("app", chosen.app),
+                                   std::pair("user", chosen.user),
+                                   std::pair("session", chosen.session)})
+    if (name)
+      text += fmt::format("{}{} '{}'", text.empty() ? "" : ", ", noun, *name);
+  return text;
+}
+
 bool is_chosen(const std::optional<std::string>& wanted,
                const std::string& name) {
   return !wanted || *wanted == name;
@@ -299,7 +310,9 @@ result<import_source> make_adk_source(std::shared_ptr<adk_tables> tables,
     return listed.error();
   const bool is_choice = chosen.app || chosen.user || chosen.session;
   if (is_choice && source->keys().empty() && source->lone().empty())
-    return error(errc::not_found, "the database has no such session");
+    return error(
+      errc::not_found,
+      fmt::format("the database has nothing of {}", name_of(chosen)));
   if (auto sound = source->check(); !sound)
     return sound.error();
   import_source made;

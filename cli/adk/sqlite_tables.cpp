@@ -1,6 +1,6 @@
 // Reads a SQLite file of ADK.
 //
-// ADK's files have a rollback journal unless somebody has changed that. Such a
+// ADK's files have a rollback journal unless that was changed. Such a
 // file is opened with SQLite's own locks, so a program that writes meanwhile
 // waits. A file with a write-ahead log is opened as troupe opens its own stores
 // read-only, because a plain connection would make files beside it.
@@ -41,9 +41,13 @@ std::string time_in(std::string_view column) {
 }
 
 std::optional<timestamp> time_at(const sqlite_rows& rows, int column) {
+  // The end of the year 9999, which is the last year of Python.
+  constexpr std::int64_t seconds_max = 253'402'300'799;
+  constexpr std::int64_t microseconds_max = seconds_max * 1'000'000;
   const auto number = rows.maybe_integer(column);
-  return number ? std::optional(timestamp(std::chrono::microseconds(*number)))
-                : std::nullopt;
+  return number && std::abs(*number) <= microseconds_max
+           ? std::optional(timestamp(std::chrono::microseconds(*number)))
+           : std::nullopt;
 }
 
 std::string text_at(const sqlite_rows& rows, int column) {
@@ -243,7 +247,8 @@ private:
     return found;
   }
 
-  // One of both. The statements are finalized before the connection is closed.
+  // Exactly one of these two is set. The statements are finalized before the
+  // connection is closed.
   std::unique_ptr<sqlite_database> shared_;
   lone_connection lone_;
   sqlite3* connection_ = nullptr;
@@ -259,7 +264,8 @@ private:
 result<std::unique_ptr<adk_tables>> open_adk_sqlite(const std::string& path) {
   std::error_code failed;
   if (!std::filesystem::is_regular_file(path, failed))
-    return error(errc::invalid_argument, fmt::format("cannot open {}", path));
+    return error(errc::invalid_argument,
+                 fmt::format("open {}: no such file", path));
   try {
     return std::make_unique<sqlite_tables>(path);
   } catch (const error& failure) {

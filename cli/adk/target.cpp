@@ -118,7 +118,13 @@ public:
       throw file_error("create", part_, errno);
     ::close(descriptor);
     is_there_ = true;
-    open_part();
+    try {
+      open_part();
+    } catch (...) {
+      // The destructor does not run for an object that was not made.
+      ::unlink(part_.c_str());
+      throw;
+    }
   }
 
   file(const file&) = delete;
@@ -290,7 +296,7 @@ result<void> adk_target::begin(const session& shown) {
   key_ = shown.key();
   state_ = own_keys(shown);
   update_time_ = shown.last_update_time();
-  newest_ = {};
+  newest_.reset();
   oldest_ = update_time_;
   return {};
 }
@@ -302,10 +308,11 @@ result<std::size_t> adk_target::add(const std::vector<event_ptr>& events) {
   auto written = guarded([this, &events, &bytes] {
     for (const auto& said : events) {
       // ADK orders by the column. The time in the JSON stays as it is.
-      newest_
-        = std::max(said->timestamp, newest_ + std::chrono::microseconds(1));
+      newest_ = newest_ ? std::max(said->timestamp,
+                                   *newest_ + std::chrono::microseconds(1))
+                        : said->timestamp;
       oldest_ = std::min(oldest_, said->timestamp);
-      bytes += file_->write_event(key_, *said, newest_);
+      bytes += file_->write_event(key_, *said, *newest_);
       ++event_count_;
     }
   });

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -60,7 +61,7 @@ private:
   json state_;
   timestamp update_time_{};
   // Of the newest written event of the session; unset before the first one.
-  timestamp newest_{};
+  std::optional<timestamp> newest_;
   timestamp oldest_{};
   std::size_t session_count_ = 0;
   std::size_t event_count_ = 0;

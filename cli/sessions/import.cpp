@@ -40,12 +40,25 @@ timestamp newest_time(const portable_session& from) {
 
 class session_import {
 public:
-  session_import(const import_source& from, session_service& sessions)
+  session_import(const import_source& from,
+                 const std::vector<bool>& existing,
+                 session_service& sessions)
     : from_(from),
       sessions_(sessions) {
     for (std::size_t index = 0; index < from.keys.size(); ++index)
-      for (const auto where : {scope::user, scope::app})
-        last_of_[owner_of(where, from.keys[index])] = index;
+      for (const auto where : {scope::user, scope::app}) {
+        const auto owner = owner_of(where, from.keys[index]);
+        if (!existing[index])
+          imported_.insert(owner);
+        // Each session of a file has the keys of its owners. A session of
+        // another source may lack them.
+        if (!existing[index] || from.read_state)
+          last_of_[owner] = index;
+        if (from.read_state && existing[index])
+          unsettled_.insert(owner);
+        else
+          unsettled_.erase(owner);
+      }
   }
 
   /// Creates the session with its events; returns it without them.
@@ -68,7 +81,18 @@ public:
     return {};
   }
 
-  /// Sets the keys of an owner without sessions that differ.
+  /// Owners of imported sessions whose newest session is skipped: the events of
+  /// older ones may have set their keys back.
+  std::vector<import_source::owner> unsettled() const {
+    std::vector<import_source::owner> found;
+    for (const auto& [app, user] : unsettled_)
+      if (imported_.contains({app, user}))
+        found.push_back(
+          {app, user.empty() ? std::nullopt : std::optional(user)});
+    return found;
+  }
+
+  /// Sets the keys of an owner that differ from those of the source.
   result<void> set_keys(const import_source::owner& owner) {
     const auto wanted = from_.read_state(owner);
     if (!wanted)
@@ -182,6 +206,8 @@ private:
   // Both outlive this, which exists during one call.
   const import_source& from_;
   session_service& sessions_;
+  std::set<wide_owner> imported_; // Owners of sessions that are not skipped.
+  std::set<wide_owner> unsettled_;
   // Index of the last session of each owner.
   std::map<wide_owner, std::size_t> last_of_;
   // Keys of wider owners that events have changed so far.
@@ -248,7 +274,7 @@ result<import_counts> import_sessions(const import_source& from,
   const auto existing = find_existing(from.keys, skip_existing, sessions);
   if (!existing)
     return existing.error();
-  session_import all(from, sessions);
+  session_import all(from, *existing, sessions);
   count_progress shown("imported", from.keys.size(), "sessions");
   import_counts counts;
   for (std::size_t index = 0; index < from.keys.size(); ++index) {
@@ -271,7 +297,10 @@ result<import_counts> import_sessions(const import_source& from,
     if (auto written = target.write(line); !written)
       return written.error();
   }
-  for (const auto& owner : from.owners) {
+  auto owners_to_set = all.unsettled();
+  owners_to_set.insert(
+    owners_to_set.end(), from.owners.begin(), from.owners.end());
+  for (const auto& owner : owners_to_set) {
     if (stop.stop_requested())
       return error(errc::cancelled, "interrupted");
     if (auto set = all.set_keys(owner); !set)

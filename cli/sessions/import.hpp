@@ -65,7 +65,8 @@ struct import_counts {
 /// `skip_existing`, an existing session is left as it is and not written to
 /// `target`. If a session fails later, earlier ones stay.
 ///
-/// After the sessions, the keys of each owner without one are set one by one.
+/// After the sessions, the keys of each owner without one are set one by one,
+/// and those of each owner whose newest session is skipped.
 result<import_counts> import_sessions(const import_source& from,
                                       runtime_options options,
                                       bool skip_existing,

@@ -3,8 +3,11 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::testing {
@@ -27,6 +30,12 @@ struct exporting : adk_database {
 
   std::vector<std::string> rows(const std::string& query) const {
     return run_sql(file, query);
+  }
+
+  bool has_part() const {
+    const std::filesystem::directory_iterator all(path());
+    return std::ranges::any_of(
+      all, [](const auto& each) { return each.path().extension() == ".part"; });
   }
 
   std::size_t file_count() const {
@@ -162,6 +171,27 @@ BOOST_FIXTURE_TEST_CASE(a_failed_export_leaves_no_file, exporting) {
   BOOST_TEST(export_to("new.db", s1).code == 2);
   BOOST_TEST(run("export", joined({"sqlite:new.db"}, s1)).code == 2);
   BOOST_TEST(run("export", joined({"--to", "xml"}, s1)).code == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_interrupted_export_leaves_no_file, exporting) {
+  const auto long_one = make("v1.sql");
+  run_sql(long_one,
+          "WITH RECURSIVE n(i) AS "
+          "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) "
+          "INSERT INTO events SELECT 'e' || i, 'shop', 'ann', 's2', 'i', "
+          "1795000000.0 + i, '{\"author\": \"user\"}' FROM n");
+  imported(long_one, {"--session", "s2", "--durability", "os"});
+  program writing(
+    command("export", {"--to", "adk", "sqlite:" + file, "--app", "shop"}));
+  // The part appears long before the end.
+  while (!has_part())
+    std::this_thread::yield();
+  writing.send(SIGTERM);
+  const auto done = writing.wait();
+  BOOST_TEST(done.code == 128 + SIGTERM);
+  BOOST_TEST(done.errors == "error: cancelled: interrupted\n");
+  BOOST_TEST(!has_part());
+  BOOST_TEST(!std::filesystem::exists(file));
 }
 
 BOOST_FIXTURE_TEST_CASE(an_exported_file_is_private, exporting) {

@@ -244,7 +244,7 @@ BOOST_FIXTURE_TEST_CASE(names_choose_sessions, adk_database) {
   const auto none = import_from(address, {"--user", "nobody"}, "e.db");
   BOOST_TEST(none.code == 1);
   BOOST_TEST(none.errors
-             == "error: not_found: the database has no such session\n");
+             == "error: not_found: the database has nothing of user 'nobody'\n");
 }
 
 BOOST_FIXTURE_TEST_CASE(an_import_from_adk_goes_on_behind_existing_sessions,
@@ -262,6 +262,26 @@ BOOST_FIXTURE_TEST_CASE(an_import_from_adk_goes_on_behind_existing_sessions,
                 "already\n");
   for (const auto& wanted : read_by_adk("v1"))
     BOOST_TEST(exported(key_of(wanted))["state"] == wanted["state"]);
+}
+
+// An older session sets the user's key back, and its import comes later.
+BOOST_FIXTURE_TEST_CASE(the_newest_session_counts_also_if_it_is_there,
+                        adk_database) {
+  const words s2{"--app", "press", "--user", "ann", "--session", "s2"};
+  run("create", s1);
+  run("create", s2);
+  run("append", s1, event_line("a", {{"user:x", 1}}, {{"timestamp", 5}}));
+  run("append", s2, event_line("b", {{"user:x", 2}}, {{"timestamp", 2e9}}));
+  const auto adk = "sqlite:" + path() + "/adk.db";
+  BOOST_TEST(run("export", {"--app", "press", "--to", "adk", adk}).code == 0);
+  BOOST_TEST(import_from(adk, {"--session", "s2"}, "b.db").code == 0);
+  BOOST_TEST(import_from(adk, {"--skip-existing"}, "b.db").code == 0);
+  BOOST_TEST(exported(s1, "b.db")["state"]["user:x"] == 2);
+
+  const auto text = run("export", {"--app", "press"}).output;
+  BOOST_TEST(run("import", {}, lines(text).at(1), "c.db").code == 0);
+  BOOST_TEST(run("import", {"--skip-existing"}, text, "c.db").code == 0);
+  BOOST_TEST(exported(s1, "c.db")["state"]["user:x"] == 2);
 }
 
 BOOST_DATA_TEST_CASE_F(adk_database,
@@ -343,7 +363,7 @@ BOOST_FIXTURE_TEST_CASE(a_file_that_is_no_database_is_refused, adk_database) {
   BOOST_TEST(contains(refused(store("own.db"), 1),
                       "is no database of ADK: it has no table sessions"));
   BOOST_TEST(contains(refused("sqlite:" + path() + "/none.db", 1),
-                      "cannot open " + path() + "/none.db"));
+                      "open " + path() + "/none.db: no such file"));
   BOOST_TEST(contains(refused("memory:", 1), "sqlite:PATH or postgres:URL"));
   BOOST_TEST(contains(refused("adk.db", 2), "has no known scheme"));
   BOOST_TEST(contains(refused("-", 2), "needs FILE"));
@@ -382,6 +402,24 @@ BOOST_FIXTURE_TEST_CASE(a_file_with_a_log_is_read_and_gets_no_neighbours,
   BOOST_TEST(imported(file).size() == 3U);
   for (const auto* ending : {"-journal", "-wal", "-shm"})
     BOOST_TEST(!std::filesystem::exists(file + ending));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_log_of_a_running_program_is_read, adk_database) {
+  const auto file = make("v1.sql");
+  sqlite3* opened = nullptr;
+  sqlite3_open(file.c_str(), &opened);
+  const auto run_open = [opened](const char* sql) {
+    BOOST_REQUIRE(sqlite3_exec(opened, sql, nullptr, nullptr, nullptr)
+                  == SQLITE_OK);
+  };
+  run_open("PRAGMA journal_mode=WAL;"
+           "UPDATE sessions SET state='{\"only\": \"new\"}' WHERE id='s2';"
+           "BEGIN; UPDATE sessions SET state='{}' WHERE id='s2'");
+  const auto before = content_of(file) + content_of(file + "-wal");
+  const auto shown = imported(file, {"--session", "s2"});
+  BOOST_TEST(shown.at(0)["state"]["only"] == "new");
+  BOOST_TEST((content_of(file) + content_of(file + "-wal") == before));
+  sqlite3_close(opened);
 }
 
 // The imports end after they have read and checked the sessions.
