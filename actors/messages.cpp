@@ -110,8 +110,8 @@ public:
   void intrusive_ptr_release_impl() override { intrusive_ptr_release(this); }
 
 private:
-  // The callers' code after so many answers takes several times as long as it
-  // takes to wake a thread.
+  // To run the callers' code for so many answers takes several times as long as
+  // to wake a thread.
   static constexpr std::size_t worth_a_wake_up = 16;
 
   const std::shared_ptr<execution> on_;

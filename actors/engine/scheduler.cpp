@@ -124,8 +124,9 @@ struct fair_policy : caf::policy::unprofiled {
     std::atomic<int> sleepers{0};
     // True if one of the sleepers looks for jobs now and then.
     std::atomic<bool> watched{false};
-    // True if a sleeper that wakes up looks for a while before it sleeps again.
-    std::atomic<bool> busy{false};
+    // True if the next sleeper that wakes up looks for jobs for a while before
+    // it sleeps again. That sleeper clears it.
+    std::atomic<bool> help_is_wanted{false};
   };
 
   struct worker_data {
@@ -215,7 +216,7 @@ struct fair_policy : caf::policy::unprofiled {
     auto& shared = worker->parent()->data();
     if (shared.sleepers.load(std::memory_order_relaxed) == 0)
       return;
-    shared.busy.store(true, std::memory_order_relaxed);
+    shared.help_is_wanted.store(true, std::memory_order_relaxed);
     wake_one(shared);
   }
 
@@ -307,8 +308,8 @@ struct fair_policy : caf::policy::unprofiled {
     return nullptr;
   }
 
-  // Sleeps until there is a job, or until a busy worker asks for help; returns
-  // null then. While other workers are awake, one of the sleepers is the
+  // Sleeps until there is a job, or until another worker asks for help: then it
+  // returns null. While other workers are awake, one of the sleepers is the
   // watcher: it looks now and then for jobs behind a long one.
   // A watcher that gets a job wakes another sleeper, which watches from then
   // on.
@@ -323,9 +324,10 @@ struct fair_policy : caf::policy::unprofiled {
     auto asleep = shared.sleepers.fetch_add(1, std::memory_order_seq_cst) + 1;
     caf::resumable* job = nullptr;
     bool has_watched = false;
-    while ((job = find_own(worker)) == nullptr
-           && (job = find_elsewhere(worker, seen_, 1)) == nullptr
-           && !shared.busy.exchange(false, std::memory_order_relaxed)) {
+    while (
+      (job = find_own(worker)) == nullptr
+      && (job = find_elsewhere(worker, seen_, 1)) == nullptr
+      && !shared.help_is_wanted.exchange(false, std::memory_order_relaxed)) {
       if (asleep < count && !shared.watched.load(std::memory_order_relaxed)) {
         shared.watched.store(true, std::memory_order_relaxed);
         shared.work.wait_for(guard, watch_period);

@@ -34,8 +34,8 @@ bool is_worker_of(const caf::actor_system& system) noexcept;
 /// the jobs behind it.
 void start_long_job() noexcept;
 
-/// Tells the scheduler that the job that this worker begins is long, and makes
-/// other jobs while it runs. Wakes another worker for them.
+/// Wakes a sleeping worker for the jobs that the current job will make. Call it
+/// at the beginning of a job that is long and makes others.
 void ask_for_help() noexcept;
 
 /// While it lives, jobs that this worker schedules wake no other worker: this

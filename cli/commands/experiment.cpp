@@ -104,10 +104,10 @@ public:
     // The names of the apps begin with those of the experiment and of this run
     // of it, also the apps of runs that were interrupted.
     prefix_ = fmt::format("{}-{}-", experiment_, run);
-    signals_.set_last_words("ended before the apps were removed; " + rest());
+    signals_.set_early_error("ended before the apps were removed; " + rest());
   }
 
-  /// Removes them, also after a first signal, which sets no time limit for it.
+  /// Removes the apps. After a first signal there is no time limit for it.
   result<void> remove() {
     signals_.set_exit_timeout(interrupts::forever);
     const auto removed
@@ -117,12 +117,12 @@ public:
                    fmt::format("remove the apps of the runs: {}; {}",
                                removed.error().message(),
                                rest()));
-    signals_.set_last_words({});
+    signals_.set_early_error({});
     std::fputs(fmt::format("removed {} apps\n", *removed).c_str(), stderr);
     return {};
   }
 
-  /// Tells that they stay.
+  /// Prints how the names of the apps that stay begin.
   void keep() const {
     if (!prefix_.empty())
       std::fputs(fmt::format("nothing was removed; {}\n", rest()).c_str(),
@@ -132,7 +132,7 @@ public:
 private:
   std::string rest() const {
     return fmt::format("apps whose names begin with '{0}' may be left: troupe "
-                       "apps list --store {1} lists them, and troupe apps "
+                       "apps list --store {1} lists all apps, and troupe apps "
                        "remove --store {1} --app NAME removes one",
                        prefix_,
                        quoted(without_password(store_.address())));

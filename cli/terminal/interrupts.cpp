@@ -61,9 +61,9 @@ bool interrupts::divert_signal(int received) {
   return true;
 }
 
-void interrupts::set_last_words(std::string text) {
+void interrupts::set_early_error(std::string text) {
   const std::lock_guard guard(mutex_);
-  last_words_ = std::move(text);
+  early_error_ = std::move(text);
 }
 
 int interrupts::await_end(int first) const {
@@ -88,8 +88,8 @@ int interrupts::await_end(int first) const {
 
 void interrupts::end_process(int signal) {
   const std::lock_guard guard(mutex_);
-  if (!last_words_.empty())
-    report(error(errc::cancelled, last_words_));
+  if (!early_error_.empty())
+    report(error(errc::cancelled, early_error_));
   ::_exit(exit_code(signal));
 }
 

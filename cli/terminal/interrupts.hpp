@@ -38,7 +38,7 @@ public:
 
   /// The error that is reported if the process ends before the command does: at
   /// the second signal, or after the exit timeout. Empty: none.
-  void set_last_words(std::string text);
+  void set_early_error(std::string text);
 
   /// From now on, a signal requests a stop instead of ending the process.
   void begin() noexcept { begun_ = true; }
@@ -76,7 +76,7 @@ private:
   std::stop_source stop_;
   std::mutex mutex_; // Guards the next two.
   std::function<void()> on_interrupt_;
-  std::string last_words_;
+  std::string early_error_;
   std::thread waiting_;
 };
 
