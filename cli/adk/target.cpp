@@ -63,7 +63,7 @@ CREATE TABLE events (
 CREATE INDEX idx_events_app_user_session_ts_id ON events (app_name, user_id, session_id, timestamp DESC, id DESC);
 )";
 
-constexpr std::size_t page_rows = 1'000;
+constexpr std::size_t users_per_page = 1'000;
 
 error file_error(std::string_view attempt, const std::string& path, int cause) {
   return {
@@ -356,7 +356,7 @@ result<void> adk_target::write_user(session_service& sessions,
 
 result<void> adk_target::write_all_users(session_service& sessions,
                                          const std::string& app) {
-  user_list_request rows(app, page_rows);
+  user_list_request rows(app, users_per_page);
   do {
     const auto page = sessions.list_users(rows).get();
     if (!page)

@@ -26,7 +26,7 @@ json kept_signature(std::string_view signature) {
 }
 
 // The names are those of types/stop_reason.py.
-std::string_view adk_reason(std::string_view reason) {
+std::string_view reason_of_anthropic(std::string_view reason) {
   if (reason == "end_turn" || reason == "stop_sequence" || reason == "tool_use")
     return "STOP";
   if (reason == "max_tokens" || reason == "model_context_window_exceeded")
@@ -147,7 +147,7 @@ public:
   void take_end(const wire_node& said, const wire_node& usage) {
     take_usage(usage);
     if (const auto reason = said["stop_reason"].text(); !reason.empty()) {
-      reason_ = adk_reason(reason);
+      reason_ = reason_of_anthropic(reason);
       is_paused_ = reason == "pause_turn";
       has_ended_ = true;
     }

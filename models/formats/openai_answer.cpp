@@ -15,7 +15,7 @@ namespace {
 
 // Maps the reasons as LiteLLM's adapter in ADK does (models/lite_llm.py).
 // "model_length" is Mistral's.
-std::string_view adk_reason(std::string_view reason) {
+std::string_view reason_of_openai(std::string_view reason) {
   if (reason == "stop" || reason == "tool_calls" || reason == "function_call")
     return "STOP";
   if (reason == "length" || reason == "model_length")
@@ -98,7 +98,7 @@ result<void> openai_answer::take_choice(const wire_node& choice,
                              reason,
                              with_colon(failure_text(choice))));
   if (!reason.empty()) {
-    reason_ = adk_reason(reason);
+    reason_ = reason_of_openai(reason);
     end();
   }
   return taken;
