@@ -364,15 +364,15 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
     return owner_actor::deliver(std::move(answered));
   if (!read)
     return answer_follow(std::move(answered), read.error());
-  if (read->size() != answered->last - answered->first + 1)
-    return answer_follow(
-      std::move(answered),
-      error(errc::corrupt,
-            fmt::format("session {} has {} of its events {} to {}",
-                        to_string(key()),
-                        read->size(),
-                        answered->first,
-                        answered->last)));
+  if (read->size() != answered->last - answered->first + 1) {
+    error why(errc::corrupt,
+              fmt::format("session {} has {} of its events {} to {}",
+                          to_string(key()),
+                          read->size(),
+                          answered->first,
+                          answered->last));
+    return answer_follow(std::move(answered), std::move(why));
+  }
   const bool has_place = answered->first == place.number;
   if (has_place && place.last && read->front()->id != place.last->id)
     return end_follow(std::move(answered), misplacement::lost);

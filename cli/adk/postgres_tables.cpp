@@ -89,6 +89,7 @@ public:
     if (!rows)
       return rows.error();
     std::vector<adk_session> found;
+    found.reserve(static_cast<std::size_t>(rows->size()));
     for (int row = 0; row < rows->size(); ++row)
       found.push_back({{text_at(*rows, row, 0),
                         text_at(*rows, row, 1),
@@ -102,6 +103,7 @@ public:
     if (!rows)
       return rows.error();
     std::vector<owner> found;
+    found.reserve(static_cast<std::size_t>(rows->size()));
     for (int row = 0; row < rows->size(); ++row)
       found.push_back({text_at(*rows, row, 0),
                        rows->is_null(row, 1)

@@ -48,7 +48,7 @@ BOOST_DATA_TEST_CASE(a_session_is_read_as_it_was,
   const staged_place place;
   runtime_fixture on(over_a_store ? place.options() : runtime_options());
   create_request wanted(key);
-  wanted.state = {{"n", 10}, {"gone", 1}};
+  wanted.state = json{{"n", 10}, {"gone", 1}};
   wanted.last_update_time = timestamp(5s);
   on.sessions().create(wanted).value();
   on.sessions().append_event(key, timed({{"gone", nullptr}}, 9s)).value();
@@ -115,7 +115,7 @@ BOOST_DATA_TEST_CASE(a_long_session_is_read_as_it_was,
   const staged_place place;
   runtime_fixture on(over_a_store ? place.options() : runtime_options());
   create_request wanted(key);
-  wanted.state = {{"first", 1}};
+  wanted.state = json{{"first", 1}};
   std::vector<event> past;
   for (int number = 1; number <= count; ++number)
     past.push_back(change({{"k" + std::to_string(number % 5), number}}));
