@@ -31,8 +31,8 @@ struct run_options {
   std::size_t model_calls_max = 500;
   /// Budget of tokens, over all lanes of the run, as the models count them
   /// (`usageMetadata.totalTokenCount`). Once it is used up, another model call
-  /// fails with `errc::limit_exceeded`. Calls under way at that moment go on, so
-  /// a run may end above it. Unset for none.
+  /// fails with `errc::limit_exceeded`. Calls under way at that moment go on,
+  /// so a run may end above it. Unset for none.
   std::optional<std::uint64_t> tokens_max = {};
   /// Maximum number of retries of model requests, over all lanes of the run.
   std::size_t model_retries_max = 100;

@@ -243,8 +243,9 @@ BOOST_FIXTURE_TEST_CASE(names_choose_sessions, adk_database) {
   BOOST_TEST(count({"--app", "lone"}, "d.db") == 0U);
   const auto none = import_from(address, {"--user", "nobody"}, "e.db");
   BOOST_TEST(none.code == 1);
-  BOOST_TEST(none.errors
-             == "error: not_found: the database has nothing of user 'nobody'\n");
+  BOOST_TEST(
+    none.errors
+    == "error: not_found: the database has nothing of user 'nobody'\n");
 }
 
 BOOST_FIXTURE_TEST_CASE(an_import_from_adk_goes_on_behind_existing_sessions,

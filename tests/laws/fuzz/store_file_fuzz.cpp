@@ -166,8 +166,7 @@ void look_for_all(store& opened) {
              && (*read)->events.size() == last,
            "the whole session");
   if (const auto past = opened.load_session_at(ann, 5, 100); is_told(past))
-    expect(*past && (*past)->scope.revision == 5
-             && (*past)->events.size() == 5,
+    expect(*past && (*past)->scope.revision == 5 && (*past)->events.size() == 5,
            "the session as it was");
   if (const auto app = opened.load_scope({"press"}); is_told(app))
     expect(*app && (*app)->revision == last + 1, "the whole app");

@@ -105,10 +105,8 @@ unsteady_store::load_session(const session_key& key,
   return read([&] { return kept().load_session(key, options); });
 }
 
-result<std::optional<stored_session>>
-unsteady_store::load_session_at(const session_key& key,
-                                std::uint64_t revision,
-                                std::size_t events_max) {
+result<std::optional<stored_session>> unsteady_store::load_session_at(
+  const session_key& key, std::uint64_t revision, std::size_t events_max) {
   return read(
     [&] { return kept().load_session_at(key, revision, events_max); });
 }
