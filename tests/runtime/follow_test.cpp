@@ -444,11 +444,10 @@ BOOST_DATA_TEST_CASE(closing_ends_the_follower, data::make(all_kinds), kind) {
   auto blocked = on.sessions().follow(here);
   auto end = std::async(std::launch::async, [&] {
     std::size_t count = 0;
-    for (const auto& said : blocked) {
-      BOOST_TEST(said != nullptr);
-      if (++count == 2)
+    // Boost.Test is not thread-safe, so an event is only counted here.
+    for (const auto& said : blocked)
+      if (said != nullptr && ++count == 2)
         blocked.close();
-    }
     return count;
   });
   say(on, 1, 3);
