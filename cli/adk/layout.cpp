@@ -29,7 +29,7 @@ const std::array<needed_table, 4> needed{{
   {"user_states", {"app_name", "user_id", "state"}},
 }};
 
-// Returns what is missing in a database of ADK, or an empty text.
+// Returns the first missing part of a database of ADK, or an empty text.
 std::string missing_part(const adk_schema& found) {
   for (const auto& [name, columns] : needed) {
     const auto table = found.tables.find(name);

@@ -518,8 +518,7 @@ sessions_command::sessions_command(CLI::App& program)
   auto& follow = subcommands_->add(
     "follow",
     "Print each event of a session once it is stored, one JSON object per "
-    "line, "
-    "until Ctrl-C",
+    "line, until Ctrl-C",
     create_line + append_line
       + "troupe sessions follow --app press --user ann --session s1 --from 0 "
         "--count 1",

@@ -68,7 +68,7 @@ struct filled_store : stored_sessions {
   }
 };
 
-// A named pipe that nobody reads, so its writer waits when it is full.
+// A named pipe without a reader: its writer waits when the pipe is full.
 class unread_pipe {
 public:
   explicit unread_pipe(std::string path) : path_(std::move(path)) {
