@@ -67,6 +67,8 @@ void memory_session::note_states() {
 }
 
 session memory_session::read_earlier(const get_options& options) {
+  if (*options.at == revision())
+    return read(options, seen_user_.keys, seen_app_.keys);
   const auto log = events_.slice().part(0, *options.at);
   auto state = earlier_.at(*options.at, log);
   auto events
@@ -79,7 +81,7 @@ session memory_session::read_earlier(const get_options& options) {
           std::move(events),
           state.last_update_time,
           state.revision,
-          state.revision < revision()};
+          true};
 }
 
 void memory_session::publish() {

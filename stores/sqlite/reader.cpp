@@ -35,8 +35,8 @@ std::string entry_columns() {
   return fmt::format("number,log,id_hash,{}", is_sound("sum", sums::entries));
 }
 
-void apply(const delta& changed, state_map& keys) {
-  for (const auto& done : changed.share(scope::session)) {
+void apply(const delta& changed, scope where, state_map& keys) {
+  for (const auto& done : changed.share(where)) {
     if (done.operand.is_null())
       keys.erase(done.name);
     else
@@ -195,12 +195,7 @@ void sqlite_reader::read_keys(read_scope& found, scope where) {
                             found.folded_keys));
   for (const auto& change : found.pending)
     if (change.event)
-      for (const auto& done : change.event->actions.state_delta.share(where)) {
-        if (done.operand.is_null())
-          found.keys.erase(done.name);
-        else
-          found.keys.set(done.name, done.operand);
-      }
+      apply(change.event->actions.state_delta, where, found.keys);
 }
 
 std::optional<read_scope> sqlite_reader::read(const owner_name& owner) {
@@ -334,7 +329,7 @@ sqlite_snapshot sqlite_reader::state_at(const read_scope& session,
     if (change.revision > revision)
       break;
     if (change.event)
-      apply(change.event->actions.state_delta, state.keys);
+      apply(change.event->actions.state_delta, scope::session, state.keys);
     state.revision = change.revision;
     state.microseconds = std::max(state.microseconds, change.microseconds);
   }
@@ -355,7 +350,7 @@ void sqlite_reader::replay(std::int64_t log,
                 fmt::format("row {} of the log is another change", log));
   state.revision = number;
   state.microseconds = std::max(state.microseconds, rows.integer(0));
-  apply(decode_delta(rows.text(1)).value(), state.keys);
+  apply(decode_delta(rows.text(1)).value(), scope::session, state.keys);
 }
 
 std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,
