@@ -63,7 +63,7 @@ content decide_call(const open_call& call, bool confirmed, json payload) {
 std::vector<open_call> open_calls(const event_slice& events) {
   std::vector<open_call> open;
   for (const auto& id : open_ids(events))
-    if (const auto found = find_call(events, id))
+    if (const auto found = find_call(events.live(), id))
       open.push_back(read_call(*found));
   return open;
 }

@@ -39,8 +39,9 @@ struct open_call {
 };
 
 /// Returns the calls in `events` that a paused run waits for, oldest first.
-/// Calls of a pause that another run has continued from are not open. `events`
-/// must be all events of a session.
+/// Calls of a pause that another run has continued from are not open, nor are
+/// calls that a rewind has taken back. `events` must be all events of a
+/// session.
 std::vector<open_call> open_calls(const event_slice& events);
 
 /// Makes the message that allows the call. Start a run with it. `payload` is

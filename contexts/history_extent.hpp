@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include "troupe/core/event_log.hpp"
+
 #include <algorithm>
 #include <cstdint>
 
@@ -18,7 +20,8 @@ struct history_extent {
   /// True for the events that the newest summary does not cover
   /// (agents/summary.hpp); without a summary, for every event.
   bool from_summary = false;
-  /// Number of events before the run's message, the newest ones.
+  /// Number of events before the run's message, the newest ones. Events that a
+  /// rewind has taken back do not count.
   std::uint64_t newest_max = 0;
 
   /// Every event of the session.
@@ -66,16 +69,16 @@ struct history_start {
   /// at least `message` if it answers none.
   std::uint64_t answered = UINT64_MAX;
 
-  /// Returns the number of the oldest event that an agent reads.
-  constexpr std::uint64_t
-  first_read(const history_extent& reads) const noexcept {
+  /// Returns the number of the oldest event that an agent reads. `live` are the
+  /// newest events of the session, without those that were taken back.
+  std::uint64_t first_read(const history_extent& reads,
+                           const event_slice& live) const noexcept {
     if (reads.is_whole)
       return 1;
     auto first = std::min(message, answered);
     if (reads.from_summary)
       first = std::min(first, since_summary);
-    const auto newest
-      = message > reads.newest_max ? message - reads.newest_max : 1;
+    const auto newest = live.count_back(message, reads.newest_max);
     return std::max<std::uint64_t>(std::min(first, newest), 1);
   }
 };

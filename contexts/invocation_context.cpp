@@ -112,7 +112,16 @@ invocation_context::invocation_context(lane_host& lane,
 
 void invocation_context::renew() {
   auto newest = lane_.view();
-  const auto first = lane_.first_read(*which_);
+  if (newest.events.hides(lane_.message_number()))
+    throw error(errc::cancelled,
+                fmt::format("session {} was rewound to before the message of "
+                            "this run",
+                            to_string(facts_->session)));
+  auto first = lane_.first_read(*which_, newest.events);
+  // Another process may have rewound the session: the newest events are then
+  // older than those that this run keeps.
+  if (first <= newest.before && newest.events.size() < newest.events.span())
+    first = newest.before + 1;
   if (first <= newest.before)
     throw error(errc::internal,
                 fmt::format("agent '{}' reads events from number {} on, but "
@@ -123,8 +132,9 @@ void invocation_context::renew() {
   if (first > newest.revision() + 1)
     throw gone();
   state_.renew(std::move(newest.state));
-  events_ = newest.events.part(first - newest.before - 1, newest.events.size());
-  first_revision_ = first;
+  events_ = newest.events.from(first);
+  first_revision_ = events_.span() > 0 ? events_.first_number() : first;
+  newest_ = newest.revision();
 }
 
 error invocation_context::gone() const {

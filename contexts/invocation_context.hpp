@@ -48,19 +48,19 @@ public:
   /// The context of the calling agent; null at the root.
   const invocation_context* caller() const noexcept { return caller_; }
 
-  /// The session's events as of the last await, oldest first: those that the
-  /// agent reads (`agent::reads_itself`), and all events of its own run. If the
+  /// The session's events as of the last await, oldest first, without those
+  /// that a rewind has taken back: those that the agent reads
+  /// (`agent::reads_itself`), and all events of its own run. If the
   /// run's message answers calls of an earlier run, all events from the message
   /// of that run on are included. Custom agents read all events unless their
   /// options say less.
   const event_slice& events() const noexcept { return events_; }
 
   /// Number of the newest event; the first event of a session is number 1.
-  std::uint64_t revision() const noexcept {
-    return first_revision_ + events_.size() - 1;
-  }
+  std::uint64_t revision() const noexcept { return newest_; }
 
-  /// Number of the first of `events()`; 1 if no event comes before them.
+  /// Number where `events()` begin (`event_slice::first_number`); 1 if no event
+  /// comes before them.
   std::uint64_t first_revision() const noexcept { return first_revision_; }
 
   /// Returns the newest `count` of `events()`, or all if the session has fewer.
@@ -68,14 +68,14 @@ public:
   event_slice history(std::size_t count) const;
 
   /// Returns the `count` events before event number `revision`, oldest
-  /// first; fewer at the beginning of the session. They are read from the
-  /// store, and stay in memory as long as the slice. A loop can walk back
-  /// through any history:
+  /// first; fewer at the beginning of the session, and without those that a
+  /// rewind among them has taken back. They are read from the store, and stay
+  /// in memory as long as the slice. A loop can walk back through any history:
   ///
   ///     for (auto next = context.first_revision(); next > 1;) {
   ///       const auto page = co_await context.events_before(next, 100);
   ///       …
-  ///       next -= page.size();
+  ///       next = page.first_number();
   ///     }
   ///
   /// Throws `errc::invalid_argument` if `revision` is 0, or more than one above
@@ -212,6 +212,7 @@ private:
   const invocation_context* caller_;
   event_slice events_;
   std::uint64_t first_revision_ = 1;
+  std::uint64_t newest_ = 0;
   bool escalated_ = false;
 
   // Number of agents that have ended below this one, in this run and before.

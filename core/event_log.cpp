@@ -1,10 +1,58 @@
 #include "troupe/core/event_log.hpp"
 
+#include "troupe/core/rewind.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
 
 namespace troupe {
+
+namespace detail {
+
+// -- hidden events ------------------------------------------------------------
+
+std::uint64_t event_holes::rank_of(std::uint64_t number) const noexcept {
+  const auto next = std::ranges::lower_bound(holes, number, {}, &hole::first);
+  if (next == holes.begin())
+    return number - 1;
+  const auto& before = *std::prev(next);
+  return number > before.last ? before.rank + (number - before.last - 1)
+                              : before.rank;
+}
+
+std::uint64_t event_holes::number_at(std::uint64_t rank) const noexcept {
+  const auto next = std::ranges::upper_bound(holes, rank, {}, &hole::rank);
+  if (next == holes.begin())
+    return rank + 1;
+  const auto& before = *std::prev(next);
+  return before.last + 1 + (rank - before.rank);
+}
+
+const event_holes::hole*
+event_holes::around(std::uint64_t number) const noexcept {
+  const auto next = std::ranges::upper_bound(holes, number, {}, &hole::first);
+  return next != holes.begin() && number <= std::prev(next)->last
+           ? &*std::prev(next)
+           : nullptr;
+}
+
+void event_holes::add(std::uint64_t first, std::uint64_t last) {
+  if (!holes.empty() && holes.back().last + 1 == first)
+    holes.back().last = last;
+  else
+    holes.push_back({first, last, rank_of(first)});
+}
+
+const event_holes* rewind_index::holes_at(std::uint64_t number) const noexcept {
+  const auto next
+    = std::ranges::upper_bound(rewinds, number, {}, &entry::number);
+  return next == rewinds.begin() ? nullptr : std::prev(next)->holes.get();
+}
+
+} // namespace detail
+
+// -- the log ------------------------------------------------------------------
 
 void event_log::push_back(event_ptr said) {
   constexpr auto per_chunk = detail::event_chunk::capacity;
@@ -14,7 +62,7 @@ void event_log::push_back(event_ptr said) {
     if (!spine_ || chunk == spine_->chunks.size()) {
       // Readers keep the old spine; both share the chunks.
       boost::intrusive_ptr<detail::event_spine> grown(
-        new detail::event_spine(chunk == 0 ? 1 : chunk * 2));
+        new detail::event_spine(before_, chunk == 0 ? 1 : chunk * 2));
       if (spine_)
         std::ranges::copy(spine_->chunks, grown->chunks.begin());
       spine_ = std::move(grown);
@@ -24,6 +72,8 @@ void event_log::push_back(event_ptr said) {
   }
   if (branches_ || !said->branch.empty())
     this->index(said->branch);
+  if (const auto count = taken_back_by(*said))
+    note_rewind(*count);
   // The slot is written before the range grows. Slices that were taken before
   // never reach it.
   spine_->chunks[chunk]->events[index % per_chunk] = std::move(said);
@@ -46,6 +96,23 @@ void event_log::index(const std::string& branch) {
   branches_->by_branch[branch].push_back(size());
 }
 
+// The next event is a rewind. After it, the history is that of the event before
+// those that it takes back.
+void event_log::note_rewind(std::uint64_t count) {
+  const auto number = before_ + size() + 1;
+  const auto first = number - std::min(count, number - 1);
+  const auto* const known = rewinds_ ? rewinds_->holes_at(first - 1) : nullptr;
+  boost::intrusive_ptr<detail::event_holes> holes(
+    known == nullptr ? new detail::event_holes
+                     : new detail::event_holes(*known));
+  holes->add(first, number);
+  boost::intrusive_ptr<detail::rewind_index> grown(
+    rewinds_ ? new detail::rewind_index(*rewinds_) : new detail::rewind_index);
+  grown->rewinds.push_back({number, std::move(holes)});
+  rewinds_ = std::move(grown);
+  all_.rewinds_ = rewinds_;
+}
+
 std::size_t event_log::keep_newest(std::size_t count) {
   constexpr auto per_chunk = detail::event_chunk::capacity;
   const auto chunks
@@ -53,13 +120,14 @@ std::size_t event_log::keep_newest(std::size_t count) {
   if (chunks == 0)
     return 0;
   const auto used = (size() + per_chunk - 1) / per_chunk;
+  const auto dropped = chunks * per_chunk;
   boost::intrusive_ptr<detail::event_spine> rest(
-    new detail::event_spine(used - chunks + 1));
+    new detail::event_spine(before_ + dropped, used - chunks + 1));
   for (auto index = chunks; index < used; ++index)
     rest->chunks[index - chunks] = spine_->chunks[index];
   spine_ = std::move(rest);
   all_.spine_ = spine_;
-  const auto dropped = chunks * per_chunk;
+  before_ += dropped;
   all_.last_ -= dropped;
   if (!branches_)
     return dropped;
@@ -79,6 +147,46 @@ std::size_t event_log::keep_newest(std::size_t count) {
   branches_ = std::move(left);
   all_.branches_ = branches_;
   return dropped;
+}
+
+// -- slices -------------------------------------------------------------------
+
+std::size_t event_slice::shown_place_of(std::size_t index) const noexcept {
+  return place_of_number(holes_->number_at(shown_before(first_) + index));
+}
+
+// The place in the slice, or its nearest end.
+std::size_t event_slice::place_of_number(std::uint64_t number) const noexcept {
+  const auto first = number_at(first_);
+  return number <= first
+           ? first_
+           : first_ + std::min<std::uint64_t>(number - first, last_ - first_);
+}
+
+std::uint64_t event_slice::first_number() const noexcept {
+  const auto first = number_at(first_);
+  const auto* const hole = holes_ ? holes_->around(first) : nullptr;
+  return hole == nullptr ? first : hole->first;
+}
+
+event_slice event_slice::from(std::uint64_t number) const noexcept {
+  auto cut = *this;
+  cut.first_ = place_of_number(number);
+  return cut;
+}
+
+event_slice event_slice::before(std::uint64_t number) const noexcept {
+  auto cut = *this;
+  cut.last_ = place_of_number(number);
+  return cut;
+}
+
+std::uint64_t event_slice::count_back(std::uint64_t number,
+                                      std::uint64_t count) const noexcept {
+  const auto rank = holes_ ? holes_->rank_of(number) : number - 1;
+  if (rank <= count)
+    return 1;
+  return holes_ ? holes_->number_at(rank - count) : number - count;
 }
 
 // Merges the positions of one branch that are inside the slice into `shown`.
@@ -107,24 +215,65 @@ event_slice::shown_on(std::string_view branch) const {
     const auto dot = branch.rfind('.');
     branch = branch.substr(0, dot == std::string_view::npos ? 0 : dot);
   }
+  if (!holes_)
+    return shown;
+  std::erase_if(shown, [this](std::size_t offset) {
+    return hides(number_at(first_ + offset));
+  });
+  const auto before = shown_before(first_);
+  for (auto& offset : shown)
+    offset = shown_before(first_ + offset) - before;
+  return shown;
+}
+
+// Hides the events that `is_hidden` names, and those that are hidden already.
+template <class Predicate>
+event_slice event_slice::without(const Predicate& is_hidden) const {
+  boost::intrusive_ptr<detail::event_holes> hidden(new detail::event_holes);
+  for (auto place = first_; place < last_; ++place)
+    if (const auto number = number_at(place);
+        hides(number) || is_hidden(number, at(place)))
+      hidden->add(number, number);
+  auto rest = *this;
+  rest.holes_ = std::move(hidden);
+  return rest;
+}
+
+event_slice event_slice::live() const {
+  const boost::intrusive_ptr<const detail::event_holes> holes(
+    rewinds_ && first_ != last_ ? rewinds_->holes_at(number_at(last_ - 1))
+                                : nullptr);
+  if (!holes || holes == holes_)
+    return *this;
+  if (holes_)
+    return without([&holes](std::uint64_t number, const event_ptr&) {
+      return holes->around(number) != nullptr;
+    });
+  auto shown = *this;
+  shown.holes_ = holes;
   return shown;
 }
 
 event_slice event_slice::after(timestamp time) const {
-  // Usually the result is a suffix of the slice, which needs no copy.
+  // Usually the result is a suffix of the slice.
   std::size_t first = 0;
   while (first < size() && (*this)[first]->timestamp < time)
     ++first;
   auto suffix = recent(size() - first);
-  if (std::ranges::all_of(suffix, [time](const event_ptr& said) {
-        return said->timestamp >= time;
-      }))
+  const auto is_older
+    = [time](const event_ptr& said) { return said->timestamp < time; };
+  if (std::ranges::none_of(suffix, is_older))
     return suffix;
-  event_log kept;
-  for (std::size_t index = 0; index < suffix.size(); ++index)
-    if (suffix[index]->timestamp >= time)
-      kept.push_back(suffix[index]);
-  return kept.slice();
+  return suffix.without([&is_older](std::uint64_t, const event_ptr& said) {
+    return is_older(said);
+  });
+}
+
+json to_json(const event_slice& events) {
+  auto list = json::array();
+  for (const auto& said : events)
+    list.push_back(to_json(*said));
+  return list;
 }
 
 } // namespace troupe

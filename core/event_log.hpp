@@ -4,7 +4,8 @@
 // Invariant: chunks never move, and a slot is written once. A reader holds the
 // chunks that it can reach and a range, and never looks beyond the range. A
 // history with branches also indexes the events of each branch, so that a lane
-// finds its own events quickly.
+// finds its own events quickly. A history with rewinds (core/rewind.hpp) keeps,
+// for each of them, the list of the events that are hidden after it: holes.
 
 #pragma once
 
@@ -36,9 +37,49 @@ struct event_chunk : ref_counted<event_chunk> {
 // The chunks in order. The owner writes the slots after the newest event, each
 // once. Readers stay below their range's end, so no lock is needed.
 struct event_spine : ref_counted<event_spine> {
-  explicit event_spine(std::size_t capacity) : chunks(capacity) {}
+  event_spine(std::uint64_t older, std::size_t capacity)
+    : before(older),
+      chunks(capacity) {}
 
+  // Number of the session's events before the first slot.
+  const std::uint64_t before;
   std::vector<boost::intrusive_ptr<event_chunk>> chunks;
+};
+
+// Ranges of events that a slice hides, by their numbers in the session. Never
+// changes once a slice has it. A rank is the number of events before an event
+// that are not hidden.
+struct event_holes : ref_counted<event_holes> {
+  struct hole {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::uint64_t rank = 0; // Of the next event that is not hidden.
+  };
+
+  std::uint64_t rank_of(std::uint64_t number) const noexcept;
+  std::uint64_t number_at(std::uint64_t rank) const noexcept;
+
+  // The hole with this event; null if the event is not hidden.
+  const hole* around(std::uint64_t number) const noexcept;
+
+  // Hides the events from `first` to `last`, which are behind all holes.
+  void add(std::uint64_t first, std::uint64_t last);
+
+  std::vector<hole> holes; // In order; they do not touch.
+};
+
+// The rewinds of a history, in order, each with the holes after it. Never
+// changes once a slice has it.
+struct rewind_index : ref_counted<rewind_index> {
+  struct entry {
+    std::uint64_t number = 0;
+    boost::intrusive_ptr<const event_holes> holes;
+  };
+
+  // The holes after event `number`; null if there are none.
+  const event_holes* holes_at(std::uint64_t number) const noexcept;
+
+  std::vector<entry> rewinds;
 };
 
 // Positions of the events of each branch, in order. The owner appends
@@ -109,16 +150,16 @@ public:
   event_slice() = default;
 
   /// Number of events in the slice.
-  std::size_t size() const noexcept { return last_ - first_; }
+  std::size_t size() const noexcept {
+    return holes_ ? shown_before(last_) - shown_before(first_) : last_ - first_;
+  }
 
   /// Returns true if the slice has no event.
-  bool empty() const noexcept { return first_ == last_; }
+  bool empty() const noexcept { return size() == 0; }
 
   /// Returns the event at `index` of the slice; index 0 is the oldest.
   const event_ptr& operator[](std::size_t index) const& noexcept {
-    const auto at = first_ + index;
-    return spine_->chunks[at / detail::event_chunk::capacity]
-      ->events[at % detail::event_chunk::capacity];
+    return at(place_of(index));
   }
 
   /// Returns a copy of the pointer, as this is a temporary.
@@ -153,8 +194,8 @@ public:
   /// Returns the newest `count` events of the slice.
   event_slice recent(std::size_t count) const {
     auto tail = *this;
-    if (count < size())
-      tail.first_ = last_ - count;
+    if (const auto all = size(); count < all)
+      tail.first_ = place_of(all - count);
     return tail;
   }
 
@@ -162,10 +203,51 @@ public:
   /// `first <= last <= size()`.
   event_slice part(std::size_t first, std::size_t last) const {
     auto cut = *this;
-    cut.first_ = first_ + first;
-    cut.last_ = first_ + last;
+    cut.first_ = place_of(first);
+    cut.last_ = place_of(last);
     return cut;
   }
+
+  /// Returns the events that no rewind in the slice has taken back, without
+  /// the rewinds themselves (core/rewind.hpp). This is the conversation as
+  /// models and agents read it. O(1) without rewinds, else O(log n).
+  event_slice live() const;
+
+  // -- numbers of events in their session -------------------------------------
+
+  /// Returns the number of the event at `index` in its session; the first event
+  /// of a session is number 1. Slices of a session or of a context know it;
+  /// for a log that was made otherwise, its first event is number 1.
+  std::uint64_t number(std::size_t index) const noexcept {
+    return number_at(place_of(index));
+  }
+
+  /// Returns the number where the slice begins: that of its first event, or, in
+  /// a slice of `live`, of the first of the events before it that were taken
+  /// back. Continue with the events before this number to read older ones.
+  std::uint64_t first_number() const noexcept;
+
+  /// Returns true if the slice leaves out event `number`, as that was taken
+  /// back.
+  bool hides(std::uint64_t number) const noexcept {
+    return holes_ && holes_->around(number) != nullptr;
+  }
+
+  /// Number of events from the first to the last number of the slice: those
+  /// that `live` leaves out count.
+  std::size_t span() const noexcept { return last_ - first_; }
+
+  /// Returns the events of the slice from this number on.
+  event_slice from(std::uint64_t number) const noexcept;
+
+  /// Returns the events of the slice before this number.
+  event_slice before(std::uint64_t number) const noexcept;
+
+  /// Returns the number of the event that is `count` events before event
+  /// `number`, or 1. Events that are older than all in the slice count as
+  /// shown, except those that a rewind in the slice has taken back.
+  std::uint64_t count_back(std::uint64_t number,
+                           std::uint64_t count) const noexcept;
 
   /// Returns the positions of the events that are visible on `branch`, in
   /// order: those of the branch itself and of its ancestors by dot-separated
@@ -181,20 +263,52 @@ public:
 private:
   friend class event_log;
 
+  // A place is a position in the spine.
+  const event_ptr& at(std::size_t place) const noexcept {
+    return spine_->chunks[place / detail::event_chunk::capacity]
+      ->events[place % detail::event_chunk::capacity];
+  }
+
+  std::uint64_t number_at(std::size_t place) const noexcept {
+    return (spine_ ? spine_->before : 0) + place + 1;
+  }
+
+  std::size_t shown_before(std::size_t place) const noexcept {
+    return holes_->rank_of(number_at(place));
+  }
+
+  std::size_t place_of(std::size_t index) const noexcept {
+    return holes_ ? shown_place_of(index) : first_ + index;
+  }
+
+  std::size_t shown_place_of(std::size_t index) const noexcept;
+  std::size_t place_of_number(std::uint64_t number) const noexcept;
+  template <class Predicate>
+  event_slice without(const Predicate& is_hidden) const;
   void merge(const std::vector<std::size_t>& places,
              std::vector<std::size_t>& shown) const;
 
   boost::intrusive_ptr<const detail::event_spine> spine_;
   // Null if no event has a branch.
   boost::intrusive_ptr<const detail::branch_index> branches_;
+  // Null if no event is a rewind.
+  boost::intrusive_ptr<const detail::rewind_index> rewinds_;
+  // Null if the slice hides no event.
+  boost::intrusive_ptr<const detail::event_holes> holes_;
   std::size_t first_ = 0;
   std::size_t last_ = 0;
 };
 
+/// Returns the events in ADK's wire form, oldest first.
+json to_json(const event_slice& events);
+
 /// A history, held by its owner.
 class event_log {
 public:
-  event_log() = default;
+  /// An empty history. Its first event will be number `before + 1` of the
+  /// session.
+  explicit event_log(std::uint64_t before = 0) : before_(before) {}
+
   /// Takes over the history. The other log may then only be destroyed or
   /// assigned to.
   event_log(event_log&&) = default;
@@ -213,6 +327,9 @@ public:
   /// Number of events in memory; dropped events do not count.
   std::size_t size() const noexcept { return all_.last_; }
 
+  /// Number of the session's events before the oldest one in memory.
+  std::uint64_t before() const noexcept { return before_; }
+
   /// Returns the event at `index`; index 0 is the oldest event in memory.
   const event_ptr& operator[](std::size_t index) const { return all_[index]; }
 
@@ -221,9 +338,12 @@ public:
 
 private:
   void index(const std::string& branch);
+  void note_rewind(std::uint64_t count);
 
+  std::uint64_t before_;
   boost::intrusive_ptr<detail::event_spine> spine_;
   boost::intrusive_ptr<detail::branch_index> branches_;
+  boost::intrusive_ptr<const detail::rewind_index> rewinds_;
   event_slice all_;
 };
 

@@ -15,14 +15,11 @@ error detail::no_revision(const session_key& key,
 }
 
 json to_json(const session& fetched) {
-  auto events = json::array();
-  for (const auto& said : fetched.events())
-    events.push_back(to_json(*said));
   json shown = {{"id", fetched.key().id},
                 {"appName", fetched.key().app},
                 {"userId", fetched.key().user},
                 {"state", fetched.state().all()},
-                {"events", std::move(events)},
+                {"events", to_json(fetched.events())},
                 {"lastUpdateTime", to_seconds(fetched.last_update_time())},
                 {"revision", fetched.revision()}};
   if (fetched.is_earlier())

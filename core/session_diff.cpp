@@ -17,13 +17,6 @@ std::size_t common_beginning(const event_slice& left,
   return count;
 }
 
-json to_json(const event_slice& events) {
-  auto list = json::array();
-  for (const auto& said : events)
-    list.push_back(to_json(*said));
-  return list;
-}
-
 } // namespace
 
 session_diff diff(const session& before, const session& after) {

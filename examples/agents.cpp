@@ -196,7 +196,7 @@ troupe::agent_run count_questions(troupe::invocation_context& context) {
     const auto page = co_await context.events_before(next, 500);
     for (const auto& said : page)
       questions += said->author == "user" ? 1 : 0;
-    next -= page.size();
+    next = page.first_number();
   }
   co_await context.emit(troupe::text("{} questions", questions));
 }

@@ -14,6 +14,7 @@
 #include "troupe/core/session.hpp"
 #include "troupe/runtime/follower.hpp"
 #include "troupe/runtime/live_state.hpp"
+#include "troupe/runtime/rewind.hpp"
 #include "troupe/runtime/shared_state.hpp"
 
 #include <memory>
@@ -114,6 +115,22 @@ public:
   /// to be filled in or dropped.
   pending<event_ptr>
   append_event(session_key key, event_ptr said, append_options options = {});
+
+  /// Goes back: appends one event that sets the session's keys to their values
+  /// at `target`, and takes back the events behind it (runtime/rewind.hpp).
+  /// Agents, models and open calls then see the conversation as it was there;
+  /// `get` still shows all events, and `session.events().live()` those that are
+  /// left. `app:` and `user:` keys and artifacts stay; the answer names the
+  /// keys. Questions that were asked behind `target` cannot be answered any
+  /// more, and those that were answered behind it are open again.
+  ///
+  /// Fails with `errc::not_found` (no such session, revision or run),
+  /// `errc::invalid_argument` (nothing is behind `target`), `errc::conflict` (a
+  /// run of this process is active: cancel it or wait for it; the run was taken
+  /// back already; or another revision than expected), and `errc::too_large` if
+  /// the changed keys are larger than an event may be. Nothing changes then.
+  pending<rewound_session>
+  rewind(session_key key, rewind_target target, rewind_options options = {});
 
   /// Deletes a session; returns whether it existed. Takes its place in the
   /// session's order: earlier appends are answered first, later ones fail with

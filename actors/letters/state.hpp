@@ -105,6 +105,8 @@ struct append : call_for<event_ptr> {
   load_gate* admitted_to = nullptr;
   /// The invocation that waits for the answer; null if a caller waits.
   ref<inbox_actor> reply_to;
+  /// True if the event is a rewind.
+  bool is_rewind = false;
   /// True if the event is the message of a run, which has `rights`.
   bool starts_run = false;
   answer_rights rights;

@@ -1,6 +1,7 @@
 #include "troupe/actors/owners/append_letter.hpp"
 
 #include "troupe/actors/failure.hpp"
+#include "troupe/core/rewind.hpp"
 
 #include <fmt/format.h>
 
@@ -49,10 +50,16 @@ result<void> check_wait(const setup& shared) {
                   .count()));
 }
 
-} // namespace
+result<void> check_no_rewind(const event& said) {
+  if (!is_rewind(said))
+    return {};
+  return error(errc::invalid_argument,
+               "a rewind cannot be appended like another event: use "
+               "sessions().rewind or `troupe sessions rewind`");
+}
 
 result<std::unique_ptr<append>>
-make_append(event&& said, const append_options& options, setup& shared) {
+make_letter(event&& said, const append_options& options, setup& shared) {
   auto bytes = check(said, shared);
   if (!bytes)
     return bytes.error();
@@ -66,12 +73,36 @@ make_append(event&& said, const append_options& options, setup& shared) {
   return letter;
 }
 
+} // namespace
+
+result<std::unique_ptr<append>>
+make_append(event&& said, const append_options& options, setup& shared) {
+  if (auto plain = check_no_rewind(said); !plain)
+    return plain.error();
+  return make_letter(std::move(said), options, shared);
+}
+
+result<std::unique_ptr<append>> make_past_append(event&& said, setup& shared) {
+  return make_letter(std::move(said), {}, shared);
+}
+
+result<std::unique_ptr<append>>
+make_rewind(event&& said, std::uint64_t revision, setup& shared) {
+  auto letter
+    = make_letter(std::move(said), {.expected_revision = revision}, shared);
+  if (letter)
+    (*letter)->is_rewind = true;
+  return letter;
+}
+
 result<std::unique_ptr<append>>
 make_append(event_ptr&& said, const append_options& options, setup& shared) {
   if (!said)
     return error(errc::invalid_argument, "there is no event to append");
   if (!is_complete(*said))
     return make_append(event(*said), options, shared);
+  if (auto plain = check_no_rewind(*said); !plain)
+    return plain.error();
   auto bytes = check(*said, shared);
   if (!bytes)
     return bytes.error();

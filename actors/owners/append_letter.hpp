@@ -19,6 +19,14 @@ make_append(event&& said, const append_options& options, setup& shared);
 result<std::unique_ptr<append>>
 make_append(event_ptr&& said, const append_options& options, setup& shared);
 
+/// The same for an event of a session's past, which may be a rewind: other
+/// appends of rewinds are refused.
+result<std::unique_ptr<append>> make_past_append(event&& said, setup& shared);
+
+/// The same for a rewind of a session at this revision.
+result<std::unique_ptr<append>>
+make_rewind(event&& said, std::uint64_t revision, setup& shared);
+
 /// Counts the letter as under way in `session` until it is complete. Fails
 /// with `errc::busy` at a limit, and with `errc::cancelled` once the runtime
 /// is closing.

@@ -52,6 +52,7 @@ protected:
   void renew_view(get& wanted) override;
   void refuse_unknown_start(std::unique_ptr<start_run> wanted) override;
   bool is_idle() const noexcept override;
+  bool has_run() const noexcept override;
   bool is_for_successor(const letter& sent) const noexcept override;
 
   std::uint64_t acknowledged() const noexcept override { return acknowledged_; }

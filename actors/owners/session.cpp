@@ -244,8 +244,10 @@ void session_actor::start_batch() {
       continue;
     // A creation ends the batch: its answer shows the state without later
     // events.
-    const bool creates = is_one_of<create>(last);
-    if (!wide && creates)
+    // So does a rewind: a later message is compared with the events that are
+    // left.
+    const bool ends = is_one_of<create>(last) || last.is_rewind;
+    if (!wide && ends)
       break;
     if (!wide)
       continue;
@@ -256,7 +258,7 @@ void session_actor::start_batch() {
     add_to(*up, last);
     // An event that a wider owner may still refuse ends the batch. Later events
     // would be computed on state that may be taken back.
-    if (undecided || creates)
+    if (undecided || ends)
       break;
   }
   if (!up)
@@ -287,10 +289,26 @@ result<void> session_actor::check_revision(const append& next) const {
                            *next.expected_revision));
 }
 
+// A run that has begun reads events that the rewind takes back.
+result<void> session_actor::check_runs() const {
+  if (!has_run())
+    return {};
+  return error(errc::conflict,
+               fmt::format("session {} has an active run: cancel it or wait "
+                           "for its end, and rewind then",
+                           to_string(key())));
+}
+
+bool session_actor::has_run() const noexcept {
+  return runs_ && runs_->has_active();
+}
+
 bool session_actor::accept(append& next, bool undecided) {
   auto judged = check_existence(next);
   if (judged)
     judged = check_revision(next);
+  if (judged && next.is_rewind)
+    judged = check_runs();
   if (judged && next.starts_run)
     judged = claim(next);
   if (judged)

@@ -112,6 +112,9 @@ protected:
 
   virtual bool is_idle() const noexcept;
 
+  /// Returns true if a run is active, or is about to start.
+  virtual bool has_run() const noexcept;
+
   /// Returns true if the next actor of the session handles the letter.
   virtual bool is_for_successor(const letter& sent) const noexcept;
 
@@ -261,6 +264,7 @@ private:
   bool accept(append& next, bool undecided);
   result<void> check_existence(const append& next) const;
   result<void> check_revision(const append& next) const;
+  result<void> check_runs() const;
   // Returns true if the letter is a retry and needs no decision of its own.
   // Sets `comparing_` if only the store knows.
   bool join_earlier(std::unique_ptr<append>& retry);

@@ -104,7 +104,7 @@ void session_actor::receive(std::unique_ptr<list> wanted) {
 std::uint64_t session_actor::first_read(const start_run& wanted) const {
   auto history = wanted.history;
   history.message = revision() + 1;
-  return history.first_read(wanted.reads);
+  return history.first_read(wanted.reads, events_.slice().live());
 }
 
 bool session_actor::waits_for_events(std::unique_ptr<start_run>& wanted) {
@@ -165,6 +165,10 @@ bool durable_session::waits_for_events(std::unique_ptr<start_run>& wanted) {
 
 bool durable_session::has_waiting_starts() const noexcept {
   return waiting_.any_of(&is_one_of<start_run>);
+}
+
+bool durable_session::has_run() const noexcept {
+  return session_actor::has_run() || has_waiting_starts();
 }
 
 bool durable_session::has_history_for(start_run& wanted) {
@@ -287,7 +291,8 @@ void durable_session::receive(std::unique_ptr<read_events> answered) {
 }
 
 std::uint64_t durable_session::oldest_to_load() const {
-  return runs_ ? runs_->oldest_read(revision()) : UINT64_MAX;
+  return runs_ ? runs_->oldest_read(revision(), events_.slice().live())
+               : UINT64_MAX;
 }
 
 void durable_session::forget_old_events() {
@@ -410,7 +415,7 @@ void durable_session::install(load& loaded) {
   knows_incarnation_ = found.has_value();
   install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
   if (runs_)
-    runs_->reload(revision());
+    runs_->reload(revision(), events_.slice().live());
   if (created_ && !existed)
     appear();
   if (!created_ && existed) {

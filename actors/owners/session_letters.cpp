@@ -4,6 +4,7 @@
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/sessions/past.hpp"
+#include "troupe/core/rewind.hpp"
 #include "troupe/core/support/blank.hpp"
 #include "troupe/core/support/recent_writes.hpp"
 
@@ -91,6 +92,8 @@ namespace {
 // Checks and completes the events that a session is created with.
 result<std::vector<std::unique_ptr<append>>>
 make_past(std::vector<event> events, setup& shared) {
+  if (auto numbered = number_rewinds(events); !numbered)
+    return numbered.error();
   std::vector<std::unique_ptr<append>> past;
   past.reserve(events.size());
   std::unordered_set<std::string_view> ids;
@@ -100,7 +103,7 @@ make_past(std::vector<event> events, setup& shared) {
       return with_number(number,
                          {errc::invalid_argument,
                           "a partial event cannot be in a session's past"});
-    auto letter = make_append(std::move(said), {}, shared);
+    auto letter = make_past_append(std::move(said), shared);
     if (!letter)
       return with_number(number, letter.error());
     // The letter keeps the id alive.
@@ -173,24 +176,23 @@ result<std::unique_ptr<remove>> make_remove(const session_key& key) {
   return wanted;
 }
 
-template <class Event>
-void append_event(setup& shared,
-                  const session_key& key,
-                  Event said,
-                  const append_options& options,
-                  completion<event_ptr> done,
-                  const write_place& place) {
-  if (is_partial(said))
-    return done(as_shared(std::move(said)));
+namespace {
+
+// Sends the append that `make` makes. The event is checked before `not_found`
+// is answered or the app is asked. Over a store the app may have to read the
+// store, and an invalid event must not cause that.
+template <class Make>
+void send_append(setup& shared,
+                 const session_key& key,
+                 completion<event_ptr> done,
+                 const write_place& place,
+                 const Make& make) {
   if (shared.closing)
     return done(closed());
   auto found = find_session(shared, key);
   if (!found && found.error().code() != errc::not_found)
     return done(found.error());
-  // The event is checked before `not_found` is answered or the app is asked.
-  // Over a store the app may have to read the store, and an invalid event must
-  // not cause that.
-  auto letter = make_append(std::move(said), options, shared);
+  result<std::unique_ptr<append>> letter = make();
   if (!letter)
     return done(letter.error());
   (*letter)->place = place;
@@ -208,6 +210,32 @@ void append_event(setup& shared,
   if (found->session)
     return found->session->tell(std::move(*letter));
   forward_to(shared, std::move(*found), std::move(*letter));
+}
+
+} // namespace
+
+template <class Event>
+void append_event(setup& shared,
+                  const session_key& key,
+                  Event said,
+                  const append_options& options,
+                  completion<event_ptr> done,
+                  const write_place& place) {
+  if (is_partial(said))
+    return done(as_shared(std::move(said)));
+  send_append(shared, key, std::move(done), place, [&] {
+    return make_append(std::move(said), options, shared);
+  });
+}
+
+void append_rewind(setup& shared,
+                   const session_key& key,
+                   event said,
+                   std::uint64_t revision,
+                   completion<event_ptr> done) {
+  send_append(shared, key, std::move(done), {}, [&] {
+    return make_rewind(std::move(said), revision, shared);
+  });
 }
 
 template void append_event<event>(setup&,

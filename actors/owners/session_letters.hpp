@@ -58,6 +58,13 @@ extern template void append_event<event_ptr>(setup&,
                                              completion<event_ptr>,
                                              const write_place&);
 
+/// The same for a rewind of the session at `revision`.
+void append_rewind(setup& shared,
+                   const session_key& key,
+                   event said,
+                   std::uint64_t revision,
+                   completion<event_ptr> done);
+
 /// Checks the key and sends the letter to its session, behind the appends that
 /// this thread has sent. It is always answered once: on this thread, before the
 /// function returns, if it is refused here.

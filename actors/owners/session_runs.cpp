@@ -96,7 +96,8 @@ void session_actor::refuse_waiting_start(caf::actor_id run) {
 }
 
 pending_view session_actor::make_view() {
-  return runs_->make_view({snapshot(), events_.slice(), events_.before()});
+  return runs_->make_view(
+    {snapshot(), events_.slice().live(), events_.before()});
 }
 
 void session_actor::cancel_runs() {

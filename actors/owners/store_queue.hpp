@@ -184,7 +184,8 @@ struct answered : call_for<T> {
 };
 
 /// Runs `job` on a reader thread, and completes `wanted` with its result on a
-/// thread of the actor system. `T` is a session, a page or a list of names.
+/// thread of the actor system. `T` is a session, a page, or a list of names
+/// or events.
 template <class T>
 void read_then_complete(setup& shared,
                         std::unique_ptr<answered<T>> wanted,

@@ -109,6 +109,10 @@ template void read_then_complete(setup& shared,
                                  std::function<result<session>(store&)> job);
 template void
 read_then_complete(setup& shared,
+                   std::unique_ptr<answered<std::vector<event_ptr>>> wanted,
+                   std::function<result<std::vector<event_ptr>>(store&)> job);
+template void
+read_then_complete(setup& shared,
                    std::unique_ptr<answered<std::vector<std::string>>> wanted,
                    std::function<result<std::vector<std::string>>(store&)> job);
 

@@ -20,25 +20,25 @@ public:
 
   /// `newest` are the events up to number `revision`.
   event_window(std::uint64_t revision, std::vector<event_ptr> newest)
-    : before_(revision - newest.size()) {
+    : log_(revision - newest.size()) {
     for (auto& each : newest)
       log_.push_back(std::move(each));
   }
 
   /// Number of the newest event; 0 if there is none.
-  std::uint64_t revision() const noexcept { return before_ + log_.size(); }
+  std::uint64_t revision() const noexcept { return before() + log_.size(); }
 
   /// Number of the events that are older than all in the window.
-  std::uint64_t before() const noexcept { return before_; }
+  std::uint64_t before() const noexcept { return log_.before(); }
 
   bool has(std::uint64_t number) const noexcept {
-    return number > before_ && number <= revision();
+    return number > before() && number <= revision();
   }
 
   /// The event with this number, which the window has.
   const event_ptr& at(std::uint64_t number) const {
     assert(has(number));
-    return log_[number - before_ - 1];
+    return log_[number - before() - 1];
   }
 
   event_slice slice() const { return log_.slice(); }
@@ -47,9 +47,8 @@ public:
 
   /// Adds the events directly before the window.
   void add_older(std::vector<event_ptr> older) {
-    assert(older.size() <= before_);
-    auto newest = std::exchange(log_, event_log());
-    before_ -= older.size();
+    assert(older.size() <= before());
+    const auto newest = std::exchange(log_, event_log(before() - older.size()));
     for (auto& each : older)
       log_.push_back(std::move(each));
     for (std::size_t index = 0; index < newest.size(); ++index)
@@ -57,10 +56,9 @@ public:
   }
 
   /// Drops events that are older than the newest `count`, in whole chunks.
-  void keep_newest(std::size_t count) { before_ += log_.keep_newest(count); }
+  void keep_newest(std::size_t count) { log_.keep_newest(count); }
 
 private:
-  std::uint64_t before_ = 0;
   event_log log_;
 };
 

@@ -46,7 +46,7 @@ task<agent> next_turn(const agent_tree& tree, invocation_context& context) {
     const auto page = co_await context.events_before(first, page_size);
     if (const auto* found = tree.next_turn(page, message))
       co_return *found;
-    first -= page.size();
+    first = page.first_number();
     page_size = std::min<std::size_t>(page_size * 2, 256);
   }
   co_return tree.root();

@@ -67,8 +67,13 @@ step_view lane_actor::view() const {
 }
 
 // An agent that is a tool reads its whole history, which is short.
-std::uint64_t lane_actor::first_read(const agent& which) const {
-  return nested() ? 1 : run_->history.first_read(which.reads_itself());
+std::uint64_t lane_actor::first_read(const agent& which,
+                                     const event_slice& live) const {
+  return nested() ? 1 : run_->history.first_read(which.reads_itself(), live);
+}
+
+std::uint64_t lane_actor::message_number() const noexcept {
+  return nested() ? 0 : run_->history.message;
 }
 
 caf::behavior lane_actor::make_behavior() {

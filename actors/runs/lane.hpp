@@ -66,7 +66,9 @@ public:
 
   step_view view() const final;
 
-  std::uint64_t first_read(const agent& which) const final;
+  std::uint64_t first_read(const agent& which,
+                           const event_slice& live) const final;
+  std::uint64_t message_number() const noexcept final;
 
   std::stop_token stop() const final { return stop_.get_token(); }
 

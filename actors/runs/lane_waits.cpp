@@ -38,10 +38,10 @@ result<event_slice> as_slice(result<std::vector<event_ptr>> loaded,
   const auto count = asked.last - asked.first + 1;
   if (loaded->size() != count)
     return missing_events(session, asked, loaded->size());
-  event_log page;
+  event_log page(asked.first - 1);
   for (auto& each : *loaded)
     page.push_back(std::move(each));
-  return page.slice();
+  return page.slice().live();
 }
 
 } // namespace
@@ -104,8 +104,7 @@ void lane_actor::read(history_request& request) {
     return post(request.waiting);
   }
   if (request.first > here.before) {
-    request.outcome = here.events.part(request.first - here.before - 1,
-                                       request.last - here.before);
+    request.outcome = here.events.before(request.last + 1).from(request.first);
     return post(request.waiting);
   }
   const auto arrive = wait_for(request);

@@ -97,11 +97,8 @@ task<model_request> make_request(const invocation_context& context,
                                  const transfer_targets* transfers) {
   model_request request;
   request.agent = options.name;
-  request.contents = visible_contents(context.events(),
-                                      options.name,
-                                      context.branch(),
-                                      options.include_contents,
-                                      context.first_revision());
+  request.contents = visible_contents(
+    context.events(), options.name, context.branch(), options.include_contents);
   std::string global;
   if (const auto* above = std::get_if<llm_options>(&root_agent.kind()))
     global = co_await resolve_instruction(above->global_instruction, context);

@@ -39,8 +39,9 @@ void run_desk::refuse(caf::actor_id run, const error& why) {
   });
 }
 
-std::uint64_t run_desk::oldest_read(std::uint64_t revision) const {
-  auto oldest = kept_for_waiting_.first_read(revision);
+std::uint64_t run_desk::oldest_read(std::uint64_t revision,
+                                    const event_slice& live) const {
+  auto oldest = kept_for_waiting_.first_read(revision, live);
   for (const auto& each : active_)
     oldest = std::min(oldest, each.first_read);
   return oldest;
@@ -54,11 +55,12 @@ std::uint64_t run_desk::newest_max() const {
   return newest;
 }
 
-void run_desk::reload(std::uint64_t revision) {
+void run_desk::reload(std::uint64_t revision, const event_slice& live) {
   const history_start now{.message = revision + 1};
   for (auto& each : active_)
-    each.first_read = std::min(
-      each.first_read, now.first_read(history_extent::newest(each.newest_max)));
+    each.first_read
+      = std::min(each.first_read,
+                 now.first_read(history_extent::newest(each.newest_max), live));
 }
 
 } // namespace troupe::actors

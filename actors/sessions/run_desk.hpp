@@ -58,9 +58,10 @@ public:
 
   // -- the history that runs read ---------------------------------------------
 
-  /// The oldest event that a run reads, if the session is at `revision`;
-  /// UINT64_MAX if none reads any.
-  std::uint64_t oldest_read(std::uint64_t revision) const;
+  /// The oldest event that a run reads, if the session is at `revision` and
+  /// `live` are its newest events; UINT64_MAX if none reads any.
+  std::uint64_t oldest_read(std::uint64_t revision,
+                            const event_slice& live) const;
 
   /// The largest number of events before its message that a run reads.
   std::uint64_t newest_max() const;
@@ -68,7 +69,7 @@ public:
   /// Computes the oldest events of active runs again for a session that was
   /// loaded at `revision`. A run whose message is decided again reads the same
   /// number of events before it, under any new number of the message.
-  void reload(std::uint64_t revision);
+  void reload(std::uint64_t revision, const event_slice& live);
 
   // -- the view of the runs ---------------------------------------------------
 

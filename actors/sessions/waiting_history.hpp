@@ -24,13 +24,15 @@ public:
   }
 
   /// The oldest event that a waiting run reads if its message becomes event
-  /// `revision + 1`; UINT64_MAX if no run waits.
-  std::uint64_t first_read(std::uint64_t revision) const {
+  /// `revision + 1`; UINT64_MAX if no run waits. `live` are the session's
+  /// newest events.
+  std::uint64_t first_read(std::uint64_t revision,
+                           const event_slice& live) const {
     if (firsts_.empty())
       return UINT64_MAX;
     const history_start now{.message = revision + 1};
-    return std::min(*firsts_.begin(),
-                    now.first_read(history_extent::newest(*newest_.rbegin())));
+    const auto newest = history_extent::newest(*newest_.rbegin());
+    return std::min(*firsts_.begin(), now.first_read(newest, live));
   }
 
   /// The largest number of events before its message that a waiting run reads.

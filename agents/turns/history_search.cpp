@@ -2,6 +2,7 @@
 
 #include "troupe/agents/summary.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/core/rewind.hpp"
 
 #include <algorithm>
 
@@ -19,9 +20,11 @@ bool history_search::needs_more() const noexcept {
 }
 
 void history_search::take(std::uint64_t number, const event& said) {
-  look_for_summary(number, said);
-  look_for_calls(number, said);
-  look_for_messages(number, said);
+  if (!is_taken_back(number, said)) {
+    look_for_summary(number, said);
+    look_for_calls(number, said);
+    look_for_messages(number, said);
+  }
   // Event number 1 is the oldest, so the search ends there.
   if (number > 1)
     return;
@@ -32,6 +35,18 @@ void history_search::take(std::uint64_t number, const event& said) {
   calls_.clear();
   pauses_.clear();
   runs_.clear();
+}
+
+// A rewind and the events that it takes back do not count. Rewinds among them
+// have no effect.
+bool history_search::is_taken_back(std::uint64_t number, const event& said) {
+  if (number >= behind_)
+    return true;
+  const auto count = taken_back_by(said);
+  if (!count)
+    return false;
+  behind_ = number - std::min(*count, number - 1);
+  return true;
 }
 
 void history_search::look_for_summary(std::uint64_t number, const event& said) {

@@ -27,7 +27,7 @@ public:
   bool needs_more() const noexcept;
 
   /// Takes the event with this number. It must be the event before that of the
-  /// last call.
+  /// last call; events that a rewind has taken back may be left out.
   void take(std::uint64_t number, const event& said);
 
   /// The first event that the newest summary does not cover; 1 if there is no
@@ -46,6 +46,7 @@ public:
   }
 
 private:
+  bool is_taken_back(std::uint64_t number, const event& said);
   void look_for_summary(std::uint64_t number, const event& said);
   void look_for_calls(std::uint64_t number, const event& said);
   void look_for_messages(std::uint64_t number, const event& said);
@@ -60,6 +61,9 @@ private:
   std::set<std::string, std::less<>> calls_;
   std::set<std::string, std::less<>> pauses_;
   std::set<std::string, std::less<>> runs_;
+
+  // The events from this number on are taken, or were taken back.
+  std::uint64_t behind_ = UINT64_MAX;
 
   std::optional<std::uint64_t> since_summary_;
   std::optional<content> summary_;

@@ -81,7 +81,10 @@ std::vector<pause> pauses_in(const event_slice& events) {
 
 result<void> check_response(const function_response& answer,
                             const event_slice& events) {
-  const auto found = find_call(events, answer.id);
+  const auto found = find_call(events.live(), answer.id);
+  if (!found && find_call(events, answer.id))
+    return refused(
+      answer.id, "answers a call that a rewind of the session has taken back");
   if (!found)
     return refused(answer.id, "answers no call of this session");
   if (found->call->name != answer.name)
@@ -162,7 +165,7 @@ result<std::optional<resumption>> check_responses(const content& message,
   std::optional<resumption> resumed;
   if (!has_responses(message))
     return resumed;
-  const auto pauses = pauses_in(events);
+  const auto pauses = pauses_in(events.live());
   id_list seen;
   for (const auto& element : message.parts) {
     if (element.response() == nullptr)
@@ -208,7 +211,7 @@ result<std::optional<resumption>> check_responses(const content& message,
 
 std::vector<std::string> open_ids(const event_slice& events) {
   id_list open;
-  const auto pauses = pauses_in(events);
+  const auto pauses = pauses_in(events.live());
   for (auto each = pauses.rbegin(); each != pauses.rend(); ++each)
     for (const auto& id : each->waits)
       if (!each->is_claimed && !contains(open, id))
@@ -218,7 +221,7 @@ std::vector<std::string> open_ids(const event_slice& events) {
 
 std::optional<resumption> find_pause(const event_slice& events,
                                      std::string_view event_id) {
-  for (auto& each : pauses_in(events))
+  for (auto& each : pauses_in(events.live()))
     if (each.from.event_id == event_id)
       return std::move(each.from);
   return std::nullopt;

@@ -71,7 +71,8 @@ struct answer_rights {
 /// Checks the responses in a user's message before it is appended to `events`.
 /// Each must answer a waiting call there, by id and name, and all must belong
 /// to the same run. Returns the pause that the run continues from; unset if the
-/// message answers no calls, or only calls that no run waits for.
+/// message answers no calls, or only calls that no run waits for. Calls and
+/// pauses that a rewind has taken back do not count, here and below.
 ///
 /// Fails with `errc::invalid_argument`, and with `errc::conflict` if another
 /// run has continued from the pause and has not failed.

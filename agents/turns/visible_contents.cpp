@@ -162,18 +162,17 @@ struct summed_history {
   shared_content summary; // Null: no summary.
 };
 
-summed_history sum_up(const event_slice& events, std::uint64_t first_revision) {
+summed_history sum_up(const event_slice& events) {
   history_search search({}, history_extent::since_summary());
   for (auto index = events.size(); index > 0 && search.needs_more(); --index)
-    search.take(first_revision + index - 1, *events[index - 1]);
+    search.take(events.number(index - 1), *events[index - 1]);
   if (!search.summary())
     return {events, nullptr};
   content told("user", {part("For context, a summary of what came before:")});
   for (const auto& element : search.summary()->parts)
     if (!element.thought)
       told.parts.push_back(element);
-  auto first
-    = std::max(search.since_summary(), first_revision) - first_revision;
+  auto first = events.size() - events.from(search.since_summary()).size();
   // Calls that the summary covers but that are answered later stay visible.
   auto answered = answered_behind(events, first);
   for (auto index = first; index > 0 && !answered.empty(); --index)
@@ -418,17 +417,16 @@ std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
-                 include_contents which,
-                 std::uint64_t first_revision) {
+                 include_contents which) {
   const auto summed = which == include_contents::since_summary
-                        ? sum_up(events, first_revision)
+                        ? sum_up(events)
                         : summed_history{events, nullptr};
   const shown_events shown(summed.events, branch);
   history_reader reader(agent_name);
   std::size_t index = 0;
   if (which == include_contents::none)
     index = current_turn(shown, agent_name);
-  else if (which == include_contents::all && first_revision > 1)
+  else if (which == include_contents::all && events.first_number() > 1)
     index = first_beginning(shown, agent_name);
   for (; index < shown.size(); ++index)
     if (const auto& said = shown[index]; has_content(*said))

@@ -21,14 +21,14 @@ namespace troupe {
 /// states the reason, since vendors refuse unanswered calls. Takes time in
 /// proportion to the visible events. Follows ADK's contents rules.
 ///
-/// `first_revision` is the number in the session of the first of `events`. If
-/// there are events before it, the contents start with the first event that is
-/// not the agent's own, so that the conversation does not begin with an answer.
+/// If the session has events before `events`, the contents start with the first
+/// event that is not the agent's own, so that the conversation does not begin
+/// with an answer. `events` must be live: what a rewind has taken back is not
+/// seen.
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
-                 include_contents which,
-                 std::uint64_t first_revision = 1);
+                 include_contents which);
 
 } // namespace troupe

@@ -58,11 +58,12 @@ struct run_facts {
 /// The view of a step: the newest state and events.
 struct step_view {
   /// Number of the newest event in the session.
-  std::uint64_t revision() const noexcept { return before + events.size(); }
+  std::uint64_t revision() const noexcept { return before + events.span(); }
 
   /// The keys of all scopes, with the `temp:` keys of the lane.
   state_snapshot state;
-  /// The newest events of the session that are in memory, oldest first.
+  /// The newest events of the session that are in memory, oldest first, without
+  /// those that were taken back.
   event_slice events;
   /// Number of the session's events before `events`.
   std::uint64_t before = 0;
@@ -148,8 +149,8 @@ struct history_request {
   std::uint64_t first = 1;
   /// Number of the last event to read.
   std::uint64_t last = 0;
-  /// All of the events, oldest first, or the error. A missing event
-  /// is `errc::corrupt`.
+  /// The events, oldest first, without those that were taken back, or the
+  /// error. A missing event is `errc::corrupt`.
   result<event_slice> outcome = event_slice();
   /// Coroutine to resume when the request is answered.
   std::coroutine_handle<> waiting;
@@ -165,8 +166,13 @@ public:
   /// Returns the newest view. Sends no message.
   virtual step_view view() const = 0;
 
-  /// Returns the number of the oldest event that `which` reads.
-  virtual std::uint64_t first_read(const agent& which) const = 0;
+  /// Returns the number of the oldest event that `which` reads, if `live` are
+  /// the newest events.
+  virtual std::uint64_t first_read(const agent& which,
+                                   const event_slice& live) const = 0;
+
+  /// Returns the number of the run's message; 0 if it has none.
+  virtual std::uint64_t message_number() const noexcept = 0;
 
   /// Requests a stop when the run or the lane is cancelled.
   virtual std::stop_token stop() const = 0;

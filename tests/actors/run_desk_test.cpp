@@ -84,11 +84,11 @@ BOOST_AUTO_TEST_CASE(a_waiting_run_is_refused_alone) {
   desk.queue(asked(2, history_extent::none(), &refused));
   desk.queue(asked(3, history_extent::all(), &refused));
   desk.queue(asked(4, history_extent::none(), &refused));
-  BOOST_TEST(desk.oldest_read(10) == 1U);
+  BOOST_TEST(desk.oldest_read(10, {}) == 1U);
   desk.refuse(3, over);
   desk.refuse(7, over);
   BOOST_TEST(refused == 1);
-  BOOST_TEST(desk.oldest_read(10) > 1U); // Nothing is kept for it any more.
+  BOOST_TEST(desk.oldest_read(10, {}) > 1U); // Nothing is kept for it any more.
   desk.end(1);
   BOOST_TEST(take_next(desk) == 2U);
   BOOST_TEST(take_next(desk) == 4U);
@@ -96,24 +96,24 @@ BOOST_AUTO_TEST_CASE(a_waiting_run_is_refused_alone) {
 
 BOOST_AUTO_TEST_CASE(the_oldest_event_that_any_run_reads_is_kept) {
   run_desk desk;
-  BOOST_TEST(desk.oldest_read(10) == UINT64_MAX);
+  BOOST_TEST(desk.oldest_read(10, {}) == UINT64_MAX);
   desk.start({.id = 1, .first_read = 8, .newest_max = 3});
-  BOOST_TEST(desk.oldest_read(10) == 8U);
+  BOOST_TEST(desk.oldest_read(10, {}) == 8U);
   desk.queue(asked(2, history_extent::newest(5)));
-  BOOST_TEST(desk.oldest_read(10) == 6U); // Its message would be event 11.
+  BOOST_TEST(desk.oldest_read(10, {}) == 6U); // Its message would be event 11.
   BOOST_TEST(desk.newest_max() == 5U);
   const auto waiting = desk.take_waiting();
-  BOOST_TEST(desk.oldest_read(10) == 8U);
+  BOOST_TEST(desk.oldest_read(10, {}) == 8U);
   BOOST_TEST(desk.newest_max() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_reads_as_many_events_of_a_shorter_session) {
   run_desk desk;
   desk.start({.id = 1, .first_read = 8, .newest_max = 3});
-  desk.reload(5);
-  BOOST_TEST(desk.oldest_read(5) == 3U); // The message is event 6 now.
-  desk.reload(20);
-  BOOST_TEST(desk.oldest_read(20) == 3U);
+  desk.reload(5, {});
+  BOOST_TEST(desk.oldest_read(5, {}) == 3U); // The message is event 6 now.
+  desk.reload(20, {});
+  BOOST_TEST(desk.oldest_read(20, {}) == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(views_are_numbered_in_order) {

@@ -95,9 +95,12 @@ public:
                        std::string_view branch = "",
                        include_contents which = include_contents::all,
                        std::uint64_t first_revision = 1) const {
+    event_log numbered(first_revision - 1);
+    for (std::size_t index = 0; index < log_.size(); ++index)
+      numbered.push_back(log_[index]);
     std::string seen;
     for (const auto& said :
-         visible_contents(log_.slice(), agent, branch, which, first_revision))
+         visible_contents(numbered.slice(), agent, branch, which))
       seen += shown(*said) + '\n';
     return seen;
   }

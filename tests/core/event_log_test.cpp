@@ -2,6 +2,8 @@
 
 #include "troupe/core/event_log.hpp"
 
+#include "troupe/core/rewind.hpp"
+
 #include "../random.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -317,6 +319,169 @@ BOOST_AUTO_TEST_CASE(slices_are_read_while_branches_are_added) {
   const bool failed = done.exchange(true);
   reader.join();
   BOOST_TEST(!failed);
+}
+
+// -- rewinds ----
+
+namespace {
+
+event_ptr taking_back(std::uint64_t count) {
+  event said;
+  take_back(said, count);
+  return std::make_shared<const event>(std::move(said));
+}
+
+// The numbers of the events that are left, by a walk back as ADK does it.
+std::vector<std::uint64_t> walked_back(const std::vector<event_ptr>& log,
+                                       std::size_t newest) {
+  std::vector<std::uint64_t> left;
+  for (auto number = newest; number > 0;) {
+    if (const auto count = taken_back_by(*log[number - 1])) {
+      number -= std::min<std::size_t>(*count + 1, number);
+    } else {
+      left.push_back(number);
+      --number;
+    }
+  }
+  std::ranges::reverse(left);
+  return left;
+}
+
+std::vector<std::uint64_t> numbers_of(const event_slice& slice) {
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t index = 0; index < slice.size(); ++index)
+    numbers.push_back(slice.number(index));
+  return numbers;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_live_slice_leaves_out_what_was_taken_back) {
+  event_log log;
+  for (int count = 0; count < 3; ++count)
+    log.push_back(on_branch(""));
+  log.push_back(taking_back(2));
+  log.push_back(on_branch(""));
+  const auto live = log.slice().live();
+  BOOST_TEST(numbers_of(live) == std::vector<std::uint64_t>({1, 5}),
+             boost::test_tools::per_element());
+  BOOST_TEST(log.slice().size() == 5U);
+  BOOST_TEST(live.span() == 5U);
+  BOOST_TEST((live.back() == log[4]));
+  // A rewind of the rewind: the events count again.
+  log.push_back(taking_back(2));
+  BOOST_TEST(numbers_of(log.slice().live())
+               == std::vector<std::uint64_t>({1, 2, 3}),
+             boost::test_tools::per_element());
+  // An older slice does not see it.
+  BOOST_TEST(numbers_of(live) == std::vector<std::uint64_t>({1, 5}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_history_without_rewinds_is_all_live) {
+  history events;
+  events.grow_to(40);
+  const auto live = events.slice().live();
+  BOOST_TEST(live.size() == 40U);
+  BOOST_TEST(live.number(39) == 40U);
+  BOOST_TEST(live.first_number() == 1U);
+  BOOST_TEST(live.count_back(40, 10) == 30U);
+  BOOST_TEST(live.count_back(40, 100) == 1U);
+}
+
+BOOST_DATA_TEST_CASE(live_events_are_those_of_a_walk_back,
+                     data::make({1, 2, 3, 4, 5, 6}),
+                     seed) {
+  random_source random(static_cast<std::uint64_t>(seed));
+  event_log log;
+  std::vector<event_ptr> all;
+  for (std::size_t count = 0; count < 400; ++count) {
+    const auto branch = random.pick(branches);
+    // Also more events than there are.
+    all.push_back(random.one_in(9) ? taking_back(random.below(count + 2))
+                                   : on_branch(branch));
+    log.push_back(all.back());
+    if (random.one_in(90))
+      log.keep_newest(random.below(200));
+    const auto slice = log.slice();
+    const auto live = slice.live();
+    auto expected = walked_back(all, all.size());
+    const auto left_out = std::erase_if(
+      expected, [&](std::uint64_t number) { return number <= log.before(); });
+    BOOST_TEST(numbers_of(live) == expected, boost::test_tools::per_element());
+    for (std::size_t index = 0; index < live.size(); ++index)
+      BOOST_TEST((live[index] == all[live.number(index) - 1]));
+    if (!random.one_in(10))
+      continue;
+    for (const auto& viewer : branches)
+      BOOST_TEST((told_by(live, viewer) == places_of(live, viewer)));
+    const auto some = random.below(live.size() + 1);
+    BOOST_TEST(numbers_of(live.recent(some))
+                 == std::vector<std::uint64_t>(
+                   expected.end() - static_cast<int>(some), expected.end()),
+               boost::test_tools::per_element());
+    BOOST_TEST(numbers_of(live.part(0, some))
+                 == std::vector<std::uint64_t>(
+                   expected.begin(), expected.begin() + static_cast<int>(some)),
+               boost::test_tools::per_element());
+    // As it was at an earlier event.
+    const auto earlier = log.before() + random.below(slice.size() + 1);
+    auto then = walked_back(all, earlier);
+    std::erase_if(then,
+                  [&](std::uint64_t number) { return number <= log.before(); });
+    BOOST_TEST(numbers_of(slice.before(earlier + 1).live()) == then,
+               boost::test_tools::per_element());
+    if (left_out == 0 && some < expected.size())
+      BOOST_TEST(live.count_back(log.before() + slice.size() + 1, some + 1)
+                 == expected[expected.size() - some - 1]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_slice_tells_where_older_events_end) {
+  event_log log(10);
+  log.push_back(on_branch(""));
+  log.push_back(taking_back(4));
+  log.push_back(on_branch(""));
+  const auto live = log.slice().live();
+  BOOST_TEST(numbers_of(live) == std::vector<std::uint64_t>({13}),
+             boost::test_tools::per_element());
+  BOOST_TEST(log.slice().first_number() == 11U);
+  BOOST_TEST(live.first_number() == 8U); // Events 8 to 12 are hidden.
+  BOOST_TEST(live.from(13).first_number() == 13U);
+  BOOST_TEST(live.count_back(14, 1) == 13U);
+  BOOST_TEST(live.count_back(14, 2) == 7U);
+  BOOST_TEST(live.hides(8));
+  BOOST_TEST(!live.hides(7));
+}
+
+BOOST_AUTO_TEST_CASE(a_filter_by_time_and_live_events_agree) {
+  event_log log;
+  for (const auto second : {1, 9, 2, 8}) {
+    event said;
+    said.timestamp = at(second);
+    log.push_back(std::make_shared<const event>(std::move(said)));
+  }
+  event marker;
+  marker.timestamp = at(20);
+  take_back(marker, 1);
+  log.push_back(std::make_shared<const event>(std::move(marker)));
+  const std::vector<std::uint64_t> left{2};
+  BOOST_TEST(numbers_of(log.slice().after(at(5)).live()) == left,
+             boost::test_tools::per_element());
+  BOOST_TEST(numbers_of(log.slice().live().after(at(5))) == left,
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(many_rewinds_are_read_in_linear_time) {
+  event_log log;
+  for (int count = 0; count < 1'000; ++count) {
+    log.push_back(on_branch(""));
+    log.push_back(on_branch(""));
+    log.push_back(taking_back(1));
+  }
+  const auto live = log.slice().live();
+  BOOST_TEST(live.size() == 1'000U);
+  BOOST_TEST(live.number(999) == 2'998U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -27,4 +27,18 @@ BOOST_AUTO_TEST_CASE(a_session_as_it_was_and_its_differences) {
   BOOST_TEST(printed.text() == "owls11topic: \"owls\" -> \"bats\"\nsystem: \n");
 }
 
+BOOST_AUTO_TEST_CASE(going_back) {
+  sessions.state(key).set("topic", "owls").value();
+  sessions.state(key).set("topic", "bats").value();
+  sessions.state(key).set("topic", "cats").value(); // Revision 3.
+  const auto gone_back
+    = sessions.rewind(key, troupe::rewind_target::to(1)).value();
+  const auto held = sessions.get(key).value();
+  std::cout << held.state().get<std::string>("topic"); // owls
+  std::cout << held.events().size();                   // 4: nothing is removed.
+  std::cout << held.events().live().size();            // 1
+  BOOST_TEST(printed.text() == "owls41");
+  BOOST_TEST(gone_back.to == 1U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,282 @@
+// Rewinds a session: reads it as it is and as it was, and appends the event
+// that leads from one to the other.
+//
+// Invariant: the event is appended only to the revision that it was made from.
+// So its delta and the number of events that it takes back are exact.
+
+#include "troupe/runtime/rewind.hpp"
+
+#include "troupe/actors/backend.hpp"
+#include "troupe/actors/owners/session_letters.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/stepwise_call.hpp"
+#include "troupe/core/rewind.hpp"
+#include "troupe/core/session_diff.hpp"
+#include "troupe/runtime/session_service.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace troupe {
+
+namespace {
+
+using backend_ptr = std::shared_ptr<detail::session_backend>;
+
+// Attempts while other callers append to the session.
+constexpr int attempts_max = 16;
+
+// Number of events that are read from the store at a time.
+constexpr std::uint64_t page_size = 1'024;
+
+pending<std::vector<event_ptr>> read_page(const backend_ptr& backend,
+                                          const session_key& key,
+                                          std::uint64_t first,
+                                          std::uint64_t last) {
+  using events = std::vector<event_ptr>;
+  return actors::make_pending<events>(
+    backend->shared(), [backend, key, first, last](completion<events> done) {
+      auto wanted = std::make_unique<actors::answered<events>>();
+      wanted->done = std::move(done);
+      auto& shared = backend->shared();
+      if (admit_call(*wanted, shared))
+        actors::read_then_complete<events>(
+          shared, std::move(wanted), [key, first, last](store& kept) {
+            return kept.load_events(key, first, last);
+          });
+    });
+}
+
+error no_run(const session_key& key, const std::string& run) {
+  return {errc::not_found,
+          fmt::format("session {} has no run '{}'", to_string(key), run)};
+}
+
+// Number of the first event of a run, among `newest` events.
+task<result<std::uint64_t>> find_run(backend_ptr backend,
+                                     session_key key,
+                                     std::string run,
+                                     std::uint64_t newest) {
+  const auto is_of_run
+    = [&run](const event_ptr& said) { return said->invocation_id == run; };
+  if (!backend->shared().store) {
+    const auto held = co_await session_service(backend).get(key);
+    if (!held)
+      co_return held.error();
+    const auto events = held->events();
+    for (std::size_t index = 0; index < events.size(); ++index)
+      if (is_of_run(events[index]))
+        co_return events.number(index);
+    co_return no_run(key, run);
+  }
+  for (std::uint64_t first = 1; first <= newest; first += page_size) {
+    const auto page = co_await read_page(
+      backend, key, first, std::min(newest, first + page_size - 1));
+    if (!page)
+      co_return page.error();
+    const auto found = std::ranges::find_if(*page, is_of_run);
+    if (found != page->end())
+      co_return first + static_cast<std::uint64_t>(found - page->begin());
+  }
+  co_return no_run(key, run);
+}
+
+// A rewind that is about to be appended.
+struct rewind_plan {
+  std::uint64_t revision = 0; // Of the session now.
+  std::uint64_t to = 0;
+  event change;
+  std::vector<std::string> kept_keys;
+  std::vector<std::string> cut_runs;
+};
+
+// Records the session's earlier values. Both sessions have the same `user:` and
+// `app:` keys, unless those changed in between.
+result<void> restore(event& change, const session& now, const session& past) {
+  for (auto& differing : diff(now, past).keys) {
+    if (split_key(differing.key).where != scope::session)
+      continue;
+    const auto kind
+      = differing.after ? operation_kind::set : operation_kind::erase;
+    auto recorded = change.actions.state_delta.record(
+      differing.key, kind, std::move(differing.after).value_or(json()));
+    if (!recorded)
+      return recorded.error();
+  }
+  return {};
+}
+
+std::vector<std::string> wide_keys_of(const event_slice& live) {
+  std::set<std::string> keys;
+  for (const auto& said : live)
+    for (const auto where : {scope::user, scope::app})
+      for (const auto& done : said->actions.state_delta.share(where))
+        keys.insert(std::string(prefix_of(where)) + done.name);
+  return {keys.begin(), keys.end()};
+}
+
+// Returns true if the event is by a run. Other events get an id of their own.
+bool is_of_a_run(const event& said) {
+  return !said.invocation_id.starts_with("e-");
+}
+
+// A run begins with its message, which is by the user.
+std::vector<std::string> cut_runs_of(const event_slice& live) {
+  std::set<std::string> begun;
+  std::set<std::string> cut;
+  for (const auto& said : live)
+    if (said->author == "user")
+      begun.insert(said->invocation_id);
+    else if (is_of_a_run(*said) && !begun.contains(said->invocation_id))
+      cut.insert(said->invocation_id);
+  return {cut.begin(), cut.end()};
+}
+
+class rewind_call {
+public:
+  rewind_call(backend_ptr backend,
+              session_key key,
+              rewind_target target,
+              const rewind_options& options)
+    : backend_(std::move(backend)),
+      sessions_(backend_),
+      key_(std::move(key)),
+      target_(std::move(target)),
+      expected_(options.expected_revision) {}
+
+  // A rewind that another append has overtaken is planned again. If the session
+  // has not changed, the reason is another one, such as an active run.
+  static task<result<rewound_session>> perform(rewind_call held) {
+    std::optional<std::uint64_t> tried;
+    auto failed = error(errc::internal, "no attempt was made");
+    for (int attempt = 0; attempt < attempts_max; ++attempt) {
+      auto plan = co_await held.make_plan();
+      if (!plan)
+        co_return plan.error();
+      if (tried == plan->revision)
+        break;
+      tried = plan->revision;
+      auto stored = co_await held.send(*plan);
+      if (stored)
+        co_return rewound_session{std::move(*stored),
+                                  plan->to,
+                                  plan->revision + 1,
+                                  std::move(plan->kept_keys),
+                                  std::move(plan->cut_runs)};
+      failed = stored.error();
+      if (failed.code() != errc::conflict)
+        break;
+    }
+    co_return failed;
+  }
+
+private:
+  // Everything is read as of one revision, which the append expects.
+  task<result<rewind_plan>> make_plan() {
+    rewind_plan plan;
+    const auto newest = co_await sessions_.get(key_, {.num_recent_events = 0});
+    if (!newest)
+      co_return newest.error();
+    plan.revision = expected_.value_or(newest->revision());
+    const auto to = co_await find_place(newest->revision());
+    if (!to)
+      co_return to.error();
+    plan.to = *to;
+    if (auto checked = check(plan, newest->revision()); !checked)
+      co_return checked.error();
+    const auto now = co_await sessions_.get(
+      key_,
+      {.num_recent_events = plan.revision - plan.to, .at = plan.revision});
+    if (!now)
+      co_return now.error();
+    const auto past
+      = co_await sessions_.get(key_, {.num_recent_events = 0, .at = plan.to});
+    if (!past)
+      co_return past.error();
+    const auto behind = now->events().live();
+    if (!target_.revision() && behind.hides(plan.to + 1))
+      co_return taken_back_already();
+    plan.kept_keys = wide_keys_of(behind);
+    plan.cut_runs = cut_runs_of(behind);
+    plan.change = make_change(plan);
+    if (auto restored = restore(plan.change, *now, *past); !restored)
+      co_return restored.error();
+    co_return plan;
+  }
+
+  task<result<std::uint64_t>> find_place(std::uint64_t newest) {
+    if (target_.revision())
+      co_return *target_.revision();
+    const auto first = co_await find_run(backend_, key_, target_.run(), newest);
+    if (!first)
+      co_return first.error();
+    co_return *first - 1;
+  }
+
+  result<void> check(const rewind_plan& plan, std::uint64_t newest) const {
+    if (plan.revision > newest)
+      return error(errc::conflict,
+                   fmt::format("session {} is at revision {}, not {}",
+                               to_string(key_),
+                               newest,
+                               plan.revision));
+    if (plan.to > plan.revision)
+      return detail::no_revision(key_, plan.to, plan.revision);
+    if (plan.to == plan.revision)
+      return error(errc::invalid_argument,
+                   fmt::format("session {} is at revision {}: there is nothing "
+                               "to take back",
+                               to_string(key_),
+                               plan.revision));
+    return {};
+  }
+
+  error taken_back_already() const {
+    return {errc::conflict,
+            fmt::format("the run '{}' of session {} was taken back already; "
+                        "rewind to a revision to go further back or forward",
+                        target_.run(),
+                        to_string(key_))};
+  }
+
+  // The id follows from the rewind, so one that is sent twice takes effect
+  // once.
+  event make_change(const rewind_plan& plan) const {
+    event made;
+    made.id = fmt::format("rewind-{}-to-{}", plan.revision, plan.to);
+    made.author = "user";
+    take_back(made, plan.revision - plan.to, target_.run());
+    return made;
+  }
+
+  pending<event_ptr> send(const rewind_plan& plan) const {
+    return actors::make_pending<event_ptr>(
+      backend_->shared(),
+      [backend = backend_,
+       key = key_,
+       change = plan.change,
+       revision = plan.revision](completion<event_ptr> done) mutable {
+        actors::append_rewind(
+          backend->shared(), key, std::move(change), revision, std::move(done));
+      });
+  }
+
+  backend_ptr backend_;
+  session_service sessions_;
+  session_key key_;
+  rewind_target target_;
+  std::optional<std::uint64_t> expected_;
+};
+
+} // namespace
+
+pending<rewound_session> session_service::rewind(session_key key,
+                                                 rewind_target target,
+                                                 rewind_options options) {
+  return actors::make_stepwise(rewind_call::perform(
+    rewind_call(backend_, std::move(key), std::move(target), options)));
+}
+
+} // namespace troupe

@@ -1,0 +1,81 @@
+// Going back: the place that a session is rewound to, and the outcome.
+//
+//   auto gone_back
+//     = sessions.rewind(key, rewind_target::before_run(id)).value();
+//
+// A rewind removes nothing. It is one appended event, which sets the session's
+// keys to their earlier values and takes back the events behind that place
+// (core/rewind.hpp).
+
+#pragma once
+
+#include "troupe/core/event.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// The place that a session is rewound to.
+class rewind_target {
+public:
+  /// The session as it was after this many events; 0 is the state of the
+  /// creation. The place may lie among events that were taken back, which then
+  /// count again.
+  static rewind_target to(std::uint64_t revision) {
+    return rewind_target(revision, {});
+  }
+
+  /// The session as it was before the first event of the run with this
+  /// invocation id, as ADK rewinds. Over a store this reads the session's
+  /// events.
+  static rewind_target before_run(std::string invocation_id) {
+    return rewind_target(std::nullopt, std::move(invocation_id));
+  }
+
+  /// The revision; unset for the place before a run.
+  const std::optional<std::uint64_t>& revision() const noexcept {
+    return revision_;
+  }
+
+  /// The run; empty for a revision.
+  const std::string& run() const noexcept { return run_; }
+
+private:
+  rewind_target(std::optional<std::uint64_t> revision, std::string run)
+    : revision_(revision),
+      run_(std::move(run)) {}
+
+  std::optional<std::uint64_t> revision_;
+  std::string run_;
+};
+
+/// Conditions of a rewind.
+struct rewind_options {
+  /// Refuses the rewind with `errc::conflict` unless the session has this
+  /// revision. A rewind of the same revision to the same place that was sent
+  /// before returns the stored one.
+  std::optional<std::uint64_t> expected_revision = {};
+};
+
+/// A rewind that has taken effect.
+struct rewound_session {
+  /// The appended event, whose delta shows the changed keys.
+  event_ptr event;
+  /// The session's state and live events are those of this revision.
+  std::uint64_t to = 0;
+  /// Revision of the session after the rewind.
+  std::uint64_t revision = 0;
+  /// The `user:` and `app:` keys, in the order of their bytes, that live events
+  /// behind the place have changed. They keep their values, since other
+  /// sessions may have used them; write them anew if they should go back, too.
+  std::vector<std::string> kept_keys;
+  /// Invocation ids of runs that had begun before the place and lost only their
+  /// later events.
+  std::vector<std::string> cut_runs;
+};
+
+} // namespace troupe

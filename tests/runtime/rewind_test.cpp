@@ -1,0 +1,386 @@
+// Sessions that go back: their state, the events that are left, and what runs
+// and questions see afterwards.
+
+#include "troupe/core/rewind.hpp"
+
+#include "troupe/agents/summary.hpp"
+
+#include "counting.hpp"
+#include "pause_fixture.hpp"
+#include "staged_store.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+namespace data = boost::unit_test::data;
+
+BOOST_AUTO_TEST_SUITE(rewinds, *boost::unit_test::timeout(120))
+
+namespace {
+
+const auto both = data::make({false, true});
+
+runtime_options options_of(const staged_place& place, bool over_a_store) {
+  auto options = over_a_store ? place.options() : runtime_options();
+  options.events_kept = 4; // The store has to be asked for most events.
+  return options;
+}
+
+std::vector<std::string> live_texts(runtime_fixture& on,
+                                    const session_key& key = here) {
+  std::vector<std::string> all;
+  for (const auto events = on.events(key).live(); const auto& said : events)
+    all.push_back(said->text());
+  return all;
+}
+
+std::string lines(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const auto& each : texts)
+    all += each + ' ';
+  return all;
+}
+
+event says_so(const std::string& words, json changes = json::object()) {
+  auto said = change(std::move(changes));
+  said.content = user_text(words);
+  return said;
+}
+
+rewound_session back_to(runtime_fixture& on, std::uint64_t revision) {
+  return on.sessions().rewind(here, rewind_target::to(revision)).value();
+}
+
+/// Runs an agent that answers with all that its model sees.
+std::string seen_by_a_model(agent_fixture& on, const session_key& key = here) {
+  std::string seen;
+  const auto model = std::make_shared<made_model>(
+    [&seen](const model_request& request, const model_reply& reply) {
+      for (const auto& each : request.contents)
+        seen += each->text() + ' ';
+      reply(model_response(text("seen")));
+    });
+  on.runtime.run(asks("a", model), key, "now").wait().value();
+  return seen;
+}
+
+} // namespace
+
+BOOST_DATA_TEST_CASE(a_rewind_restores_keys_and_hides_events,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  runtime_fixture on(options_of(place, over_a_store));
+  on.open("s", {{"n", 1}, {"first", true}});
+  on.append(here, says_so("one", {{"n", 2}, {"kept", json{{"x", nullptr}}}}));
+  on.append(here, says_so("two", {{"first", nullptr}, {"kept", nullptr}}));
+  on.append(here,
+            operate({operation_on("n", "add", 5)},
+                    {{"late", 1}, {"user:theme", "dark"}, {"app:total", 3}}));
+
+  const auto done = back_to(on, 1);
+  BOOST_TEST(done.to == 1U);
+  BOOST_TEST(done.revision == 4U);
+  BOOST_TEST(done.event->author == "user");
+  BOOST_TEST(done.event->actions.state_delta.to_json()
+             == json({{"first", true},
+                      {"kept", {{"x", nullptr}}},
+                      {"late", nullptr},
+                      {"n", 2}}));
+  BOOST_TEST(lines(done.kept_keys) == "app:total user:theme ");
+  BOOST_TEST(on.state(here)
+             == json({{"n", 2},
+                      {"first", true},
+                      {"kept", {{"x", nullptr}}},
+                      {"user:theme", "dark"},
+                      {"app:total", 3}}));
+  BOOST_TEST(lines(live_texts(on)) == "one ");
+  BOOST_TEST(on.events(here).size() == 4U); // Nothing is removed.
+
+  // To the creation, and forward again.
+  back_to(on, 0);
+  BOOST_TEST(
+    on.state(here)
+    == json(
+      {{"n", 1}, {"first", true}, {"user:theme", "dark"}, {"app:total", 3}}));
+  BOOST_TEST(lines(live_texts(on)) == "");
+  back_to(on, 3);
+  BOOST_TEST(on.state(here).at("n") == 7);
+  BOOST_TEST(!on.state(here).contains("kept"));
+  BOOST_TEST(lines(live_texts(on)) == "one two  ");
+  // Earlier revisions stay as they were.
+  const auto then = on.sessions().get(here, {.at = 4}).value();
+  BOOST_TEST(then.state().get<int>("n") == 2);
+  BOOST_TEST(then.events().live().size() == 1U);
+}
+
+BOOST_DATA_TEST_CASE(a_run_is_taken_back_by_its_id, both, over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  const auto agent = says("a", "hello");
+  on.runtime.run(agent, here, "first").wait().value();
+  on.runtime.run(agent, here, "second").wait().value();
+  const auto id = on.events(here)[2]->invocation_id;
+  const auto done
+    = on.sessions().rewind(here, rewind_target::before_run(id)).value();
+  BOOST_TEST(done.to == 2U);
+  // As ADK writes it, so that its readers agree.
+  BOOST_TEST(done.event->actions.extra.data().at("rewindBeforeInvocationId")
+             == id);
+  BOOST_TEST(lines(live_texts(on)) == "first hello ");
+  // The run is gone: its id alone does not say what is meant.
+  BOOST_TEST(
+    code_of(on.sessions().rewind(here, rewind_target::before_run(id)).get())
+    == "conflict");
+  BOOST_TEST(
+    code_of(on.sessions().rewind(here, rewind_target::before_run("x")).get())
+    == "not_found");
+}
+
+BOOST_DATA_TEST_CASE(models_see_the_events_that_are_left, both, over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  for (const auto* const words : {"one", "two", "three"})
+    on.append(here, says_so(words));
+  back_to(on, 1);
+  BOOST_TEST(seen_by_a_model(on) == "one now ");
+  back_to(on, 3); // Forward again.
+  BOOST_TEST(seen_by_a_model(on) == "one two three now ");
+}
+
+// Taken-back events do not count among the newest N.
+BOOST_DATA_TEST_CASE(an_agent_reads_the_newest_events_that_are_left,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  for (int count = 1; count <= 60; ++count)
+    on.append(here, says_so(std::to_string(count)));
+  back_to(on, 3);
+  std::string seen;
+  std::uint64_t older = 0;
+  const auto look = [&](invocation_context& context) -> agent_run {
+    for (const auto& said : context.events())
+      seen += said->text() + ' ';
+    const auto page
+      = co_await context.events_before(context.first_revision(), 10);
+    for (const auto& said : page)
+      seen += '<' + said->text() + "> ";
+    older = page.first_number();
+  };
+  const auto reader
+    = custom({.name = "a", .run = look, .reads = history_extent::newest(2)});
+  on.runtime.run(reader, here, "now").wait().value();
+  BOOST_TEST(seen == "2 3 now <1> ");
+  BOOST_TEST(older == 1U);
+}
+
+BOOST_DATA_TEST_CASE(questions_die_and_open_again, both, over_a_store) {
+  const staged_place place;
+  pause_fixture on(options_of(place, over_a_store));
+  const auto root = one_call("a", pay());
+  on.go(root);
+  const auto asked = on.fetch(here).revision();
+  const auto question = on.waits.at(0);
+  on.answer(root, yes);
+  BOOST_TEST(on.state(here).at("paid") == 1);
+  BOOST_TEST(on.sessions().open_calls(here).value().empty());
+
+  // To the moment of the question: it waits again, and can be answered.
+  back_to(on, asked);
+  BOOST_TEST(!on.state(here).contains("paid"));
+  const auto open = on.sessions().open_calls(here).value();
+  BOOST_TEST_REQUIRE(open.size() == 1U);
+  BOOST_TEST(open[0].id == question);
+  on.go(root, deny(open[0]));
+  BOOST_TEST(on.sessions().open_calls(here).value().empty());
+
+  // To before the question: it is gone.
+  back_to(on, 0);
+  BOOST_TEST(on.sessions().open_calls(here).value().empty());
+  const auto late = on.runtime.run(root, here, allow(open[0])).wait().get();
+  BOOST_TEST(code_of(late) == "invalid_argument");
+  BOOST_TEST(late.error().message().find("a rewind of the session has taken")
+             != std::string::npos);
+}
+
+BOOST_DATA_TEST_CASE(a_summary_that_is_taken_back_hides_nothing,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  on.append(here, says_so("one"));
+  on.append(here, says_so("two"));
+  on.append(here, make_summary_event("short"));
+  std::string seen;
+  const auto model = std::make_shared<made_model>(
+    [&seen](const model_request& request, const model_reply& reply) {
+      for (const auto& each : request.contents)
+        seen += each->text() + ' ';
+      reply(model_response(text("seen")));
+    });
+  const auto root = llm({.name = "a",
+                         .model = model,
+                         .include_contents = include_contents::since_summary});
+  back_to(on, 2);
+  on.runtime.run(root, here, "now").wait().value();
+  BOOST_TEST(seen == "one two now ");
+  back_to(on, 3);
+  seen.clear();
+  on.runtime.run(root, here, "now").wait().value();
+  BOOST_TEST(seen.find("short") != std::string::npos);
+  BOOST_TEST(seen.find("two") == std::string::npos);
+}
+
+BOOST_DATA_TEST_CASE(an_active_run_is_a_conflict, both, over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  on.append(here, says_so("one"));
+  const auto model = std::make_shared<held_model>();
+  auto run = on.runtime.run(asks("a", model), here, "go");
+  model->asked.await(1);
+  const auto refused = on.sessions().rewind(here, rewind_target::to(0)).get();
+  BOOST_TEST(code_of(refused) == "conflict");
+  BOOST_TEST(refused.error().message().find("active run") != std::string::npos);
+  model->answer("done");
+  run.wait().value();
+  back_to(on, 1);
+  BOOST_TEST(lines(live_texts(on)) == "one ");
+}
+
+BOOST_DATA_TEST_CASE(a_rewind_takes_effect_once, both, over_a_store) {
+  const staged_place place;
+  runtime_fixture on(options_of(place, over_a_store));
+  on.open("s");
+  on.append(here, says_so("one", {{"n", 1}}));
+  on.append(here, says_so("two", {{"n", 2}}));
+  const auto target = rewind_target::to(1);
+  const rewind_options at_two{.expected_revision = 2};
+  const auto first = on.sessions().rewind(here, target, at_two).value();
+  on.append(here, says_so("three"));
+  const auto again = on.sessions().rewind(here, target, at_two).value();
+  BOOST_TEST(again.event->id == first.event->id);
+  BOOST_TEST(on.fetch(here).revision() == 4U);
+  // Another place from the same revision is another rewind.
+  BOOST_TEST(
+    code_of(on.sessions().rewind(here, rewind_target::to(0), at_two).get())
+    == "conflict");
+  BOOST_TEST(
+    code_of(on.sessions().rewind(here, target, {.expected_revision = 9}).get())
+    == "conflict");
+}
+
+BOOST_DATA_TEST_CASE(a_place_must_exist, both, over_a_store) {
+  const staged_place place;
+  runtime_fixture on(options_of(place, over_a_store));
+  const auto to = [&](std::uint64_t revision) {
+    return on.sessions().rewind(here, rewind_target::to(revision)).get();
+  };
+  BOOST_TEST(code_of(to(0)) == "not_found");
+  on.open("s");
+  BOOST_TEST(code_of(to(0)) == "invalid_argument"); // Nothing to take back.
+  on.append(here, says_so("one"));
+  BOOST_TEST(code_of(to(1)) == "invalid_argument");
+  BOOST_TEST(code_of(to(2)) == "not_found");
+  BOOST_TEST(on.fetch(here).revision() == 1U);
+}
+
+BOOST_DATA_TEST_CASE(rewinds_beside_appends_are_exact, both, over_a_store) {
+  const staged_place place;
+  runtime_fixture on(options_of(place, over_a_store));
+  on.open("s");
+  on.append(here, says_so("first", {{"n", 0}}));
+  on.append(here, counting());
+  answers<event_ptr> appended;
+  for (int count = 0; count < 50; ++count)
+    on.sessions().append_event(here, counting()).then(appended.next());
+  const auto done = back_to(on, 1);
+  appended.await();
+  const auto now = on.fetch(here);
+  // The appends behind the rewind count on from its value.
+  const auto behind = now.revision() - done.revision;
+  BOOST_TEST(now.state().get<std::uint64_t>("n") == behind);
+  BOOST_TEST(now.state().get<int>("user:n") == 51);
+  BOOST_TEST(now.events().live().size() == 1 + behind);
+}
+
+BOOST_AUTO_TEST_CASE(a_rewind_is_no_event_to_append) {
+  runtime_fixture on;
+  on.open("s");
+  on.append(here, says_so("one"));
+  event marker;
+  take_back(marker, 1);
+  BOOST_TEST(on.append(here, marker) == "invalid_argument");
+  marker.actions.extra = json{{"rewindBeforeInvocationId", "i"}};
+  BOOST_TEST(on.append(here, marker) == "invalid_argument");
+  const auto rewinds
+    = custom("a", [](invocation_context& context) -> agent_run {
+        event said;
+        take_back(said, 1);
+        co_await context.emit(std::move(said));
+      });
+  BOOST_TEST(code_of(on.runtime.run(rewinds, here, "go").wait().get())
+             == "invalid_argument");
+  BOOST_TEST(on.events(here).live().size() == on.events(here).size());
+}
+
+BOOST_DATA_TEST_CASE(a_past_with_rewinds_of_adk_is_read_as_adk_does,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  const session_key imported("press", "ann", "imported");
+  create_request wanted(imported);
+  for (const auto* const run : {"i1", "i2", "i3"}) {
+    auto said = says_so(run);
+    said.invocation_id = run;
+    wanted.events.push_back(std::move(said));
+  }
+  auto back = change(json::object());
+  back.invocation_id = "i4";
+  back.actions.extra = json{{"rewindBeforeInvocationId", "i2"}};
+  wanted.events.push_back(std::move(back));
+  on.sessions().create(wanted).value();
+  BOOST_TEST(lines(live_texts(on, imported)) == "i1 ");
+  BOOST_TEST(seen_by_a_model(on, imported) == "i1 now ");
+}
+
+BOOST_AUTO_TEST_CASE(runs_that_lost_only_their_end_are_named) {
+  runtime_fixture on;
+  on.open("s");
+  const auto by = [&](const std::string& author, const std::string& run) {
+    auto said = says_so(author);
+    said.author = author;
+    said.invocation_id = run;
+    on.append(here, said);
+  };
+  by("user", "i1");
+  by("user", "i2");
+  by("a", "i1");
+  by("a", "i2");
+  on.append(here, says_so("alone"));
+  const auto done
+    = on.sessions().rewind(here, rewind_target::before_run("i2")).value();
+  BOOST_TEST(lines(done.cut_runs) == "i1 ");
+}
+
+BOOST_DATA_TEST_CASE(followers_are_told_of_a_rewind, both, over_a_store) {
+  const staged_place place;
+  runtime_fixture on(options_of(place, over_a_store));
+  on.open("s");
+  auto news = on.sessions().follow(here, {.from = 0});
+  on.append(here, says_so("one"));
+  back_to(on, 0);
+  on.append(here, says_so("two"));
+  BOOST_TEST(news.next().value()->text() == "one");
+  BOOST_TEST(taken_back_by(*news.next().value()).value() == 1U);
+  BOOST_TEST(news.next().value()->text() == "two");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
