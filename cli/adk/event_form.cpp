@@ -1,5 +1,6 @@
 #include "troupe/cli/adk/event_form.hpp"
 
+#include "troupe/core/rewind.hpp"
 #include "troupe/core/support/wire.hpp"
 
 #include <algorithm>
@@ -128,7 +129,7 @@ json to_wire_form(const json& stored) {
 }
 
 json to_stored_form(const event& said) {
-  auto data = to_json(said);
+  auto data = to_adk_json(said);
   auto& actions = data["actions"];
   auto known = json::object();
   for (const auto& [name, field] : actions.items())

@@ -53,6 +53,9 @@ struct arguments {
   std::optional<double> after;
   std::optional<std::uint64_t> at;
   std::optional<std::uint64_t> to;
+  std::optional<std::uint64_t> expected;
+  std::string before;
+  bool live = false;
   std::optional<std::string> other;
   std::string name;
   std::optional<std::size_t> from;
@@ -115,7 +118,12 @@ int get_session(const arguments& chosen, interrupts& signals) {
         options.after = timestamp(
           std::chrono::microseconds(std::llround(*chosen.after * 1e6)));
       const auto fetched = sessions.get(chosen.key(), options).get();
-      return fetched ? print_line(target, to_json(*fetched)) : fetched.error();
+      if (!fetched)
+        return fetched.error();
+      auto shown = to_json(*fetched);
+      if (chosen.live)
+        shown["events"] = to_json(fetched->events().live());
+      return print_line(target, shown);
     });
 }
 
@@ -185,6 +193,36 @@ int print_diff(const arguments& chosen, interrupts& signals) {
       const auto after = sessions.get(other, {.at = chosen.to}).get();
       return after ? print_line(target, to_json(diff(*before, *after)))
                    : after.error();
+    });
+}
+
+// -- rewind -------------------------------------------------------------------
+
+json to_json(const rewound_session& done) {
+  return {{"event", to_json(*done.event)},
+          {"to", done.to},
+          {"revision", done.revision},
+          {"keptKeys", done.kept_keys},
+          {"cutRuns", done.cut_runs}};
+}
+
+int rewind_session(const arguments& chosen, interrupts& signals) {
+  if (chosen.to.has_value() == !chosen.before.empty())
+    return report(error(errc::invalid_argument,
+                        "rewind needs one of --before INVOCATION and --to N"),
+                  exit_usage);
+  return on_sessions(
+    chosen.store,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      auto place = chosen.to ? rewind_target::to(*chosen.to)
+                             : rewind_target::before_run(chosen.before);
+      const auto done = sessions
+                          .rewind(chosen.key(),
+                                  std::move(place),
+                                  {.expected_revision = chosen.expected})
+                          .get();
+      return done ? print_line(target, to_json(*done)) : done.error();
     });
 }
 
@@ -483,6 +521,9 @@ sessions_command::sessions_command(CLI::App& program)
   add_revision(get, "--at", chosen.at)
     ->description("The session as it was after N events; user and app state "
                   "are those of now");
+  get.add_flag("--live",
+               chosen.live,
+               "Without the events that rewinds have taken back; applied last");
 
   auto& history = subcommands_->add(
     "history",
@@ -514,6 +555,25 @@ sessions_command::sessions_command(CLI::App& program)
     ->type_name("S");
   add_revision(compare, "--to", chosen.to)
     ->description("Revision of the second session; default: the newest");
+
+  auto& rewind = subcommands_->add(
+    "rewind",
+    "Take back the events behind a place: one appended event restores the "
+    "session's keys, and nothing is deleted. app: and user: keys stay",
+    create_line + append_line
+      + "troupe sessions rewind --app press --user ann --session s1 --to 0",
+    rewind_session);
+  add_key(rewind, chosen);
+  auto* const before = rewind.add_option(
+    "--before",
+    chosen.before,
+    "Take back the run of this invocationId, and all that came after it");
+  before->type_name("INVOCATION");
+  add_revision(rewind, "--to", chosen.to)
+    ->description("Go back, or forward again, to the session after N events")
+    ->excludes(before);
+  add_revision(rewind, "--expected-revision", chosen.expected)
+    ->description("Only if the session is at this revision");
 
   auto& follow = subcommands_->add(
     "follow",

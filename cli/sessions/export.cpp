@@ -2,6 +2,7 @@
 
 #include "troupe/cli/sessions/portable.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/core/rewind.hpp"
 #include "troupe/core/support/recent_writes.hpp"
 #include "troupe/stores/open_store.hpp"
 #include "troupe/stores/store.hpp"
@@ -68,7 +69,7 @@ public:
     for (const auto& said : events) {
       if (std::exchange(has_begun_, true))
         gathered += ',';
-      gathered += visible_json(to_json(*said));
+      gathered += visible_json(to_adk_json(*said));
       if (gathered.size() < write_bytes && said != events.back())
         continue;
       if (auto written = target_.write(gathered); !written)

@@ -20,6 +20,34 @@ std::pair<std::string, std::string> speaker_of(const event& said) {
   return {said.author, said.branch};
 }
 
+// Returns `fallback` for an empty text, and nothing if it is not a number.
+std::optional<std::size_t> read_number(std::string_view text,
+                                       std::size_t fallback) {
+  if (text.empty())
+    return fallback;
+  std::size_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end
+           ? number
+           : std::optional<std::size_t>();
+}
+
+// The user's message that began the turn `count` turns before the end; null if
+// there is none. Messages that only answer questions begin no turn.
+event_ptr message_before_end(const event_slice& live, std::size_t count) {
+  const auto is_answer
+    = [](const part& each) { return each.response() != nullptr; };
+  for (auto index = live.size(); index > 0; --index) {
+    const auto& said = live[index - 1];
+    const auto& parts = said->content.parts;
+    if (said->author == "user" && !parts.empty()
+        && std::ranges::none_of(parts, is_answer) && --count == 0)
+      return said;
+  }
+  return nullptr;
+}
+
 // Returns the JSON in `text`, or the text itself if it is not JSON.
 json value_of(const std::string& text) {
   auto read = parse_json(text);
@@ -336,6 +364,8 @@ dialogue::turn_end dialogue::obey(std::string_view command) {
     show_state(rest);
   else if (word == "events")
     show_events(rest);
+  else if (word == "rewind")
+    take_back(rest);
   else
     print(colours_.alarm(
       fmt::format("there is no command '/{}'; /help lists them\n",
@@ -346,6 +376,8 @@ dialogue::turn_end dialogue::obey(std::string_view command) {
 void dialogue::show_help() {
   print("/state [KEYS]   the session's state; only keys that begin with KEYS\n"
         "/events [N]     the newest N events of the session (20)\n"
+        "/rewind [N]     takes back your newest N messages and all that came "
+        "after (1)\n"
         "/quit           ends the dialogue, as Ctrl-D does\n"
         "/help           this\n"
         "//TEXT          says /TEXT\n"
@@ -368,18 +400,41 @@ void dialogue::show_state(std::string_view prefix) {
 }
 
 void dialogue::show_events(std::string_view count) {
-  std::size_t number = 20;
-  if (const auto read
-      = std::from_chars(count.data(), count.data() + count.size(), number);
-      !count.empty()
-      && (read.ec != std::errc() || read.ptr != count.data() + count.size()))
+  const auto number = read_number(count, 20);
+  if (!number)
     return print(colours_.alarm("expected a number after /events\n"));
-  const auto held
-    = owners_.sessions().get(session_, {.num_recent_events = number}).get();
+  const auto held = owners_.sessions().get(session_).get();
   if (!held)
     return print(colours_.alarm(to_string(held.error())) + '\n');
-  for (const auto& said : held->events())
+  const auto newest = held->events().live().recent(*number);
+  for (const auto& said : newest)
     print(show_words(*said) + colours_.quiet(show_work(*said)));
+}
+
+void dialogue::take_back(std::string_view count) {
+  const auto number = read_number(count, 1);
+  if (!number || *number == 0)
+    return print(colours_.alarm("expected a number after /rewind\n"));
+  const auto held = owners_.sessions().get(session_).get();
+  if (!held)
+    return print(colours_.alarm(to_string(held.error())) + '\n');
+  const auto message = message_before_end(held->events().live(), *number);
+  if (!message)
+    return print(
+      colours_.alarm("there are not so many messages of yours to take back\n"));
+  const auto done
+    = owners_.sessions()
+        .rewind(session_, rewind_target::before_run(message->invocation_id))
+        .get();
+  if (!done)
+    return print(colours_.alarm(to_string(done.error())) + '\n');
+  print(
+    colours_.quiet(fmt::format("took back \"{}\" and all that came after it\n",
+                               visible_text(message->text(), " "))));
+  if (!done->kept_keys.empty())
+    print(colours_.quiet(fmt::format(
+      "these keys keep their values: {}\n",
+      visible_text(fmt::format("{}", fmt::join(done->kept_keys, ", ")), " "))));
 }
 
 } // namespace troupe::cli

@@ -85,6 +85,7 @@ private:
   void show_help();
   void show_state(std::string_view prefix);
   void show_events(std::string_view count);
+  void take_back(std::string_view count);
 
   runtime& owners_;
   const agent& root_;

@@ -69,6 +69,16 @@ BOOST_FIXTURE_TEST_CASE(an_agent_answers_at_a_prompt, dialogue_folder) {
   BOOST_REQUIRE(talk.read_next("there is no command '/walk'"));
   type(talk, "//walk\n");
   BOOST_REQUIRE(talk.read_next("You said: /walk"));
+  type(talk, "/rewind x\n");
+  BOOST_REQUIRE(talk.read_next("expected a number after /rewind"));
+  type(talk, "/rewind 3\n");
+  BOOST_REQUIRE(talk.read_next("there are not so many messages of yours"));
+  type(talk, "/rewind\n");
+  BOOST_REQUIRE(talk.read_next("took back \"/walk\" and all that came after"));
+  type(talk, "/state\n");
+  BOOST_REQUIRE(talk.read_next("answer = \"You said: Hello!\""));
+  type(talk, "//walk\n");
+  BOOST_REQUIRE(talk.read_next("You said: /walk"));
   type(talk, "\x04"); // Ctrl-D.
   BOOST_REQUIRE(talk.read_next(R"({"state":{"answer":"You said: /walk"}})"));
   BOOST_TEST(talk.wait().code == 0);

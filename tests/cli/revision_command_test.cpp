@@ -42,6 +42,43 @@ BOOST_FIXTURE_TEST_CASE(a_session_is_printed_as_it_was, told_session) {
   BOOST_TEST(run("get", joined(s1, {"--at", "-1"})).code == 2);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_session_goes_back, told_session) {
+  const auto done = show("rewind", joined(s1, {"--to", "1"}));
+  BOOST_TEST(done["to"] == 1);
+  BOOST_TEST(done["revision"] == 4);
+  BOOST_TEST(done["keptKeys"] == json({"user:x"}));
+  BOOST_TEST(done["cutRuns"] == json::array());
+  BOOST_TEST(done["event"]["actions"]["stateDelta"]
+             == json({{"topic", "owls"}, {"n", 1}}));
+  const auto held = show("get", s1);
+  BOOST_TEST(held["state"]
+             == json({{"topic", "owls"}, {"n", 1}, {"user:x", 1}}));
+  BOOST_TEST(held["events"].size() == 4U);
+  BOOST_TEST(show("get", joined(s1, {"--live"}))["events"].size() == 1U);
+
+  // A refused rewind changes nothing.
+  const auto expect = [&](const std::vector<std::string>& more, int code) {
+    BOOST_TEST(run("rewind", joined(s1, more)).code == code);
+  };
+  expect({}, 2);
+  expect({"--to", "1", "--before", "x"}, 2);
+  expect({"--to", "5"}, 1);
+  expect({"--before", "x"}, 1);
+  expect({"--to", "0", "--expected-revision", "3"}, 1);
+  BOOST_TEST(show("get", s1)["revision"] == 4);
+}
+
+// An exported session has the rewind with its effect.
+BOOST_FIXTURE_TEST_CASE(a_rewind_is_exported_and_imported, told_session) {
+  show("rewind", joined(s1, {"--to", "1"}));
+  const auto exported = run("export", {"--app", "press"}).output;
+  BOOST_TEST(run("import", {"--app", "copy"}, exported).code == 0);
+  const auto copy = show(
+    "get", {"--app", "copy", "--user", "ann", "--session", "s1", "--live"});
+  BOOST_TEST(copy["events"].size() == 1U);
+  BOOST_TEST(copy["state"]["n"] == 1);
+}
+
 BOOST_FIXTURE_TEST_CASE(the_values_of_a_key_are_printed, told_session) {
   const auto values = objects(run("history", joined(s1, {"n"})).output);
   BOOST_TEST(values

@@ -137,6 +137,47 @@ class Troupe:
                 for line in self("sessions", "export", "--app", app, "--store", store).splitlines()]
 
 
+# -- rewinds ----
+
+
+def random_log(source, samples, name):
+    """A session of a few runs, in which rewinds name runs before, after and unknown ones."""
+    events = []
+    for number in range(1, source.randrange(2, 40)):
+        actions = samples.EventActions()
+        if source.random() < 0.2:
+            actions = samples.EventActions(rewind_before_invocation_id=f"i{source.randrange(9)}")
+        events.append(samples.event(number, "user", samples.text(f"word {number}"), run=f"i{source.randrange(8)}",
+                                    actions=actions))
+    return {"id": name, "appName": "rewound", "userId": "ann", "state": {}, "lastUpdateTime": 1.0,
+            "events": [json.loads(each.model_dump_json(by_alias=True, exclude_none=True)) for each in events]}, events
+
+
+def compare_live_events(troupe, samples, count=1000):
+    """The events that are left after the rewinds of random logs, as ADK and troupe see them."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from google.adk.events._rewind_events import _apply_rewinds
+
+    source = random.Random(SEED)
+    logs = [random_log(source, samples, f"s{index}") for index in range(count)]
+    store = ("--store", "sqlite:rewound.db", "--durability", "os")
+    file = pathlib.Path(troupe.folder) / "rewound.jsonl"
+    file.write_text("".join(json.dumps(session) + "\n" for session, _ in logs))
+    troupe("sessions", "import", str(file), *store)
+
+    def live_ids(log):
+        held = troupe("sessions", "get", "--app", "rewound", "--user", "ann", "--session", log[0]["id"], "--live", *store)
+        return [each["id"] for each in json.loads(held)["events"]]
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        found = list(threads.map(live_ids, logs))
+    for (session, events), left in zip(logs, found):
+        wanted = [each.id for each in _apply_rewinds(events)]
+        if left != wanted:
+            sys.exit(f"live events {left} instead of {wanted}\n{json.dumps(session)}")
+
+
 async def compare(program):
     import samples
     from google.adk.sessions.database_session_service import DatabaseSessionService
@@ -145,6 +186,7 @@ async def compare(program):
     apps = ("shop", "lone", "app0", "app1")
     with tempfile.TemporaryDirectory() as folder:
         troupe = Troupe(program, folder)
+        compare_live_events(troupe, samples)
         for name, service in (("v1", DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/v1.db")),
                               ("sqlite_service", SqliteSessionService(f"{folder}/sqlite_service.db"))):
             await fill(service, samples)
