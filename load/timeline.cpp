@@ -1,6 +1,7 @@
 #include "troupe/load/timeline.hpp"
 
 #include "troupe/agents/turns/step_times.hpp"
+#include "troupe/core/rewind.hpp"
 #include "troupe/load/report.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +10,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace troupe::load {
@@ -402,17 +405,22 @@ std::vector<timeline> timelines_of(const event_slice& events) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<const event*>> by_invocation;
   for (const auto& said : events) {
-    if (said->invocation_id.empty())
+    if (said->invocation_id.empty() || is_rewind(*said))
       continue;
     auto& known = by_invocation[said->invocation_id];
     if (known.empty())
       order.push_back(said->invocation_id);
     known.push_back(said.get());
   }
+  std::set<std::string_view> live;
+  for (const auto left = events.live(); const auto& said : left)
+    live.insert(said->invocation_id);
   std::vector<timeline> made;
   made.reserve(order.size());
-  for (const auto& invocation : order)
+  for (const auto& invocation : order) {
     made.push_back(timeline_maker(by_invocation.at(invocation)).make());
+    made.back().is_taken_back = !live.contains(invocation);
+  }
   return made;
 }
 
@@ -437,6 +445,8 @@ std::string to_text(const timeline& shown, std::size_t width) {
     text += fmt::format(", {} tokens", shown.tokens);
   if (!shown.error.empty())
     text += ", ended with " + on_one_line(shown.error);
+  if (shown.is_taken_back)
+    text += ", taken back by a rewind";
   text += "\n\n";
   std::size_t labels = 0;
   for (const auto& lane : shown.lanes)
@@ -487,6 +497,7 @@ json to_json(const timeline& shown) {
   written["toolCalls"] = shown.calls_recorded ? json(shown.tool_calls) : json();
   written["tokens"] = shown.tokens;
   written["error"] = maybe(shown.error);
+  written["takenBack"] = shown.is_taken_back;
   auto& lanes = written["lanes"] = json::array();
   for (const auto& lane : shown.lanes) {
     auto steps = json::array();

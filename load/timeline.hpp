@@ -82,6 +82,9 @@ struct timeline {
   std::uint64_t tokens = 0;
   /// Error code of the last event, or empty.
   std::string error;
+  /// True if a rewind of the session has taken back all events of the
+  /// invocation.
+  bool is_taken_back = false;
   std::vector<timeline_lane> lanes; ///< Lanes of a fan-out together.
 };
 
@@ -97,7 +100,7 @@ std::string name_of(const timeline_lane& lane);
 std::size_t depth_of(const timeline_lane& lane);
 
 /// One timeline for each invocation in `events`, oldest first. Events without
-/// an invocation are left out.
+/// an invocation, and rewinds, are left out.
 std::vector<timeline> timelines_of(const event_slice& events);
 
 /// Returns a summary and a row for each lane. `width` is the total number of
@@ -105,7 +108,8 @@ std::vector<timeline> timelines_of(const event_slice& events);
 std::string to_text(const timeline& shown, std::size_t width);
 
 /// `{"invocation", "startedAt": seconds, "wall", "work", "longestLane",
-/// "modelCalls", "toolCalls", "tokens", "error": text or null, "lanes":
+/// "modelCalls", "toolCalls", "tokens", "error": text or null, "takenBack":
+/// boolean, "lanes":
 /// [{"agent", "branch", "steps": [{"kind": "model"|"tool"|"other"|"wait",
 /// "name", "start", "end", "event", "detail": text or null, "error": text or
 /// null}]}]}`, times in nanoseconds. The numbers of calls are null if they are

@@ -31,15 +31,16 @@ function invocationParts(timeline) {
 // Of many invocations, all but the first few are drawn when they are opened.
 function invocationPanel(timeline, number, isFolded) {
   const title = `Invocation ${number}`;
-  const aside = [timeline.invocation, momentOf(timeline.startedAt)].filter(Boolean).join(", ");
-  const options = { class: "wide long" };
+  const aside = [timeline.invocation, momentOf(timeline.startedAt),
+    timeline.takenBack ? "taken back by a rewind" : null].filter(Boolean).join(", ");
+  const options = { class: timeline.takenBack ? "wide long taken-back" : "wide long" };
   if (!isFolded)
     return panel(title, aside, () => element("div", { class: "stack" },
       invocationParts(timeline)), options);
   const words = `${title}: ${formatTime(timeline.wall)}, ${aside}${
     timeline.error ? ", failed" : ""}`;
   const made = folded(words, () => element("div", { class: "stack" }, invocationParts(timeline)));
-  made.classList.add("panel", "wide", "long");
+  made.classList.add("panel", ...options.class.split(" "));
   return made;
 }
 
@@ -54,6 +55,8 @@ function invocationTable(invocations) {
     { name: "model calls", number: true, text: (each) => callsText(each.modelCalls) },
     { name: "tool calls", number: true, text: (each) => callsText(each.toolCalls) },
     { name: "invocation", words: true, text: (each) => each.invocation ?? NONE },
+    ...(invocations.some((each) => each.takenBack)
+      ? [{ name: "rewound", text: (each) => (each.takenBack ? "taken back" : "") }] : []),
     { name: "error", words: true, mark: (each) => (each.error ? "bad" : ""),
       text: (each) => (each.error ? shortened(textOf(each.error), 160) : "") },
   ], invocations, { label: "Invocations" });
@@ -63,9 +66,11 @@ function drawTraceReport(page, report) {
   const session = report.session ?? {};
   const invocations = report.invocations ?? [];
   const failed = invocations.filter((each) => each.error).length;
+  const gone = invocations.filter((each) => each.takenBack).length;
   page.append(pageHead(document.title, [`app ${session.app ?? NONE}`,
     `user ${session.user ?? NONE}`, `session ${session.id ?? NONE}`,
-    many(invocations.length, "invocation"), failed > 0 ? `${failed} failed` : null]));
+    many(invocations.length, "invocation"), failed > 0 ? `${failed} failed` : null,
+    gone > 0 ? `${gone} taken back` : null]));
   const grid = element("div", { class: "grid" });
   if (invocations.length === 0)
     grid.append(panel("Invocations", null,

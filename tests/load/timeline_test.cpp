@@ -5,6 +5,7 @@
 
 #include "troupe/agents/turns/step_times.hpp"
 #include "troupe/core/event_log.hpp"
+#include "troupe/core/rewind.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -115,6 +116,28 @@ std::string agents_of(const timeline& line) {
 }
 
 } // namespace
+
+BOOST_AUTO_TEST_CASE(what_a_rewind_has_taken_back_is_marked) {
+  event_log log;
+  for (const auto* const run : {"r1", "r2", "r3"}) {
+    event said(user_text("hi"));
+    said.author = "user";
+    said.invocation_id = run;
+    log.push_back(std::make_shared<const event>(std::move(said)));
+  }
+  event marker;
+  marker.invocation_id = "e-1";
+  take_back(marker, 2);
+  log.push_back(std::make_shared<const event>(std::move(marker)));
+  const auto lines = timelines_of(log.slice());
+  BOOST_TEST_REQUIRE(lines.size() == 3U); // A rewind is no invocation.
+  BOOST_TEST(!lines[0].is_taken_back);
+  BOOST_TEST(lines[1].is_taken_back);
+  BOOST_TEST(lines[2].is_taken_back);
+  BOOST_TEST(to_json(lines[0])["takenBack"] == false);
+  BOOST_TEST(to_text(lines[1], 80).find("taken back by a rewind")
+             != std::string::npos);
+}
 
 BOOST_AUTO_TEST_CASE(what_models_tell_is_work_and_the_rest_is_waiting) {
   const auto line

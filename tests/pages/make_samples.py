@@ -157,13 +157,13 @@ def lane(chance, agent, branch, start, turns, error=None):
     return {"agent": agent, "branch": branch, "steps": steps}
 
 
-def timeline(lanes, started=1773480413.25, invocation="e-7f3a9c", error=None):
+def timeline(lanes, started=1773480413.25, invocation="e-7f3a9c", error=None, taken_back=False):
     steps = [each for row in lanes for each in row["steps"]]
     work = [each["end"] - each["start"] for each in steps if each["kind"] in ("model", "tool")]
     wall = max((each["end"] for each in steps), default=0)
     return {
         "invocation": invocation, "startedAt": started, "wall": wall, "work": sum(work),
-        "longestLane": int(wall * 0.93), "error": error,
+        "longestLane": int(wall * 0.93), "error": error, "takenBack": taken_back,
         "modelCalls": sum(each["kind"] == "model" for each in steps),
         "toolCalls": sum(each["kind"] == "tool" for each in steps), "lanes": lanes,
     }
@@ -334,7 +334,7 @@ def samples(chance):
     yield "trace_research", trace([
         timeline(research(chance)),
         timeline(research(chance, 3, 2, "unavailable: the search service did not answer"),
-                 1773480530.5, "e-81d0aa", "unavailable: the search service did not answer")])
+                 1773480530.5, "e-81d0aa", "unavailable: the search service did not answer", True)])
     yield "trace_awkward", trace_awkward(chance)
     yield "trace_200_lanes", trace_wide(chance)
     yield "trace_many", trace([timeline(research(chance, 1, 1), 1773480413 + 60 * number,
