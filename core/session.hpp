@@ -142,7 +142,8 @@ struct get_options {
   /// The session as it was after this many events: its own keys, and the events
   /// up to there. 0 is the state of the creation. The `app:` and `user:` keys
   /// are those of now. Unset for the session as it is now. `get` fails with
-  /// `errc::not_found` if the session has no such revision yet, and with
+  /// `errc::not_found` if the session has no such revision yet, with
+  /// `errc::conflict` if the store lost events of it during the read, and with
   /// `errc::invalid_argument` over a store of your own that does not override
   /// `store::load_session_at`.
   std::optional<std::uint64_t> at = {};

@@ -14,6 +14,8 @@
 #include "troupe/core/support/recent_writes.hpp"
 #include "troupe/runtime/session_writer.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe {
 
 namespace {
@@ -120,7 +122,16 @@ result<bool> is_still_there(store& kept, const session& present) {
          && found->front()->id == present.events().back()->id;
 }
 
-// A session from the store, with the state of user and app of `present`.
+error changed_while_read(const session_key& key) {
+  return {
+    errc::conflict,
+    fmt::format("session {} changed while it was read: it was removed, or "
+                "its store lost events; read it again",
+                to_string(key))};
+}
+
+// A session from the store, with the state of user and app of `present`. Fails
+// with `changed_while_read` if the store has another session now.
 result<session>
 read_earlier(store& kept, const session& present, const get_options& options) {
   auto loaded = kept.load_session_at(
@@ -131,9 +142,9 @@ read_earlier(store& kept, const session& present, const get_options& options) {
   if (!is_same)
     return is_same.error();
   if (!loaded || !*loaded || !*is_same)
-    return actors::unknown_session(present.key());
+    return changed_while_read(present.key());
   auto& past = **loaded;
-  event_log log;
+  event_log log(past.scope.revision - past.events.size());
   for (auto& said : past.events)
     log.push_back(std::move(said));
   return session(present.key(),
@@ -147,27 +158,36 @@ read_earlier(store& kept, const session& present, const get_options& options) {
 
 // The session checks the revision first, because its answer waits for the
 // commits that it is based on. Reading the events afterwards is safe: they
-// never change.
+// never change. If the store has another session by then, all is read again: a
+// session that is gone is then `not_found`.
 void start_earlier_get(const backend_ptr& backend,
                        const session_key& key,
                        const get_options& options,
-                       completion<session> done) {
-  auto read_it
-    = [backend, options, done = std::move(done)](result<session> present) {
-        // Nothing is before the creation, and nothing has to be read.
-        if (!present || present->revision() == 0)
-          return done(std::move(present));
-        auto wanted = std::make_unique<actors::answered<session>>();
-        wanted->done = done;
-        auto& shared = backend->shared();
-        if (admit_call(*wanted, shared))
-          actors::read_then_complete<session>(
-            shared,
-            std::move(wanted),
-            [present = std::move(*present), options](store& kept) {
-              return read_earlier(kept, present, options);
-            });
+                       completion<session> done,
+                       int attempts_left = 3) {
+  auto read_it = [backend, options, attempts_left, done = std::move(done)](
+                   result<session> present) {
+    // Nothing is before the creation, and nothing has to be read.
+    if (!present || present->revision() == 0)
+      return done(std::move(present));
+    auto wanted = std::make_unique<actors::answered<session>>();
+    wanted->done =
+      [backend, key = present->key(), options, attempts_left, done](
+        result<session> past) {
+        if (!past && past.error().code() == errc::conflict && attempts_left > 1)
+          start_earlier_get(backend, key, options, done, attempts_left - 1);
+        else
+          done(std::move(past));
       };
+    auto& shared = backend->shared();
+    if (admit_call(*wanted, shared))
+      actors::read_then_complete<session>(
+        shared,
+        std::move(wanted),
+        [present = std::move(*present), options](store& kept) {
+          return read_earlier(kept, present, options);
+        });
+  };
   start_get(backend, key, options, std::move(read_it));
 }
 
