@@ -120,7 +120,8 @@ void invocation_context::renew() {
   auto first = lane_.first_read(*which_, newest.events);
   // Another process may have rewound the session: the newest events are then
   // older than those that this run keeps.
-  if (first <= newest.before && newest.events.size() < newest.events.span())
+  if (first <= newest.before
+      && newest.events.newest_rewind() > lane_.message_number())
     first = newest.before + 1;
   if (first <= newest.before)
     throw error(errc::internal,

@@ -44,10 +44,26 @@ void event_holes::add(std::uint64_t first, std::uint64_t last) {
     holes.push_back({first, last, rank_of(first)});
 }
 
-const event_holes* rewind_index::holes_at(std::uint64_t number) const noexcept {
-  const auto next
-    = std::ranges::upper_bound(rewinds, number, {}, &entry::number);
-  return next == rewinds.begin() ? nullptr : std::prev(next)->holes.get();
+// Walks back: before each rewind, the history is that of the event before those
+// that it takes back.
+rewind_index::holes_ptr rewind_index::holes_at(std::uint64_t number) const {
+  if (number >= rewinds.back().number)
+    return newest;
+  std::vector<rewind> effective;
+  for (;;) {
+    const auto next
+      = std::ranges::upper_bound(rewinds, number, {}, &rewind::number);
+    if (next == rewinds.begin())
+      break;
+    effective.push_back(*std::prev(next));
+    number = effective.back().first - 1;
+  }
+  if (effective.empty())
+    return nullptr;
+  boost::intrusive_ptr<event_holes> found(new event_holes);
+  for (auto index = effective.size(); index > 0; --index)
+    found->add(effective[index - 1].first, effective[index - 1].number);
+  return found;
 }
 
 } // namespace detail
@@ -101,15 +117,30 @@ void event_log::index(const std::string& branch) {
 void event_log::note_rewind(std::uint64_t count) {
   const auto number = before_ + size() + 1;
   const auto first = number - std::min(count, number - 1);
-  const auto* const known = rewinds_ ? rewinds_->holes_at(first - 1) : nullptr;
+  const auto known = rewinds_ ? rewinds_->holes_at(first - 1)
+                              : detail::rewind_index::holes_ptr();
   boost::intrusive_ptr<detail::event_holes> holes(
-    known == nullptr ? new detail::event_holes
-                     : new detail::event_holes(*known));
+    known ? new detail::event_holes(*known) : new detail::event_holes);
   holes->add(first, number);
   boost::intrusive_ptr<detail::rewind_index> grown(
     rewinds_ ? new detail::rewind_index(*rewinds_) : new detail::rewind_index);
-  grown->rewinds.push_back({number, std::move(holes)});
+  grown->rewinds.push_back({number, first});
+  grown->newest = std::move(holes);
   rewinds_ = std::move(grown);
+  all_.rewinds_ = rewinds_;
+}
+
+// Forgets the rewinds before all events that are left, but for the newest one.
+void event_log::forget_rewinds() {
+  if (!rewinds_ || rewinds_->rewinds.front().number > before_)
+    return;
+  boost::intrusive_ptr<detail::rewind_index> rest(
+    new detail::rewind_index(*rewinds_));
+  const auto kept = std::ranges::upper_bound(
+    rest->rewinds, before_, {}, &detail::rewind_index::rewind::number);
+  rest->rewinds.erase(rest->rewinds.begin(),
+                      std::min(kept, std::prev(rest->rewinds.end())));
+  rewinds_ = std::move(rest);
   all_.rewinds_ = rewinds_;
 }
 
@@ -129,6 +160,7 @@ std::size_t event_log::keep_newest(std::size_t count) {
   all_.spine_ = spine_;
   before_ += dropped;
   all_.last_ -= dropped;
+  forget_rewinds();
   if (!branches_)
     return dropped;
   // Readers keep the old index, as they keep the old spine: its positions match
@@ -185,7 +217,7 @@ std::uint64_t event_slice::count_back(std::uint64_t number,
                                       std::uint64_t count) const noexcept {
   const auto rank = holes_ ? holes_->rank_of(number) : number - 1;
   if (rank <= count)
-    return 1;
+    return holes_ ? holes_->number_at(0) : 1;
   return holes_ ? holes_->number_at(rank - count) : number - count;
 }
 
@@ -240,9 +272,9 @@ event_slice event_slice::without(const Predicate& is_hidden) const {
 }
 
 event_slice event_slice::live() const {
-  const boost::intrusive_ptr<const detail::event_holes> holes(
-    rewinds_ && first_ != last_ ? rewinds_->holes_at(number_at(last_ - 1))
-                                : nullptr);
+  const auto holes = rewinds_ && first_ != last_
+                       ? rewinds_->holes_at(number_at(last_ - 1))
+                       : detail::rewind_index::holes_ptr();
   if (!holes || holes == holes_)
     return *this;
   if (holes_)

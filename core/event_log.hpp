@@ -4,8 +4,9 @@
 // Invariant: chunks never move, and a slot is written once. A reader holds the
 // chunks that it can reach and a range, and never looks beyond the range. A
 // history with branches also indexes the events of each branch, so that a lane
-// finds its own events quickly. A history with rewinds (core/rewind.hpp) keeps,
-// for each of them, the list of the events that are hidden after it: holes.
+// finds its own events quickly. A history with rewinds (core/rewind.hpp) keeps
+// their numbers, and the ranges of events that are hidden after the newest one:
+// holes.
 
 #pragma once
 
@@ -68,18 +69,22 @@ struct event_holes : ref_counted<event_holes> {
   std::vector<hole> holes; // In order; they do not touch.
 };
 
-// The rewinds of a history, in order, each with the holes after it. Never
-// changes once a slice has it.
+// The rewinds of a history, in order. Never changes once a slice has it.
 struct rewind_index : ref_counted<rewind_index> {
-  struct entry {
+  using holes_ptr = boost::intrusive_ptr<const event_holes>;
+
+  // An event that is a rewind, and the first event that it takes back.
+  struct rewind {
     std::uint64_t number = 0;
-    boost::intrusive_ptr<const event_holes> holes;
+    std::uint64_t first = 0;
   };
 
-  // The holes after event `number`; null if there are none.
-  const event_holes* holes_at(std::uint64_t number) const noexcept;
+  // The holes after event `number`; null if there are none. O(1) for the newest
+  // event.
+  holes_ptr holes_at(std::uint64_t number) const;
 
-  std::vector<entry> rewinds;
+  std::vector<rewind> rewinds; // Not empty.
+  holes_ptr newest;            // After the last of them.
 };
 
 // Positions of the events of each branch, in order. The owner appends
@@ -233,6 +238,12 @@ public:
     return holes_ && holes_->around(number) != nullptr;
   }
 
+  /// Returns the number of the newest rewind that the log had when the slice
+  /// was taken; 0 if there was none.
+  std::uint64_t newest_rewind() const noexcept {
+    return rewinds_ ? rewinds_->rewinds.back().number : 0;
+  }
+
   /// Number of events from the first to the last number of the slice: those
   /// that `live` leaves out count.
   std::size_t span() const noexcept { return last_ - first_; }
@@ -244,8 +255,8 @@ public:
   event_slice before(std::uint64_t number) const noexcept;
 
   /// Returns the number of the event that is `count` events before event
-  /// `number`, or 1. Events that are older than all in the slice count as
-  /// shown, except those that a rewind in the slice has taken back.
+  /// `number`, or of the first one. Events that are older than all in the slice
+  /// count as shown, except those that a rewind in the slice has taken back.
   std::uint64_t count_back(std::uint64_t number,
                            std::uint64_t count) const noexcept;
 
@@ -339,6 +350,7 @@ public:
 private:
   void index(const std::string& branch);
   void note_rewind(std::uint64_t count);
+  void forget_rewinds();
 
   std::uint64_t before_;
   boost::intrusive_ptr<detail::event_spine> spine_;

@@ -28,6 +28,9 @@ using backend_ptr = std::shared_ptr<detail::session_backend>;
 // Attempts while other callers append to the session.
 constexpr int attempts_max = 16;
 
+// Number of events before the place among which cut runs are looked for.
+constexpr std::size_t cut_runs_events = 256;
+
 // Number of events that are read from the store at a time.
 constexpr std::uint64_t page_size = 1'024;
 
@@ -86,6 +89,7 @@ task<result<std::uint64_t>> find_run(backend_ptr backend,
 // A rewind that is about to be appended.
 struct rewind_plan {
   std::uint64_t revision = 0; // Of the session now.
+  std::string newest_id;      // Of the event of that number.
   std::uint64_t to = 0;
   event change;
   std::vector<std::string> kept_keys;
@@ -117,19 +121,15 @@ std::vector<std::string> wide_keys_of(const event_slice& live) {
   return {keys.begin(), keys.end()};
 }
 
-// Returns true if the event is by a run. Other events get an id of their own.
-bool is_of_a_run(const event& said) {
-  return !said.invocation_id.starts_with("e-");
-}
-
-// A run begins with its message, which is by the user.
-std::vector<std::string> cut_runs_of(const event_slice& live) {
+// Runs with live events on both sides of the place.
+std::vector<std::string> cut_runs_of(const event_slice& before,
+                                     const event_slice& behind) {
   std::set<std::string> begun;
+  for (const auto& said : before)
+    begun.insert(said->invocation_id);
   std::set<std::string> cut;
-  for (const auto& said : live)
-    if (said->author == "user")
-      begun.insert(said->invocation_id);
-    else if (is_of_a_run(*said) && !begun.contains(said->invocation_id))
+  for (const auto& said : behind)
+    if (begun.contains(said->invocation_id))
       cut.insert(said->invocation_id);
   return {cut.begin(), cut.end()};
 }
@@ -151,11 +151,13 @@ public:
   static task<result<rewound_session>> perform(rewind_call held) {
     std::optional<std::uint64_t> tried;
     auto failed = error(errc::internal, "no attempt was made");
+    bool is_overtaken = false;
     for (int attempt = 0; attempt < attempts_max; ++attempt) {
       auto plan = co_await held.make_plan();
       if (!plan)
         co_return plan.error();
-      if (tried == plan->revision)
+      is_overtaken = tried != plan->revision;
+      if (!is_overtaken)
         break;
       tried = plan->revision;
       auto stored = co_await held.send(*plan);
@@ -169,7 +171,9 @@ public:
       if (failed.code() != errc::conflict)
         break;
     }
-    co_return failed;
+    co_return is_overtaken&& failed.code() == errc::conflict && !held.expected_
+      ? held.overtaken()
+      : failed;
   }
 
 private:
@@ -191,15 +195,16 @@ private:
       {.num_recent_events = plan.revision - plan.to, .at = plan.revision});
     if (!now)
       co_return now.error();
-    const auto past
-      = co_await sessions_.get(key_, {.num_recent_events = 0, .at = plan.to});
+    const auto past = co_await sessions_.get(
+      key_, {.num_recent_events = cut_runs_events, .at = plan.to});
     if (!past)
       co_return past.error();
+    plan.newest_id = now->events().back()->id;
     const auto behind = now->events().live();
     if (!target_.revision() && behind.hides(plan.to + 1))
       co_return taken_back_already();
     plan.kept_keys = wide_keys_of(behind);
-    plan.cut_runs = cut_runs_of(behind);
+    plan.cut_runs = cut_runs_of(past->events().live(), behind);
     plan.change = make_change(plan);
     if (auto restored = restore(plan.change, *now, *past); !restored)
       co_return restored.error();
@@ -233,6 +238,14 @@ private:
     return {};
   }
 
+  error overtaken() const {
+    return {errc::conflict,
+            fmt::format("session {} was changed during each of {} attempts to "
+                        "rewind it; stop its writers, or try again later",
+                        to_string(key_),
+                        attempts_max)};
+  }
+
   error taken_back_already() const {
     return {errc::conflict,
             fmt::format("the run '{}' of session {} was taken back already; "
@@ -245,7 +258,10 @@ private:
   // once.
   event make_change(const rewind_plan& plan) const {
     event made;
-    made.id = fmt::format("rewind-{}-to-{}", plan.revision, plan.to);
+    made.id = fmt::format("rewind-{}-{}-{}",
+                          plan.revision,
+                          target_.revision() ? "to" : "before-run-at",
+                          plan.to);
     made.author = "user";
     take_back(made, plan.revision - plan.to, target_.run());
     return made;
@@ -257,9 +273,13 @@ private:
       [backend = backend_,
        key = key_,
        change = plan.change,
-       revision = plan.revision](completion<event_ptr> done) mutable {
-        actors::append_rewind(
-          backend->shared(), key, std::move(change), revision, std::move(done));
+       from = actors::rewind_basis{plan.revision, plan.newest_id}](
+        completion<event_ptr> done) mutable {
+        actors::append_rewind(backend->shared(),
+                              key,
+                              std::move(change),
+                              std::move(from),
+                              std::move(done));
       });
   }
 

@@ -73,8 +73,8 @@ struct rewound_session {
   /// behind the place have changed. They keep their values, since other
   /// sessions may have used them; write them anew if they should go back, too.
   std::vector<std::string> kept_keys;
-  /// Invocation ids of runs that had begun before the place and lost only their
-  /// later events.
+  /// Invocation ids of runs that had begun before the place, among the 256
+  /// events before it, and lost only their later events.
   std::vector<std::string> cut_runs;
 };
 

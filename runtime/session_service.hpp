@@ -128,7 +128,7 @@ public:
   /// `errc::invalid_argument` (nothing is behind `target`), `errc::conflict` (a
   /// run of this process is active: cancel it or wait for it; the run was taken
   /// back already; or another revision than expected), and `errc::too_large` if
-  /// the changed keys are larger than an event may be. Nothing changes then.
+  /// the restored keys are larger than 64 events may be. Nothing changes then.
   pending<rewound_session>
   rewind(session_key key, rewind_target target, rewind_options options = {});
 

@@ -74,6 +74,15 @@ struct follow : letter_of<letter_kind::follow, call> {
   std::shared_ptr<follow_receiver> receiver;
   result<followed> outcome = error(errc::internal, "not answered");
 
+  /// Over a store, without a place: the end of the log when the session got the
+  /// letter, and the number of its loads then.
+  struct first_end {
+    std::uint64_t number = 0;
+    std::uint64_t loads = 0;
+  };
+
+  std::optional<first_end> end;
+
   // Over a store: events that are not in memory. -----------------------------
 
   /// Numbers of the first and the last event that a reader thread reads.

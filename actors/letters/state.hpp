@@ -105,8 +105,9 @@ struct append : call_for<event_ptr> {
   load_gate* admitted_to = nullptr;
   /// The invocation that waits for the answer; null if a caller waits.
   ref<inbox_actor> reply_to;
-  /// True if the event is a rewind.
-  bool is_rewind = false;
+  /// Set if the event is a rewind: the id of the newest event that it was made
+  /// from. A revision alone may mean other events, if a store lost some.
+  std::unique_ptr<const std::string> rewound_from;
   /// True if the event is the message of a run, which has `rights`.
   bool starts_run = false;
   answer_rights rights;

@@ -11,11 +11,17 @@ namespace troupe::actors {
 
 namespace {
 
+// A rewind may restore as many keys as many events have changed.
+constexpr std::size_t rewind_events = 64;
+
 result<std::size_t> check(const event& said, const setup& shared) {
   if (!said.id.empty())
     if (auto id = trim_id(said.id, "event id"); !id)
       return id.error();
-  return check_event(said, shared.options.limits);
+  auto limits = shared.options.limits;
+  if (is_rewind(said))
+    limits.event_bytes_max *= rewind_events;
+  return check_event(said, limits);
 }
 
 bool has_temp(const event& said) {
@@ -87,11 +93,12 @@ result<std::unique_ptr<append>> make_past_append(event&& said, setup& shared) {
 }
 
 result<std::unique_ptr<append>>
-make_rewind(event&& said, std::uint64_t revision, setup& shared) {
-  auto letter
-    = make_letter(std::move(said), {.expected_revision = revision}, shared);
+make_rewind(event&& said, rewind_basis from, setup& shared) {
+  auto letter = make_letter(
+    std::move(said), {.expected_revision = from.revision}, shared);
   if (letter)
-    (*letter)->is_rewind = true;
+    (*letter)->rewound_from
+      = std::make_unique<const std::string>(std::move(from.newest_id));
   return letter;
 }
 

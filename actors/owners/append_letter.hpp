@@ -23,9 +23,15 @@ make_append(event_ptr&& said, const append_options& options, setup& shared);
 /// appends of rewinds are refused.
 result<std::unique_ptr<append>> make_past_append(event&& said, setup& shared);
 
-/// The same for a rewind of a session at this revision.
+/// The state of a session that a rewind was made from.
+struct rewind_basis {
+  std::uint64_t revision = 0;
+  std::string newest_id; ///< Id of the event of that number.
+};
+
+/// The same for a rewind.
 result<std::unique_ptr<append>>
-make_rewind(event&& said, std::uint64_t revision, setup& shared);
+make_rewind(event&& said, rewind_basis from, setup& shared);
 
 /// Counts the letter as under way in `session` until it is complete. Fails
 /// with `errc::busy` at a limit, and with `errc::cancelled` once the runtime

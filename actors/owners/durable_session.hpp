@@ -57,6 +57,8 @@ protected:
 
   std::uint64_t acknowledged() const noexcept override { return acknowledged_; }
 
+  std::uint64_t end_for(follow& wanted) override;
+
   std::uint64_t incarnation() override { return incarnation_; }
 
   bool waits_for_store(std::unique_ptr<follow>& wanted) override;
@@ -67,6 +69,8 @@ protected:
   void refuse_waiting_start(caf::actor_id run) override;
 
 private:
+  std::size_t events_kept() const noexcept;
+
   // -- messages ---------------------------------------------------------------
 
   void receive(std::unique_ptr<struct commit> answered);
@@ -136,6 +140,10 @@ private:
   void leave_all_behind();
 
   // Number of the newest event that is durable.
+  // Of the newest load: the revision that it found, and the one before it.
+  std::uint64_t loaded_revision_ = 0;
+  std::uint64_t acknowledged_before_load_ = 0;
+  std::uint64_t loads_ = 0;
   std::uint64_t acknowledged_ = 0;
   // Number of the stored session; 0 if the store has no such numbers. Known if
   // the last load has found the session.

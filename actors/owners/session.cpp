@@ -246,7 +246,7 @@ void session_actor::start_batch() {
     // events.
     // So does a rewind: a later message is compared with the events that are
     // left.
-    const bool ends = is_one_of<create>(last) || last.is_rewind;
+    const bool ends = is_one_of<create>(last) || last.rewound_from;
     if (!wide && ends)
       break;
     if (!wide)
@@ -289,13 +289,35 @@ result<void> session_actor::check_revision(const append& next) const {
                            *next.expected_revision));
 }
 
-// A run that has begun reads events that the rewind takes back.
-result<void> session_actor::check_runs() const {
-  if (!has_run())
+// A run that has begun reads events that the rewind takes back. The newest
+// event is in memory, or among those that were accepted before.
+result<void> session_actor::check_rewind(const append& next) const {
+  if (has_run())
+    return error(errc::conflict,
+                 fmt::format("session {} has an active run: cancel it or wait "
+                             "for its end, and rewind then",
+                             to_string(key())));
+  const auto& newest = batch_.size() == 0 ? events_.at(revision())
+                                          : batch_.accepted().back()->event;
+  if (newest->id == *next.rewound_from)
     return {};
   return error(errc::conflict,
-               fmt::format("session {} has an active run: cancel it or wait "
-                           "for its end, and rewind then",
+               fmt::format("session {} has other events than when the rewind "
+                           "was made; rewind again",
+                           to_string(key())));
+}
+
+// Another process may have rewound the session since the run began. Its next
+// event would follow on a conversation that is gone.
+result<void> session_actor::check_run_of(const append& next) const {
+  const auto rewound = events_.slice().newest_rewind();
+  if (rewound == 0 || !runs_)
+    return {};
+  const auto* const run = runs_->find(next.reply_to.id());
+  if (run == nullptr || rewound < run->message)
+    return {};
+  return error(errc::cancelled,
+               fmt::format("session {} was rewound while the run was active",
                            to_string(key())));
 }
 
@@ -307,8 +329,10 @@ bool session_actor::accept(append& next, bool undecided) {
   auto judged = check_existence(next);
   if (judged)
     judged = check_revision(next);
-  if (judged && next.is_rewind)
-    judged = check_runs();
+  if (judged && next.rewound_from)
+    judged = check_rewind(next);
+  if (judged && next.reply_to && !next.starts_run)
+    judged = check_run_of(next);
   if (judged && next.starts_run)
     judged = claim(next);
   if (judged)
@@ -321,6 +345,9 @@ bool session_actor::accept(append& next, bool undecided) {
     name_overwritten(*next.basis, batch_.accepted(), events_);
   // Some accepted events of the batch may still be refused, so ids of as many
   // older events are kept.
+  if (next.starts_run && runs_)
+    if (auto* const run = runs_->find(next.reply_to.id()))
+      run->message = revision() + batch_.size();
   if (is_one_of<append>(next))
     note_id(next, revision() + batch_.size(), ids_kept() + batch_.size());
   return true;
@@ -401,10 +428,11 @@ void session_actor::receive(std::unique_ptr<follow> wanted) {
         {created_, created_ ? incarnation() : 0, acknowledged(), events_});
       wrong != misplacement::none)
     return end_follow(std::move(wanted), wrong);
-  if (!wanted->place && live())
-    return answer_follow(
-      std::move(wanted),
-      followed{{}, {acknowledged(), nullptr, incarnation()}});
+  if (!wanted->place && live()) {
+    const auto end = end_for(*wanted);
+    return answer_follow(std::move(wanted),
+                         followed{{}, {end, nullptr, incarnation()}});
+  }
   if (!wanted->place)
     wanted->place.emplace(follow_place{acknowledged(), nullptr, 0});
   if (wanted->place->number < acknowledged())

@@ -138,6 +138,9 @@ protected:
   /// Number of the newest event that was acknowledged.
   virtual std::uint64_t acknowledged() const noexcept { return revision(); }
 
+  /// Number of the newest event for a reader that starts at the end.
+  virtual std::uint64_t end_for(follow&) { return acknowledged(); }
+
   /// Number of the session among those of the same key; 0 if it is not known.
   virtual std::uint64_t incarnation() = 0;
 
@@ -264,7 +267,8 @@ private:
   bool accept(append& next, bool undecided);
   result<void> check_existence(const append& next) const;
   result<void> check_revision(const append& next) const;
-  result<void> check_runs() const;
+  result<void> check_rewind(const append& next) const;
+  result<void> check_run_of(const append& next) const;
   // Returns true if the letter is a retry and needs no decision of its own.
   // Sets `comparing_` if only the store knows.
   bool join_earlier(std::unique_ptr<append>& retry);

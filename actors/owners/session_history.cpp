@@ -290,6 +290,11 @@ void durable_session::receive(std::unique_ptr<read_events> answered) {
   resume_waiting(std::move(waiting));
 }
 
+// The newest event is always in memory: rewinds are compared with it.
+std::size_t durable_session::events_kept() const noexcept {
+  return std::max<std::size_t>(shared().options.events_kept, 1);
+}
+
 std::uint64_t durable_session::oldest_to_load() const {
   return runs_ ? runs_->oldest_read(revision(), events_.slice().live())
                : UINT64_MAX;
@@ -302,8 +307,8 @@ void durable_session::forget_old_events() {
   // Readers get events once they are durable.
   if (followers_ && !followers_->empty())
     oldest = std::min(oldest, std::max<std::uint64_t>(acknowledged_, 1));
-  events_.keep_newest(std::max<std::size_t>(shared().options.events_kept,
-                                            revision() + 1 - oldest));
+  events_.keep_newest(
+    std::max<std::size_t>(events_kept(), revision() + 1 - oldest));
 }
 
 // -- over a store: readers that follow the session ----------------------------
@@ -324,6 +329,19 @@ bool durable_session::waits_for_store(std::unique_ptr<follow>& wanted) {
     return false;
   read_for(std::move(wanted));
   return true;
+}
+
+// A letter whose answer was stale comes again, after other letters of its
+// sender. If an append has taken effect behind the first end, that end was
+// true. Otherwise the log was already longer, and the load shows its end.
+std::uint64_t durable_session::end_for(follow& wanted) {
+  if (!wanted.end)
+    wanted.end.emplace(follow::first_end{acknowledged_, loads_});
+  const bool was_true = wanted.end->loads == loads_
+                        || (wanted.end->loads + 1 == loads_
+                            && acknowledged_before_load_ > wanted.end->number);
+  return std::min(was_true ? wanted.end->number : loaded_revision_,
+                  acknowledged_);
 }
 
 // Returns true if the events after the place are in memory, and the event at
@@ -381,7 +399,7 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
   const bool has_place = answered->first == place.number;
   if (has_place && place.last && read->front()->id != place.last->id)
     return end_follow(std::move(answered), misplacement::lost);
-  event_log log;
+  event_log log(answered->first - 1);
   for (auto& each : *read)
     log.push_back(std::move(each));
   auto events = log.slice().part(has_place ? 1 : 0, log.size());
@@ -395,7 +413,7 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
 // -- over a store: loading ----------------------------------------------------
 
 load_options durable_session::what_to_load() const {
-  return {.events_max = std::max<std::size_t>(shared().options.events_kept,
+  return {.events_max = std::max<std::size_t>(events_kept(),
                                               runs_ ? runs_->newest_max() : 0),
           .ids_max = shared().options.remembered_ids};
 }
@@ -410,7 +428,9 @@ void durable_session::install(load& loaded) {
   events_ = found
               ? event_window(found->scope.revision, std::move(found->events))
               : event_window();
-  acknowledged_ = revision();
+  acknowledged_before_load_ = std::exchange(acknowledged_, revision());
+  loaded_revision_ = acknowledged_;
+  ++loads_;
   incarnation_ = found ? found->incarnation : 0;
   knows_incarnation_ = found.has_value();
   install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());

@@ -231,10 +231,10 @@ void append_event(setup& shared,
 void append_rewind(setup& shared,
                    const session_key& key,
                    event said,
-                   std::uint64_t revision,
+                   rewind_basis from,
                    completion<event_ptr> done) {
   send_append(shared, key, std::move(done), {}, [&] {
-    return make_rewind(std::move(said), revision, shared);
+    return make_rewind(std::move(said), std::move(from), shared);
   });
 }
 

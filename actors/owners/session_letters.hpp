@@ -58,11 +58,11 @@ extern template void append_event<event_ptr>(setup&,
                                              completion<event_ptr>,
                                              const write_place&);
 
-/// The same for a rewind of the session at `revision`.
+/// The same for a rewind.
 void append_rewind(setup& shared,
                    const session_key& key,
                    event said,
-                   std::uint64_t revision,
+                   rewind_basis from,
                    completion<event_ptr> done);
 
 /// Checks the key and sends the letter to its session, behind the appends that

@@ -20,6 +20,8 @@ public:
     caf::actor_id id = 0;
     /// Older events are not kept for the run.
     std::uint64_t first_read = 0;
+    /// Number of its message, once that is decided.
+    std::uint64_t message = UINT64_MAX;
     /// Its message may get a lower number when it is decided again, so its
     /// newest events are kept by count, too.
     std::uint64_t newest_max = 0;

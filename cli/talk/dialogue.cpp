@@ -414,14 +414,13 @@ void dialogue::show_events(std::string_view count) {
 void dialogue::take_back(std::string_view count) {
   const auto number = read_number(count, 1);
   if (!number || *number == 0)
-    return print(colours_.alarm("expected a number after /rewind\n"));
+    return print(colours_.alarm("expected a number from 1 on after /rewind\n"));
   const auto held = owners_.sessions().get(session_).get();
   if (!held)
     return print(colours_.alarm(to_string(held.error())) + '\n');
   const auto message = message_before_end(held->events().live(), *number);
   if (!message)
-    return print(
-      colours_.alarm("there are not so many messages of yours to take back\n"));
+    return print(colours_.alarm("you have said fewer messages than that\n"));
   const auto done
     = owners_.sessions()
         .rewind(session_, rewind_target::before_run(message->invocation_id))

@@ -49,10 +49,23 @@ BOOST_AUTO_TEST_CASE(other_forms_are_no_number) {
     event said;
     said.actions.extra = json{{"agentState", {{"takesBack", state}}}};
     BOOST_TEST(!taken_back_by(said).has_value());
+    BOOST_TEST(is_rewind(said)); // So it is refused, not stored.
+    std::vector<event> log{said};
+    BOOST_TEST(code_of(number_rewinds(log)) == "invalid_argument");
   }
   event said;
   said.actions.extra = json{{"agentState", "takesBack"}};
   BOOST_TEST(!taken_back_by(said).has_value());
+}
+
+// A number that was never text is signed, and becomes unsigned in a store.
+BOOST_AUTO_TEST_CASE(a_signed_number_counts) {
+  event said;
+  said.actions.extra = json{{"agentState", {{"takesBack", 2}, {"step", 7}}}};
+  BOOST_TEST(taken_back_by(said).value() == 2U);
+  take_back(said, 3);
+  BOOST_TEST(said.actions.extra.data()["agentState"]
+             == json({{"takesBack", 3}, {"step", 7}}));
 }
 
 BOOST_AUTO_TEST_CASE(rewinds_of_adk_get_their_numbers) {
@@ -91,7 +104,11 @@ BOOST_AUTO_TEST_CASE(a_number_beyond_the_log_is_refused) {
   const auto numbered = number_rewinds(log);
   BOOST_TEST(code_of(numbered) == "invalid_argument");
   BOOST_TEST(numbered.error().message()
-             == "event 2 takes back 2 events, but only 1 are before it");
+             == "event 2: it takes back 2 events, but only 1 are before it");
+  // The number and ADK's field must agree.
+  std::vector<event> both{of_run("a"), of_run("a"), of_adk("r", "a")};
+  take_back(both[2], 1, "a");
+  BOOST_TEST(code_of(number_rewinds(both)) == "invalid_argument");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -143,6 +143,51 @@ BOOST_DATA_TEST_CASE(a_run_is_taken_back_by_its_id, both, over_a_store) {
     == "not_found");
 }
 
+// The events that are read behind the place keep their numbers.
+BOOST_DATA_TEST_CASE(runs_are_taken_back_one_after_another,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  const auto agent = says("a", "hello");
+  for (int count = 0; count < 6; ++count)
+    on.runtime.run(agent, here, "go").wait().value();
+  std::vector<std::string> runs;
+  for (const auto events = on.events(here); const auto& said : events)
+    if (said->author == "user")
+      runs.push_back(said->invocation_id);
+  const auto back_before = [&](std::size_t run) {
+    return code_of(on.sessions()
+                     .rewind(here, rewind_target::before_run(runs.at(run)))
+                     .get());
+  };
+  BOOST_TEST(back_before(5) == "ok");
+  BOOST_TEST(back_before(5) == "conflict");
+  BOOST_TEST(back_before(4) == "ok");
+  BOOST_TEST(back_before(2) == "ok");
+  BOOST_TEST(back_before(3) == "conflict");
+  BOOST_TEST(lines(live_texts(on)) == "go hello go hello ");
+  const auto then
+    = on.sessions().get(here, {.num_recent_events = 3, .at = 8}).value();
+  BOOST_TEST(then.events().number(0) == 6U);
+}
+
+// A run of another process may be active: what it does next would follow on a
+// conversation that is gone.
+BOOST_AUTO_TEST_CASE(a_run_of_another_process_ends_with_its_message) {
+  const staged_place place;
+  agent_fixture on(place.options());
+  runtime_fixture other(place.options());
+  const auto model = std::make_shared<held_model>();
+  auto run = on.runtime.run(asks("a", model), here, "go");
+  model->asked.await(1);
+  back_to(other, 0);
+  model->answer("late");
+  BOOST_TEST(code_of(run.wait().get()) == "cancelled");
+  BOOST_TEST(lines(live_texts(other)) == "");
+  BOOST_TEST(lines(live_texts(on)) == "");
+}
+
 BOOST_DATA_TEST_CASE(models_see_the_events_that_are_left, both, over_a_store) {
   const staged_place place;
   agent_fixture on(options_of(place, over_a_store));
@@ -360,14 +405,14 @@ BOOST_AUTO_TEST_CASE(runs_that_lost_only_their_end_are_named) {
     said.invocation_id = run;
     on.append(here, said);
   };
-  by("user", "i1");
-  by("user", "i2");
-  by("a", "i1");
-  by("a", "i2");
+  by("user", "e-1");
+  by("user", "e-2");
+  by("a", "e-1");
+  by("a", "e-2");
   on.append(here, says_so("alone"));
   const auto done
-    = on.sessions().rewind(here, rewind_target::before_run("i2")).value();
-  BOOST_TEST(lines(done.cut_runs) == "i1 ");
+    = on.sessions().rewind(here, rewind_target::before_run("e-2")).value();
+  BOOST_TEST(lines(done.cut_runs) == "e-1 ");
 }
 
 BOOST_DATA_TEST_CASE(followers_are_told_of_a_rewind, both, over_a_store) {

@@ -22,6 +22,8 @@ std::string_view to_string(call_kind kind) noexcept {
     return "get_user_state";
   case call_kind::app_state:
     return "get_app_state";
+  case call_kind::rewind:
+    return "rewind";
   case call_kind::write:
     return "write_state";
   }

@@ -8,6 +8,7 @@
 #include "troupe/core/session.hpp"
 #include "troupe/core/shared_write.hpp"
 #include "troupe/runtime/follower.hpp"
+#include "troupe/runtime/rewind.hpp"
 #include "troupe/stores/store.hpp"
 
 #include "changes.hpp"
@@ -34,6 +35,7 @@ enum class call_kind : std::uint8_t {
   user_state,
   app_state,
   write,
+  rewind,
 };
 
 std::string_view to_string(call_kind kind) noexcept;
@@ -44,6 +46,12 @@ struct wanted_write {
   bool of_user = false;
   wanted_change change;
   std::optional<std::uint64_t> expected_revision;
+};
+
+/// A rewind to a revision.
+struct wanted_rewind {
+  std::optional<std::uint64_t> to;
+  std::optional<std::uint64_t> expected;
 };
 
 /// One call of the session service. A moment is the number of changes stored by
@@ -57,6 +65,7 @@ struct call_record {
   get_options wanted;
   list_request listed;
   wanted_write write;
+  wanted_rewind rewind;
 
   std::size_t client = 0;
   std::size_t place_in_burst = 0; ///< Calls of a burst overlap.
@@ -82,6 +91,7 @@ struct call_record {
   event_ptr stored;
   bool removed = false;
   std::optional<shared_write> wrote;
+  std::optional<rewound_session> rewound;
   json state;
   session_page page;
 };

@@ -131,10 +131,10 @@ agent_run look_back(invocation_context& context, pipeline_setup& with) {
   const auto complain = [&](const std::string& what) {
     with.told.complaints.emplace_back(context.invocation_id(), what);
   };
-  if (page.size() != std::min<std::uint64_t>(count, first - 1))
+  if (page.span() != std::min<std::uint64_t>(count, first - 1))
     complain("of " + std::to_string(count) + " events before number "
              + std::to_string(first) + " an agent was given "
-             + std::to_string(page.size()));
+             + std::to_string(page.span()));
   for (const auto& older : page)
     for (const auto& said : context.events())
       if (older->id == said->id)

@@ -88,6 +88,8 @@ plan make_plan(std::uint64_t seed) {
   // Other seeds keep their histories.
   if (seed % 4 == 3)
     made.follows = 6 + chance.below(20);
+  if (seed % 5 == 4)
+    made.rewinds = 4 + chance.below(12);
   return made;
 }
 
@@ -97,7 +99,7 @@ std::string to_string(const plan& chosen) {
   return fmt::format(
     "{} programs, {} clients, {} operations in bursts of {}, {} users, {} "
     "sessions, removals {}, writes {}, runs {}, retries {}, crashes {}, "
-    "restarts {}, follows {}; "
+    "restarts {}, follows {}, rewinds {}; "
     "preempts {}, hurries {}; commits fail {}, are unknown {}, loads fail {}, "
     "looks fail {}, is lost {}; {} events kept, {} ids, {} live sessions, "
     "values of {}, {} "
@@ -115,6 +117,7 @@ std::string to_string(const plan& chosen) {
     chosen.crashes,
     chosen.restarts,
     chosen.follows,
+    chosen.rewinds,
     chosen.habits.preempts,
     chosen.habits.hurries,
     store.commit_fails,

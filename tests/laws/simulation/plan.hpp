@@ -29,6 +29,7 @@ struct plan {
   std::size_t runs = 8;
   std::size_t removals = 3;
   std::size_t writes = 0; ///< Writes to shared state.
+  std::size_t rewinds = 0;
   /// Before one in so many operations, a client starts to follow a session; 0:
   /// never.
   std::size_t follows = 0;

@@ -74,9 +74,10 @@ void traffic::act(std::size_t client) {
     if (program_of(client) == nullptr)
       break;
     readers_.start_sometimes(client, burst, any_session(followed_));
-    // The start of a reader may run other jobs, and these may end the program.
+    // The start of a reader may run other jobs. These may end the program, or
+    // begin the last operation.
     auto* on = program_of(client);
-    if (on == nullptr)
+    if (on == nullptr || left_ == 0)
       break;
     --left_;
     act_once(client, *on->open_runtime());
@@ -108,8 +109,8 @@ void traffic::act_once(std::size_t client, runtime& on) {
 
 void traffic::call_once(std::size_t client, runtime& on) {
   auto& sessions = on.sessions();
-  auto drawn
-    = chance_.below(100 + plan_.runs + plan_.writes + plan_.removals * 2);
+  auto drawn = chance_.below(100 + plan_.runs + plan_.writes + plan_.rewinds
+                             + plan_.removals * 2);
   const auto is_next = [&drawn](std::size_t weight) {
     if (drawn < weight)
       return true;
@@ -135,6 +136,8 @@ void traffic::call_once(std::size_t client, runtime& on) {
     run(client, on);
   else if (is_next(plan_.writes))
     write(client, sessions);
+  else if (is_next(plan_.rewinds))
+    rewind(client, sessions);
   else if (chance_.one_in(5))
     remove_user(client, sessions);
   else
@@ -371,6 +374,23 @@ void traffic::write(std::size_t client, session_service& sessions) {
   call.key = key;
   call.write = std::move(wanted);
   send_write(call, sessions);
+}
+
+void traffic::rewind(std::size_t client, session_service& sessions) {
+  auto& call = note(client, call_kind::rewind);
+  call.key = any_session();
+  call.rewind.to = chance_.below(12);
+  if (chance_.one_in(4))
+    call.rewind.expected = *call.rewind.to + chance_.below(6);
+  sessions
+    .rewind(call.key,
+            rewind_target::to(*call.rewind.to),
+            {.expected_revision = call.rewind.expected})
+    .then(answer_to<rewound_session>(
+      call, [](call_record& to, rewound_session answer) {
+        to.stored = answer.event;
+        to.rewound.emplace(std::move(answer));
+      }));
 }
 
 void traffic::send_write(call_record& call, session_service& sessions) {

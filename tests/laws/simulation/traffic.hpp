@@ -80,6 +80,7 @@ private:
   void remove_user(std::size_t client, session_service& sessions);
   void read_state(std::size_t client, session_service& sessions);
   void write(std::size_t client, session_service& sessions);
+  void rewind(std::size_t client, session_service& sessions);
   void send_write(call_record& call, session_service& sessions);
   void run(std::size_t client, runtime& on);
   void follow(const std::shared_ptr<troupe::run>& started,

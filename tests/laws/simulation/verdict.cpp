@@ -62,6 +62,7 @@ void verdict::replay() {
       events_[{key, change.event->id}].push_back(at_.size() - 1);
       note_losses(change, model);
       replay_append(change, model);
+      check_rewind(change, model);
       break;
     case change_kind::remove:
       if (!model.remove(key).value())
@@ -248,6 +249,14 @@ verdict::compare(const std::map<session_key, session>& found) const {
                               return to_json(*one) == to_json(*other);
                             }))
       wrong.push_back("the events of " + to_string(key)
+                      + " are others at the end");
+    if (const auto live = fetched.events().live();
+        !std::ranges::equal(live,
+                            live_events(expected.events),
+                            [](const event_ptr& one, const event_ptr& other) {
+                              return one->id == other->id;
+                            }))
+      wrong.push_back("the live events of " + to_string(key)
                       + " are others at the end");
   }
   return wrong;

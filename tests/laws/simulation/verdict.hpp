@@ -72,6 +72,17 @@ private:
   void judge_losses(const run_record& run);
   void judge_refused_writes();
 
+  // -- rewinds, in verdict_rewinds.cpp ----
+  const session_model* at_revision(const session_key& key,
+                                   std::uint64_t revision,
+                                   std::size_t moment) const;
+  void check_rewind(const store_change& change, const session_model& after);
+  void judge_rewind(const call_record& call);
+  bool is_rewind_refused(const call_record& call, std::size_t moment) const;
+  bool was_rewound(const session_key& key,
+                   std::size_t before,
+                   std::size_t after) const;
+
   void judge_order();
   void judge_writers();
   bool was_lost(std::size_t before, std::size_t after) const;
@@ -112,6 +123,9 @@ private:
 };
 
 session_key key_of(const owner_name& owner);
+
+/// The events of a whole log that no rewind has taken back.
+std::vector<event_ptr> live_events(const std::vector<event_ptr>& log);
 
 /// Makes the write of the call in the model.
 result<shared_write> write_in(session_model& model, const call_record& call);

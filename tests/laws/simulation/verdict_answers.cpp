@@ -44,6 +44,7 @@ std::vector<std::string> verdict::judge() {
         = std::ranges::find(told_.runs, invocation, &run_record::invocation_id);
         run != told_.runs.end()
         && !was_removed(run->key, run->before, run->after)
+        && !was_rewound(run->key, run->before, run->after)
         && !was_lost(run->before, run->after))
       find(what + ", run " + invocation);
   return findings_;
@@ -86,6 +87,8 @@ void verdict::judge(const call_record& call) {
     return judge_removal(call);
   case call_kind::write:
     return judge_write(call);
+  case call_kind::rewind:
+    return judge_rewind(call);
   case call_kind::user_state:
     if (!once(call, [&](std::size_t moment) {
           return at_[moment].get_user_state(call.key.app, call.key.user).value()
@@ -123,6 +126,8 @@ bool verdict::is_model_refusing(const call_record& call,
     return is_code(model.remove(call.key));
   case call_kind::write:
     return is_code(write_in(model, call));
+  case call_kind::rewind:
+    return is_rewind_refused(call, moment);
   default:
     return false;
   }
@@ -145,7 +150,8 @@ void verdict::judge_refusal(const call_record& call) {
     return;
   }
   if (call.code == "busy") {
-    if ((call.kind != call_kind::append && call.kind != call_kind::write)
+    if ((call.kind != call_kind::append && call.kind != call_kind::write
+         && call.kind != call_kind::rewind)
         || plan_.options.session_appends_max
              == runtime_options().session_appends_max)
       find("busy for no reason: " + name(call));
@@ -390,7 +396,8 @@ bool verdict::is_reason(const run_record& run) const {
   if (run.code == "cancelled")
     // State that the run has seen may be lost, and noticed after it began.
     return run.is_cancelled || run.was_closing || may_be_gone(run)
-           || was_lost(0, run.after);
+           || was_lost(0, run.after)
+           || was_rewound(run.key, run.before, run.after);
   if (run.code == "deadline_exceeded")
     return run.has_deadline;
   // A run that has begun is cancelled when its session is removed.
