@@ -110,9 +110,11 @@ void follow_control::serve(lock guard) {
     auto ready = take();
     if (!ready)
       break;
-    const auto done = std::exchange(next_waiter_, nullptr);
+    auto done = std::exchange(next_waiter_, nullptr);
     guard.unlock();
-    done(std::move(*ready));
+    // Destroyed here: it may hold the last reference to the reader, whose end
+    // takes the lock.
+    std::exchange(done, nullptr)(std::move(*ready));
     guard.lock();
   }
   is_serving_ = false;

@@ -530,6 +530,40 @@ BOOST_DATA_TEST_CASE(a_completion_asks_for_the_next_event,
   all.close();
 }
 
+BOOST_AUTO_TEST_CASE(a_completion_may_hold_the_last_reference_to_its_follower) {
+  runtime_fixture on;
+  on.open();
+  say(on, 1, 2);
+  tally ended;
+
+  struct told_end {
+    explicit told_end(tally& counted) : count(counted) {}
+
+    told_end(const told_end&) = delete;
+    told_end& operator=(const told_end&) = delete;
+
+    ~told_end() { count.add(); }
+
+    tally& count;
+  };
+
+  struct reader {
+    reader(tally& counted, follower from)
+      : behind(counted),
+        source(std::move(from)) {}
+
+    told_end behind; // Destroyed after the follower.
+    follower source;
+  };
+
+  auto held
+    = std::make_shared<reader>(ended, on.sessions().follow(here, {.from = 0}));
+  auto& source = held->source;
+  source.next().then([held = std::move(held)](const result<event_ptr>&) {});
+  ended.await(1);
+  BOOST_TEST(on.append(here, change({{"n", 3}})) == "ok");
+}
+
 BOOST_AUTO_TEST_CASE(a_blocking_call_on_a_thread_of_the_runtime_is_refused) {
   runtime_fixture on;
   on.open();
