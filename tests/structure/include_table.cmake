@@ -6,7 +6,7 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-set(all_layers core models stores contexts agents actors runtime load cli)
+set(all_layers core models stores contexts agents actors runtime load server cli)
 set(core_may core)
 set(models_may core models)
 set(stores_may core stores)
@@ -15,7 +15,8 @@ set(agents_may core models contexts agents)
 set(actors_may core models stores contexts agents actors)
 set(runtime_may core models stores contexts agents actors runtime)
 set(load_may core models stores contexts agents runtime load)
-set(cli_may core models stores contexts agents runtime load cli)
+set(server_may core models stores contexts agents runtime server)
+set(cli_may core models stores contexts agents runtime load server cli)
 
 # The rooms of each layer, in their order: a file includes its own room and those before it, so there is no circle.
 # `headers` and `sources` are the files in the layer's own folder.
@@ -27,6 +28,7 @@ set(agents_rooms headers turns files sources)
 set(actors_rooms engine parts letters headers sessions owners runs sources)
 set(runtime_rooms headers sources)
 set(load_rooms headers measuring pages sources)
+set(server_rooms headers http access adk sources)
 set(cli_rooms headers terminal options talk sessions adk commands sources)
 
 set(nouns_max 20)

@@ -1,0 +1,127 @@
+#include "troupe/server/access/gate.hpp"
+
+#include "troupe/core/key.hpp"
+#include "troupe/core/support/blank.hpp"
+#include "troupe/server/http/listener.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::serving {
+
+namespace {
+
+response refused(int status, std::string_view why, std::string_view code) {
+  return json_response({{"detail", why}}, status)
+    .with("troupe-error", std::string(code));
+}
+
+response unknown_caller() {
+  return refused(401, "a valid token is needed", "unauthorized")
+    .with("www-authenticate", "Bearer");
+}
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char each) {
+    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a')
+                                      : each;
+  });
+  return text;
+}
+
+// The token of `Authorization: Bearer TOKEN`.
+std::string_view token_in(const request& asked) {
+  constexpr std::string_view scheme = "bearer ";
+  const auto* header = asked.header("authorization");
+  if (header == nullptr || header->size() <= scheme.size()
+      || lower(header->substr(0, scheme.size())) != scheme)
+    return {};
+  return trimmed(std::string_view(*header).substr(scheme.size()));
+}
+
+result<void> check(const server_options& options) {
+  if (options.trusted_header.empty() != options.trusted_proxy.empty())
+    return error(errc::invalid_argument,
+                 "a trusted header and the address of the proxy that sends it "
+                 "belong together");
+  const bool knows_callers
+    = !options.tokens.empty() || !options.trusted_header.empty();
+  if (!is_loopback(options.address) && !knows_callers)
+    return error(errc::invalid_argument,
+                 fmt::format("others may reach '{}': give a token file, or a "
+                             "trusted header and its proxy",
+                             options.address));
+  if (options.requests_per_second < 0)
+    return error(errc::invalid_argument,
+                 "requests_per_second is below 0; 0 means no limit");
+  return {};
+}
+
+} // namespace
+
+gate::gate(const server_options& options)
+  : trusted_header_(lower(options.trusted_header)),
+    trusted_proxy_(options.trusted_proxy),
+    per_second_(options.requests_per_second),
+    rate_(options.requests_per_second) {
+  // Behind a proxy, `Host` has the name of the site.
+  origins_.loopback_only
+    = is_loopback(options.address) && trusted_header_.empty();
+  origins_.allowed = options.origins;
+}
+
+gate::gate(gate&& other) noexcept
+  : origins_(std::move(other.origins_)),
+    tokens_(std::move(other.tokens_)),
+    trusted_header_(std::move(other.trusted_header_)),
+    trusted_proxy_(std::move(other.trusted_proxy_)),
+    per_second_(other.per_second_),
+    rate_(other.per_second_) {}
+
+result<gate> gate::make(const server_options& options) {
+  if (auto fit = check(options); !fit)
+    return fit.error();
+  gate made(options);
+  auto tokens = token_table::parse(options.tokens);
+  if (!tokens)
+    return error(errc::invalid_argument,
+                 "the tokens: " + tokens.error().message());
+  if (tokens->empty() && !options.tokens.empty())
+    return error(errc::invalid_argument, "the tokens: there are none");
+  made.tokens_ = std::move(*tokens);
+  return made;
+}
+
+std::variant<caller, response> gate::identify(const request& asked) const {
+  if (!trusted_header_.empty() && asked.peer == trusted_proxy_) {
+    const auto* user = asked.header(trusted_header_);
+    if (user == nullptr || !check_id(*user, "user") || *user == "*")
+      return unknown_caller();
+    return caller{*user, role::user};
+  }
+  if (tokens_.empty() && trusted_header_.empty())
+    return caller();
+  if (auto found = tokens_.find(token_in(asked)))
+    return std::move(*found);
+  return unknown_caller();
+}
+
+std::variant<caller, response> gate::admit(const request& asked,
+                                           const reply& to) {
+  if (auto preflight = allow_origin(asked, origins_, to))
+    return std::move(*preflight);
+  if (auto wrong = check_origin(asked, origins_))
+    return std::move(*wrong);
+  auto who = identify(asked);
+  // Also counts requests without a valid token, which try to guess one.
+  const auto* known = std::get_if<caller>(&who);
+  const auto counted
+    = known == nullptr || known->user == "*" ? asked.peer : known->user;
+  if (!rate_.admit(counted, request_rate::clock::now()))
+    return refused(429, "too many requests", "busy").with("retry-after", "1");
+  return who;
+}
+
+} // namespace troupe::serving

@@ -1,0 +1,42 @@
+// Decides which requests get in, and whose they are.
+
+#pragma once
+
+#include "troupe/core/error.hpp"
+#include "troupe/server/access/origin.hpp"
+#include "troupe/server/access/request_rate.hpp"
+#include "troupe/server/access/tokens.hpp"
+#include "troupe/server/server_options.hpp"
+
+#include <string>
+#include <variant>
+
+namespace troupe::serving {
+
+/// Thread-safe.
+class gate {
+public:
+  /// Reads the options about callers. Fails with `errc::invalid_argument` if
+  /// they leave an address open that others reach, or cannot be used.
+  static result<gate> make(const server_options& options);
+
+  gate(gate&& other) noexcept;
+
+  /// Returns the caller, or the answer to a request that does not get in.
+  /// Headers for the answer are added to `to`.
+  std::variant<caller, response> admit(const request& asked, const reply& to);
+
+private:
+  explicit gate(const server_options& options);
+
+  std::variant<caller, response> identify(const request& asked) const;
+
+  origin_rules origins_;
+  token_table tokens_;
+  std::string trusted_header_; // In lower case.
+  std::string trusted_proxy_;
+  double per_second_;
+  request_rate rate_;
+};
+
+} // namespace troupe::serving

@@ -1,0 +1,89 @@
+#include "troupe/server/access/origin.hpp"
+
+#include <algorithm>
+
+namespace troupe::serving {
+
+namespace {
+
+bool is_dotted_loopback(std::string_view name) {
+  constexpr std::string_view digits = "0123456789.";
+  return name.starts_with("127.") && name.find_first_not_of(digits) == name.npos
+         && std::ranges::count(name, '.') == 3;
+}
+
+bool is_local_name(std::string_view name) {
+  return name == "localhost" || name == "::1" || is_dotted_loopback(name);
+}
+
+// The part of an origin behind the scheme.
+std::string_view authority_of(std::string_view origin) {
+  const auto mark = origin.find("://");
+  return mark == origin.npos ? std::string_view() : origin.substr(mark + 3);
+}
+
+bool is_allowed(const std::string& origin, const origin_rules& rules) {
+  return std::ranges::any_of(rules.allowed, [&origin](const auto& each) {
+    return each == "*" || each == origin;
+  });
+}
+
+// A page of this server itself.
+bool is_own(const request& asked, const std::string& origin) {
+  const auto* host = asked.header("host");
+  return host != nullptr
+         && origin
+              == std::string(asked.is_encrypted ? "https://" : "http://")
+                   + *host;
+}
+
+} // namespace
+
+std::string_view host_name(std::string_view authority) {
+  if (authority.starts_with('[')) {
+    const auto end = authority.find(']');
+    return end == authority.npos ? std::string_view()
+                                 : authority.substr(1, end - 1);
+  }
+  return authority.substr(0, authority.find(':'));
+}
+
+std::optional<response> check_origin(const request& asked,
+                                     const origin_rules& rules) {
+  const auto* host = asked.header("host");
+  if (rules.loopback_only
+      && !is_local_name(
+        host_name(host == nullptr ? std::string_view() : *host)))
+    return text_response(403, "Forbidden: host not allowed");
+  const auto* origin = asked.header("origin");
+  if (origin == nullptr || is_allowed(*origin, rules))
+    return std::nullopt;
+  if (is_own(asked, *origin)
+      && (!rules.loopback_only
+          || is_local_name(host_name(authority_of(*origin)))))
+    return std::nullopt;
+  return text_response(403, "Forbidden: origin not allowed");
+}
+
+std::optional<response>
+allow_origin(const request& asked, const origin_rules& rules, const reply& to) {
+  const auto* origin = asked.header("origin");
+  if (origin == nullptr || !is_allowed(*origin, rules))
+    return std::nullopt;
+  to.add_header("access-control-allow-origin", *origin);
+  to.add_header("access-control-allow-credentials", "true");
+  to.add_header("access-control-expose-headers",
+                "etag, troupe-error, troupe-invocation-id, "
+                "troupe-next-cursor");
+  to.add_header("vary", "origin");
+  if (asked.method != "OPTIONS"
+      || asked.header("access-control-request-method") == nullptr)
+    return std::nullopt;
+  auto answer = text_response(200, "OK").with("access-control-allow-methods",
+                                              "GET, POST, PATCH, PUT, DELETE");
+  if (const auto* names = asked.header("access-control-request-headers"))
+    answer = std::move(answer).with("access-control-allow-headers", *names);
+  return std::move(answer).with("access-control-max-age", "600");
+}
+
+} // namespace troupe::serving

@@ -1,0 +1,232 @@
+// The calls of an artifact store may block, so each request is answered on a
+// thread for such work.
+
+#include "troupe/server/adk/body.hpp"
+#include "troupe/server/adk/failure.hpp"
+#include "troupe/server/adk/forms.hpp"
+#include "troupe/server/adk/served.hpp"
+#include "troupe/stores/artifact_store.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace troupe::serving {
+
+namespace {
+
+using store_ptr = std::shared_ptr<artifact_store>;
+
+response absent() {
+  return detail(404, "Artifact not found").with("troupe-error", "not_found");
+}
+
+// Answers by `make`, which gets the store and the exchange.
+template <class Make>
+route_handler blocking(const served_ptr& on, Make make) {
+  return [on, make](exchange asked) {
+    const auto kept = on->on.artifacts();
+    if (!kept)
+      return asked.to.send(detail(400, "Artifact service not configured"));
+    on->threads->work([on, kept, make, asked = std::move(asked)] {
+      // A store of the user's own may throw.
+      try {
+        asked.to.send(make(*on, *kept, asked));
+      } catch (const std::exception& thrown) {
+        asked.to.send(failure({errc::internal, thrown.what()}));
+      }
+    });
+  };
+}
+
+// A part on the wire has the form of a part of a message.
+json form_of(const part& held) {
+  auto message = content("user", {});
+  message.parts.push_back(held);
+  event carrier(std::move(message));
+  return event_form(carrier)["content"]["parts"][0];
+}
+
+result<part> part_from(const json& form) {
+  auto read = content_from_json({{"parts", json::array({form})}});
+  if (!read)
+    return read.error();
+  return std::move(read->parts.front());
+}
+
+std::string mime_type_of(const part& held) {
+  if (held.text() != nullptr)
+    return "text/plain";
+  const auto bytes = blob_of(held);
+  return bytes && *bytes ? (*bytes)->mime_type : std::string();
+}
+
+std::string place_of(const session_key& key,
+                     const std::string& name,
+                     std::int64_t version) {
+  return fmt::format("/apps/{}/users/{}/sessions/{}/artifacts/{}/versions/{}",
+                     percent_encoded(key.app),
+                     percent_encoded(key.user),
+                     percent_encoded(key.id),
+                     percent_encoded(name),
+                     version);
+}
+
+json description_of(const session_key& key,
+                    const std::string& name,
+                    std::int64_t version,
+                    const part& held) {
+  json shown = {{"version", version},
+                {"canonicalUri", place_of(key, name, version)},
+                {"customMetadata", json::object()}};
+  if (const auto type = mime_type_of(held); !type.empty())
+    shown["mimeType"] = type;
+  return shown;
+}
+
+// The version that a path or a query names; unset for the newest one.
+struct wanted_version {
+  bool is_valid = true;
+  std::optional<std::int64_t> number;
+};
+
+wanted_version read_version(const std::string& text) {
+  if (text == "latest")
+    return {};
+  std::int64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data(), end, number);
+  if (failed != std::errc() || rest != end)
+    return {.is_valid = false, .number = {}};
+  return {.is_valid = true, .number = number};
+}
+
+wanted_version version_in(const exchange& asked) {
+  if (const auto* text = asked.path.find("version"))
+    return read_version(*text);
+  if (const auto* text = asked.asked.target.find("version"))
+    return read_version(*text);
+  return {};
+}
+
+response bad_version() {
+  return detail(422, "Invalid version ID");
+}
+
+response
+list_names(const served&, artifact_store& kept, const exchange& asked) {
+  const auto names = kept.list(key_in(asked.path));
+  return names ? json_response(*names) : failure(names.error());
+}
+
+response save(const served& on, artifact_store& kept, const exchange& asked) {
+  body given(asked.asked.body);
+  const auto name = given.required_text("filename");
+  const auto* form = given.required_object("artifact");
+  if (auto refused = given.refusal())
+    return std::move(*refused);
+  const auto held = part_from(*form);
+  if (!held)
+    return failure(held.error());
+  const auto key = key_in(asked.path);
+  const auto version = kept.save(key, name, *held);
+  if (!version)
+    return failure(version.error());
+  auto shown = description_of(key, name, *version, *held);
+  shown["createTime"] = to_seconds(on.on.environment()->now());
+  return json_response(shown);
+}
+
+response load(const served&, artifact_store& kept, const exchange& asked) {
+  const auto version = version_in(asked);
+  if (!version.is_valid)
+    return bad_version();
+  const auto held
+    = kept.load(key_in(asked.path), asked.path["name"], version.number);
+  if (!held)
+    return failure(held.error());
+  return *held ? json_response(form_of(**held)) : absent();
+}
+
+response
+list_versions(const served&, artifact_store& kept, const exchange& asked) {
+  const auto versions = kept.versions(key_in(asked.path), asked.path["name"]);
+  return versions ? json_response(*versions) : failure(versions.error());
+}
+
+// The description of one version. Nothing if it does not exist.
+result<std::optional<json>> describe(artifact_store& kept,
+                                     const session_key& key,
+                                     const std::string& name,
+                                     std::int64_t version) {
+  const auto held = kept.load(key, name, version);
+  if (!held)
+    return held.error();
+  if (!*held)
+    return std::optional<json>();
+  return std::optional(description_of(key, name, version, **held));
+}
+
+response
+describe_all(const served&, artifact_store& kept, const exchange& asked) {
+  const auto key = key_in(asked.path);
+  const auto versions = kept.versions(key, asked.path["name"]);
+  if (!versions)
+    return failure(versions.error());
+  auto all = json::array();
+  for (const auto version : *versions) {
+    auto shown = describe(kept, key, asked.path["name"], version);
+    if (!shown)
+      return failure(shown.error());
+    if (*shown)
+      all.push_back(std::move(**shown));
+  }
+  return json_response(all);
+}
+
+response
+describe_one(const served&, artifact_store& kept, const exchange& asked) {
+  const auto wanted = version_in(asked);
+  if (!wanted.is_valid)
+    return bad_version();
+  const auto key = key_in(asked.path);
+  const auto versions = kept.versions(key, asked.path["name"]);
+  if (!versions)
+    return failure(versions.error());
+  if (versions->empty())
+    return absent();
+  const auto shown = describe(
+    kept, key, asked.path["name"], wanted.number.value_or(versions->back()));
+  if (!shown)
+    return failure(shown.error());
+  return *shown ? json_response(**shown) : absent();
+}
+
+response remove(const served&, artifact_store& kept, const exchange& asked) {
+  const auto removed = kept.remove(key_in(asked.path), asked.path["name"]);
+  return removed ? json_text_response("null") : failure(removed.error());
+}
+
+} // namespace
+
+void add_artifacts(router& routes, const served_ptr& on) {
+  const std::string all
+    = "/apps/{app}/users/{user}/sessions/{session}/artifacts";
+  const auto one = all + "/{name}";
+  routes.add("GET", all, blocking(on, list_names));
+  routes.add("POST", all, blocking(on, save));
+  routes.add("GET", one, blocking(on, load));
+  routes.add("DELETE", one, blocking(on, remove));
+  routes.add("GET", one + "/versions", blocking(on, list_versions));
+  // Before the route of a version, whose pattern fits as well.
+  routes.add("GET", one + "/versions/metadata", blocking(on, describe_all));
+  routes.add("GET", one + "/versions/{version}", blocking(on, load));
+  routes.add(
+    "GET", one + "/versions/{version}/metadata", blocking(on, describe_one));
+}
+
+} // namespace troupe::serving

@@ -1,0 +1,289 @@
+// Requests that ADK does not have: events of a session a page at a time or as
+// they come, and the append of one event that answers with this event alone.
+
+#include "troupe/server/adk/failure.hpp"
+#include "troupe/server/adk/forms.hpp"
+#include "troupe/server/adk/query.hpp"
+#include "troupe/server/adk/rights.hpp"
+#include "troupe/server/adk/served.hpp"
+#include "troupe/server/http/event_stream.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::serving {
+
+namespace {
+
+// -- a page ----
+
+constexpr std::uint64_t page_default = 100;
+constexpr std::uint64_t page_max = 1'000;
+
+// Events behind `after`, up to `count` of them.
+struct page_bounds {
+  std::uint64_t after = 0;
+  std::uint64_t count = 0;
+};
+
+struct page_request {
+  std::optional<std::uint64_t> after;
+  std::optional<std::uint64_t> before;
+  std::uint64_t limit = page_default;
+
+  // The newest events come from `before` back, others from `after` on.
+  page_bounds bounds(std::uint64_t newest) const {
+    if (before) {
+      const auto last = std::min(newest, *before == 0 ? 0 : *before - 1);
+      const auto count = std::min(limit, last);
+      return {last - count, count};
+    }
+    const auto first = std::min(after.value_or(0), newest);
+    return {first, std::min(limit, newest - first)};
+  }
+};
+
+result<page_request> read_page_request(const request& asked) {
+  page_request wanted;
+  const auto after = number_in(asked, "after");
+  if (!after)
+    return after.error();
+  const auto before = number_in(asked, "before");
+  if (!before)
+    return before.error();
+  const auto limit = number_in(asked, "limit");
+  if (!limit)
+    return limit.error();
+  if (*after && *before)
+    return error(errc::invalid_argument,
+                 "'after' and 'before' exclude each other");
+  wanted.after = *after;
+  wanted.before = *before;
+  wanted.limit = std::min(limit->value_or(page_default), page_max);
+  return wanted;
+}
+
+// Reads the events of one page. A follower reads only these, however long the
+// session is.
+struct page_reader : std::enable_shared_from_this<page_reader> {
+  page_reader(follower from, page_bounds of, std::uint64_t now, reply sender)
+    : source(std::move(from)),
+      bounds(of),
+      revision(now),
+      to(std::move(sender)) {}
+
+  void read() {
+    if (found.size() == bounds.count)
+      return to.send(json_response({{"events", std::move(found)},
+                                    {"after", bounds.after},
+                                    {"revision", revision}}));
+    source.next().then(
+      [self = shared_from_this()](const result<event_ptr>& next) {
+        if (!next)
+          return self->to.send(failure(next.error()));
+        if (*next == nullptr)
+          return self->to.send(
+            failure({errc::cancelled, "the server has stopped"}));
+        self->found.push_back(event_form(**next));
+        self->read();
+      });
+  }
+
+  follower source;
+  const page_bounds bounds;
+  const std::uint64_t revision;
+  const reply to;
+  json found = json::array();
+};
+
+void read_page(const served_ptr& on,
+               const exchange& asked,
+               const page_request& wanted,
+               const session& present) {
+  const auto bounds = wanted.bounds(present.revision());
+  std::make_shared<page_reader>(
+    on->on.sessions().follow(key_in(asked.path), {.from = bounds.after}),
+    bounds,
+    present.revision(),
+    asked.to)
+    ->read();
+}
+
+// -- events as they come ----
+
+// Delivers events to one client until one of both ends.
+class live_events : public std::enable_shared_from_this<live_events> {
+public:
+  live_events(served_ptr on, follower source, const reply& to)
+    : on_(std::move(on)),
+      source_(std::make_shared<follower>(std::move(source))),
+      stream_(to, {}) {}
+
+  void start(const reply& to) {
+    on_->follows.add(source_);
+    to.watch([source = std::weak_ptr(source_)] {
+      if (const auto held = source.lock())
+        held->close();
+    });
+    ask();
+  }
+
+private:
+  void ask() {
+    source_->next().then(
+      [self = shared_from_this()](const result<event_ptr>& next) {
+        if (next && *next != nullptr)
+          self->take(**next);
+        else
+          self->finish(next);
+      });
+  }
+
+  void take(const event& said) {
+    stream_.write(
+      to_text(event_form(said)),
+      [self = shared_from_this()] { self->ask(); },
+      std::to_string(source_->revision().value_or(0)));
+  }
+
+  void finish(const result<event_ptr>& last) {
+    on_->follows.remove(*source_);
+    if (!last)
+      stream_.write(
+        to_text(error_line(last.error(), on_->on.environment()->now())), {});
+    stream_.end();
+  }
+
+  const served_ptr on_;
+  const std::shared_ptr<follower> source_;
+  const event_stream stream_;
+};
+
+// The place of a client that connects again comes first.
+result<std::optional<std::uint64_t>> place_of(const request& asked) {
+  const auto* last = asked.header("last-event-id");
+  if (last == nullptr)
+    return number_in(asked, "after");
+  std::uint64_t number = 0;
+  const auto* end = last->data() + last->size();
+  const auto [rest, failed] = std::from_chars(last->data(), end, number);
+  if (failed != std::errc() || rest != end)
+    return error(errc::invalid_argument,
+                 "Last-Event-ID is not the number of an event");
+  return std::optional(number);
+}
+
+void follow(const served_ptr& on,
+            const exchange& asked,
+            std::optional<std::uint64_t> place,
+            const session& present) {
+  if (place && *place > present.revision())
+    return asked.to.send(failure(
+      troupe::detail::no_revision(present.key(), *place, present.revision())));
+  const auto from = place.value_or(present.revision());
+  std::make_shared<live_events>(
+    on, on->on.sessions().follow(key_in(asked.path), {.from = from}), asked.to)
+    ->start(asked.to);
+}
+
+bool wants_stream(const request& asked) {
+  const auto* accepted = asked.header("accept");
+  return asked.target.find("follow") != nullptr
+         || (accepted != nullptr
+             && accepted->find("text/event-stream") != std::string::npos);
+}
+
+// Calls `take` with the session, without its events.
+template <class Take>
+void with_session(const served_ptr& on, exchange asked, Take take) {
+  const auto key = key_in(asked.path);
+  on->on.sessions()
+    .get(key, {.num_recent_events = 0})
+    .then([asked = std::move(asked), take](const result<session>& present) {
+      if (present)
+        take(asked, *present);
+      else
+        asked.to.send(failure(present.error()));
+    });
+}
+
+void get_events(const served_ptr& on, exchange asked) {
+  if (wants_stream(asked.asked)) {
+    const auto place = place_of(asked.asked);
+    if (!place)
+      return asked.to.send(failure(place.error()));
+    return with_session(
+      on,
+      std::move(asked),
+      [on, place = *place](const exchange& seen, const session& present) {
+        follow(on, seen, place, present);
+      });
+  }
+  const auto wanted = read_page_request(asked.asked);
+  if (!wanted)
+    return asked.to.send(failure(wanted.error()));
+  with_session(
+    on,
+    std::move(asked),
+    [on, wanted = *wanted](const exchange& seen, const session& present) {
+      read_page(on, seen, wanted, present);
+    });
+}
+
+// -- append ----
+
+// Renames the reserved key in the delta of an event on the wire.
+void rename_keys(json& said) {
+  const auto actions = said.find("actions");
+  if (actions == said.end() || !actions->is_object())
+    return;
+  for (const char* name : {"stateDelta", "state_delta"})
+    if (const auto found = actions->find(name); found != actions->end())
+      *found = keys_from_adk(std::move(*found));
+}
+
+result<event> read_event(const std::string& text) {
+  auto parsed = parse_json(text);
+  if (!parsed)
+    return parsed.error();
+  if (parsed->is_object())
+    rename_keys(*parsed);
+  auto said = event_from_json(*parsed);
+  if (said && said->author.empty())
+    said->author = "user";
+  return said;
+}
+
+void append_event(const served_ptr& on, exchange asked) {
+  auto said = read_event(asked.asked.body);
+  if (!said)
+    return asked.to.send(failure(said.error()));
+  if (auto refused = check_event_of(asked.who, *said))
+    return asked.to.send(std::move(*refused));
+  const auto expected = expected_revision(asked.asked);
+  if (!expected)
+    return asked.to.send(failure(expected.error()));
+  const auto key = key_in(asked.path);
+  // The body is not needed any more.
+  asked.asked.body = {};
+  on->on.sessions()
+    .append_event(key, std::move(*said), {.expected_revision = *expected})
+    .then([asked = std::move(asked)](const result<event_ptr>& stored) {
+      asked.to.send(stored ? json_response(event_form(**stored))
+                           : write_failure(asked.asked, stored.error()));
+    });
+}
+
+} // namespace
+
+void add_events(router& routes, const served_ptr& on) {
+  const std::string events
+    = "/apps/{app}/users/{user}/sessions/{session}/events";
+  routes.add("GET", events, handled_by(on, get_events));
+  routes.add("POST", events, handled_by(on, append_event));
+}
+
+} // namespace troupe::serving

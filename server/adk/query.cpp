@@ -1,0 +1,50 @@
+#include "troupe/server/adk/query.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string>
+
+namespace troupe::serving {
+
+namespace {
+
+std::optional<std::uint64_t> read_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, number);
+  if (failure != std::errc() || rest != end)
+    return std::nullopt;
+  return number;
+}
+
+} // namespace
+
+result<std::optional<std::uint64_t>> number_in(const request& asked,
+                                               std::string_view name) {
+  const auto* text = asked.target.find(name);
+  if (text == nullptr)
+    return std::optional<std::uint64_t>();
+  const auto number = read_number(*text);
+  if (!number)
+    return error(errc::invalid_argument,
+                 fmt::format("'{}' in the query is no number from 0", name));
+  return number;
+}
+
+result<std::optional<std::uint64_t>> expected_revision(const request& asked) {
+  const auto* header = asked.header("if-match");
+  if (header == nullptr || *header == "*")
+    return std::optional<std::uint64_t>();
+  std::string_view text = *header;
+  if (text.size() < 3 || !text.starts_with('"') || !text.ends_with('"'))
+    return error(errc::invalid_argument,
+                 "If-Match is not the ETag of a session, such as \"7\"");
+  const auto number = read_number(text.substr(1, text.size() - 2));
+  if (!number)
+    return error(errc::invalid_argument,
+                 "If-Match is not the ETag of a session, such as \"7\"");
+  return number;
+}
+
+} // namespace troupe::serving

@@ -1,0 +1,65 @@
+#include "troupe/server/adk/running.hpp"
+
+namespace troupe::serving {
+
+active_run_ptr running::add(session_key key, run started) {
+  auto added = std::make_shared<active_run>(std::move(key), std::move(started));
+  bool is_late = false;
+  {
+    const std::lock_guard guard(mutex_);
+    runs_.emplace(added->handle.invocation_id(), added);
+    is_late = is_closed_;
+  }
+  if (is_late)
+    added->handle.cancel();
+  return added;
+}
+
+void running::remove(const std::string& id) {
+  active_run_ptr removed; // Destroyed without the lock.
+  const std::lock_guard guard(mutex_);
+  const auto found = runs_.find(id);
+  if (found == runs_.end())
+    return;
+  removed = std::move(found->second);
+  runs_.erase(found);
+  if (runs_.empty())
+    fewer_.notify_all();
+}
+
+bool running::await_none(std::chrono::milliseconds limit) {
+  std::unique_lock guard(mutex_);
+  return fewer_.wait_for(guard, limit, [this] { return runs_.empty(); });
+}
+
+active_run_ptr running::find(const session_key& key,
+                             const std::string& id) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = runs_.find(id);
+  return found == runs_.end() || found->second->key != key ? nullptr
+                                                           : found->second;
+}
+
+std::vector<std::string> running::of(const session_key& key) const {
+  std::vector<std::string> ids;
+  const std::lock_guard guard(mutex_);
+  for (const auto& [id, each] : runs_)
+    if (each->key == key)
+      ids.push_back(id);
+  return ids;
+}
+
+void running::cancel_all() {
+  std::vector<active_run_ptr> all;
+  {
+    const std::lock_guard guard(mutex_);
+    is_closed_ = true;
+    for (const auto& [id, each] : runs_)
+      all.push_back(each);
+  }
+  // Without the lock: the end of a run may be told inside this call.
+  for (const auto& each : all)
+    each->handle.cancel();
+}
+
+} // namespace troupe::serving

@@ -1,0 +1,60 @@
+// The runs that requests have started and that have not ended.
+//
+// A run is held here and not by its request, so it goes on when its client
+// leaves.
+
+#pragma once
+
+#include "troupe/core/key.hpp"
+#include "troupe/runtime/run.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::serving {
+
+/// A run, and the session on which it was started.
+struct active_run {
+  active_run(session_key on, run started)
+    : key(std::move(on)),
+      handle(std::move(started)) {}
+
+  const session_key key;
+  run handle;
+};
+
+using active_run_ptr = std::shared_ptr<active_run>;
+
+/// Thread-safe.
+class running {
+public:
+  active_run_ptr add(session_key key, run started);
+  void remove(const std::string& id);
+
+  /// Returns the run of a session by its id; null if it has ended.
+  active_run_ptr find(const session_key& key, const std::string& id) const;
+
+  /// Returns the ids of a session's runs.
+  std::vector<std::string> of(const session_key& key) const;
+
+  /// Waits until there is no run, at most for `limit`. Returns whether that is
+  /// so.
+  bool await_none(std::chrono::milliseconds limit);
+
+  /// Cancels all runs, also those that are added later.
+  void cancel_all();
+
+private:
+  mutable std::mutex mutex_;
+  std::condition_variable fewer_;
+  std::map<std::string, active_run_ptr> runs_;
+  bool is_closed_ = false;
+};
+
+} // namespace troupe::serving

@@ -1,0 +1,77 @@
+// Finds the handler of a request by its method and its path.
+
+#pragma once
+
+#include "troupe/server/http/caller.hpp"
+#include "troupe/server/http/reply.hpp"
+#include "troupe/server/http/request.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::serving {
+
+/// Values of the segments that a pattern names.
+class path_values {
+public:
+  void add(std::string name, std::string data) {
+    values_.emplace_back(std::move(name), std::move(data));
+  }
+
+  /// The value of a name that the pattern has.
+  const std::string& operator[](std::string_view name) const;
+
+  /// Returns the value of a name; null if the pattern does not have it.
+  const std::string* find(std::string_view name) const;
+
+private:
+  std::vector<std::pair<std::string, std::string>> values_;
+};
+
+/// A request on its way to a handler.
+struct exchange {
+  request asked;
+  path_values path;
+  caller who;
+  reply to;
+};
+
+using route_handler = std::function<void(exchange)>;
+
+/// Returns the answer to an exchange that is not allowed, before its handler is
+/// called.
+using exchange_check = std::function<std::optional<response>(const exchange&)>;
+
+/// Routes are added before the first request; then it is safe from any thread.
+class router {
+public:
+  struct route {
+    std::string method;
+    std::string pattern;
+    std::vector<std::string> segments;
+    route_handler handle;
+  };
+
+  /// Adds a route. A segment of the pattern in braces takes any text that is
+  /// not empty: `/apps/{app}/users`. The last segment `{name...}` takes all
+  /// segments that are left, joined by `/`.
+  void add(std::string method, std::string pattern, route_handler handle);
+
+  /// Sets the check of all exchanges.
+  void check_by(exchange_check check) { check_ = std::move(check); }
+
+  /// Calls the handler of the first route that fits, or answers 404 or 405.
+  void route_to(request asked, caller who, reply to) const;
+
+  const std::vector<route>& routes() const noexcept { return routes_; }
+
+private:
+  std::vector<route> routes_;
+  exchange_check check_;
+};
+
+} // namespace troupe::serving

@@ -1,0 +1,185 @@
+#include "troupe/server/server.hpp"
+
+#include "troupe/core/key.hpp"
+#include "troupe/server/access/gate.hpp"
+#include "troupe/server/adk/failure.hpp"
+#include "troupe/server/adk/rights.hpp"
+#include "troupe/server/adk/served.hpp"
+#include "troupe/server/http/connection.hpp"
+#include "troupe/server/http/listener.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using namespace serving;
+
+// The precision of deadlines: fine enough for short ones, and rare enough for
+// many connections.
+std::chrono::milliseconds tick_of(const server_limits& limits) {
+  using std::chrono::milliseconds;
+  const auto shortest = std::min({limits.header_time,
+                                  limits.body_time,
+                                  limits.write_time,
+                                  limits.idle_time,
+                                  limits.heartbeat});
+  return std::clamp(shortest / 4, milliseconds(5), milliseconds(1'000));
+}
+
+result<void> check_options(const server_options& options,
+                           const std::map<std::string, agent>& apps) {
+  for (const auto& [name, root] : apps)
+    if (auto checked = check_id(name, "the name of an app"); !checked)
+      return checked.error();
+  if (options.threads == 0 || options.blocking_threads == 0)
+    return error(errc::invalid_argument,
+                 "a server needs at least one thread of each kind");
+  if (options.tls_certificate.empty() != options.tls_key.empty())
+    return error(errc::invalid_argument,
+                 "TLS needs both a certificate and its key");
+  return {};
+}
+
+// Passes a request through the gate to its route.
+class entrance {
+public:
+  entrance(router routes, gate rules)
+    : routes_(std::move(routes)),
+      gate_(std::move(rules)) {}
+
+  void take(request asked, const reply& to) {
+    try {
+      auto admitted = gate_.admit(asked, to);
+      if (auto* refused = std::get_if<response>(&admitted))
+        return to.send(std::move(*refused));
+      routes_.route_to(
+        std::move(asked), std::move(std::get<caller>(admitted)), to);
+    } catch (const error& thrown) {
+      to.send(failure(thrown));
+    } catch (const std::bad_alloc&) {
+      to.send(serving::detail(503, "out of memory"));
+    } catch (const std::exception& thrown) {
+      to.send(failure({errc::internal, thrown.what()}));
+    }
+  }
+
+private:
+  const router routes_;
+  gate gate_;
+};
+
+router make_routes(const served_ptr& on) {
+  router routes;
+  routes.check_by(check_exchange);
+  add_apps(routes, on);
+  add_artifacts(routes, on);
+  add_events(routes, on);
+  add_runs(routes, on);
+  add_sessions(routes, on);
+  return routes;
+}
+
+} // namespace
+
+struct server::parts {
+  std::string scheme;
+  std::string address;
+  std::shared_ptr<io_threads> threads;
+  served_ptr content;
+  std::shared_ptr<listener> port;
+
+  ~parts() {
+    if (port)
+      stop(std::chrono::milliseconds::zero());
+  }
+
+  void stop(std::chrono::milliseconds grace) {
+    // Time for the last answers, which wait for runs that were cancelled.
+    constexpr std::chrono::seconds last_answers{10};
+    if (std::exchange(is_stopped, true))
+      return;
+    const auto end = std::chrono::steady_clock::now() + grace;
+    const auto left = [end] {
+      return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(
+                        end - std::chrono::steady_clock::now()),
+                      std::chrono::milliseconds::zero());
+    };
+    port->close();
+    threads->drain();
+    content->follows.close_all();
+    content->runs.await_none(left());
+    threads->await_requests(left());
+    content->runs.cancel_all();
+    content->runs.await_none(last_answers);
+    threads->await_requests(last_answers);
+    threads->stop();
+  }
+
+  bool is_stopped = false;
+};
+
+server::server(std::unique_ptr<parts> made) : parts_(std::move(made)) {}
+
+server::server(server&&) noexcept = default;
+
+server& server::operator=(server&& other) noexcept {
+  std::swap(parts_, other.parts_);
+  return *this;
+}
+
+server::~server() = default;
+
+result<server> server::start(runtime& on,
+                             std::map<std::string, agent> apps,
+                             server_options options) {
+  if (auto fit = check_options(options, apps); !fit)
+    return fit.error();
+  auto rules = gate::make(options);
+  if (!rules)
+    return rules.error();
+  auto made = std::make_unique<parts>();
+  made->threads = std::make_shared<io_threads>(options.limits.connections_max,
+                                               tick_of(options.limits));
+  made->content = std::shared_ptr<served>(
+    new served{on, std::move(apps), options, made->threads, {}, {}});
+  const auto door
+    = std::make_shared<entrance>(make_routes(made->content), std::move(*rules));
+  const auto settings
+    = std::make_shared<const connection_settings>(connection_settings{
+      made->threads, options.limits, [door](request asked, const reply& to) {
+        door->take(std::move(asked), to);
+      }});
+  auto opened = listener::open(options.address,
+                               options.port,
+                               {options.tls_certificate, options.tls_key},
+                               settings);
+  if (!opened)
+    return opened.error();
+  made->port = std::move(*opened);
+  made->scheme = options.tls_certificate.empty() ? "http" : "https";
+  made->address = options.address.find(':') == std::string::npos
+                    ? options.address
+                    : fmt::format("[{}]", options.address);
+  made->threads->start(options.threads, options.blocking_threads);
+  made->port->start();
+  return server(std::move(made));
+}
+
+std::uint16_t server::port() const noexcept {
+  return parts_->port->port();
+}
+
+std::string server::address() const {
+  return fmt::format("{}://{}:{}", parts_->scheme, parts_->address, port());
+}
+
+void server::stop(std::chrono::milliseconds grace) {
+  parts_->stop(grace);
+}
+
+} // namespace troupe

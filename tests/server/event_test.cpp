@@ -1,0 +1,197 @@
+// Events of a session over HTTP: pages, streams and appends.
+
+#include "server_fixture.hpp"
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(events)
+
+namespace {
+
+const std::string events_path = one_path + "/events";
+
+json said(const std::string& words) {
+  return {{"author", "user"},
+          {"content", {{"role", "user"}, {"parts", {{{"text", words}}}}}}};
+}
+
+struct fixture : server_fixture {
+  fixture() { create(); }
+
+  // Appends events whose texts are numbers from 1.
+  void fill(int count) {
+    for (int number = 1; number <= count; ++number)
+      client.post(events_path, said(std::to_string(number)));
+  }
+
+  std::string page(const std::string& query) {
+    const auto answer = client.get(events_path + query);
+    if (answer.status != 200)
+      return std::to_string(answer.status);
+    std::string texts;
+    const auto page = answer.data();
+    for (const auto& each : page["events"])
+      texts += each["content"]["parts"][0]["text"].get<std::string>() + ' ';
+    return texts + "after " + page["after"].dump() + " of "
+           + page["revision"].dump();
+  }
+
+  http_client follow(const std::string& query = "?follow") {
+    auto reader = connect();
+    reader.send_request("GET", events_path + query);
+    BOOST_TEST(reader.read_head().header("content-type")
+               == "text/event-stream; charset=utf-8");
+    return reader;
+  }
+};
+
+std::string next_text(http_client& reader) {
+  const auto event = reader.next_event();
+  return event.is_null()
+           ? "end"
+           : event["content"]["parts"][0].value("text", std::string("?"));
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(an_append_answers_with_the_event_alone) {
+  fixture on;
+  auto event = said("Hi");
+  event["id"] = "e1";
+  event["actions"] = {
+    {"stateDelta", {{"topic", "owls"}}},
+    {"stateOps", json::array({{{"op", "add"}, {"key", "n"}, {"value", 2}}})}};
+  const auto stored = on.client.post(events_path, event);
+  BOOST_TEST(stored.status == 200);
+  BOOST_TEST(stored.data()["id"] == "e1");
+  BOOST_TEST(stored.data()["actions"]["stateDelta"]
+             == json({{"topic", "owls"}, {"n", 2}}));
+  // A retry gets the stored event; other content is a conflict.
+  BOOST_TEST(on.client.post(events_path, event).data() == stored.data());
+  event["content"]["parts"][0]["text"] = "other";
+  BOOST_TEST(on.client.post(events_path, event).status == 409);
+  BOOST_TEST(on.client.get(one_path).header("etag") == "\"1\"");
+}
+
+BOOST_AUTO_TEST_CASE(an_append_may_expect_a_revision) {
+  fixture on;
+  on.client.headers = {"if-match: \"0\""};
+  BOOST_TEST(on.client.post(events_path, said("1")).status == 200);
+  BOOST_TEST(on.client.post(events_path, said("2")).status == 412);
+}
+
+BOOST_AUTO_TEST_CASE(bad_events_are_refused) {
+  fixture on;
+  BOOST_TEST(on.client.ask("POST", events_path, "{").status == 400);
+  BOOST_TEST(on.client.post(events_path, {{"author", 1}}).status == 400);
+  BOOST_TEST(on.client.ask("POST", events_path, "[\"\xff\"]").status == 400);
+  BOOST_TEST(
+    on.client.post("/apps/press/users/ann/sessions/none/events", said("1"))
+      .status
+    == 404);
+}
+
+BOOST_AUTO_TEST_CASE(events_are_read_in_pages_from_both_ends) {
+  fixture on;
+  on.fill(5);
+  BOOST_TEST(on.page("") == "1 2 3 4 5 after 0 of 5");
+  BOOST_TEST(on.page("?limit=2") == "1 2 after 0 of 5");
+  BOOST_TEST(on.page("?after=2&limit=2") == "3 4 after 2 of 5");
+  BOOST_TEST(on.page("?after=4&limit=2") == "5 after 4 of 5");
+  BOOST_TEST(on.page("?after=9") == "after 5 of 5");
+  BOOST_TEST(on.page("?before=6&limit=2") == "4 5 after 3 of 5");
+  BOOST_TEST(on.page("?before=4&limit=2") == "2 3 after 1 of 5");
+  BOOST_TEST(on.page("?before=2&limit=2") == "1 after 0 of 5");
+  BOOST_TEST(on.page("?before=0") == "after 0 of 5");
+  BOOST_TEST(on.page("?limit=0") == "after 0 of 5");
+  BOOST_TEST(on.page("?limit=-1") == "400");
+  BOOST_TEST(on.page("?after=1&before=3") == "400");
+}
+
+BOOST_AUTO_TEST_CASE(a_follower_gets_stored_and_new_events) {
+  fixture on;
+  on.fill(2);
+  auto reader = on.follow("?follow&after=1");
+  BOOST_TEST(next_text(reader) == "2");
+  BOOST_TEST(reader.last_id == "2");
+  on.client.post(events_path, said("new"));
+  BOOST_TEST(next_text(reader) == "new");
+  BOOST_TEST(reader.last_id == "3");
+}
+
+BOOST_AUTO_TEST_CASE(a_follower_without_a_place_gets_new_events_only) {
+  fixture on;
+  on.fill(2);
+  on.client.headers = {"accept: text/event-stream"};
+  on.client.send_request("GET", events_path);
+  BOOST_TEST(on.client.read_head().status == 200);
+  auto writer = on.connect();
+  writer.post(events_path, said("new"));
+  BOOST_TEST(next_text(on.client) == "new");
+}
+
+BOOST_AUTO_TEST_CASE(a_follower_that_connects_again_misses_nothing) {
+  fixture on;
+  on.fill(3);
+  on.client.headers = {"last-event-id: 1"};
+  on.client.send_request("GET", events_path + "?follow&after=0");
+  on.client.read_head();
+  BOOST_TEST(next_text(on.client) == "2");
+  BOOST_TEST(next_text(on.client) == "3");
+}
+
+BOOST_AUTO_TEST_CASE(a_follower_of_nothing_is_refused) {
+  fixture on;
+  BOOST_TEST(on.client.get(events_path + "?follow&after=1").status == 404);
+  BOOST_TEST(
+    on.client.get("/apps/press/users/ann/sessions/none/events?follow").status
+    == 404);
+  on.client.headers = {"last-event-id: x"};
+  BOOST_TEST(on.client.get(events_path + "?follow").status == 400);
+}
+
+BOOST_AUTO_TEST_CASE(a_follower_is_told_that_its_session_was_removed) {
+  fixture on;
+  auto reader = on.follow();
+  on.client.erase(one_path);
+  BOOST_TEST(reader.next_event()["error_details"]["error_type"] == "not_found");
+  BOOST_TEST(reader.next_event() == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(followers_end_when_the_server_stops) {
+  fixture on;
+  auto reader = on.follow();
+  on.server.stop();
+  BOOST_TEST(reader.next_event() == nullptr);
+  BOOST_TEST(reader.is_closed_within(10s));
+}
+
+BOOST_AUTO_TEST_CASE(a_quiet_stream_sends_comments) {
+  server_options options;
+  options.limits.heartbeat = 50ms;
+  server_fixture on({}, options);
+  on.create();
+  on.client.send_request("GET", events_path + "?follow");
+  on.client.read_head();
+  BOOST_TEST(on.client.read_chunk() == ": \n\n");
+  BOOST_TEST(on.client.read_chunk() == ": \n\n");
+}
+
+BOOST_AUTO_TEST_CASE(many_followers_get_each_event) {
+  fixture on;
+  std::vector<http_client> readers;
+  for (int count = 0; count < 200; ++count)
+    readers.push_back(on.follow());
+  on.client.post(events_path, said("new"));
+  for (auto& each : readers)
+    BOOST_TEST(next_text(each) == "new");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
