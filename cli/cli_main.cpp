@@ -6,6 +6,7 @@
 #include "troupe/cli/commands/init.hpp"
 #include "troupe/cli/commands/load.hpp"
 #include "troupe/cli/commands/run.hpp"
+#include "troupe/cli/commands/serve.hpp"
 #include "troupe/cli/commands/sessions.hpp"
 #include "troupe/cli/commands/state.hpp"
 #include "troupe/cli/commands/store.hpp"
@@ -90,6 +91,7 @@ int run_program(int count,
                  "begins with an example.");
   const init_command init(program, name);
   const run_command run(program, agents, name);
+  const serve_command serve(program, agents);
   const apps_command apps(program);
   const users_command users(program);
   const sessions_command sessions(program);
@@ -115,8 +117,9 @@ int run_program(int count,
                                     help_line(program))),
                   exit_usage);
   }
-  const std::array<const program_command*, 10> commands = {&init,
+  const std::array<const program_command*, 11> commands = {&init,
                                                            &run,
+                                                           &serve,
                                                            &apps,
                                                            &users,
                                                            &sessions,

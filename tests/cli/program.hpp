@@ -44,6 +44,9 @@ public:
   /// As `read_until`, but the text must come behind what was read so before.
   bool read_next(std::string_view text);
 
+  /// The text on stdout that was read so far.
+  const std::string& output() const noexcept { return seen_.output; }
+
   void send(int signal) const;
 
   /// Closes its input, reads the rest, and waits for its end. Kills it after

@@ -1,0 +1,295 @@
+#include "troupe/cli/commands/serve.hpp"
+
+#include "troupe/cli/options/allow_env_option.hpp"
+#include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/number_check.hpp"
+#include "troupe/cli/options/store_option.hpp"
+#include "troupe/cli/terminal/ending.hpp"
+#include "troupe/cli/terminal/exit_code.hpp"
+#include "troupe/core/support/text_file.hpp"
+#include "troupe/server/server.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::cli {
+
+struct serve_command::arguments {
+  std::string folder = ".";
+  store_option store;
+  server_options server{.port = 8000};
+  std::optional<std::string> model;
+  std::vector<std::string> allowed_variables;
+  std::string token_file;
+  std::uint64_t grace = 10;                                       // Seconds.
+  std::uint64_t body_max = server_limits().body_bytes_max >> 20U; // MiB.
+};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using app_map = std::map<std::string, agent>;
+
+constexpr std::string_view agent_file = "root_agent.yaml";
+
+bool holds_agent(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / agent_file, ignored);
+}
+
+// The folders in a folder that hold an agent file.
+std::vector<fs::path> agent_folders(const fs::path& folder,
+                                    std::error_code& failure) {
+  std::vector<fs::path> found;
+  for (const auto& each : fs::directory_iterator(folder, failure))
+    if (each.is_directory() && holds_agent(each.path()))
+      found.push_back(each.path());
+  std::ranges::sort(found);
+  return found;
+}
+
+// The name of an app is that of its folder. A folder that is an app itself has
+// the name of its agent, as in `troupe run`.
+result<app_map> load_apps(const fs::path& folder,
+                          const agent_file_options& options) {
+  app_map apps;
+  if (holds_agent(folder)) {
+    auto root = load_agent_file(folder, options);
+    if (!root)
+      return root.error();
+    auto name = root->name();
+    apps.emplace(std::move(name), std::move(*root));
+    return apps;
+  }
+  std::error_code failure;
+  for (const auto& each : agent_folders(folder, failure)) {
+    auto root = load_agent_file(each, options);
+    if (!root)
+      return root.error();
+    apps.emplace(each.filename().string(), std::move(*root));
+  }
+  if (failure)
+    return error(errc::not_found,
+                 fmt::format("{}: {}", folder.string(), failure.message()));
+  if (apps.empty())
+    return error(errc::not_found,
+                 fmt::format("{}: neither it nor a folder in it has a file {}",
+                             folder.string(),
+                             agent_file));
+  return apps;
+}
+
+result<std::string> read_tokens(const std::string& file) {
+  constexpr std::size_t bytes_max = std::size_t{1} << 20U;
+  if (file.empty())
+    return std::string();
+  auto text = read_text_file(file, bytes_max);
+  if (!text)
+    return error(text.error().code(),
+                 fmt::format("{}: {}", file, text.error().message()));
+  return text;
+}
+
+// Opens the models of agent files. All of them stream, since a client may ask
+// for the pieces of a text.
+agent_file_options
+with_models(agent_file_options options,
+            const std::vector<std::string>& allowed_variables) {
+  options.open
+    = [&allowed_variables](model_source source, const fs::path& base) {
+        source.streams = true;
+        return open_model(
+          source, {.allowed_variables = allowed_variables, .base = base});
+      };
+  return options;
+}
+
+std::string start_line(const app_map& apps, const server& started) {
+  std::string names;
+  for (const auto& [name, root] : apps)
+    names += (names.empty() ? "" : ", ") + name;
+  return fmt::format("{} on {}\n", names, started.address());
+}
+
+void await_signal(const interrupts& signals) {
+  pollfd waits{signals.descriptor(), POLLIN, 0};
+  while (::poll(&waits, 1, -1) < 0)
+    continue;
+}
+
+} // namespace
+
+serve_command::serve_command(CLI::App& program, agent_file_options agents)
+  : program_command(program, "serve", "Serve the agents of a folder over HTTP"),
+    agents_(std::move(agents)),
+    arguments_(std::make_unique<arguments>()) {
+  show_example(parser(),
+               "troupe init hello --no-program\n"
+               "troupe serve hello --port 8000");
+  add_options();
+  add_access_options();
+  parser().footer(
+    "Prints the names of the apps and the address when it is ready. ADK's "
+    "clients can talk to it;\ndocs/server.md lists the requests. Ctrl-C and "
+    "SIGTERM let requests and runs finish.\n"
+    "Exit codes: 1 a rule was broken or it failed; 2 the command line is "
+    "wrong; 130 and 143 after\nCtrl-C and SIGTERM.");
+}
+
+serve_command::~serve_command() = default;
+
+void serve_command::add_options() {
+  auto& chosen = *arguments_;
+  parser()
+    .add_option(
+      "FOLDER",
+      chosen.folder,
+      "Folder whose sub-folders with root_agent.yaml are the apps, or "
+      "one such folder")
+    ->capture_default_str();
+  parser()
+    .add_option("--port", chosen.server.port, "Port; 0: a free one")
+    ->type_name("N")
+    ->capture_default_str();
+  parser()
+    .add_option("--address",
+                chosen.server.address,
+                "Address to listen on; another one than loopback needs "
+                "--token-file or --trust-header")
+    ->type_name("A")
+    ->capture_default_str();
+  parser()
+    .add_option(
+      "--grace",
+      chosen.grace,
+      "Seconds that runs may take to end after SIGTERM; then they are "
+      "cancelled")
+    ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{86'400}))
+    ->type_name("S")
+    ->capture_default_str();
+  parser()
+    .add_option("--body-max", chosen.body_max, "Limit of a request's body")
+    ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'024}))
+    ->type_name("MIB")
+    ->capture_default_str();
+  parser()
+    .add_option("--rate",
+                chosen.server.requests_per_second,
+                "Requests that one caller may send in a second; 0: no limit")
+    ->check(number_from(0))
+    ->type_name("N")
+    ->capture_default_str();
+  parser().add_flag("--cancel-on-disconnect",
+                    chosen.server.cancel_on_disconnect,
+                    "Cancel a run when its client leaves");
+  parser()
+    .add_option("--model-calls-max",
+                chosen.server.runs.model_calls_max,
+                "Model calls that one run may make")
+    ->check(number_from(0))
+    ->type_name("N")
+    ->capture_default_str();
+  parser()
+    .add_option("--model",
+                chosen.model,
+                "Model in place of every agent's own: openai:NAME, gemini-..., "
+                "claude-..., scripted:FILE")
+    ->type_name("M");
+  add_allow_env(parser(), chosen.allowed_variables);
+  chosen.store.add_to(parser());
+  chosen.store.add_artifacts_to(parser());
+}
+
+void serve_command::add_access_options() {
+  auto& chosen = *arguments_;
+  parser()
+    .add_option("--token-file",
+                chosen.token_file,
+                "Lines of TOKEN USER ROLE, with the roles reader, user and "
+                "admin; requests then need one of the tokens")
+    ->type_name("FILE");
+  parser()
+    .add_option("--trust-header",
+                chosen.server.trusted_header,
+                "Header by which a proxy names the user")
+    ->type_name("NAME");
+  parser()
+    .add_option(
+      "--trust-proxy", chosen.server.trusted_proxy, "Address of this proxy")
+    ->type_name("A");
+  parser()
+    .add_option("--allow-origin",
+                chosen.server.origins,
+                "Site whose pages may send requests, such as "
+                "https://example.com, or *; may be repeated")
+    ->allow_extra_args(false)
+    ->type_name("O");
+  parser()
+    .add_option("--tls-certificate",
+                chosen.server.tls_certificate,
+                "Certificate chain in PEM, for https")
+    ->type_name("FILE");
+  parser()
+    .add_option("--tls-key", chosen.server.tls_key, "Its key in PEM")
+    ->type_name("FILE");
+}
+
+int serve_command::execute(interrupts& signals) const {
+  const auto& chosen = *arguments_;
+  auto wanted = chosen.server;
+  wanted.limits.body_bytes_max = chosen.body_max << 20U;
+  auto tokens = read_tokens(chosen.token_file);
+  if (!tokens)
+    return report(tokens.error());
+  if (!chosen.token_file.empty() && tokens->empty())
+    return report(
+      error(errc::invalid_argument,
+            fmt::format("{}: there is no token", chosen.token_file)));
+  wanted.tokens = std::move(*tokens);
+  auto agents = with_models(agents_, chosen.allowed_variables);
+  if (chosen.model) {
+    auto model = agents.open({.name = *chosen.model}, {});
+    if (!model)
+      return report(model.error());
+    agents.model = std::move(*model);
+  }
+  const auto apps = load_apps(chosen.folder, agents);
+  if (!apps)
+    return report(apps.error());
+
+  signals.begin();
+  // A server refuses appends that would wait for long.
+  auto kept = chosen.store.for_runtime();
+  kept.append_wait_max = runtime_options().append_wait_max;
+  auto owners = runtime::open(std::move(kept));
+  if (!owners)
+    return report(owners.error());
+  auto started = server::start(*owners, *apps, std::move(wanted));
+  if (!started)
+    return report(started.error());
+  if (const int failed
+      = print(start_line(*apps, *started), signals.descriptor());
+      failed != exit_done)
+    return failed;
+  // Time for the last answers and for the store, after the grace period.
+  constexpr std::chrono::seconds closing{30};
+  signals.set_exit_timeout(std::chrono::seconds(chosen.grace) + closing);
+  await_signal(signals);
+  started->stop(std::chrono::seconds(chosen.grace));
+  if (const auto closed = owners->shut_down(); !closed)
+    return report(closed.error());
+  return interrupts::exit_code(signals.signal());
+}
+
+} // namespace troupe::cli
