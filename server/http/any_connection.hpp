@@ -309,6 +309,7 @@ private:
     if (auto refused = take_request(*parser_, peer_, asked))
       return refuse(std::move(*refused));
     parser_.reset();
+    is_head_ = asked.method == "HEAD";
     asked.is_encrypted = !std::is_same_v<Stream, tcp::socket>;
     state_ = state::answering;
     ++number_;
@@ -326,8 +327,14 @@ private:
       return;
     keeps_alive_
       = keeps_alive_ && !answer.closes && !settings_->threads->is_draining();
-    waiting_.push(head_of(answer, body_framing::length, keeps_alive_));
-    waiting_.push(std::move(answer.body));
+    // A client that asks for the head alone would take a body for the next
+    // answer.
+    if (is_head_) {
+      waiting_.push(head_of(answer, body_framing::close, keeps_alive_));
+    } else {
+      waiting_.push(head_of(answer, body_framing::length, keeps_alive_));
+      waiting_.push(std::move(answer.body));
+    }
     ends_ = true;
     write_next();
   }
@@ -505,6 +512,7 @@ private:
   bool keeps_alive_ = true;
   bool is_counted_ = false; // As a request under way.
   bool is_filling_ = false;
+  bool is_head_ = false;
 
   outgoing waiting_;
   bool is_writing_ = false;

@@ -66,6 +66,14 @@ BOOST_AUTO_TEST_CASE(an_unknown_path_and_an_unknown_method_are_told_apart) {
   BOOST_TEST(wrong.data() == json({{"detail", "Method Not Allowed"}}));
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_to_a_head_request_has_no_body) {
+  server_fixture on;
+  const auto answer = on.client.ask("HEAD", "/health");
+  BOOST_TEST(answer.status == 405);
+  BOOST_TEST(answer.header("allow") == "GET");
+  BOOST_TEST(on.client.get("/health").status == 200);
+}
+
 BOOST_AUTO_TEST_CASE(only_names_of_this_machine_are_hosts) {
   server_fixture on;
   for (const auto* host : {"localhost", "127.0.0.1:8000", "[::1]:80"}) {
