@@ -3,7 +3,6 @@
 #include "troupe/core/key.hpp"
 #include "troupe/server/access/gate.hpp"
 #include "troupe/server/adk/failure.hpp"
-#include "troupe/server/adk/rights.hpp"
 #include "troupe/server/adk/served.hpp"
 #include "troupe/server/http/connection.hpp"
 #include "troupe/server/http/listener.hpp"
@@ -72,17 +71,6 @@ private:
   const router routes_;
   gate gate_;
 };
-
-router make_routes(const served_ptr& on) {
-  router routes;
-  routes.check_by(check_exchange);
-  add_apps(routes, on);
-  add_artifacts(routes, on);
-  add_events(routes, on);
-  add_runs(routes, on);
-  add_sessions(routes, on);
-  return routes;
-}
 
 } // namespace
 

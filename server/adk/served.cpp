@@ -1,9 +1,38 @@
 #include "troupe/server/adk/served.hpp"
 
+#include "troupe/server/adk/rights.hpp"
+
 namespace troupe::serving {
+
+// The file openapi.json.
+namespace embedded {
+
+extern const std::string_view openapi;
+
+} // namespace embedded
+
+namespace {
+
+void tell_requests(const served_ptr&, exchange asked) {
+  asked.to.send(json_text_response(std::string(embedded::openapi)));
+}
+
+} // namespace
 
 session_key key_in(const path_values& path) {
   return {path["app"], path["user"], path["session"]};
+}
+
+router make_routes(const served_ptr& on) {
+  router routes;
+  routes.check_by(check_exchange);
+  add_apps(routes, on);
+  add_artifacts(routes, on);
+  add_events(routes, on);
+  add_runs(routes, on);
+  add_sessions(routes, on);
+  routes.add("GET", "/openapi.json", handled_by(on, tell_requests));
+  return routes;
 }
 
 } // namespace troupe::serving

@@ -35,6 +35,9 @@ void add_events(router& routes, const served_ptr& on);
 void add_runs(router& routes, const served_ptr& on);
 void add_sessions(router& routes, const served_ptr& on);
 
+/// Returns all routes, and `GET /openapi.json`, which describes them.
+router make_routes(const served_ptr& on);
+
 /// Returns a route's handler that calls `handle` with the shared parts.
 template <class Handle>
 route_handler handled_by(const served_ptr& on, Handle handle) {
