@@ -71,6 +71,9 @@ struct server_options {
   std::string tls_key = {};
   /// Options of the runs that requests start.
   run_options runs = {};
+  /// Folder with the page of ADK, `google/adk/cli/browser` of its package,
+  /// which is then served under `/dev-ui/`. Empty: none.
+  std::string ui_folder = {};
   /// True if a client that goes away cancels its run, unless its request has
   /// `onDisconnect: "continue"`. False: the run goes on, unless the request has
   /// `onDisconnect: "cancel"`.

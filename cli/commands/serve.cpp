@@ -190,6 +190,12 @@ void serve_command::add_options() {
     ->check(number_from(0))
     ->type_name("N")
     ->capture_default_str();
+  parser()
+    .add_option("--ui",
+                chosen.server.ui_folder,
+                "Folder of ADK's page, google/adk/cli/browser of its package, "
+                "to serve under /dev-ui/")
+    ->type_name("FOLDER");
   parser().add_flag("--cancel-on-disconnect",
                     chosen.server.cancel_on_disconnect,
                     "Cancel a run when its client leaves");

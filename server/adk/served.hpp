@@ -32,6 +32,7 @@ using served_ptr = std::shared_ptr<served>;
 void add_apps(router& routes, const served_ptr& on);
 void add_artifacts(router& routes, const served_ptr& on);
 void add_events(router& routes, const served_ptr& on);
+void add_pages(router& routes, const served_ptr& on);
 void add_runs(router& routes, const served_ptr& on);
 void add_sessions(router& routes, const served_ptr& on);
 
