@@ -122,8 +122,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_cannot_start_says_why) {
                .starts_with("error: invalid_argument: others may reach"));
   BOOST_TEST(errors({"--tls-key", "x"})
                .starts_with("error: invalid_argument: TLS needs both"));
-  BOOST_TEST(errors({"--token-file", "none"})
-               .starts_with("error: not_found: none: "));
+  BOOST_TEST(
+    errors({"--token-file", "none"}).starts_with("error: not_found: none: "));
   const scratch_folder empty;
   const auto none = run_program({"serve", empty.path()});
   BOOST_TEST(none.code == 1);
