@@ -90,6 +90,8 @@ public:
     switch (change.kind) {
     case change_kind::create:
       create(owner);
+      if (change.past)
+        copy_past(owner, *change.past);
       break;
     case change_kind::remove:
       remove(owner);
@@ -151,6 +153,17 @@ private:
     edit(owner);
     edit(user_of(owner)).add_name("sessions", owner.session);
     edit(app_of(owner)).add_name("users", owner.user);
+  }
+
+  // A map holds all events of its session, so a fork has copies.
+  void copy_past(const owner_name& fork, const shared_past& past) {
+    const owner_name parent{fork.app, fork.user, past.session};
+    const auto& from = at(parent);
+    const bool is_there
+      = parent != fork && from && from->revision() >= past.revision;
+    expect(parent, is_there);
+    if (is_there)
+      edit(fork).copy_events(*from, past.revision);
   }
 
   void remove(const owner_name& owner) {
@@ -288,6 +301,8 @@ public:
       return loaded;
     });
   }
+
+  bool can_fork() const noexcept override { return true; }
 
   result<std::vector<session_row>> list(const row_query& query) override {
     return attempt("list the sessions of " + query.app, [&] {

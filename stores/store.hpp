@@ -51,6 +51,19 @@ enum class change_kind : std::uint8_t {
   remove_user, ///< Removes a user, its state and all of its sessions.
 };
 
+/// The past of a fork: events that a new session shares with another session of
+/// the same user, its parent.
+struct shared_past {
+  /// Id of the parent.
+  std::string session;
+  /// Number of the newest shared event; the fork begins at this revision of the
+  /// parent.
+  std::uint64_t revision = 0;
+  /// `stored_session::incarnation` of the parent, so that a session that was
+  /// created again under its id is not taken for it; 0: any session of that id.
+  std::uint64_t incarnation = 0;
+};
+
 /// One change. It takes effect in every scope that it touches, or in none.
 struct store_change {
   /// The effect; decides which fields are read.
@@ -64,14 +77,21 @@ struct store_change {
   event_ptr event;
   /// The revision that the scope has after the change; unset if the change does
   /// not touch that scope. The stored revision must be one less; otherwise the
-  /// scope has moved. It is 0 for a session that is created, and that session
-  /// must not exist. Removals leave all three unset; a session that is removed
-  /// must exist.
+  /// scope has moved. It is 0 for a session that is created, or that of `past`,
+  /// and that session must not exist. Removals leave all three unset; a session
+  /// that is removed must exist.
   std::optional<std::uint64_t> session_revision;
   /// Revision of the user's scope, by the same rules.
   std::optional<std::uint64_t> user_revision;
   /// Revision of the app's scope, by the same rules.
   std::optional<std::uint64_t> app_revision;
+  /// For `create`: the session is a fork. It has the events of the parent up to
+  /// that revision, with their numbers and ids, also after the parent was
+  /// removed. `event` carries all keys that the parent had there, and the
+  /// newest time of the changes up to there. If the parent does not exist, is
+  /// another incarnation or is not at that revision yet, the parent has moved.
+  /// Only for stores that can fork (`store::can_fork`).
+  std::optional<shared_past> past = {};
 };
 
 /// The outcome of a commit that did not fail.
@@ -115,8 +135,8 @@ struct load_options {
 
 /// A session and the newest part of its history.
 struct stored_session {
-  /// The session's keys. The revision is 0 after the creation, plus 1 per event
-  /// and per `change_kind::write`.
+  /// The session's keys. The revision is 0 after the creation, or that of the
+  /// past of a fork, plus 1 per event and per `change_kind::write`.
   stored_scope scope;
   /// The latest time of the session's changes, even if a later change has an
   /// earlier time.
@@ -274,6 +294,10 @@ public:
   /// index of ids overrides it.
   virtual result<std::vector<event_ptr>>
   find_events(const session_key& key, std::span<const std::string> ids);
+
+  /// Returns true if `commit` creates forks (`store_change::past`). The default
+  /// returns false: sessions of such a store cannot be forked.
+  virtual bool can_fork() const noexcept { return false; }
 
   /// Reports commits that the back end has lost since the last call; unset
   /// if there are none. The committing thread calls it after each `commit`

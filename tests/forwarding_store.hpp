@@ -58,6 +58,8 @@ public:
     return kept_->find_events(key, ids);
   }
 
+  bool can_fork() const noexcept override { return kept_->can_fork(); }
+
   std::optional<lost_history> take_lost_history() override {
     return kept_->take_lost_history();
   }

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <random>
 
 namespace troupe {
@@ -22,6 +24,7 @@ public:
       is_shared_(factory.promises(store_promise::shared)),
       is_told_(is_shared_ && factory.promises(store_promise::told)),
       has_revisions_(factory.promises(store_promise::revisions)),
+      has_forks_(factory.promises(store_promise::forks)),
       engine_(seed) {
     if (is_shared_)
       second_ = on.open();
@@ -150,6 +153,8 @@ private:
     made.owner = owner_of(any_key());
     // Chooses the wrong kind on purpose now and then.
     const bool exists = owners.contains(made.owner) != one_in(60);
+    if (!exists && has_forks_ && one_in(2) && make_fork(made, owners))
+      return made;
     if (!exists)
       made.kind = change_kind::create;
     else if (one_in(14))
@@ -176,6 +181,34 @@ private:
     if (one_in(40))
       spoil(made);
     return made;
+  }
+
+  // Makes a fork of any session of the same user; false if there is none.
+  bool make_fork(store_change& made, const store_model::kept_owners& owners) {
+    const auto parent = std::ranges::find_if(owners, [&](const auto& each) {
+      return each.first.where() == scope::session
+             && user_of(each.first) == user_of(made.owner)
+             && (each.first != made.owner || one_in(4)) && one_in(2);
+    });
+    if (parent == owners.end())
+      return false;
+    const auto& [name, from] = *parent;
+    auto past = from.revisions.begin();
+    std::advance(past,
+                 static_cast<std::ptrdiff_t>(below(from.revisions.size())));
+    event said;
+    auto keys = json::object();
+    for (const auto& [key, data] : past->second.keys.items())
+      keys[key] = data;
+    said.actions.state_delta = delta::from_json(keys).value();
+    said.timestamp = microseconds(past->second.time);
+    made.kind = change_kind::create;
+    made.event = std::make_shared<const event>(std::move(said));
+    made.past = shared_past{name.session, past->first};
+    if (one_in(40))
+      made.past->revision = from.revision + 1;
+    made.session_revision = made.past->revision;
+    return true;
   }
 
   void fill_write(store_change& made, const store_model::kept_owners& owners) {
@@ -339,6 +372,7 @@ private:
   bool is_shared_;
   bool is_told_;
   bool has_revisions_;
+  bool has_forks_;
   std::mt19937_64 engine_;
   std::unique_ptr<store> second_;
   store_model model_;

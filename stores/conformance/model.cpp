@@ -11,7 +11,7 @@ void trial::apply(const store_change& change) {
   case change_kind::create:
     if (owners_.contains(owner))
       moved_.insert(owner);
-    owners_[owner] = {};
+    owners_[owner] = change.past ? past_of(change) : store_model::kept_owner();
     owners_[owner].time = change.event->timestamp.time_since_epoch().count();
     owners_[user_of(owner)];
     owners_[app_of(owner)];
@@ -40,6 +40,23 @@ void trial::apply(const store_change& change) {
   advance(owner, change, change.session_revision);
   advance(user_of(owner), change, change.user_revision);
   advance(app_of(owner), change, change.app_revision);
+}
+
+// The events and the earlier states that a fork begins with.
+store_model::kept_owner trial::past_of(const store_change& fork) {
+  const owner_name parent{fork.owner.app, fork.owner.user, fork.past->session};
+  const auto found = owners_.find(parent);
+  if (found == owners_.end() || parent == fork.owner
+      || found->second.revision < fork.past->revision) {
+    moved_.insert(parent);
+    return {};
+  }
+  auto past = found->second;
+  past.keys = json::object();
+  const auto last = fork.past->revision;
+  past.events.erase(past.events.upper_bound(last), past.events.end());
+  past.revisions.erase(past.revisions.lower_bound(last), past.revisions.end());
+  return past;
 }
 
 void trial::advance(const owner_name& owner,

@@ -106,6 +106,7 @@ public:
   const std::set<owner_name>& moved() const { return moved_; }
 
 private:
+  store_model::kept_owner past_of(const store_change& fork);
   void advance(const owner_name& owner,
                const store_change& change,
                const std::optional<std::uint64_t>& revision);

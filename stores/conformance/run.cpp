@@ -65,6 +65,17 @@ store_change change_maker::create(const session_key& key,
   return made;
 }
 
+store_change change_maker::fork(const session_key& key,
+                                const std::string& parent,
+                                std::uint64_t revision,
+                                const json& state,
+                                std::int64_t time) {
+  auto made = create(key, state, time);
+  made.session_revision = revisions_[made.owner] = revision;
+  made.past = shared_past{parent, revision};
+  return made;
+}
+
 store_change change_maker::append(const session_key& key, event_ptr said) {
   store_change made;
   made.owner = owner_of(key);

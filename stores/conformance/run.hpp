@@ -36,6 +36,13 @@ public:
   store_change create(const session_key& key,
                       const json& state = json::object(),
                       std::int64_t time = 1'000'000);
+  /// Makes the creation of a fork of `parent` at `revision`. `state` is an
+  /// object of the parent's keys there, and `time` its newest time up to there.
+  store_change fork(const session_key& key,
+                    const std::string& parent,
+                    std::uint64_t revision,
+                    const json& state = json::object(),
+                    std::int64_t time = 1'000'000);
   /// Appends this event. Also raises the revisions of the user and the app if
   /// the event changes their keys.
   store_change append(const session_key& key, event_ptr said);
@@ -186,6 +193,8 @@ std::vector<conformance_check> load_checks();
 std::vector<conformance_check> list_checks();
 /// Returns the checks of stored events.
 std::vector<conformance_check> event_checks();
+/// Returns the checks of forks.
+std::vector<conformance_check> fork_checks();
 /// Returns the checks of locations that are opened again or shared.
 std::vector<conformance_check> place_checks();
 

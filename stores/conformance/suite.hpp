@@ -30,6 +30,7 @@ enum class store_promise : std::uint8_t {
              ///< other's commits.
   told,      ///< `changed_elsewhere` reports commits of others at once.
   revisions, ///< `load_session_at` loads sessions at earlier revisions.
+  forks,     ///< `can_fork`: sessions are created with the past of others.
 };
 
 /// The store to check.

@@ -37,9 +37,10 @@ constexpr postgres_statement set_timeout
 constexpr postgres_statement read_scopes = {"read_scopes", R"(
 WITH page AS MATERIALIZED (
   SELECT * FROM scopes WHERE id > $1::bigint ORDER BY id LIMIT $2::bigint)
-SELECT 0 AS part, id, revision, app, usr, session FROM page
+SELECT 0 AS part, id, revision, app, usr, session,
+       coalesce(past_revision, 0) AS created FROM page
 UNION ALL
-SELECT 1, s.scope, 0, s.key, s.value, NULL
+SELECT 1, s.scope, 0, s.key, s.value, NULL, 0
   FROM page JOIN state AS s ON s.scope = page.id)"};
 
 constexpr postgres_statement read_rows = {"read_rows", R"(
@@ -49,6 +50,25 @@ SELECT id, session, session_revision, usr, user_revision, app, app_revision,
 
 constexpr postgres_statement find_existing
   = {"find_existing", "SELECT id FROM scopes WHERE id = ANY ($1::bigint[])"};
+
+// Forks whose past is not there, and pasts that no fork has.
+constexpr postgres_statement find_broken_pasts = {"find_broken_pasts", R"(
+SELECT f.id, f.app, f.usr, f.session,
+       'the past that it shares, scope ' || f.past || ', is missing'
+  FROM scopes AS f WHERE f.past IS NOT NULL
+    AND NOT EXISTS (SELECT FROM scopes AS p WHERE p.id = f.past)
+UNION ALL
+SELECT f.id, f.app, f.usr, f.session,
+       'its past, scope ' || f.past || ', ends before revision '
+         || f.past_revision
+  FROM scopes AS f JOIN scopes AS p ON p.id = f.past
+  WHERE f.past_revision > coalesce(
+    (SELECT l.session_revision FROM change_log AS l WHERE l.session = p.id
+       ORDER BY l.session_revision DESC LIMIT 1), -1)
+UNION ALL
+SELECT n.id, n.app, n.usr, n.session, 'it is kept for forks, but has none'
+  FROM scopes AS n WHERE n.app = ''
+    AND NOT EXISTS (SELECT FROM scopes AS f WHERE f.past = n.id))"};
 
 constexpr postgres_statement find_strays = {"find_strays", R"(
 SELECT 'state', count(*) FROM state AS t
@@ -106,6 +126,8 @@ public:
         return replayed.error();
       compare();
     }
+    if (auto found = find_pasts(); !found)
+      return found.error();
     if (auto dropped = drop_removed(); !dropped)
       return dropped.error();
     if (auto found = find_stray_rows(); !found)
@@ -158,7 +180,8 @@ private:
                     std::string(rows->text(i, 4)),
                     std::string(rows->text(i, 5))};
       made.revision = rows->number(i, 2);
-      made.last = made.owner.where() == scope::session ? -1 : 0;
+      // A session without names has an id, too.
+      made.last = made.owner.session.empty() ? 0 : rows->number(i, 6) - 1;
     }
     for (int i = 0; i < rows->size(); ++i) {
       if (rows->number(i, 0) != 1)
@@ -229,6 +252,9 @@ private:
 
   void compare() {
     for (const auto& [id, checked] : scopes_) {
+      // Only the events of a removed session are kept for its forks.
+      if (checked.owner.app.empty())
+        continue;
       if (checked.last < checked.revision)
         report(
           id,
@@ -244,8 +270,29 @@ private:
   }
 
   void report(std::int64_t id, std::string_view what) {
-    findings_.emplace_back(
-      id, fmt::format("{}: {}", to_string(scopes_[id].owner), what));
+    report(id, scopes_[id].owner, what);
+  }
+
+  void report(std::int64_t id, const owner_name& owner, std::string_view what) {
+    findings_.emplace_back(id,
+                           fmt::format("{}: {}",
+                                       owner.app.empty()
+                                         ? fmt::format("scope {}", id)
+                                         : to_string(owner),
+                                       what));
+  }
+
+  result<void> find_pasts() {
+    auto rows = ask(find_broken_pasts);
+    if (!rows)
+      return rows.error();
+    for (int i = 0; i < rows->size(); ++i)
+      report(rows->number(i, 0),
+             {std::string(rows->text(i, 1)),
+              std::string(rows->text(i, 2)),
+              std::string(rows->text(i, 3))},
+             rows->text(i, 4));
+    return {};
   }
 
   // Drops findings about scopes that were removed during the check.

@@ -55,11 +55,20 @@ void postgres_plan::add(const store_change& change) {
   const auto& owner = change.owner;
   planned_row row{++last_id_, &change};
   if (change.kind == change_kind::create) {
+    const auto parent = change.past ? judge_past(change) : 0;
     expect(owner, !known_.scopes[owner]);
     known_.scopes[owner].reset();
     make(app_of(owner));
     make(user_of(owner));
-    row.session = make(owner)->id;
+    auto& head = make(owner);
+    head->revision = change.session_revision.value_or(0);
+    row.session = head->id;
+    if (parent != 0) {
+      auto& made = step_for_rows().scopes.back();
+      made.past = parent;
+      made.first = static_cast<std::int64_t>(head->revision);
+      made.microseconds = change.event->timestamp.time_since_epoch().count();
+    }
   } else if (change.session_revision) {
     const bool is_there = known_.scopes[owner].has_value();
     expect(owner, is_there);
@@ -71,6 +80,20 @@ void postgres_plan::add(const store_change& change) {
   if (change.app_revision)
     row.app = touch(app_of(owner), *change.app_revision);
   step_for_rows().rows.push_back(row);
+}
+
+// Returns the id of the session that is forked; 0 if it has moved. The id of a
+// session that this commit creates is not known to any change.
+std::int64_t postgres_plan::judge_past(const store_change& change) {
+  const auto& past = *change.past;
+  const owner_name parent{change.owner.app, change.owner.user, past.session};
+  const auto& found = known_.scopes[parent];
+  const bool fits
+    = found && found->revision >= past.revision
+      && (past.incarnation == 0
+          || found->id == static_cast<std::int64_t>(past.incarnation));
+  expect(parent, fits);
+  return fits ? found->id : 0;
 }
 
 std::int64_t postgres_plan::touch(const owner_name& owner,

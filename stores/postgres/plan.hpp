@@ -23,6 +23,9 @@ struct postgres_known {
 struct planned_scope {
   std::int64_t id;
   owner_name owner;
+  std::int64_t past = 0;         ///< Of a fork: id of its parent; else 0.
+  std::int64_t first = 0;        ///< Revision of a session's creation.
+  std::int64_t microseconds = 0; ///< Of a fork: time of its creation.
 };
 
 struct planned_row {
@@ -77,6 +80,7 @@ private:
   void remove_user(const owner_name& user);
   std::int64_t touch(const owner_name& owner, std::uint64_t revision);
   found_head& make(const owner_name& owner);
+  std::int64_t judge_past(const store_change& change);
   void expect(const owner_name& owner, bool holds);
   planned_step& step_for_rows();
 

@@ -25,22 +25,25 @@ namespace {
 //   event | revision  |          | time    | id  | delta | body
 //   id    | revision  | hash     |
 //   span  | rows      | first    | last    |
+//   past  | scope     | revision |
 // `rows` is the number of log rows of the session from revision `first` on,
 // `last` its last revision. `first` is the first loaded revision, or that of
-// the creation if the session has fewer events than may be loaded.
+// the creation if the session has fewer events than may be loaded. Of a fork,
+// these are its own rows; `past` leads to those of its parent.
 enum load_part : std::int64_t {
   part_scope,
   part_state,
   part_tail,
   part_event,
   part_id,
-  part_span
+  part_span,
+  part_past
 };
 
 // The scope that is loaded.
 #define TROUPE_ME(SESSION)                                                     \
   "WITH me AS MATERIALIZED ("                                                  \
-  "  SELECT id, revision, updated FROM scopes"                                 \
+  "  SELECT id, revision, updated, past, past_revision FROM scopes"            \
   "    WHERE app = $1::text AND usr = $2::text AND session = " SESSION ")"
 
 // Its first rows: the scope and its state.
@@ -96,65 +99,77 @@ SELECT 5, count(*), (SELECT first FROM reach),
   FROM change_log
   WHERE session = (SELECT id FROM me)
     AND session_revision >= (SELECT first FROM reach)
+UNION ALL
+SELECT 6, past, past_revision, 0, NULL, NULL, NULL
+  FROM me WHERE past IS NOT NULL
 )"};
 
-// Returns the newest revision, then every row of the range.
+// Returns the newest revision and the past, then every row of the range.
 constexpr postgres_statement load_range
   = {"load_range", TROUPE_ME("$3::text") R"(
 SELECT greatest(revision,
                 (SELECT session_revision FROM change_log WHERE session = me.id
                    ORDER BY session_revision DESC LIMIT 1)) AS revision,
        NULL::bigint AS time, NULL::text AS event, NULL::text AS delta,
-       NULL::text AS body, NULL::integer AS event_hash
+       NULL::text AS body, NULL::integer AS event_hash, past, past_revision
   FROM me
 UNION ALL
-(SELECT session_revision, time, event, delta, body, event_hash
+(SELECT session_revision, time, event, delta, body, event_hash,
+        NULL::bigint, NULL::bigint
   FROM change_log
   WHERE session = (SELECT id FROM me)
     AND session_revision BETWEEN $4::bigint AND $5::bigint
   ORDER BY session_revision))"};
 
-// Returns the scope and its newest revision, then every change of the range.
-constexpr postgres_statement load_changes
-  = {"load_changes", TROUPE_ME("$3::text") R"(
-SELECT greatest(revision,
+// A session by its names.
+constexpr postgres_statement find_session
+  = {"find_session", TROUPE_ME("$3::text") R"(
+SELECT id, past, past_revision,
+       greatest(revision,
                 (SELECT session_revision FROM change_log WHERE session = me.id
-                   ORDER BY session_revision DESC LIMIT 1)) AS revision,
-       id AS time, NULL::text AS delta
-  FROM me
-UNION ALL
-(SELECT session_revision, time, delta
-  FROM change_log
-  WHERE session = (SELECT id FROM me)
-    AND session_revision BETWEEN $4::bigint AND $5::bigint
-  ORDER BY session_revision))"};
-
-// Returns the scope, then the events, newest first.
-constexpr postgres_statement load_events_before
-  = {"load_events_before", TROUPE_ME("$3::text") R"(
-SELECT id AS session_revision, NULL::bigint AS time, NULL::text AS event,
-       NULL::text AS delta, NULL::text AS body
-  FROM me
-UNION ALL
-(SELECT session_revision, time, event, delta, body
-  FROM change_log
-  WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
-    AND session_revision <= $4::bigint
-  ORDER BY session_revision DESC LIMIT $5::bigint))"};
+                   ORDER BY session_revision DESC LIMIT 1))
+  FROM me)"};
 
 #undef TROUPE_ME
 #undef TROUPE_SCOPE_AND_STATE
+
+// The same by its id, also without names.
+constexpr postgres_statement find_scope = {"find_scope", R"(
+SELECT id, past, past_revision,
+       greatest(revision,
+                (SELECT session_revision FROM change_log WHERE session = s.id
+                   ORDER BY session_revision DESC LIMIT 1))
+  FROM scopes AS s WHERE id = $1::bigint)"};
+
+// Returns every row of the range; those from revision $4 on with their events.
+constexpr postgres_statement load_rows = {"load_rows", R"(
+SELECT session_revision, event_hash,
+       CASE WHEN session_revision >= $4::bigint THEN time END,
+       CASE WHEN session_revision >= $4::bigint THEN event END,
+       CASE WHEN session_revision >= $4::bigint THEN delta END,
+       CASE WHEN session_revision >= $4::bigint THEN body END
+  FROM change_log
+  WHERE session = $1::bigint
+    AND session_revision BETWEEN $2::bigint AND $3::bigint
+  ORDER BY session_revision)"};
+
+// Returns every change of the range.
+constexpr postgres_statement load_changes = {"load_changes", R"(
+SELECT session_revision, time, delta
+  FROM change_log
+  WHERE session = $1::bigint
+    AND session_revision BETWEEN $2::bigint AND $3::bigint
+  ORDER BY session_revision)"};
 
 // Probes the index of ids once per id. OFFSET stops the planner from joining
 // the other way round, which would read the whole session.
 constexpr postgres_statement find_ids = {"find_ids", R"(
 SELECT n.place, l.session_revision, l.time, l.event, l.delta, l.body
-  FROM unnest($4::bigint[], $5::text[]) WITH ORDINALITY
+  FROM unnest($3::bigint[], $4::text[]) WITH ORDINALITY
     AS n(event_hash, event, place)
   CROSS JOIN LATERAL (
     SELECT * FROM change_log AS c
-      WHERE c.session = (SELECT id FROM scopes WHERE app = $1::text
-                           AND usr = $2::text AND session = $3::text)
+      WHERE c.session = $1::bigint AND c.session_revision <= $2::bigint
         AND c.event_hash = n.event_hash::integer AND c.event = n.event
       OFFSET 0) AS l
   ORDER BY l.session_revision)"};
@@ -170,6 +185,12 @@ postgres_parameters names_of(const owner_name& session) {
     .add(session.session);
 }
 
+// The folded revision of a scope. A session whose creation at revision N is not
+// folded yet has -1 - N; then the revision before the creation.
+std::int64_t revision_of(std::int64_t stored) {
+  return stored < 0 ? -stored - 2 : stored;
+}
+
 error gap(const owner_name& owner, std::int64_t from, std::int64_t to) {
   return {
     errc::corrupt,
@@ -177,13 +198,27 @@ error gap(const owner_name& owner, std::int64_t from, std::int64_t to) {
       "{}: its log goes from revision {} to {}", describe(owner), from, to)};
 }
 
-// Checks that the log has one row per revision of the session, up to the last.
+// A scope that has events of a session: those behind its creation, up to number
+// `last`.
+struct event_part {
+  std::int64_t scope = 0;
+  std::int64_t last = 0;
+};
+
+struct loaded_scope {
+  stored_session session;
+  std::optional<event_part> past; // Of a fork.
+};
+
+// Checks that the log has one row per revision of the session, from its
+// creation up to the last.
 result<void> judge_span(const postgres_rows& rows,
                         int row,
+                        std::int64_t created,
                         std::int64_t revision,
                         const owner_name& owner) {
   const auto count = rows.number(row, 1);
-  const auto first = rows.number(row, 2);
+  const auto first = std::max(rows.number(row, 2), created);
   const auto last = rows.is_null(row, 3) ? -1 : rows.number(row, 3);
   if (last != revision)
     return error(errc::corrupt,
@@ -202,13 +237,15 @@ result<void> judge_span(const postgres_rows& rows,
   return {};
 }
 
-result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
-                                                 const owner_name& owner) {
-  std::optional<stored_session> loaded;
+result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
+                                               const owner_name& owner) {
+  std::optional<loaded_scope> found;
+  stored_session* loaded = nullptr;
   std::vector<std::pair<std::int64_t, int>> tail;
   std::optional<int> span;
+  std::int64_t reached = 0;
   // Lowest revision so far of each part, whose rows come newest first.
-  std::array<std::int64_t, part_span + 1> above{};
+  std::array<std::int64_t, part_past + 1> above{};
   above.fill(std::numeric_limits<std::int64_t>::max());
   for (int i = 0; i < rows.size(); ++i) {
     const auto part = rows.number(i, 0);
@@ -220,10 +257,9 @@ result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
     }
     switch (part) {
     case part_scope:
-      loaded.emplace();
+      loaded = &found.emplace().session;
       loaded->incarnation = static_cast<std::uint64_t>(rows.number(i, 1));
-      // A new session is at revision -1 until its creation is replayed.
-      loaded->scope.revision = static_cast<std::uint64_t>(rows.number(i, 2));
+      reached = revision_of(rows.number(i, 2));
       loaded->last_update_time
         = rows.number(i, 2) < 0 ? timestamp::min() : rows.time(i, 3);
       break;
@@ -251,14 +287,17 @@ result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
     case part_span:
       span = i;
       break;
+    case part_past:
+      found->past = event_part{rows.number(i, 1), rows.number(i, 2)};
+      break;
     default:
       break;
     }
   }
-  if (!loaded)
-    return loaded;
+  if (loaded == nullptr)
+    return found;
   std::ranges::sort(tail);
-  auto reached = static_cast<std::int64_t>(loaded->scope.revision);
+  loaded->scope.revision = static_cast<std::uint64_t>(reached);
   for (const auto& [revision, row] : tail) {
     if (revision != reached + 1)
       return gap(owner, reached, revision);
@@ -272,11 +311,192 @@ result<std::optional<stored_session>> read_scope(const postgres_rows& rows,
       = std::max(loaded->last_update_time, rows.time(row, 3));
   }
   if (span)
-    if (auto whole = judge_span(rows, *span, reached, owner); !whole)
+    if (auto whole = judge_span(
+          rows, *span, found->past ? found->past->last : 0, reached, owner);
+        !whole)
       return whole.error();
   std::ranges::reverse(loaded->events);
   std::ranges::reverse(loaded->id_hashes);
-  return loaded;
+  return found;
+}
+
+// -- the past of forks --------------------------------------------------------
+
+// Rows that one statement reads.
+constexpr std::int64_t rows_at_once = 8'192;
+
+// A fork may be removed between two statements, and its past with it. Then all
+// is read again.
+constexpr int tries_max = 3;
+
+error missing_past(const owner_name& owner) {
+  return {errc::corrupt,
+          fmt::format("{}: its past is missing, or not all of it is there",
+                      describe(owner))};
+}
+
+// A scope of a session, and the past that it goes on from.
+struct found_scope {
+  std::int64_t id = 0;
+  std::int64_t newest = 0;
+  std::optional<event_part> past;
+
+  std::int64_t created() const noexcept { return past ? past->last : 0; }
+};
+
+result<std::optional<found_scope>>
+find_one(postgres_connection& connection,
+         postgres_history& history,
+         const postgres_statement& statement,
+         const postgres_parameters& parameters,
+         const owner_name& owner) {
+  const auto rows
+    = history.read(connection, statement, parameters, describe(owner));
+  if (!rows)
+    return rows.error();
+  if (rows->size() == 0)
+    return std::nullopt;
+  found_scope found{rows->number(0, 0), rows->number(0, 3), std::nullopt};
+  if (!rows->is_null(0, 1))
+    found.past = event_part{rows->number(0, 1), rows->number(0, 2)};
+  return found;
+}
+
+// Reads the events of a session from the newest back, scope by scope.
+class past_reader {
+public:
+  past_reader(postgres_connection& connection,
+              postgres_history& history,
+              const owner_name& owner)
+    : connection_(connection),
+      history_(history),
+      owner_(owner) {}
+
+  // Goes to the newest event that is in `part`, or to the end.
+  void go_to(const std::optional<event_part>& part) {
+    part_ = part;
+    scope_.reset();
+  }
+
+  // Returns true if all events are read.
+  bool is_done() const noexcept { return !part_ || part_->last == 0; }
+
+  // Finds the scope that has the next events. Returns false if it is missing.
+  result<bool> find() {
+    while (!is_done()) {
+      auto found = find_one(connection_,
+                            history_,
+                            find_scope,
+                            postgres_parameters().add(part_->scope),
+                            owner_);
+      if (!found)
+        return found.error();
+      if (!*found || (*found)->newest < part_->last)
+        return false;
+      scope_ = *found;
+      if (part_->last > scope_->created())
+        return true;
+      part_ = scope_->past ? std::optional(event_part{
+                scope_->past->scope, std::min(part_->last, scope_->past->last)})
+                           : std::nullopt;
+    }
+    return true;
+  }
+
+  // Number of the newest event that is not read, and of the oldest one in the
+  // same scope.
+  std::int64_t last() const noexcept { return part_->last; }
+
+  std::int64_t first() const noexcept { return scope_->created() + 1; }
+
+  const found_scope& scope() const noexcept { return *scope_; }
+
+  // Reads the events from number `first` to `last()`, and leaves out the bodies
+  // of those before `whole`. Adds them newest first. Returns false if rows are
+  // missing.
+  result<bool> read(std::int64_t first,
+                    std::int64_t whole,
+                    std::vector<event_ptr>& events,
+                    std::vector<std::uint32_t>& hashes) {
+    const auto rows = history_.read(connection_,
+                                    load_rows,
+                                    postgres_parameters()
+                                      .add(part_->scope)
+                                      .add(first)
+                                      .add(part_->last)
+                                      .add(whole),
+                                    describe(owner_));
+    if (!rows)
+      return rows.error();
+    if (rows->size() != part_->last - first + 1)
+      return false;
+    for (int i = rows->size() - 1; i >= 0; --i) {
+      const auto number = rows->number(i, 0);
+      if (number != first + i)
+        return false;
+      if (rows->is_null(i, 1))
+        continue;
+      hashes.push_back(static_cast<std::uint32_t>(rows->number(i, 1)));
+      if (number < whole)
+        continue;
+      auto said = read_postgres_event(*rows, i, 2);
+      if (!said)
+        return unreadable(describe(owner_), said.error());
+      events.push_back(*std::move(said));
+    }
+    part_->last = first - 1;
+    return true;
+  }
+
+private:
+  postgres_connection& connection_;
+  postgres_history& history_;
+  const owner_name& owner_;
+  std::optional<event_part> part_;
+  std::optional<found_scope> scope_;
+};
+
+// Adds the newest events of a past, and their ids, before those of the session.
+// Returns false if not all are there.
+result<bool> add_past(past_reader& reader,
+                      const load_options& options,
+                      stored_session& loaded) {
+  std::vector<event_ptr> events;
+  std::vector<std::uint32_t> hashes;
+  const auto missing = [](std::size_t most, std::size_t kept) {
+    return static_cast<std::int64_t>(
+      std::min<std::size_t>(most > kept ? most - kept : 0, rows_at_once));
+  };
+  for (;;) {
+    const auto wanted_events
+      = missing(options.events_max, loaded.events.size() + events.size());
+    const auto wanted = std::max(
+      wanted_events,
+      missing(options.ids_max, loaded.id_hashes.size() + hashes.size()));
+    if (wanted == 0)
+      break;
+    auto is_there = reader.find();
+    if (!is_there || !*is_there)
+      return is_there;
+    if (reader.is_done())
+      break;
+    const auto last = reader.last();
+    is_there = reader.read(std::max(reader.first(), last - wanted + 1),
+                           last - wanted_events + 1,
+                           events,
+                           hashes);
+    if (!is_there || !*is_there)
+      return is_there;
+  }
+  const auto put_before =
+    [](auto& target, auto& newest_first, std::size_t most) {
+      newest_first.resize(
+        std::min(newest_first.size(), most - std::min(most, target.size())));
+      target.insert(target.begin(), newest_first.rbegin(), newest_first.rend());
+    };
+  put_before(loaded.events, events, options.events_max);
+  put_before(loaded.id_hashes, hashes, options.ids_max);
+  return true;
 }
 
 } // namespace
@@ -286,84 +506,98 @@ load_postgres(postgres_connection& connection,
               postgres_history& history,
               const owner_name& owner,
               const load_options& options) {
-  const auto rows
-    = owner.where() == scope::session
-        ? history.read(connection,
-                       load_session,
-                       names_of(owner)
-                         .add_limit(options.events_max)
-                         .add_limit(options.ids_max),
-                       describe(owner))
-        : history.read(connection,
-                       load_owner,
-                       postgres_parameters().add(owner.app).add(owner.user),
-                       describe(owner));
-  if (!rows)
-    return rows.error();
-  return read_scope(*rows, owner);
+  for (int tries = 1; tries <= tries_max; ++tries) {
+    const auto rows
+      = owner.where() == scope::session
+          ? history.read(connection,
+                         load_session,
+                         names_of(owner)
+                           .add_limit(options.events_max)
+                           .add_limit(options.ids_max),
+                         describe(owner))
+          : history.read(connection,
+                         load_owner,
+                         postgres_parameters().add(owner.app).add(owner.user),
+                         describe(owner));
+    if (!rows)
+      return rows.error();
+    auto loaded = read_scope(*rows, owner);
+    if (!loaded)
+      return loaded.error();
+    if (!*loaded)
+      return std::nullopt;
+    auto& session = (*loaded)->session;
+    if (!(*loaded)->past)
+      return std::move(session);
+    past_reader past(connection, history, owner);
+    past.go_to((*loaded)->past);
+    const auto is_whole = add_past(past, options, session);
+    if (!is_whole)
+      return is_whole.error();
+    if (*is_whole)
+      return std::move(session);
+  }
+  return missing_past(owner);
 }
 
 namespace {
 
-// The state of a session at an earlier revision, computed page by page. Changes
-// up to a revision never change, so the pages need not be read at one moment.
-class earlier_replay {
-public:
-  earlier_replay(const owner_name& owner, std::int64_t goal)
-    : owner_(owner),
-      goal_(goal) {}
-
-  std::int64_t first() const noexcept { return reached_ + 1; }
-
-  std::int64_t last() const noexcept {
-    return std::min(goal_, reached_ + rows_at_once);
-  }
-
-  bool is_done() const noexcept { return reached_ == goal_; }
-
-  bool is_of(std::int64_t scope_id) const noexcept {
-    return scope_ == scope_id;
-  }
-
-  stored_session take() { return std::move(state_); }
-
-  // Returns false if the session does not exist, or is another one now.
-  result<bool> add(const postgres_rows& rows) {
-    if (rows.size() == 0 || (scope_ && *scope_ != rows.number(0, 1)))
+// Replays the log of a scope from its creation to revision `goal`, page by
+// page. Changes up to a revision never change, so the pages need not be read at
+// one moment. Returns false if rows are missing.
+result<bool> replay(postgres_connection& connection,
+                    postgres_history& history,
+                    const owner_name& owner,
+                    const found_scope& from,
+                    std::int64_t goal,
+                    stored_session& state) {
+  state.last_update_time = timestamp::min();
+  for (auto reached = from.created() - 1; reached < goal;) {
+    const auto last = std::min(goal, reached + rows_at_once);
+    const auto rows = history.read(
+      connection,
+      load_changes,
+      postgres_parameters().add(from.id).add(reached + 1).add(last),
+      describe(owner));
+    if (!rows)
+      return rows.error();
+    if (rows->size() != last - reached)
       return false;
-    scope_ = rows.number(0, 1);
-    if (rows.number(0, 0) < goal_)
-      return detail::no_revision({owner_.app, owner_.user, owner_.session},
-                                 static_cast<std::uint64_t>(goal_),
-                                 static_cast<std::uint64_t>(rows.number(0, 0)));
-    const auto end = last();
-    for (int i = 1; i < rows.size(); ++i) {
-      if (rows.number(i, 0) != reached_ + 1)
-        return gap(owner_, reached_, rows.number(i, 0));
+    for (int i = 0; i < rows->size(); ++i) {
+      if (rows->number(i, 0) != ++reached)
+        return false;
       if (auto replayed
-          = replay_delta(state_.scope, rows.text(i, 2), scope::session);
+          = replay_delta(state.scope, rows->text(i, 2), scope::session);
           !replayed)
-        return unreadable(describe(owner_), replayed.error());
-      ++reached_;
-      state_.last_update_time
-        = reached_ == 0 ? rows.time(i, 1)
-                        : std::max(state_.last_update_time, rows.time(i, 1));
+        return unreadable(describe(owner), replayed.error());
+      state.last_update_time
+        = std::max(state.last_update_time, rows->time(i, 1));
     }
-    if (reached_ != end)
-      return gap(owner_, reached_, end + 1);
-    state_.scope.revision = static_cast<std::uint64_t>(reached_);
-    return true;
   }
+  state.scope.revision = static_cast<std::uint64_t>(goal);
+  return true;
+}
 
-private:
-  static constexpr std::int64_t rows_at_once = 8'192;
-
-  const owner_name& owner_; // Outlives the replay.
-  const std::int64_t goal_;
-  std::int64_t reached_ = -1;
-  std::optional<std::int64_t> scope_;
-  stored_session state_;
-};
+// Finds the scope with the creation from which `goal` is replayed: the session
+// itself, or one of its past. Nothing if one is missing.
+result<std::optional<found_scope>>
+find_creation(postgres_connection& connection,
+              postgres_history& history,
+              const owner_name& owner,
+              found_scope from,
+              std::int64_t goal) {
+  while (goal < from.created()) {
+    auto past = find_one(connection,
+                         history,
+                         find_scope,
+                         postgres_parameters().add(from.past->scope),
+                         owner);
+    if (!past || !*past)
+      return past;
+    from = **past;
+  }
+  return from;
+}
 
 } // namespace
 
@@ -376,59 +610,87 @@ load_postgres_at(postgres_connection& connection,
   const owner_name owner{key.app, key.user, key.id};
   const auto goal = static_cast<std::int64_t>(std::min<std::uint64_t>(
     revision, std::numeric_limits<std::int64_t>::max()));
-  earlier_replay replay(owner, goal);
-  while (!replay.is_done()) {
-    const auto rows
-      = history.read(connection,
-                     load_changes,
-                     names_of(owner).add(replay.first()).add(replay.last()),
-                     describe(owner));
-    if (!rows)
-      return rows.error();
-    const auto is_there = replay.add(*rows);
+  for (int tries = 1; tries <= tries_max; ++tries) {
+    const auto own
+      = find_one(connection, history, find_session, names_of(owner), owner);
+    if (!own)
+      return own.error();
+    if (!*own)
+      return std::nullopt;
+    if ((*own)->newest < goal)
+      return detail::no_revision(
+        key, revision, static_cast<std::uint64_t>((*own)->newest));
+    const auto from = find_creation(connection, history, owner, **own, goal);
+    if (!from)
+      return from.error();
+    stored_session past;
+    auto is_there = *from
+                      ? replay(connection, history, owner, **from, goal, past)
+                      : result<bool>(false);
+    if (is_there && *is_there) {
+      past_reader reader(connection, history, owner);
+      reader.go_to(event_part{(*own)->id, goal});
+      is_there
+        = add_past(reader, {.events_max = events_max, .ids_max = 0}, past);
+    }
     if (!is_there)
       return is_there.error();
-    if (!*is_there)
-      return std::nullopt;
+    past.id_hashes.clear();
+    if (*is_there)
+      return past;
   }
-  auto past = replay.take();
-  const auto rows
-    = history.read(connection,
-                   load_events_before,
-                   names_of(owner).add(goal).add_limit(events_max),
-                   describe(owner));
-  if (!rows)
-    return rows.error();
-  if (rows->size() == 0 || !replay.is_of(rows->number(0, 0)))
-    return std::nullopt;
-  for (int i = rows->size() - 1; i > 0; --i) {
-    auto said = read_postgres_event(*rows, i, 1);
-    if (!said)
-      return unreadable(describe(owner), said.error());
-    past.events.push_back(*std::move(said));
-  }
-  return past;
+  return error(errc::corrupt,
+               fmt::format("{}: its log has not all revisions up to {}",
+                           describe(owner),
+                           goal));
 }
 
-result<std::vector<event_ptr>>
-load_postgres_events(postgres_connection& connection,
-                     postgres_history& history,
-                     const owner_name& owner,
-                     std::uint64_t first,
-                     std::uint64_t last) {
-  constexpr std::uint64_t last_max = std::numeric_limits<std::int64_t>::max();
-  const auto from = static_cast<std::int64_t>(std::min(first, last_max));
-  const auto to = static_cast<std::int64_t>(std::min(last, last_max));
+namespace {
+
+// Adds the events of a past before `loaded`, from number `first` on. Returns
+// false if not all are there.
+result<bool> add_range(past_reader& past,
+                       std::int64_t first,
+                       std::vector<event_ptr>& loaded) {
+  std::vector<event_ptr> events;
+  std::vector<std::uint32_t> hashes;
+  for (;;) {
+    auto is_there = past.find();
+    if (!is_there || !*is_there)
+      return is_there;
+    if (past.is_done() || past.last() < first)
+      break;
+    const auto from
+      = std::max({past.first(), first, past.last() - rows_at_once + 1});
+    is_there = past.read(from, from, events, hashes);
+    if (!is_there || !*is_there)
+      return is_there;
+  }
+  loaded.insert(loaded.begin(), events.rbegin(), events.rend());
+  return true;
+}
+
+// The events of the session's own scope in the range, and its past.
+result<std::optional<event_part>>
+load_own_events(postgres_connection& connection,
+                postgres_history& history,
+                const owner_name& owner,
+                std::int64_t from,
+                std::int64_t to,
+                std::vector<event_ptr>& loaded) {
   const auto rows = history.read(
     connection, load_range, names_of(owner).add(from).add(to), describe(owner));
   if (!rows)
     return rows.error();
-  std::vector<event_ptr> loaded;
+  std::optional<event_part> past;
   if (rows->size() == 0)
-    return loaded;
+    return past;
   loaded.reserve(static_cast<std::size_t>(rows->size()));
   const auto newest = rows->number(0, 0);
-  auto reached = from - 1;
+  if (!rows->is_null(0, 6))
+    past = event_part{rows->number(0, 6), rows->number(0, 7)};
+  const auto first = past ? std::max(from, past->last) : from;
+  auto reached = first - 1;
   for (int i = 1; i < rows->size(); ++i) {
     const auto revision = rows->number(i, 0);
     if (revision != reached + 1)
@@ -441,20 +703,55 @@ load_postgres_events(postgres_connection& connection,
       return unreadable(describe(owner), said.error());
     loaded.push_back(*std::move(said));
   }
-  if (const auto expected = std::min(newest, to); reached < expected)
+  if (const auto expected = std::min(newest, to);
+      reached < expected && expected >= first)
     return error(errc::corrupt,
                  fmt::format("{}: its log ends at revision {} instead of {}",
                              describe(owner),
                              reached,
                              expected));
-  return loaded;
+  return past;
 }
 
+} // namespace
+
 result<std::vector<event_ptr>>
-find_postgres_events(postgres_connection& connection,
+load_postgres_events(postgres_connection& connection,
                      postgres_history& history,
                      const owner_name& owner,
-                     std::span<const std::string> ids) {
+                     std::uint64_t first,
+                     std::uint64_t last) {
+  constexpr std::uint64_t last_max = std::numeric_limits<std::int64_t>::max();
+  const auto from = static_cast<std::int64_t>(std::min(first, last_max));
+  const auto to = static_cast<std::int64_t>(std::min(last, last_max));
+  for (int tries = 1; tries <= tries_max; ++tries) {
+    std::vector<event_ptr> loaded;
+    auto past = load_own_events(connection, history, owner, from, to, loaded);
+    if (!past)
+      return past.error();
+    if (!*past || from > (*past)->last || from > to)
+      return loaded;
+    (*past)->last = std::min((*past)->last, to);
+    past_reader reader(connection, history, owner);
+    reader.go_to(*past);
+    const auto is_whole = add_range(reader, from, loaded);
+    if (!is_whole)
+      return is_whole.error();
+    if (*is_whole)
+      return loaded;
+  }
+  return missing_past(owner);
+}
+
+namespace {
+
+// Finds events in one scope, up to number `last`.
+result<void> find_in_scope(postgres_connection& connection,
+                           postgres_history& history,
+                           const owner_name& owner,
+                           const event_part& part,
+                           std::span<const std::string> ids,
+                           std::vector<event_ptr>& found) {
   std::vector<std::int64_t> hashes;
   std::vector<std::string> stored;
   for (const auto& id : ids) {
@@ -464,20 +761,54 @@ find_postgres_events(postgres_connection& connection,
       return appended.error();
   }
   const std::vector<std::string_view> texts(stored.begin(), stored.end());
-  const auto rows = history.read(connection,
-                                 find_ids,
-                                 names_of(owner).add(hashes).add(texts),
-                                 describe(owner));
+  const auto rows = history.read(
+    connection,
+    find_ids,
+    postgres_parameters().add(part.scope).add(part.last).add(hashes).add(texts),
+    describe(owner));
   if (!rows)
     return rows.error();
   // Older programs could store an event twice; the newest one is returned.
-  std::vector<event_ptr> found(ids.size());
   for (int i = 0; i < rows->size(); ++i) {
     auto said = read_postgres_event(*rows, i, 2);
     if (!said)
       return unreadable(describe(owner), said.error());
     found[static_cast<std::size_t>(rows->number(i, 0) - 1)] = *std::move(said);
   }
+  return {};
+}
+
+} // namespace
+
+// Events of a past are found only if the session is still there afterwards:
+// otherwise it was removed meanwhile.
+result<std::vector<event_ptr>>
+find_postgres_events(postgres_connection& connection,
+                     postgres_history& history,
+                     const owner_name& owner,
+                     std::span<const std::string> ids) {
+  std::vector<event_ptr> found(ids.size());
+  auto next
+    = find_one(connection, history, find_session, names_of(owner), owner);
+  auto last = std::numeric_limits<std::int64_t>::max();
+  while (next && *next) {
+    const auto& scope = **next;
+    if (auto searched = find_in_scope(
+          connection, history, owner, {scope.id, last}, ids, found);
+        !searched)
+      return searched.error();
+    if (!scope.past
+        || std::ranges::none_of(found, [](const auto& said) { return !said; }))
+      return found;
+    last = std::min(last, scope.past->last);
+    next = find_one(connection,
+                    history,
+                    find_scope,
+                    postgres_parameters().add(scope.past->scope),
+                    owner);
+  }
+  if (!next)
+    return next.error();
   return found;
 }
 

@@ -4,6 +4,8 @@
 #include "troupe/stores/postgres/schema.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,13 +32,16 @@ struct row_statements {
   " FROM unnest($1::bigint[], $2::text[]) AS n(id, delta)"                     \
   " WHERE change_log.id = n.id"
 
+// Rows up to revision $2 stay: those that forks share.
 constexpr row_statements session_rows
   = {{"drop_session_rows",
       "DELETE FROM change_log"
-      " WHERE session = $1::bigint AND usr IS NULL AND app IS NULL"},
+      " WHERE session = $1::bigint AND session_revision > $2::bigint"
+      " AND usr IS NULL AND app IS NULL"},
      {"find_session_rows",
-      "SELECT id, delta FROM change_log WHERE session = $1::bigint"
-      " ORDER BY session_revision LIMIT $2::bigint"},
+      "SELECT id, delta FROM change_log"
+      " WHERE session = $1::bigint AND session_revision > $2::bigint"
+      " ORDER BY session_revision LIMIT $3::bigint"},
      {"keep_wider_share",
       TROUPE_KEEP("session = NULL, session_revision = NULL, kind = 2,"
                   " event = NULL, event_hash = NULL, body = NULL,")}};
@@ -44,16 +49,30 @@ constexpr row_statements session_rows
 constexpr row_statements user_rows = {
   {"drop_user_rows",
    "DELETE FROM change_log"
-   " WHERE session IS NULL AND usr = $1::bigint AND app IS NULL"},
+   " WHERE session IS NULL AND usr = $1::bigint AND user_revision > $2::bigint"
+   " AND app IS NULL"},
   {"find_user_rows",
    "SELECT id, delta FROM change_log WHERE session IS NULL AND usr = $1::bigint"
-   " ORDER BY user_revision LIMIT $2::bigint"},
+   " AND user_revision > $2::bigint ORDER BY user_revision LIMIT $3::bigint"},
   {"keep_app_share", TROUPE_KEEP("usr = NULL, user_revision = NULL,")}};
 
 #undef TROUPE_KEEP
 
 constexpr postgres_statement drop_scope
   = {"drop_scope", "DELETE FROM scopes WHERE id = $1::bigint"};
+// The past of a scope, and the newest revision of it that forks share.
+constexpr postgres_statement find_uses = {"find_uses", R"(
+SELECT s.app = '', s.past,
+  (SELECT f.past_revision FROM scopes AS f WHERE f.past = s.id
+     ORDER BY f.past_revision DESC LIMIT 1)
+FROM scopes AS s WHERE s.id = $1::bigint)"};
+
+// Takes the names from a removed session whose events forks share. No list
+// shows it, and nothing reads its state.
+constexpr postgres_statement hide_scope = {"hide_scope", R"(
+UPDATE scopes SET app = '', usr = '', session = id::text,
+  revision = least(revision, $2::bigint) WHERE id = $1::bigint)"};
+
 constexpr postgres_statement add_removal = {"add_removal", R"(
 INSERT INTO change_log (id, writer, time, kind, body)
 VALUES ($1::bigint, $2::bigint,
@@ -81,34 +100,35 @@ result<std::string> wider_share(std::string_view text, scope removed) {
   return share;
 }
 
-} // namespace
+// The revision before all rows.
+constexpr std::int64_t none_kept = -1;
 
-result<void> remove_postgres_scope(postgres_connection& connection,
-                                   const planned_removal& removal,
-                                   std::int64_t writer,
-                                   std::string_view attempted) {
-  const auto& owner = removal.owner;
-  const auto scope_id = postgres_parameters().add(removal.scope);
-  const bool is_session = owner.where() == scope::session;
-  const auto& rows_of = is_session ? session_rows : user_rows;
-  connection.queue(drop_state, scope_id);
-  connection.queue(rows_of.drop, scope_id);
+// Deletes the rows of a scope above revision `kept`, but for the shares of
+// wider scopes.
+result<void> drop_rows(postgres_connection& connection,
+                       std::int64_t scope_id,
+                       scope where,
+                       std::int64_t kept,
+                       std::string_view attempted) {
+  const auto& rows_of = where == scope::session ? session_rows : user_rows;
+  connection.queue(drop_state, postgres_parameters().add(scope_id));
+  connection.queue(rows_of.drop, postgres_parameters().add(scope_id).add(kept));
   // Edits the text here: the JSON functions of the database do not accept
   // "\u0000".
   for (;;) {
     connection.queue(
       rows_of.find,
-      postgres_parameters().add(removal.scope).add(stripped_at_once));
+      postgres_parameters().add(scope_id).add(kept).add(stripped_at_once));
     auto answers = connection.run(attempted, postgres_deadline);
     if (!answers)
       return answers.error();
     const auto& rows = answers->back();
     if (rows.size() == 0)
-      break;
+      return {};
     std::vector<std::int64_t> ids;
     std::vector<std::string> shares;
     for (int i = 0; i < rows.size(); ++i) {
-      auto share = wider_share(rows.text(i, 1), owner.where());
+      auto share = wider_share(rows.text(i, 1), where);
       if (!share)
         return unreadable(attempted, share.error());
       ids.push_back(rows.number(i, 0));
@@ -117,7 +137,87 @@ result<void> remove_postgres_scope(postgres_connection& connection,
     const std::vector<std::string_view> texts(shares.begin(), shares.end());
     connection.queue(rows_of.keep, postgres_parameters().add(ids).add(texts));
   }
-  connection.queue(drop_scope, scope_id);
+}
+
+struct scope_uses {
+  bool is_there = false;
+  bool is_hidden = false;
+  std::int64_t past = 0; // 0: none.
+  std::optional<std::int64_t> last_used;
+};
+
+result<scope_uses> uses_of(postgres_connection& connection,
+                           std::int64_t scope_id,
+                           std::string_view attempted) {
+  connection.queue(find_uses, postgres_parameters().add(scope_id));
+  auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& rows = answers->back();
+  scope_uses found;
+  if (rows.size() == 0)
+    return found;
+  found.is_there = true;
+  found.is_hidden = rows.text(0, 0) == "t";
+  found.past = rows.is_null(0, 1) ? 0 : rows.number(0, 1);
+  if (!rows.is_null(0, 2))
+    found.last_used = rows.number(0, 2);
+  return found;
+}
+
+// Removes a session, or leaves the part that forks share, without names. Does
+// the same to its past, if that was only kept for it.
+result<void> remove_session(postgres_connection& connection,
+                            std::int64_t scope_id,
+                            std::string_view attempted) {
+  for (bool is_past = false; scope_id != 0; is_past = true) {
+    const auto uses = uses_of(connection, scope_id, attempted);
+    if (!uses)
+      return uses.error();
+    if (is_past && (!uses->is_there || !uses->is_hidden))
+      return {};
+    if (auto dropped = drop_rows(connection,
+                                 scope_id,
+                                 scope::session,
+                                 uses->last_used.value_or(none_kept),
+                                 attempted);
+        !dropped)
+      return dropped;
+    if (uses->last_used) {
+      connection.queue(
+        hide_scope, postgres_parameters().add(scope_id).add(*uses->last_used));
+      return {};
+    }
+    connection.queue(drop_scope, postgres_parameters().add(scope_id));
+    scope_id = uses->past;
+  }
+  return {};
+}
+
+result<void> remove_user(postgres_connection& connection,
+                         std::int64_t scope_id,
+                         std::string_view attempted) {
+  if (auto dropped
+      = drop_rows(connection, scope_id, scope::user, none_kept, attempted);
+      !dropped)
+    return dropped;
+  connection.queue(drop_scope, postgres_parameters().add(scope_id));
+  return {};
+}
+
+} // namespace
+
+result<void> remove_postgres_scope(postgres_connection& connection,
+                                   const planned_removal& removal,
+                                   std::int64_t writer,
+                                   std::string_view attempted) {
+  const auto& owner = removal.owner;
+  const bool is_session = owner.where() == scope::session;
+  if (auto removed = is_session
+                       ? remove_session(connection, removal.scope, attempted)
+                       : remove_user(connection, removal.scope, attempted);
+      !removed)
+    return removed;
   const auto kind = is_session ? change_kind::remove : change_kind::remove_user;
   connection.queue(add_removal,
                    postgres_parameters()

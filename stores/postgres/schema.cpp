@@ -94,8 +94,19 @@ END $$;
 CREATE VIEW log AS SELECT * FROM refuse_version_1();
 )";
 
+// A connected program of version 2 would delete events that forks share. It
+// checks the version when it finds the mark.
+constexpr const char* version_3 = R"(
+ALTER TABLE scopes ADD COLUMN past bigint, ADD COLUMN past_revision bigint;
+CREATE INDEX scopes_of_past ON scopes (past, past_revision)
+  WHERE past IS NOT NULL;
+INSERT INTO marks SELECT number + 1, ('x' || substr(md5(random()::text
+  || clock_timestamp()::text), 1, 16))::bit(64)::bigint & 9223372036854775807,
+  stamp FROM marks ORDER BY number DESC LIMIT 1;
+)";
+
 constexpr std::array<const char*, postgres_layout> migrations
-  = {version_1, version_2};
+  = {version_1, version_2, version_3};
 
 constexpr postgres_statement find_settings
   = {"find_settings",

@@ -81,11 +81,14 @@ constexpr postgres_statement find_sessions
      " WHERE app = $1::text AND usr = $2::text AND session <> ''"};
 
 constexpr postgres_statement add_scopes = {"add_scopes", R"(
-INSERT INTO scopes (id, app, usr, session, revision, updated)
+INSERT INTO scopes (id, app, usr, session, revision, updated, past,
+                    past_revision)
 SELECT n.id, n.app, n.usr, n.session,
-       CASE WHEN n.session <> '' THEN -1 ELSE 0 END, 0
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
-    AS n(app, usr, session, id))"};
+       CASE WHEN n.session <> '' THEN -1 - n.first ELSE 0 END, n.updated,
+       nullif(n.past, 0), CASE WHEN n.past <> 0 THEN n.first END
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[],
+              $6::bigint[], $7::bigint[])
+    AS n(app, usr, session, id, past, first, updated))"};
 
 // Three arrays: apps, users, sessions.
 postgres_parameters names_of(std::span<const owner_name> owners) {
@@ -312,6 +315,8 @@ postgres_writer::look_up(postgres_connection& connection,
                             || change.kind == change_kind::remove_user;
     if (is_create || is_removal || change.session_revision)
       touch(change.owner);
+    if (change.past)
+      touch({change.owner.app, change.owner.user, change.past->session});
     if (is_create || change.user_revision)
       touch(user_of(change.owner));
     if (is_create || change.app_revision)
@@ -389,12 +394,19 @@ result<void> postgres_writer::write(postgres_connection& connection,
 void postgres_writer::queue_scopes(postgres_connection& connection,
                                    std::span<const planned_scope> scopes) {
   std::vector<std::int64_t> ids;
+  std::vector<std::int64_t> pasts;
+  std::vector<std::int64_t> firsts;
+  std::vector<std::int64_t> times;
   std::vector<owner_name> owners;
   for (const auto& made : scopes) {
     ids.push_back(made.id);
+    pasts.push_back(made.past);
+    firsts.push_back(made.first);
+    times.push_back(made.microseconds);
     owners.push_back(made.owner);
   }
-  connection.queue(add_scopes, names_of(owners).add(ids));
+  connection.queue(add_scopes,
+                   names_of(owners).add(ids).add(pasts).add(firsts).add(times));
 }
 
 // -- changes of other processes ----
@@ -412,6 +424,8 @@ result<void> postgres_writer::catch_up(postgres_connection& connection,
     const owner_name owner{std::string(rows.text(i, 0)),
                            std::string(rows.text(i, 1)),
                            std::string(rows.text(i, 2))};
+    if (owner.app.empty())
+      continue; // A removed session whose events forks share.
     if (rows.is_null(i, 4)) {
       heads_.erase(owner);
       unreported_[owner] = std::nullopt;

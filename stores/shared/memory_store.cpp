@@ -24,12 +24,42 @@ struct log_entry {
   bool is_event = false; ///< False for the initial state and for a write.
 };
 
+// Everything that was done to a scope. The log of a fork begins with its
+// creation; the events before it are in the log of its parent, which outlives
+// the parent.
+struct owner_log {
+  std::vector<log_entry> entries; ///< Oldest first.
+  std::shared_ptr<const owner_log> past;
+  std::uint64_t past_revision = 0;
+};
+
+// Calls `visit` with the events up to number `last`, newest first, until it
+// returns false.
+template <class Visit>
+void visit_events(const owner_log& log, std::uint64_t last, Visit visit) {
+  for (const auto* part = &log; part != nullptr; part = part->past.get()) {
+    auto next
+      = std::ranges::upper_bound(part->entries, last, {}, &log_entry::revision);
+    while (next != part->entries.begin())
+      if (--next; next->is_event && !visit(*next))
+        return;
+    last = std::min(last, part->past_revision);
+  }
+}
+
+// The part of the log that has the creation from which `revision` is replayed.
+const owner_log& part_with(const owner_log& log, std::uint64_t revision) {
+  const auto* part = &log;
+  while (part->past && revision < part->entries.front().revision)
+    part = part->past.get();
+  return *part;
+}
+
 struct kept_owner {
   stored_scope scope;
   timestamp last_update_time{};
   std::uint64_t incarnation = 0;
-  /// Everything that was done to the scope, oldest first.
-  std::vector<log_entry> log;
+  std::shared_ptr<owner_log> log = std::make_shared<owner_log>();
 };
 
 // Ordered by name, so that an app is followed by its users, and a user by its
@@ -79,8 +109,12 @@ public:
       return;
     }
     if (change.kind == change_kind::create) {
+      if (change.past)
+        visit_parent({owner.app, owner.user, change.past->session},
+                     *change.past);
       expect(owner, !revision_of(owner));
-      seen_[owner] = 0;
+      seen_[owner] = change.session_revision;
+      made_.insert(owner);
     } else if (change.kind == change_kind::remove) {
       expect(owner, revision_of(owner).has_value());
       seen_[owner].reset();
@@ -102,6 +136,16 @@ private:
     const auto found = kept_.find(owner);
     return found == kept_.end() ? std::nullopt
                                 : std::optional(found->second.scope.revision);
+  }
+
+  // The commit does not know the incarnation of a session that it creates.
+  void visit_parent(const owner_name& parent, const shared_past& past) {
+    const auto revision = revision_of(parent);
+    const auto found = kept_.find(parent);
+    const bool is_same = past.incarnation == 0
+                         || (!made_.contains(parent) && found != kept_.end()
+                             && found->second.incarnation == past.incarnation);
+    expect(parent, is_same && revision && *revision >= past.revision);
   }
 
   void visit_wider(const owner_name& owner,
@@ -128,6 +172,7 @@ private:
 
   const kept_owners& kept_;
   std::map<owner_name, std::optional<std::uint64_t>> seen_;
+  std::set<owner_name> made_; // Sessions that the commit creates.
   std::vector<owner_name> moved_;
 };
 
@@ -205,9 +250,15 @@ void memory_data::write(const owner_name& owner,
                         const store_change& change,
                         std::uint64_t revision) {
   auto& kept = owners[owner];
-  if (change.kind == change_kind::create && owner.where() == scope::session)
-    kept.incarnation = ++incarnations;
   const auto where = owner.where();
+  if (change.kind == change_kind::create && where == scope::session) {
+    kept.incarnation = ++incarnations;
+    if (change.past) {
+      kept.log->past
+        = owners.at({owner.app, owner.user, change.past->session}).log;
+      kept.log->past_revision = change.past->revision;
+    }
+  }
   troupe::apply(kept.scope, *change.event, where, revision);
   if (where == scope::session) {
     sessions.remove(owner, kept.last_update_time);
@@ -219,7 +270,7 @@ void memory_data::write(const owner_name& owner,
           : std::max(kept.last_update_time, change.event->timestamp);
     sessions.add(owner, kept.last_update_time);
   }
-  kept.log.push_back(
+  kept.log->entries.push_back(
     {revision, change.event, change.kind == change_kind::append});
 }
 
@@ -227,7 +278,7 @@ std::vector<std::string> memory_data::check() const {
   std::vector<std::string> findings;
   for (const auto& [owner, kept] : owners) {
     stored_scope replayed;
-    for (const auto& entry : kept.log)
+    for (const auto& entry : kept.log->entries)
       troupe::apply(replayed, *entry.event, owner.where(), entry.revision);
     if (!(replayed.keys == kept.scope.keys)
         || replayed.revision != kept.scope.revision)
@@ -311,18 +362,15 @@ public:
       return std::nullopt;
     const auto& kept = found->second;
     stored_session loaded{kept.scope, kept.last_update_time, {}, {}};
-    for (auto next = kept.log.rbegin(); next != kept.log.rend(); ++next) {
-      if (!next->is_event)
-        continue;
+    visit_events(*kept.log, kept.scope.revision, [&](const log_entry& entry) {
       const bool take_event = loaded.events.size() < options.events_max;
       const bool take_id = loaded.id_hashes.size() < options.ids_max;
-      if (!take_event && !take_id)
-        break;
       if (take_event)
-        loaded.events.push_back(next->event);
+        loaded.events.push_back(entry.event);
       if (take_id)
-        loaded.id_hashes.push_back(id_hash(next->event->id));
-    }
+        loaded.id_hashes.push_back(id_hash(entry.event->id));
+      return take_event || take_id;
+    });
     std::ranges::reverse(loaded.events);
     std::ranges::reverse(loaded.id_hashes);
     loaded.incarnation = kept.incarnation;
@@ -339,22 +387,23 @@ public:
       return std::nullopt;
     if (revision > found->second.scope.revision)
       return detail::no_revision(key, revision, found->second.scope.revision);
+    const auto& log = *found->second.log;
     stored_session past;
-    for (const auto& entry : found->second.log) {
+    past.last_update_time = timestamp::min();
+    for (const auto& entry : part_with(log, revision).entries) {
       if (entry.revision > revision)
         break;
       troupe::apply(past.scope, *entry.event, scope::session, entry.revision);
       past.last_update_time
-        = entry.revision == 0
-            ? entry.event->timestamp
-            : std::max(past.last_update_time, entry.event->timestamp);
-      if (entry.is_event)
-        past.events.push_back(entry.event);
+        = std::max(past.last_update_time, entry.event->timestamp);
     }
-    if (past.events.size() > events_max)
-      past.events.erase(past.events.begin(),
-                        past.events.end()
-                          - static_cast<std::ptrdiff_t>(events_max));
+    visit_events(log, revision, [&](const log_entry& entry) {
+      if (past.events.size() == events_max)
+        return false;
+      past.events.push_back(entry.event);
+      return true;
+    });
+    std::ranges::reverse(past.events);
     return past;
   }
 
@@ -366,15 +415,17 @@ public:
     const auto found = data_->owners.find(owner_of(key));
     if (found == data_->owners.end())
       return loaded;
-    const auto& log = found->second.log;
-    for (auto next
-         = std::ranges::lower_bound(log, first, {}, &log_entry::revision);
-         next != log.end() && next->revision <= last;
-         ++next)
-      if (next->is_event)
-        loaded.push_back(next->event);
+    visit_events(*found->second.log, last, [&](const log_entry& entry) {
+      if (entry.revision < first)
+        return false;
+      loaded.push_back(entry.event);
+      return true;
+    });
+    std::ranges::reverse(loaded);
     return loaded;
   }
+
+  bool can_fork() const noexcept override { return true; }
 
   result<std::vector<session_row>> list(const row_query& query) override {
     const std::shared_lock guard(data_->mutex);

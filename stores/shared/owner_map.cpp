@@ -92,6 +92,14 @@ void owner_map::append(const event& said, std::uint64_t number) {
                     {"event", to_json(said)}});
 }
 
+void owner_map::copy_events(const owner_map& from, std::uint64_t last) {
+  auto& events = header_["events"];
+  events = json::array();
+  for (const auto* entry : from.events())
+    if (entry->at("number").get<std::uint64_t>() <= last)
+      events.push_back(*entry);
+}
+
 std::vector<const json*> owner_map::events() const {
   std::vector<const json*> entries;
   if (const auto found = header_.find("events"); found != header_.end())

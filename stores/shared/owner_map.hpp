@@ -40,6 +40,8 @@ public:
   void apply(const event& said, troupe::scope where, std::uint64_t revision);
   void update(timestamp time, bool is_new);
   void append(const event& said, std::uint64_t number);
+  /// Adds the events of another map up to number `last`.
+  void copy_events(const owner_map& from, std::uint64_t last);
 
   /// Lists the entries of the events, oldest first.
   std::vector<const json*> events() const;

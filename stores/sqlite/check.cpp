@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -25,6 +26,11 @@ constexpr int body = 12;
 
 // The state of one scope according to the log.
 struct replayed_scope {
+  /// True for a removed session whose events forks share.
+  bool is_past = false;
+  /// Newest revision that is replayed: of a past the newest that forks share.
+  /// Later rows may be half deleted.
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
   std::map<std::string, value, std::less<>> keys;
   std::int64_t revision = 0;
   std::int64_t microseconds = 0; ///< Newest time of a session's changes.
@@ -37,14 +43,18 @@ public:
   checker(sqlite_reader& reader, const std::function<void(double)>& on_progress)
     : reader_(reader),
       on_progress_(on_progress),
-      kept_(reader.database()) {}
+      kept_(reader.database()),
+      pasts_(reader.database()) {}
 
   std::vector<std::string> run() {
     const sqlite_reader::moment now(reader_);
     check_pages();
     check_progress();
     find_snapshots();
+    find_scopes();
+    find_pasts();
     replay_log();
+    check_pasts();
     check_stray_snapshots();
     check_scopes();
     tell(1);
@@ -75,13 +85,74 @@ private:
   }
 
   void check_progress() {
-    auto statement = prepare(fmt::format("SELECT name,{} FROM folded_rows",
-                                         is_sound("sum", sums::folded_rows)));
+    auto statement = prepare(fmt::format("SELECT name,{} FROM fold_progress",
+                                         is_sound("sum", sums::fold_progress)));
     for (auto rows = statement.rows(); rows.next();)
       if (rows.integer(1) != 1)
         find(fmt::format(
-          "the row '{}' of the table folded_rows has a wrong checksum",
+          "the row '{}' of the table fold_progress has a wrong checksum",
           rows.text(0)));
+  }
+
+  void find_scopes() {
+    auto live = prepare("SELECT id,app,session FROM scopes");
+    for (auto rows = live.rows(); rows.next();) {
+      auto& scope = replayed_[rows.integer(0)];
+      scope.revision = rows.text(2).empty() ? 0 : -1;
+      scope.is_past = rows.text(1).empty();
+    }
+  }
+
+  // The log of a fork begins at the revision of its past.
+  void find_pasts() {
+    auto statement
+      = prepare(fmt::format("SELECT scope,past,revision,{} FROM pasts",
+                            is_sound("sum", sums::pasts)));
+    for (auto rows = statement.rows(); rows.next();) {
+      const auto fork = replayed_.find(rows.integer(0));
+      if (rows.integer(3) != 1)
+        find(fmt::format("the past of scope {} has a wrong checksum",
+                         rows.integer(0)));
+      else if (fork == replayed_.end())
+        find(fmt::format("scope {} has a past, and does not exist",
+                         rows.integer(0)));
+      else
+        fork->second.revision = rows.integer(2) - 1;
+    }
+    for (auto& [id, scope] : replayed_)
+      if (scope.is_past)
+        find_last_used(id, scope);
+  }
+
+  void find_last_used(std::int64_t id, replayed_scope& past) {
+    try {
+      const auto used = pasts_.last_used(id);
+      past.last = used.value_or(-1);
+      if (!used)
+        find(fmt::format("scope {} is kept for forks, but has none", id));
+    } catch (const error&) {
+      past.last = -1; // The wrong checksum has been found.
+    }
+  }
+
+  // A session that still exists is compared as a whole.
+  void check_pasts() {
+    auto statement = prepare("SELECT scope,past,revision FROM pasts");
+    for (auto rows = statement.rows(); rows.next();) {
+      const auto past = replayed_.find(rows.integer(1));
+      if (past == replayed_.end())
+        find(fmt::format("scope {}: the past that it shares, scope {}, is "
+                         "missing",
+                         rows.integer(0),
+                         rows.integer(1)));
+      else if (past->second.revision < rows.integer(2))
+        find(fmt::format("scope {}: its past, scope {}, ends at revision {} "
+                         "and not {}",
+                         rows.integer(0),
+                         rows.integer(1),
+                         past->second.revision,
+                         rows.integer(2)));
+    }
   }
 
   void find_snapshots() {
@@ -122,7 +193,9 @@ private:
 
   void check_stray_snapshots() {
     for (const auto& [scope_id, revisions] : snapshots_)
-      if (replayed_.contains(scope_id) && !revisions.empty())
+      if (const auto scope = replayed_.find(scope_id); scope != replayed_.end()
+                                                       && !scope->second.is_past
+                                                       && !revisions.empty())
         find(fmt::format("the snapshot of scope {} at revision {} has a "
                          "revision that its log does not have",
                          scope_id,
@@ -130,9 +203,6 @@ private:
   }
 
   void replay_log() {
-    auto live = prepare("SELECT id,session FROM scopes");
-    for (auto rows = live.rows(); rows.next();)
-      replayed_[rows.integer(0)].revision = rows.text(1).empty() ? 0 : -1;
     auto log = prepare(fmt::format("SELECT {},body,{} FROM log ORDER BY id",
                                    sqlite_log::columns(),
                                    is_sound("body_sum", sums::log_body)));
@@ -160,6 +230,8 @@ private:
       if (found == replayed_.end())
         continue;
       auto& replayed = found->second;
+      if (row.revisions[index] > replayed.last)
+        continue;
       if (row.revisions[index] != replayed.revision + 1)
         find(fmt::format("log row {}: brings scope {} to revision {}, which "
                          "is at {}",
@@ -177,7 +249,7 @@ private:
         }
       if (index == 0) {
         replayed.microseconds
-          = row.revisions[0] == 0
+          = row.kind == change_kind::create
               ? row.microseconds
               : std::max(replayed.microseconds, row.microseconds);
         check_snapshot(row.scopes[0], replayed);
@@ -208,7 +280,10 @@ private:
                                      std::string(rows.text(3))});
     std::size_t done = 0;
     for (const auto& [id, owner] : owners) {
-      check_scope(owner, replayed_[id]);
+      if (owner.app.empty())
+        check_past(id, replayed_[id]);
+      else
+        check_scope(owner, replayed_[id]);
       if (++done % 256 == 0)
         tell(done_after_log
              + (1 - done_after_log) * static_cast<double>(done)
@@ -235,7 +310,19 @@ private:
                        replayed.revision));
     check_keys(owner, read->keys, replayed);
     if (owner.where() == scope::session)
-      check_entries(owner, *read, replayed);
+      check_entries(to_string(owner), *read, replayed);
+  }
+
+  // Only its events are read, and only those that forks share.
+  void check_past(std::int64_t id, const replayed_scope& replayed) {
+    if (replayed.last < 0)
+      return; // No fork uses it, which has been found.
+    try {
+      if (const auto read = reader_.find_session(id))
+        check_entries(fmt::format("scope {}", id), *read, replayed);
+    } catch (const error& failure) {
+      find(failure.message());
+    }
   }
 
   void check_keys(const owner_name& owner,
@@ -257,11 +344,11 @@ private:
       });
   }
 
-  void check_entries(const owner_name& owner,
+  void check_entries(const std::string& name,
                      const read_scope& read,
                      const replayed_scope& replayed) {
     std::map<std::int64_t, std::int64_t> found;
-    std::int64_t next = 0;
+    auto next = read.first;
     auto entries = prepare(fmt::format(
       "SELECT number,log,id_hash,{0} FROM settled_entries WHERE scope=?1"
       " UNION ALL SELECT number,log,id_hash,{0} FROM fresh_entries"
@@ -269,21 +356,21 @@ private:
       is_sound("sum", sums::entries)));
     for (auto rows = entries.rows(read.id); rows.next();) {
       const auto number = rows.integer(0);
+      if (number > replayed.last)
+        break;
       if (number != next++ || rows.integer(3) != 1)
-        find(fmt::format("{}: its entry {} is damaged or out of order",
-                         to_string(owner),
-                         number));
-      if (!rows.is_null(2) && !found.emplace(number, rows.integer(1)).second)
         find(fmt::format(
-          "{}: its event {} is listed twice", to_string(owner), number));
+          "{}: its entry {} is damaged or out of order", name, number));
+      if (!rows.is_null(2) && !found.emplace(number, rows.integer(1)).second)
+        find(fmt::format("{}: its event {} is listed twice", name, number));
     }
     for (const auto& change : read.pending)
-      if (change.id_hash)
+      if (change.id_hash && change.revision <= replayed.last)
         found.emplace(change.revision, change.row);
     if (found != replayed.events)
       find(fmt::format("{}: {} of its events are found, its log has {}, or "
                        "their positions differ",
-                       to_string(owner),
+                       name,
                        found.size(),
                        replayed.events.size()));
   }
@@ -291,6 +378,7 @@ private:
   sqlite_reader& reader_;                          // The caller's.
   const std::function<void(double)>& on_progress_; // The caller's.
   sqlite_snapshots kept_;
+  sqlite_pasts pasts_;
   // Revisions of the snapshots by scope.
   std::unordered_map<std::int64_t, std::set<std::int64_t>> snapshots_;
   std::unordered_map<std::int64_t, replayed_scope> replayed_;

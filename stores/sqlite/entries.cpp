@@ -34,10 +34,10 @@ sqlite_entries::sqlite_entries(const sqlite_database& database,
     add_fresh_(database.prepare("INSERT OR REPLACE INTO fresh_entries"
                                 " VALUES(?1,?2,?3,?4,row_sum(?1,?2,?3,?4))")),
     find_settled_(database.prepare(
-      fmt::format("SELECT value,{} FROM folded_rows WHERE name='settled'",
-                  is_sound("sum", sums::folded_rows)))),
+      fmt::format("SELECT value,{} FROM fold_progress WHERE name='settled'",
+                  is_sound("sum", sums::fold_progress)))),
     raise_settled_(
-      database.prepare("UPDATE folded_rows SET value=?1,sum=row_sum(name,?1)"
+      database.prepare("UPDATE fold_progress SET value=?1,sum=row_sum(name,?1)"
                        " WHERE name='settled' AND value<?1")),
     find_slice_(database.prepare(
       "SELECT scope,number FROM fresh_entries WHERE (scope,number)>(?1,?2)"
@@ -78,8 +78,8 @@ void sqlite_entries::start_pass(std::int64_t folded) {
   auto found = find_settled_.rows();
   if (!found.next())
     throw error(errc::corrupt,
-                "the table folded_rows has lost its row 'settled'");
-  found.expect_sound(1, "folded_rows");
+                "the table fold_progress has lost its row 'settled'");
+  found.expect_sound(1, "fold_progress");
   settled_ = found.integer(0);
   if (folded - *settled_ < settle_rows_)
     return;

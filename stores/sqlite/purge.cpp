@@ -11,13 +11,22 @@
 
 namespace troupe {
 
-sqlite_purge::sqlite_purge(const sqlite_database& database)
-  : add_(database.prepare("INSERT OR REPLACE INTO purges VALUES(?1,?2)")),
+namespace {
+
+// The number of no entry: all are deleted.
+constexpr std::int64_t none_kept = -1;
+
+} // namespace
+
+sqlite_purge::sqlite_purge(const sqlite_database& database, sqlite_pasts& pasts)
+  : pasts_(pasts),
+    add_(database.prepare("INSERT OR REPLACE INTO purges VALUES(?1,?2)")),
     next_(database.prepare("SELECT scope FROM purges WHERE log<=?1 LIMIT 1")),
     done_(database.prepare("DELETE FROM purges WHERE scope=?1")),
     entries_(database.prepare(
-      "SELECT number,log FROM settled_entries WHERE scope=?1 UNION ALL"
-      " SELECT number,log FROM fresh_entries WHERE scope=?1 LIMIT ?2")),
+      "SELECT number,log FROM settled_entries WHERE scope=?1 AND number>?2"
+      " UNION ALL SELECT number,log FROM fresh_entries WHERE scope=?1"
+      " AND number>?2 LIMIT ?3")),
     erase_entry_(database.prepare(
       "DELETE FROM settled_entries WHERE scope=?1 AND number=?2")),
     erase_fresh_entry_(database.prepare(
@@ -31,8 +40,12 @@ sqlite_purge::sqlite_purge(const sqlite_database& database)
       database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
     erase_snapshots_(database.prepare(
       "DELETE FROM snapshots WHERE scope=?1 AND revision IN"
-      " (SELECT revision FROM snapshots WHERE scope=?1 LIMIT ?2)")),
-    find_scope_(database.prepare("SELECT 1 FROM scopes WHERE id=?1")),
+      " (SELECT revision FROM snapshots WHERE scope=?1 AND revision>?2"
+      " LIMIT ?3)")),
+    find_scope_(database.prepare("SELECT app FROM scopes WHERE id=?1")),
+    forget_keys_(database.prepare(
+      "UPDATE scopes SET keys=0,"
+      "sum=row_sum(app,user,session,revision,updated,0) WHERE id=?1")),
     find_row_(database.prepare(
       fmt::format("SELECT session,user,app,user_revision,delta,{} FROM log"
                   " WHERE id=?1",
@@ -58,11 +71,8 @@ void sqlite_purge::work(std::int64_t rows, std::int64_t folded) {
         return;
       id = found.integer(0);
     }
-    if (is_live(id))
-      throw error(
-        errc::corrupt,
-        fmt::format("scope {} is listed for deletion, but exists", id));
-    if (!clear_entries(id, rows))
+    const auto kept = last_kept(id);
+    if (!clear_entries(id, kept, rows))
       return;
     std::vector<std::string> keys;
     {
@@ -77,17 +87,41 @@ void sqlite_purge::work(std::int64_t rows, std::int64_t folded) {
     constexpr std::int64_t rows_per_snapshot = 32;
     if (rows > 0)
       rows -= rows_per_snapshot
-              * erase_snapshots_.run(id, 1 + rows / rows_per_snapshot);
-    if (rows > 0)
-      done_.run(id);
+              * erase_snapshots_.run(id, kept, 1 + rows / rows_per_snapshot);
+    if (rows <= 0)
+      return;
+    if (kept != none_kept)
+      forget_keys_.run(id);
+    done_.run(id);
   }
 }
 
+// The number of the newest entry that stays: the last one that forks share.
+std::int64_t sqlite_purge::last_kept(std::int64_t scope_id) {
+  {
+    auto found = find_scope_.rows(scope_id);
+    if (!found.next())
+      return none_kept;
+    if (!found.text(0).empty())
+      throw error(
+        errc::corrupt,
+        fmt::format("scope {} is listed for deletion, but exists", scope_id));
+  }
+  const auto used = pasts_.last_used(scope_id);
+  if (!used)
+    throw error(
+      errc::corrupt,
+      fmt::format("scope {} is kept for forks, but has none", scope_id));
+  return *used;
+}
+
 // Returns true if no entries are left.
-bool sqlite_purge::clear_entries(std::int64_t scope_id, std::int64_t& left) {
+bool sqlite_purge::clear_entries(std::int64_t scope_id,
+                                 std::int64_t kept,
+                                 std::int64_t& left) {
   std::vector<std::pair<std::int64_t, std::int64_t>> entries;
   {
-    auto found = entries_.rows(scope_id, left);
+    auto found = entries_.rows(scope_id, kept, left);
     while (found.next())
       entries.emplace_back(found.integer(0), found.integer(1));
   }

@@ -2,17 +2,19 @@
 //
 // A removal deletes only the owner's row in `scopes`, which hides all other
 // rows at once, and adds its id to `purges`. The remaining rows may be many, so
-// each of the following transactions deletes a part of them.
+// each of the following transactions deletes a part of them. Of a session whose
+// events forks share, the events that no fork has are deleted.
 
 #pragma once
 
-#include "troupe/stores/sqlite/database.hpp"
+#include "troupe/stores/sqlite/pasts.hpp"
 
 namespace troupe {
 
 class sqlite_purge {
 public:
-  explicit sqlite_purge(const sqlite_database& database);
+  /// `pasts` must outlive it.
+  sqlite_purge(const sqlite_database& database, sqlite_pasts& pasts);
 
   /// Puts an owner into the list; `log` is the number of the row that removes
   /// it.
@@ -24,10 +26,13 @@ public:
   void work(std::int64_t rows, std::int64_t folded);
 
 private:
-  bool clear_entries(std::int64_t scope_id, std::int64_t& left);
+  std::int64_t last_kept(std::int64_t scope_id);
+  bool
+  clear_entries(std::int64_t scope_id, std::int64_t kept, std::int64_t& left);
   void clear_row(std::int64_t scope_id, std::int64_t number);
   bool is_live(std::int64_t scope_id);
 
+  sqlite_pasts& pasts_; // Belongs to the writer, as this does.
   sqlite_statement add_;
   sqlite_statement next_;
   sqlite_statement done_;
@@ -39,6 +44,7 @@ private:
   sqlite_statement erase_state_;
   sqlite_statement erase_snapshots_;
   sqlite_statement find_scope_;
+  sqlite_statement forget_keys_;
   sqlite_statement find_row_;
   sqlite_statement keep_row_;
   sqlite_statement erase_row_;

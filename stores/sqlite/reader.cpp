@@ -27,8 +27,21 @@ timestamp time_of(std::int64_t microseconds) {
   return timestamp(std::chrono::microseconds(microseconds));
 }
 
-stored_scope take_scope(read_scope& from) {
+stored_scope take_keys(read_scope& from) {
   return {std::move(from.keys), static_cast<std::uint64_t>(from.revision)};
+}
+
+// The folded part of a scope without its keys, as `find_` selects it.
+std::optional<read_scope> take_scope(sqlite_rows rows) {
+  if (!rows.next())
+    return std::nullopt;
+  rows.expect_sound(4, "scopes");
+  read_scope found;
+  found.id = rows.integer(0);
+  found.folded_revision = rows.integer(1);
+  found.last_update_time = time_of(rows.integer(2));
+  found.folded_keys = rows.integer(3);
+  return found;
 }
 
 std::string entry_columns() {
@@ -59,6 +72,9 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
     find_(database_.prepare(
       fmt::format("SELECT id,revision,updated,keys,{} FROM scopes"
                   " WHERE app=?1 AND user=?2 AND session=?3",
+                  is_sound("sum", sums::scopes)))),
+    find_id_(database_.prepare(
+      fmt::format("SELECT id,revision,updated,keys,{} FROM scopes WHERE id=?1",
                   is_sound("sum", sums::scopes)))),
     keys_(database_.prepare(
       fmt::format("SELECT key,value,{} FROM state WHERE scope=?1 ORDER BY key",
@@ -94,6 +110,7 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
                   entry_columns()))),
     sessions_(database_, shared.tail),
     snapshots_(database_),
+    pasts_(database_),
     watch_(database_, shared.settings.file, shared.file) {}
 
 // -- moments ----
@@ -123,24 +140,26 @@ sqlite_reader::moment::moment(sqlite_reader& reader)
 }
 
 std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
-  read_scope found;
-  {
-    auto rows = find_.rows(owner.app, owner.user, owner.session);
-    if (!rows.next())
-      return std::nullopt;
-    rows.expect_sound(4, "scopes");
-    found.id = rows.integer(0);
-    found.folded_revision = rows.integer(1);
-    found.last_update_time = time_of(rows.integer(2));
-    found.folded_keys = rows.integer(3);
-  }
-  collect_pending(found, owner.where());
+  auto found = take_scope(find_.rows(owner.app, owner.user, owner.session));
+  if (found)
+    find_changes(*found, to_string(owner), owner.where());
+  return found;
+}
+
+// Adds the changes that are not folded.
+void sqlite_reader::find_changes(read_scope& found,
+                                 std::string_view name,
+                                 scope where) {
+  if (where == scope::session)
+    found.past = pasts_.find(found.id);
+  if (found.past)
+    found.first = found.past->revision;
+  collect_pending(found, where);
   found.revision = found.pending.empty() ? found.folded_revision
                                          : found.pending.back().revision;
-  if (found.revision < 0)
-    throw error(
-      errc::corrupt,
-      fmt::format("{}: its creation is missing in the log", to_string(owner)));
+  if (found.revision < found.first)
+    throw error(errc::corrupt,
+                fmt::format("{}: its creation is missing in the log", name));
   auto revision = found.folded_revision;
   for (const auto& change : found.pending) {
     // A gap or a repetition is damage; a state computed across it would be
@@ -148,13 +167,56 @@ std::optional<read_scope> sqlite_reader::find(const owner_name& owner) {
     if (change.revision != ++revision)
       throw error(errc::corrupt,
                   fmt::format("{}: its log goes from revision {} to {}",
-                              to_string(owner),
+                              name,
                               revision - 1,
                               change.revision));
     found.last_update_time
       = std::max(found.last_update_time, time_of(change.microseconds));
   }
+}
+
+std::optional<sqlite_reader::event_parts>
+sqlite_reader::find_parts(const session_key& key) {
+  auto own = find({key.app, key.user, key.id});
+  if (!own)
+    return std::nullopt;
+  event_parts parts;
+  auto last = own->revision;
+  auto past = own->past;
+  parts.push_back({*std::move(own), last});
+  while (past) {
+    last = std::min(last, past->revision);
+    auto shared = find_past(*past);
+    past = shared.past;
+    parts.push_back({std::move(shared), last});
+  }
+  return parts;
+}
+
+std::optional<read_scope> sqlite_reader::find_session(std::int64_t id) {
+  auto found = take_scope(find_id_.rows(id));
+  if (found)
+    find_changes(*found, fmt::format("scope {}", id), scope::session);
   return found;
+}
+
+read_scope sqlite_reader::find_past(const sqlite_past& past) {
+  auto found = find_session(past.scope);
+  if (!found)
+    throw error(errc::corrupt,
+                fmt::format("scope {} is missing, which has events of a fork",
+                            past.scope));
+  // Otherwise a damaged chain of pasts could have no end.
+  const bool is_below = !found->past || found->first < past.revision;
+  if (found->revision < past.revision || !is_below)
+    throw error(errc::corrupt,
+                fmt::format("scope {} has the revisions {} to {}, and a fork "
+                            "begins at {}",
+                            past.scope,
+                            found->first,
+                            found->revision,
+                            past.revision));
+  return *std::move(found);
 }
 
 void sqlite_reader::collect_pending(read_scope& found, scope where) {
@@ -215,54 +277,68 @@ void sqlite_reader::fill_tail() {
 std::optional<stored_scope> sqlite_reader::load_scope(const owner_name& owner) {
   const moment now(*this);
   auto found = read(owner);
-  return found ? std::optional(take_scope(*found)) : std::nullopt;
+  return found ? std::optional(take_keys(*found)) : std::nullopt;
 }
 
 std::optional<stored_session>
 sqlite_reader::load_session(const session_key& key,
                             const load_options& options) {
   const moment now(*this);
-  auto found = read({key.app, key.user, key.id});
-  if (!found)
+  auto parts = find_parts(key);
+  if (!parts)
     return std::nullopt;
+  auto& own = parts->front().scope;
+  read_keys(own, scope::session);
   stored_session loaded;
-  loaded.last_update_time = found->last_update_time;
-  auto rows = newest_rows(
-    *found, std::max(options.events_max, options.ids_max), found->revision);
+  loaded.last_update_time = own.last_update_time;
+  const auto rows = newest_rows(
+    *parts, std::max(options.events_max, options.ids_max), own.revision);
   const auto events = std::min(options.events_max, rows.size());
   const auto ids = std::min(options.ids_max, rows.size());
   for (auto next = events; next-- > 0;)
     loaded.events.push_back(
-      read_event(rows[next].log, found->id, rows[next].number));
+      read_event(rows[next].log, rows[next].scope, rows[next].number));
   for (auto next = ids; next-- > 0;)
     loaded.id_hashes.push_back(rows[next].id_hash);
-  loaded.incarnation = static_cast<std::uint64_t>(found->id);
-  loaded.scope = take_scope(*found);
+  loaded.incarnation = static_cast<std::uint64_t>(own.id);
+  loaded.scope = take_keys(own);
   return loaded;
 }
 
 std::vector<sqlite_reader::numbered_row> sqlite_reader::newest_rows(
-  const read_scope& session, std::size_t count, std::int64_t last) {
+  const event_parts& parts, std::size_t count, std::int64_t last) {
   std::vector<numbered_row> found;
+  for (const auto& part : parts)
+    add_newest_rows(part, count, std::min(last, part.last), found);
+  return found;
+}
+
+void sqlite_reader::add_newest_rows(const event_part& part,
+                                    std::size_t count,
+                                    std::int64_t last,
+                                    std::vector<numbered_row>& found) {
+  const auto& session = part.scope;
   for (auto next = session.pending.rbegin();
        next != session.pending.rend() && found.size() < count;
        ++next)
     if (next->id_hash && next->revision <= last)
-      found.push_back({next->revision,
+      found.push_back({session.id,
+                       next->revision,
                        next->row,
                        static_cast<std::uint32_t>(*next->id_hash)});
-  if (found.size() == count)
-    return found;
+  if (found.size() == count || last <= session.first)
+    return;
   auto rows = newest_entries_.rows(session.id, last);
   for (auto number = std::min(last, session.folded_revision);
-       found.size() < count && number >= 0;
+       found.size() < count && number >= session.first;
        --number) {
     next_entry(rows, number);
     if (!rows.is_null(2))
-      found.push_back(
-        {number, rows.integer(1), static_cast<std::uint32_t>(rows.integer(2))});
+      found.push_back({session.id,
+                       number,
+                       rows.integer(1),
+                       static_cast<std::uint32_t>(rows.integer(2))});
   }
-  return found;
 }
 
 // Moves to the entry `number`. Each folded revision has an entry, so a gap is
@@ -295,19 +371,24 @@ event_ptr sqlite_reader::read_event(std::int64_t log,
 std::optional<stored_session> sqlite_reader::load_session_at(
   const session_key& key, std::uint64_t revision, std::size_t events_max) {
   const moment now(*this);
-  const auto found = find({key.app, key.user, key.id});
-  if (!found)
+  const auto parts = find_parts(key);
+  if (!parts)
     return std::nullopt;
-  if (revision > static_cast<std::uint64_t>(found->revision))
+  const auto newest = parts->front().scope.revision;
+  if (revision > static_cast<std::uint64_t>(newest))
     throw detail::no_revision(
-      key, revision, static_cast<std::uint64_t>(found->revision));
+      key, revision, static_cast<std::uint64_t>(newest));
   const auto last = static_cast<std::int64_t>(revision);
-  auto state = state_at(*found, last);
+  const auto part = std::ranges::find_if(
+    *parts, [last](const auto& each) { return each.scope.first <= last; });
+  if (part == parts->end())
+    throw error(errc::corrupt, "a session has no creation");
+  auto state = state_at(part->scope, last);
   stored_session past;
   past.scope = {std::move(state.keys), revision};
   past.last_update_time = time_of(state.microseconds);
-  for (const auto& row : newest_rows(*found, events_max, last))
-    past.events.push_back(read_event(row.log, found->id, row.number));
+  for (const auto& row : newest_rows(*parts, events_max, last))
+    past.events.push_back(read_event(row.log, row.scope, row.number));
   std::ranges::reverse(past.events);
   return past;
 }
@@ -315,7 +396,8 @@ std::optional<stored_session> sqlite_reader::load_session_at(
 // Replays the log from the nearest snapshot, or from the creation.
 sqlite_snapshot sqlite_reader::state_at(const read_scope& session,
                                         std::int64_t revision) {
-  sqlite_snapshot state{-1, std::numeric_limits<std::int64_t>::min(), {}};
+  sqlite_snapshot state{
+    session.first - 1, std::numeric_limits<std::int64_t>::min(), {}};
   if (auto kept = snapshots_.find(session.id, revision))
     state = std::move(*kept);
   const auto folded = std::min(revision, session.folded_revision);
@@ -358,22 +440,31 @@ std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,
                                                   std::uint64_t last) {
   const moment now(*this);
   std::vector<event_ptr> loaded;
-  const auto found = find({key.app, key.user, key.id});
-  if (!found)
-    return loaded;
-  const auto from = bounded(first);
-  const auto to = bounded(last);
-  auto rows = entries_between_.rows(found->id, from, to);
-  for (auto number = from; number <= std::min(to, found->folded_revision);
+  if (const auto parts = find_parts(key))
+    for (auto part = parts->rbegin(); part != parts->rend(); ++part)
+      load_events(*part, bounded(first), bounded(last), loaded);
+  return loaded;
+}
+
+void sqlite_reader::load_events(const event_part& part,
+                                std::int64_t first,
+                                std::int64_t last,
+                                std::vector<event_ptr>& loaded) {
+  const auto& session = part.scope;
+  const auto from = std::max(first, session.first + 1);
+  const auto to = std::min(last, part.last);
+  if (from > to)
+    return;
+  auto rows = entries_between_.rows(session.id, from, to);
+  for (auto number = from; number <= std::min(to, session.folded_revision);
        ++number) {
     next_entry(rows, number);
     if (!rows.is_null(2))
-      loaded.push_back(read_event(rows.integer(1), found->id, number));
+      loaded.push_back(read_event(rows.integer(1), session.id, number));
   }
-  for (const auto& change : found->pending)
+  for (const auto& change : session.pending)
     if (change.id_hash && change.revision >= from && change.revision <= to)
-      loaded.push_back(read_event(change.row, found->id, change.revision));
-  return loaded;
+      loaded.push_back(read_event(change.row, session.id, change.revision));
 }
 
 // -- events by id ----
@@ -383,28 +474,38 @@ sqlite_reader::find_events(const session_key& key,
                            std::span<const std::string> ids) {
   const moment now(*this);
   std::vector<event_ptr> events(ids.size());
-  const auto session = find({key.app, key.user, key.id});
-  if (!session)
-    return events;
+  if (const auto parts = find_parts(key))
+    for (const auto& part : *parts)
+      find_events(part, ids, events);
+  return events;
+}
+
+void sqlite_reader::find_events(const event_part& part,
+                                std::span<const std::string> ids,
+                                std::vector<event_ptr>& events) {
+  const auto& session = part.scope;
   std::unordered_multimap<std::int64_t, std::size_t> wanted;
   for (std::size_t index = 0; index < ids.size(); ++index)
-    wanted.emplace(id_hash(ids[index]), index);
+    if (!events[index])
+      wanted.emplace(id_hash(ids[index]), index);
   // Different ids may have the same hash, so the id decides.
   const auto take
     = [&](std::int64_t hash, std::int64_t log, std::int64_t number) {
+        if (number > part.last)
+          return;
         for (auto [next, end] = wanted.equal_range(hash); next != end; ++next) {
           auto& event = events[next->second];
           if (event)
             continue;
-          auto read = read_event(log, session->id, number);
+          auto read = read_event(log, session.id, number);
           if (read->id == ids[next->second])
             event = std::move(read);
         }
       };
-  for (const auto& change : session->pending)
+  for (const auto& change : session.pending)
     if (change.id_hash)
       take(*change.id_hash, change.row, change.revision);
-  for (auto rows = fresh_ids_.rows(session->id); rows.next();) {
+  for (auto rows = fresh_ids_.rows(session.id); rows.next();) {
     if (!wanted.contains(rows.integer(2)))
       continue;
     rows.expect_sound(3, "entries");
@@ -412,10 +513,9 @@ sqlite_reader::find_events(const session_key& key,
   }
   const auto look_into = [&](std::int64_t block, std::int64_t hash) {
     std::vector<numbered_row> same;
-    for (auto rows = settled_ids_.rows(session->id, block, hash);
-         rows.next();) {
+    for (auto rows = settled_ids_.rows(session.id, block, hash); rows.next();) {
       rows.expect_sound(3, "entries");
-      same.push_back({rows.integer(0), rows.integer(1), 0});
+      same.push_back({session.id, rows.integer(0), rows.integer(1), 0});
     }
     for (const auto& each : same)
       take(hash, each.log, each.number);
@@ -423,14 +523,16 @@ sqlite_reader::find_events(const session_key& key,
   // Retries usually come in the order of the events, so the block of the
   // previous id is searched first. Its pages are in memory already, and other
   // blocks are read only if the id is not in it.
-  const auto newest_block = session->folded_revision >> 16;
+  const auto newest_block = std::min(session.folded_revision, part.last) >> 16;
   auto likely = newest_block;
   for (std::size_t index = 0; index < ids.size(); ++index) {
     if (events[index])
       continue;
     const auto hash = id_hash(ids[index]);
     look_into(likely, hash);
-    for (auto block = newest_block; block >= 0 && !events[index]; --block) {
+    for (auto block = newest_block;
+         block >= session.first >> 16 && !events[index];
+         --block) {
       if (block == likely)
         continue;
       look_into(block, hash);
@@ -438,7 +540,6 @@ sqlite_reader::find_events(const session_key& key,
         likely = block;
     }
   }
-  return events;
 }
 
 // -- lists ----

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "troupe/stores/sqlite/log.hpp"
+#include "troupe/stores/sqlite/pasts.hpp"
 #include "troupe/stores/sqlite/session_list.hpp"
 #include "troupe/stores/sqlite/snapshots.hpp"
 #include "troupe/stores/sqlite/writer.hpp"
@@ -21,6 +22,9 @@ struct read_scope {
   std::int64_t id = 0;
   std::int64_t folded_revision = 0;
   std::int64_t revision = 0;
+  /// Revision of its creation. Events up to there are in `past`.
+  std::int64_t first = 0;
+  std::optional<sqlite_past> past;
   timestamp last_update_time{};
   /// Number of keys in the folded state.
   std::int64_t folded_keys = 0;
@@ -67,6 +71,10 @@ public:
     sqlite_transaction reading_;
   };
 
+  /// Reads a session by its id, also one without names, and without its keys;
+  /// call it inside a moment.
+  std::optional<read_scope> find_session(std::int64_t id);
+
   /// Reads a scope; call it inside a moment.
   std::optional<read_scope> read(const owner_name& owner);
 
@@ -77,12 +85,26 @@ public:
 
 private:
   struct numbered_row {
+    std::int64_t scope;
     std::int64_t number;
     std::int64_t log;
     std::uint32_t id_hash;
   };
 
+  // A scope that has events of a session: those behind its creation, up to
+  // number `last`.
+  struct event_part {
+    read_scope scope;
+    std::int64_t last;
+  };
+
+  // The session's own scope, then those of its past, newest first.
+  using event_parts = std::vector<event_part>;
+
   std::optional<read_scope> find(const owner_name& owner);
+  void find_changes(read_scope& found, std::string_view name, scope where);
+  std::optional<event_parts> find_parts(const session_key& key);
+  read_scope find_past(const sqlite_past& past);
   std::vector<session_row> rows_of(const std::string& app,
                                    const std::vector<listed_session>& found);
   void collect_pending(read_scope& found, scope where);
@@ -94,7 +116,18 @@ private:
               sqlite_snapshot& state);
   // The newest `count` events up to number `last`, newest first.
   std::vector<numbered_row>
-  newest_rows(const read_scope& session, std::size_t count, std::int64_t last);
+  newest_rows(const event_parts& parts, std::size_t count, std::int64_t last);
+  void add_newest_rows(const event_part& part,
+                       std::size_t count,
+                       std::int64_t last,
+                       std::vector<numbered_row>& found);
+  void load_events(const event_part& part,
+                   std::int64_t first,
+                   std::int64_t last,
+                   std::vector<event_ptr>& loaded);
+  void find_events(const event_part& part,
+                   std::span<const std::string> ids,
+                   std::vector<event_ptr>& events);
   static void next_entry(sqlite_rows& rows, std::int64_t number);
   event_ptr
   read_event(std::int64_t log, std::int64_t session, std::int64_t number);
@@ -103,6 +136,7 @@ private:
   sqlite_database database_;
   sqlite_log log_;
   sqlite_statement find_;
+  sqlite_statement find_id_;
   sqlite_statement keys_;
   sqlite_statement newest_entries_;
   sqlite_statement entries_between_;
@@ -112,6 +146,7 @@ private:
   sqlite_statement fresh_ids_;
   sqlite_session_list sessions_;
   sqlite_snapshots snapshots_;
+  sqlite_pasts pasts_;
   sqlite_watch
     watch_; // Declared after the statements, which read from the file.
   std::int64_t newest_ = 0;

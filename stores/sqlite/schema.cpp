@@ -135,6 +135,18 @@ CREATE TABLE snapshots(
   PRIMARY KEY(scope, revision)
 ) WITHOUT ROWID;
 )sql",
+  R"sql(
+-- The new name makes a program of the old layout that has the file open fail.
+-- It would delete events that forks share.
+ALTER TABLE folded_rows RENAME TO fold_progress;
+CREATE TABLE pasts(
+  scope INTEGER PRIMARY KEY,
+  past INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  sum INTEGER NOT NULL
+);
+CREATE INDEX uses_of_pasts ON pasts(past, revision);
+)sql",
 };
 
 error damaged(const sqlite_settings& settings, std::string_view why) {

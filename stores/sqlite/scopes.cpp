@@ -26,6 +26,9 @@ sqlite_scopes::sqlite_scopes(const sqlite_database& database, log_tail& tail)
       "INSERT INTO scopes(app,user,session,revision,updated,keys,sum)"
       " VALUES(?1,?2,?3,?4,?5,0,row_sum(?1,?2,?3,?4,?5,0))")),
     erase_(database.prepare("DELETE FROM scopes WHERE id=?1")),
+    hide_(database.prepare(
+      "UPDATE scopes SET app='',user='',session=?2,"
+      "sum=row_sum('','',?2,revision,updated,keys) WHERE id=?1")),
     sessions_(database.prepare("SELECT session FROM scopes"
                                " WHERE app=?1 AND user=?2 AND session<>''")),
     name_(database.prepare("SELECT app,user,session FROM scopes WHERE id=?1")) {

@@ -51,6 +51,10 @@ public:
 
   void erase(std::int64_t id) { erase_.run(id); }
 
+  /// Takes the names from the row of a removed session. It stays for the forks
+  /// that share its events.
+  void hide(std::int64_t id) { hide_.run(id, std::to_string(id)); }
+
   /// Marks the owner as removed; it is not found from now on.
   void bury(const owner_view& owner);
 
@@ -100,6 +104,7 @@ private:
   sqlite_statement find_;
   sqlite_statement insert_;
   sqlite_statement erase_;
+  sqlite_statement hide_;
   sqlite_statement sessions_;
   sqlite_statement name_;
 };

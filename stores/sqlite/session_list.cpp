@@ -190,7 +190,8 @@ void sqlite_session_list::read_folded(std::int64_t id, folded_row& kept) {
   kept.listed.updated = std::max(kept.listed.updated, rows.integer(3));
 }
 
-// A session that was removed after its row was cached has no row any more.
+// A session that was removed after its row was cached has no row any more, or
+// one without names.
 void sqlite_session_list::add_recent(const row_query& query,
                                      std::vector<listed_session>& found) {
   std::vector<const listed_session*> candidates;
@@ -205,7 +206,8 @@ void sqlite_session_list::add_recent(const row_query& query,
   std::ranges::make_heap(candidates, stands_behind);
   while (found.size() < query.limit && !candidates.empty()) {
     std::ranges::pop_heap(candidates, stands_behind);
-    if (find_.rows(candidates.back()->id).next())
+    if (auto rows = find_.rows(candidates.back()->id);
+        rows.next() && !rows.text(0).empty())
       found.push_back(*candidates.back());
     candidates.pop_back();
   }

@@ -16,11 +16,12 @@ namespace troupe {
 
 namespace sums {
 
-inline constexpr std::string_view folded_rows = "row_sum(name,value)";
+inline constexpr std::string_view fold_progress = "row_sum(name,value)";
 inline constexpr std::string_view scopes
   = "row_sum(app,user,session,revision,updated,keys)";
 inline constexpr std::string_view entries = "row_sum(scope,number,log,id_hash)";
 inline constexpr std::string_view state = "row_sum(scope,key,value)";
+inline constexpr std::string_view pasts = "row_sum(scope,past,revision)";
 inline constexpr std::string_view snapshots
   = "row_sum(scope,revision,updated,keys)";
 /// Covers all columns but the body, which most readers skip.

@@ -39,6 +39,10 @@ owner_view app_view_of(const owner_name& owner) {
   return {owner.app};
 }
 
+owner_view parent_view_of(const store_change& fork) {
+  return {fork.owner.app, fork.owner.user, fork.past->session};
+}
+
 std::int64_t signed_revision(std::uint64_t revision) {
   return static_cast<std::int64_t>(revision);
 }
@@ -78,8 +82,9 @@ sqlite_writer::sqlite_writer(sqlite_shared& shared)
     database_(open_sqlite_writer(shared.settings)),
     log_(database_),
     scopes_(database_, shared.tail),
+    pasts_(database_),
     fold_(database_, shared.tail, shared.settings.fold_rows),
-    purge_(database_),
+    purge_(database_, pasts_),
     add_removal_(database_.prepare("INSERT INTO removals VALUES(?1,?2,?3,?4)")),
     removals_behind_(
       database_.prepare("SELECT app,user,session FROM removals WHERE log>?1")),
@@ -186,7 +191,7 @@ std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
   catch_up();
   auto names = shared_.foreign.noted().names;
   for (const auto id : shared_.foreign.noted().scope_ids)
-    if (auto name = scopes_.name_of(id))
+    if (auto name = scopes_.name_of(id); name && !name->app.empty())
       names.insert(std::move(*name));
   std::vector<moved_owner> changed;
   for (const auto& owner : names) {
@@ -283,6 +288,8 @@ void sqlite_writer::judge(const store_change& change,
 known_scope* sqlite_writer::judge_session(const store_change& change) {
   const auto owner = view_of(change.owner);
   const auto revision = signed_revision(*change.session_revision);
+  if (change.past)
+    judge_past(change);
   auto* known = scopes_.find(owner);
   const bool fits = change.kind == change_kind::create
                       ? known == nullptr
@@ -293,6 +300,18 @@ known_scope* sqlite_writer::judge_session(const store_change& change) {
     known = &scopes_.add(owner);
   known->revision = revision;
   return known;
+}
+
+// The number of a session that this commit creates is not known yet, so no
+// change names it.
+void sqlite_writer::judge_past(const store_change& change) {
+  const auto& past = *change.past;
+  const auto parent = parent_view_of(change);
+  const auto* known = scopes_.find(parent);
+  if (known == nullptr || known->revision < signed_revision(past.revision)
+      || (past.incarnation != 0
+          && known->id != signed_revision(past.incarnation)))
+    add_moved(parent);
 }
 
 known_scope* sqlite_writer::judge_wider(const owner_view& owner,
@@ -354,11 +373,12 @@ void sqlite_writer::write(
     if (known == nullptr)
       continue;
     // Nothing of the scope is folded yet. The first revision of a session is 0,
-    // so its folded revision starts at -1.
+    // or that of its past, so its folded revision starts one below.
     if (known->id == 0)
       scopes_.insert(names[index],
                      *known,
-                     index == index_of(scope::session) ? -1 : 0,
+                     index == index_of(scope::session) ? known->revision - 1
+                                                       : 0,
                      text.microseconds);
     row.scopes[index] = known->id;
     row.revisions[index] = known->revision;
@@ -367,7 +387,18 @@ void sqlite_writer::write(
     for (const auto& wider :
          {user_view_of(change.owner), app_view_of(change.owner)})
       insert_missing(change, wider);
+  if (change.past)
+    write_past(change, row.scopes[index_of(scope::session)]);
   log_.append(row, &text);
+}
+
+void sqlite_writer::write_past(const store_change& change, std::int64_t fork) {
+  const auto* parent = scopes_.find(parent_view_of(change));
+  if (parent == nullptr)
+    throw error(errc::corrupt,
+                fmt::format("{}: the session that it is forked from is lost",
+                            to_string(change.owner)));
+  pasts_.add(fork, {parent->id, signed_revision(change.past->revision)});
 }
 
 // An owner exists as soon as one below it exists.
@@ -395,9 +426,35 @@ void sqlite_writer::write_removal(change_kind kind, const owner_view& owner) {
   log_.append(row, nullptr);
   row.scopes = {}; // A removal makes no revision.
   add_removal_.run(row.number, owner.app, owner.user, owner.session);
-  purge_.add(id, row.number);
   shared_.foreign.keep_name(id, owner_name(owner));
-  scopes_.erase(id);
+  if (!pasts_.last_used(id))
+    return drop(id, row.number);
+  // The events that its forks share stay, without names.
+  scopes_.hide(id);
+  purge_.add(id, row.number);
+}
+
+// Drops a scope that no fork uses, and the pasts that only it has used.
+void sqlite_writer::drop(std::int64_t scope_id, std::int64_t row) {
+  while (scope_id != 0)
+    scope_id = drop_one(scope_id, row);
+}
+
+// Returns the past of the scope if no fork uses it any more; 0 otherwise.
+std::int64_t sqlite_writer::drop_one(std::int64_t scope_id, std::int64_t row) {
+  const auto past = pasts_.find(scope_id);
+  pasts_.erase(scope_id);
+  scopes_.erase(scope_id);
+  purge_.add(scope_id, row);
+  if (!past)
+    return 0;
+  const auto name = scopes_.name_of(past->scope);
+  if (!name || !name->app.empty())
+    return 0;
+  if (!pasts_.last_used(past->scope))
+    return past->scope;
+  purge_.add(past->scope, row); // Its newest events may be unused now.
+  return 0;
 }
 
 // -- closing ----

@@ -11,6 +11,7 @@
 #include "troupe/stores/sqlite/log.hpp"
 #include "troupe/stores/sqlite/log_bound.hpp"
 #include "troupe/stores/sqlite/marks.hpp"
+#include "troupe/stores/sqlite/pasts.hpp"
 #include "troupe/stores/sqlite/purge.hpp"
 #include "troupe/stores/sqlite/scopes.hpp"
 #include "troupe/stores/sqlite/watch.hpp"
@@ -89,13 +90,17 @@ private:
   void judge_removal(const store_change& change);
   void judge_user_removal(const store_change& change);
   known_scope* judge_session(const store_change& change);
+  void judge_past(const store_change& change);
   known_scope* judge_wider(const owner_view& owner, std::uint64_t revision);
   void add_moved(const owner_view& owner);
 
   void write(const store_change& change,
              const stored_event& text,
              const std::array<known_scope*, durable_scopes>& touched);
+  void write_past(const store_change& change, std::int64_t fork);
   void write_removal(change_kind kind, const owner_view& owner);
+  void drop(std::int64_t scope_id, std::int64_t row);
+  std::int64_t drop_one(std::int64_t scope_id, std::int64_t row);
   void insert_missing(const store_change& change, const owner_view& owner);
 
   std::int64_t take_number() { return ++newest_; }
@@ -104,6 +109,7 @@ private:
   sqlite_database database_;
   sqlite_log log_;
   sqlite_scopes scopes_;
+  sqlite_pasts pasts_;
   sqlite_fold fold_;
   sqlite_purge purge_;
   sqlite_statement add_removal_;

@@ -136,7 +136,11 @@ struct sqlite_file {
 
   // Puts the file into the layout of an older version.
   void set_back_to(int version) const {
-    execute("DROP TABLE snapshots; ALTER TABLE folded_rows RENAME TO folding");
+    execute("DROP TABLE pasts;"
+            "ALTER TABLE fold_progress RENAME TO folded_rows");
+    if (version < 5)
+      execute("DROP TABLE snapshots;"
+              "ALTER TABLE folded_rows RENAME TO folding");
     if (version < 4)
       execute("DROP INDEX settled_ids; DROP INDEX sessions_of_app;"
               "DROP INDEX sessions_of_user;"
