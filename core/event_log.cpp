@@ -3,6 +3,7 @@
 #include "troupe/core/rewind.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <numeric>
 
@@ -70,17 +71,96 @@ rewind_index::holes_ptr rewind_index::holes_at(std::uint64_t number) const {
 
 // -- the log ------------------------------------------------------------------
 
+namespace {
+
+using detail::event_chunk;
+using detail::event_spine;
+
+// A longer chain of spines is joined into one, so that each event is found
+// quickly.
+constexpr std::size_t depth_max = 8;
+
+// So many pointers are copied. Otherwise a fork of the first events would keep
+// all later events of its parent in memory.
+constexpr std::size_t copied_max = 64;
+
+// A spine that begins with the first `count` chunks of another one.
+boost::intrusive_ptr<event_spine>
+share_chunks(boost::intrusive_ptr<const event_spine> past, std::size_t count) {
+  while (count <= past->shared && past->past)
+    past = past->past;
+  const bool is_joined = count <= copied_max || past->depth + 1 >= depth_max;
+  boost::intrusive_ptr<event_spine> made(
+    new event_spine(0, is_joined ? count + 1 : 1));
+  if (is_joined) {
+    for (std::size_t index = 0; index < count; ++index)
+      made->chunks[index] = past->chunk(index);
+  } else {
+    made->shared = count;
+    made->depth = past->depth + 1;
+    made->past = std::move(past);
+  }
+  return made;
+}
+
+} // namespace
+
+event_log::event_log(const event_slice& past) : event_log() {
+  assert(past.first_ == 0 && !past.holes_);
+  if (past.empty())
+    return;
+  assert(past.spine_->before == 0);
+  const auto whole = past.last_ / event_chunk::capacity;
+  const auto rest = past.last_ % event_chunk::capacity;
+  spine_ = share_chunks(past.spine_, whole);
+  if (rest > 0) {
+    auto& last = spine_->chunks[whole - spine_->shared];
+    last = new event_chunk;
+    std::copy_n(
+      past.spine_->chunk(whole)->events.begin(), rest, last->events.begin());
+  }
+  if (past.branches_) {
+    branches_ = new detail::branch_index;
+    branches_->past = past.branches_;
+    branches_->shared = past.last_;
+  }
+  all_ = past;
+  all_.spine_ = spine_;
+  all_.branches_ = branches_;
+  share_rewinds();
+}
+
+// Later rewinds of the parent are none of the fork.
+void event_log::share_rewinds() {
+  rewinds_ = std::exchange(all_.rewinds_, nullptr);
+  const auto is_later
+    = [this](const auto& each) { return each.number > size(); };
+  if (rewinds_ && is_later(rewinds_->rewinds.back())) {
+    boost::intrusive_ptr<detail::rewind_index> own(
+      new detail::rewind_index(*rewinds_));
+    own->newest = own->holes_at(size());
+    std::erase_if(own->rewinds, is_later);
+    rewinds_ = own->rewinds.empty() ? nullptr : std::move(own);
+  }
+  all_.rewinds_ = rewinds_;
+}
+
 void event_log::push_back(event_ptr said) {
   constexpr auto per_chunk = detail::event_chunk::capacity;
   const auto index = all_.last_;
-  const auto chunk = index / per_chunk;
+  // Position among the chunks that are not shared.
+  const auto chunk = index / per_chunk - (spine_ ? spine_->shared : 0);
   if (index % per_chunk == 0) {
     if (!spine_ || chunk == spine_->chunks.size()) {
       // Readers keep the old spine; both share the chunks.
       boost::intrusive_ptr<detail::event_spine> grown(
         new detail::event_spine(before_, chunk == 0 ? 1 : chunk * 2));
-      if (spine_)
+      if (spine_) {
         std::ranges::copy(spine_->chunks, grown->chunks.begin());
+        grown->past = spine_->past;
+        grown->shared = spine_->shared;
+        grown->depth = spine_->depth;
+      }
       spine_ = std::move(grown);
       all_.spine_ = spine_;
     }
@@ -145,6 +225,7 @@ void event_log::forget_rewinds() {
 }
 
 std::size_t event_log::keep_newest(std::size_t count) {
+  assert(!branches_ || !branches_->past);
   constexpr auto per_chunk = detail::event_chunk::capacity;
   const auto chunks
     = count < size() ? (size() - count) / per_chunk : std::size_t{0};
@@ -155,7 +236,7 @@ std::size_t event_log::keep_newest(std::size_t count) {
   boost::intrusive_ptr<detail::event_spine> rest(
     new detail::event_spine(before_ + dropped, used - chunks + 1));
   for (auto index = chunks; index < used; ++index)
-    rest->chunks[index - chunks] = spine_->chunks[index];
+    rest->chunks[index - chunks] = spine_->chunk(index);
   spine_ = std::move(rest);
   all_.spine_ = spine_;
   before_ += dropped;
@@ -221,12 +302,28 @@ std::uint64_t event_slice::count_back(std::uint64_t number,
   return holes_ ? holes_->number_at(rank - count) : number - count;
 }
 
-// Merges the positions of one branch that are inside the slice into `shown`.
+// Merges the positions of one branch into `shown`, from the index of the
+// history and those of its past.
+void event_slice::merge(std::string_view branch,
+                        std::vector<std::size_t>& shown) const {
+  auto last = last_;
+  for (const auto* index = branches_.get(); index != nullptr;
+       index = index->past.get()) {
+    const std::lock_guard guard(index->mutex);
+    if (const auto found = index->by_branch.find(branch);
+        found != index->by_branch.end())
+      merge(found->second, last, shown);
+    last = std::min(last, index->shared);
+  }
+}
+
+// Merges the positions that are inside the slice, and below `last`.
 void event_slice::merge(const std::vector<std::size_t>& places,
+                        std::size_t last,
                         std::vector<std::size_t>& shown) const {
   const auto middle = static_cast<std::ptrdiff_t>(shown.size());
   for (auto next = std::ranges::lower_bound(places, first_);
-       next != places.end() && *next < last_;
+       next != places.end() && *next < last;
        ++next)
     shown.push_back(*next - first_);
   std::inplace_merge(shown.begin(), shown.begin() + middle, shown.end());
@@ -237,11 +334,8 @@ event_slice::shown_on(std::string_view branch) const {
   if (!branches_ || branch.empty())
     return std::nullopt;
   std::vector<std::size_t> shown;
-  const std::lock_guard guard(branches_->mutex);
   for (;;) {
-    if (const auto found = branches_->by_branch.find(branch);
-        found != branches_->by_branch.end())
-      merge(found->second, shown);
+    merge(branch, shown);
     if (branch.empty())
       break;
     const auto dot = branch.rfind('.');

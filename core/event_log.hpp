@@ -6,7 +6,7 @@
 // history with branches also indexes the events of each branch, so that a lane
 // finds its own events quickly. A history with rewinds (core/rewind.hpp) keeps
 // their numbers, and the ranges of events that are hidden after the newest one:
-// holes.
+// holes. A fork shares the chunks and the indexes of its parent's history.
 
 #pragma once
 
@@ -42,9 +42,22 @@ struct event_spine : ref_counted<event_spine> {
     : before(older),
       chunks(capacity) {}
 
+  const boost::intrusive_ptr<event_chunk>&
+  chunk(std::size_t number) const noexcept {
+    const auto* part = this;
+    while (number < part->shared)
+      part = part->past.get();
+    return part->chunks[number - part->shared];
+  }
+
   // Number of the session's events before the first slot.
   const std::uint64_t before;
+  // The chunks after those that are shared.
   std::vector<boost::intrusive_ptr<event_chunk>> chunks;
+  // Of a fork: the first `shared` chunks are those of `past`.
+  boost::intrusive_ptr<const event_spine> past;
+  std::size_t shared = 0;
+  std::size_t depth = 0; // Number of spines that `past` leads to.
 };
 
 // Ranges of events that a slice hides, by their numbers in the session. Never
@@ -94,6 +107,9 @@ struct branch_index : ref_counted<branch_index> {
 
   mutable std::mutex mutex;
   std::map<std::string, places, std::less<>> by_branch;
+  // Of a fork: positions below `shared` are in `past`.
+  boost::intrusive_ptr<const branch_index> past;
+  std::size_t shared = 0;
 };
 
 } // namespace detail
@@ -276,7 +292,7 @@ private:
 
   // A place is a position in the spine.
   const event_ptr& at(std::size_t place) const noexcept {
-    return spine_->chunks[place / detail::event_chunk::capacity]
+    return spine_->chunk(place / detail::event_chunk::capacity)
       ->events[place % detail::event_chunk::capacity];
   }
 
@@ -296,7 +312,9 @@ private:
   std::size_t place_of_number(std::uint64_t number) const noexcept;
   template <class Predicate>
   event_slice without(const Predicate& is_hidden) const;
+  void merge(std::string_view branch, std::vector<std::size_t>& shown) const;
   void merge(const std::vector<std::size_t>& places,
+             std::size_t last,
              std::vector<std::size_t>& shown) const;
 
   boost::intrusive_ptr<const detail::event_spine> spine_;
@@ -320,6 +338,9 @@ public:
   /// session.
   explicit event_log(std::uint64_t before = 0) : before_(before) {}
 
+  /// Begins with the events of `past`, which must start at the first event of
+  /// its history. Shares them: O(1), but for 32 events at most.
+  explicit event_log(const event_slice& past);
   /// Takes over the history. The other log may then only be destroyed or
   /// assigned to.
   event_log(event_log&&) = default;
@@ -332,7 +353,7 @@ public:
 
   /// Drops events before the newest `count`, in whole chunks, and returns their
   /// number. O(count / 32), or O(count) with branches. Slices keep their
-  /// events.
+  /// events. Not for a log that began with a past.
   std::size_t keep_newest(std::size_t count);
 
   /// Number of events in memory; dropped events do not count.
@@ -351,6 +372,7 @@ private:
   void index(const std::string& branch);
   void note_rewind(std::uint64_t count);
   void forget_rewinds();
+  void share_rewinds();
 
   std::uint64_t before_;
   boost::intrusive_ptr<detail::event_spine> spine_;

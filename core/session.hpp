@@ -149,6 +149,19 @@ struct get_options {
   std::optional<std::uint64_t> at = {};
 };
 
+/// The place where a fork begins, and what it takes over.
+struct fork_options {
+  /// The revision of the session to begin at; 0 is its creation. Unset for the
+  /// newest one. `fork` fails with `errc::not_found` if the session has no such
+  /// revision, and with `errc::invalid_argument` over a store of your own that
+  /// does not override `store::load_session_at`, unless it is the newest.
+  std::optional<std::uint64_t> at = {};
+  /// Keeps the calls open that wait for an answer from outside at that
+  /// revision, so that they may be answered in both sessions. By default the
+  /// fork closes them.
+  bool keep_open_calls = false;
+};
+
 /// Conditions of an append.
 struct append_options {
   /// Refuses the event with `errc::conflict` unless the session has this

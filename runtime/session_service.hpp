@@ -72,6 +72,22 @@ public:
   /// `get_options::at` says.
   pending<session> get(session_key key, get_options options = {});
 
+  /// Creates a session of the same app and user that has the events of this one
+  /// up to a revision, with their numbers and ids, and its own keys as they
+  /// were there; keys of `user:` and `app:` are those of now. The events are
+  /// shared and not copied: the cost does not depend on their number, and they
+  /// stay when one of the two sessions is removed. The fork's next event, by
+  /// `system`, names its origin: `actions.agentState.forkedFrom`, `{"session":
+  /// string, "revision": integer, "incarnation": integer}`. Runs and artifacts
+  /// are not taken over. A blank `id` means a new UUID v4.
+  ///
+  /// Fails with `errc::not_found` if there is no such session or revision, or
+  /// if the session is removed meanwhile, with `errc::already_exists` if the id
+  /// is taken, and with `errc::invalid_argument` over a store of your own that
+  /// cannot fork (`store::can_fork`).
+  pending<session>
+  fork(session_key key, fork_options options = {}, std::string id = {});
+
   /// Follows the session: returns an object that delivers each of its events
   /// once, in order, without a gap between stored and new ones
   /// (runtime/follower.hpp). The call takes its place in the session's order: a

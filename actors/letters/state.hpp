@@ -25,6 +25,8 @@
 
 namespace troupe::actors {
 
+struct forked_past;
+
 class app_actor;
 class user_actor;
 class session_actor;
@@ -146,6 +148,8 @@ struct create : append, look_up {
 
   /// Events that the session is created with. All of them take effect, or none.
   std::vector<std::unique_ptr<append>> past;
+  /// Set for a fork, which has these events before those of `past`.
+  std::shared_ptr<forked_past> fork;
   result<session> created = error(errc::internal, "not answered");
   completion<session> created_done;
 };
@@ -200,6 +204,9 @@ struct get : letter_of<letter_kind::get, call_for<session>>, look_up {
   void complete() override;
 
   get_options options;
+  /// Set if a fork of the session is to be made: a session without a store
+  /// shares its past here.
+  std::shared_ptr<forked_past> fork;
   /// Also renews the view of the session's runs.
   bool refresh = false;
   pending_view renewed;

@@ -3,6 +3,7 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
+#include "troupe/actors/sessions/forked_past.hpp"
 #include "troupe/actors/sessions/past.hpp"
 
 #include <fmt/format.h>
@@ -89,14 +90,23 @@ void durable_session::renew_view(get& wanted) {
   wanted.renewed = make_view();
 }
 
+// The session then loads the newest events of its past, and their ids: another
+// append may repeat one.
+void durable_session::take_past(forked_past& past) {
+  events_ = event_window(past.from.revision, {});
+  load_again();
+}
+
 store_change durable_session::change_of(const append& decided,
                                         std::uint64_t number) const {
   store_change change;
   change.owner = live()->name;
   change.session_revision = number;
-  if (is_one_of<create>(decided)) {
+  if (const auto* const creation = as<create>(decided)) {
     change.kind = change_kind::create;
     change.event = decided.event;
+    if (creation->fork)
+      change.past = creation->fork->from;
   } else {
     change.event = *decided.outcome;
   }

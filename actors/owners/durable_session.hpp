@@ -50,6 +50,7 @@ protected:
   void undo_batch(const error& why) override;
   bool start_remove(std::unique_ptr<remove> removal) override;
   void renew_view(get& wanted) override;
+  void take_past(forked_past& past) override;
   void refuse_unknown_start(std::unique_ptr<start_run> wanted) override;
   bool is_idle() const noexcept override;
   bool has_run() const noexcept override;

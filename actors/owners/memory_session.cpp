@@ -1,6 +1,7 @@
 #include "troupe/actors/owners/memory_session.hpp"
 
 #include "troupe/actors/owners/user.hpp"
+#include "troupe/actors/sessions/forked_past.hpp"
 
 #include <utility>
 
@@ -24,6 +25,7 @@ memory_session::memory_session(caf::actor_config& config,
   state_ = scope_state(std::move(idle->keys));
   events_ = std::move(idle->events);
   ids_ = std::move(idle->ids);
+  unread_ids_ = idle->unread_ids;
   earlier_ = std::move(idle->earlier);
   last_update_time_ = idle->last_update_time;
   listing_ = std::move(idle->listed);
@@ -61,7 +63,8 @@ std::uint64_t memory_session::incarnation() {
 
 void memory_session::note_states() {
   for (const auto* const next : batch_.accepted())
-    if (is_one_of<create>(*next))
+    if (const auto* const creation = as<create>(*next);
+        creation != nullptr && !creation->fork)
       earlier_.begin(*next->event);
   earlier_.note(revision(), state_.keys(), last_update_time_);
 }
@@ -82,6 +85,26 @@ session memory_session::read_earlier(const get_options& options) {
           state.last_update_time,
           state.revision,
           true};
+}
+
+void memory_session::share_past(const get_options& options, forked_past& past) {
+  auto& from = past.from;
+  from.revision = options.at.value_or(revision());
+  if (followers_)
+    from.incarnation = followers_->incarnation();
+  past.events = events_.slice().part(0, from.revision);
+  earlier_state state{revision(), state_.keys(), last_update_time_};
+  if (from.revision < revision())
+    state = earlier_.at(from.revision, past.events);
+  past.keys = std::move(state.keys);
+  past.last_update_time = state.last_update_time;
+  past.earlier = earlier_.share(from.revision);
+}
+
+void memory_session::take_past(forked_past& past) {
+  events_ = event_window(past.events);
+  earlier_ = std::move(past.earlier);
+  unread_ids_ = past.from.revision;
 }
 
 void memory_session::publish() {
@@ -111,6 +134,7 @@ std::unique_ptr<idle_session> memory_session::become_idle() {
   left->keys = state_.keys();
   left->events = std::move(events_);
   left->ids = std::move(ids_);
+  left->unread_ids = unread_ids_;
   left->earlier = std::move(earlier_);
   left->last_update_time = last_update_time_;
   left->listed = std::move(listing_);

@@ -29,6 +29,8 @@ protected:
   void commit() override;
   bool start_remove(std::unique_ptr<remove> removal) override;
   session read_earlier(const get_options& options) override;
+  void take_past(forked_past& past) override;
+  void share_past(const get_options& options, forked_past& past) override;
   void publish() override;
   void renew_view(get& wanted) override;
   std::uint64_t incarnation() override;

@@ -16,6 +16,7 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/retirement.hpp"
 #include "troupe/actors/owners/user.hpp"
+#include "troupe/actors/sessions/forked_past.hpp"
 #include "troupe/actors/sessions/overwritten.hpp"
 #include "troupe/actors/sessions/past.hpp"
 
@@ -360,6 +361,8 @@ void session_actor::install_batch() {
     last_update_time_ = std::max(last_update_time_, next->event->timestamp);
     if (auto* const creation = as<create>(*next)) {
       first = creation;
+      if (creation->fork)
+        take_past(*creation->fork);
     } else {
       auto kept = finish_event(*next);
       events_.push_back(kept);

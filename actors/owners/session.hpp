@@ -104,6 +104,12 @@ protected:
   /// it is, with its newest event: the caller reads the rest from the store.
   virtual session read_earlier(const get_options& options);
 
+  /// Lets a new fork begin with the past of its parent.
+  virtual void take_past(forked_past& past) = 0;
+
+  /// Gives a fork the past that a store would have.
+  virtual void share_past(const get_options&, forked_past&) {}
+
   /// Publishes the newest versions with the answer of `wanted`, or before it.
   virtual void renew_view(get& wanted) = 0;
 
@@ -182,6 +188,9 @@ protected:
 
   id_place find_id(const append& sent);
 
+  // Reads the ids of the past that a fork shares.
+  void read_past_ids();
+
   // Number of newest events whose ids are kept.
   std::size_t ids_kept() const noexcept {
     return shared().options.remembered_ids;
@@ -216,6 +225,9 @@ protected:
   scope_state state_;
   event_window events_;
   recent_ids ids_;
+  // Number of the newest event of a past whose ids are not in `ids_`; 0: none.
+  // They are read when an append needs them, since a fork costs nothing else.
+  std::uint64_t unread_ids_ = 0;
   // Null until an id was looked up in a store.
   std::unique_ptr<id_search> older_ids_;
   timestamp last_update_time_{};

@@ -43,6 +43,8 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
   if (wanted->refresh && runs_)
     renew_view(*wanted);
   wanted->outcome = answer_to(wanted->options);
+  if (wanted->fork && wanted->outcome)
+    share_past(wanted->options, *wanted->fork);
   confirm(std::move(wanted),
           owners(true, true),
           {generation(), seen_user_.generation, seen_app_.generation},

@@ -46,6 +46,8 @@ bool session_actor::join_earlier(std::unique_ptr<append>& retry) {
 }
 
 session_actor::id_place session_actor::find_id(const append& sent) {
+  if (unread_ids_ > 0 && !sent.makes_id)
+    read_past_ids();
   const auto& id = sent.event->id;
   const auto logged = revision();
   const auto newest = logged + batch_.size();
@@ -72,6 +74,15 @@ session_actor::id_place session_actor::find_id(const append& sent) {
   if (place.may_be_stored && older_ids_)
     older_ids_->expire(id, std::max(unread, forgotten));
   return place;
+}
+
+void session_actor::read_past_ids() {
+  const auto newest = revision();
+  const auto last = std::exchange(unread_ids_, 0);
+  for (auto number = newest > ids_kept() ? newest - ids_kept() + 1 : 1;
+       number <= last;
+       ++number)
+    ids_.add(events_.at(number)->id, number, ids_kept());
 }
 
 // Adds the id of event `number`, and keeps those of the `kept` newest events.

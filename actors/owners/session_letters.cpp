@@ -3,6 +3,7 @@
 #include "troupe/actors/failure.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
+#include "troupe/actors/sessions/forked_past.hpp"
 #include "troupe/actors/sessions/past.hpp"
 #include "troupe/core/rewind.hpp"
 #include "troupe/core/support/blank.hpp"
@@ -152,6 +153,45 @@ result<std::unique_ptr<create>> make_create(create_request request,
   if (!bytes)
     return bytes.error();
   wanted->event = std::move(carrier);
+  return wanted;
+}
+
+namespace {
+
+// All keys of a session as a delta.
+delta delta_of(const state_map& keys) {
+  std::vector<resolution> outcomes;
+  outcomes.reserve(keys.size());
+  keys.for_each([&outcomes](std::string_view name, const value& data) {
+    outcomes.push_back({scope::session, std::string(name), data});
+  });
+  delta made;
+  made.resolve(outcomes);
+  return made;
+}
+
+} // namespace
+
+result<std::unique_ptr<create>> make_fork(session_key key,
+                                          std::shared_ptr<forked_past> past,
+                                          bool keeps_open_calls,
+                                          setup& shared) {
+  const auto& from = past->from;
+  auto marker = make_append(
+    make_fork_event({from.session, from.revision, from.incarnation},
+                    keeps_open_calls),
+    {},
+    shared);
+  if (!marker)
+    return marker.error();
+  auto wanted = std::make_unique<create>();
+  wanted->key = std::move(key);
+  auto carrier = std::make_shared<event>();
+  carrier->timestamp = past->last_update_time;
+  carrier->actions.state_delta = delta_of(past->keys);
+  wanted->event = std::move(carrier);
+  wanted->past.push_back(*std::move(marker));
+  wanted->fork = std::move(past);
   return wanted;
 }
 

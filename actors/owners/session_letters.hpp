@@ -24,6 +24,11 @@ bool admit_call(call& wanted, setup& shared);
 /// or `errc::too_large`.
 result<std::unique_ptr<create>> make_create(create_request request,
                                             setup& shared);
+/// A fork with the key `key`, which was checked.
+result<std::unique_ptr<create>> make_fork(session_key key,
+                                          std::shared_ptr<forked_past> past,
+                                          bool keeps_open_calls,
+                                          setup& shared);
 result<std::unique_ptr<get>> make_get(const session_key& key,
                                       const get_options& options);
 result<std::unique_ptr<remove>> make_remove(const session_key& key);

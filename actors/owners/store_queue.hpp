@@ -129,6 +129,7 @@ private:
   void write_next(std::unique_lock<std::mutex>& guard);
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
+  bool fail_forks(commit& decided, const std::vector<owner_name>& moved);
   result<void> check_other_processes(group& next);
   bool leave_lost_history();
   void refuse_unwritten(group& next, const error& why);
@@ -184,8 +185,8 @@ struct answered : call_for<T> {
 };
 
 /// Runs `job` on a reader thread, and completes `wanted` with its result on a
-/// thread of the actor system. `T` is a session, a page, or a list of names
-/// or events.
+/// thread of the actor system. `T` is a session, a page, a list of names or of
+/// events, or a bool.
 template <class T>
 void read_then_complete(setup& shared,
                         std::unique_ptr<answered<T>> wanted,

@@ -107,6 +107,9 @@ read_then_complete(setup& shared,
 template void read_then_complete(setup& shared,
                                  std::unique_ptr<answered<session>> wanted,
                                  std::function<result<session>(store&)> job);
+template void read_then_complete(setup& shared,
+                                 std::unique_ptr<answered<bool>> wanted,
+                                 std::function<result<bool>(store&)> job);
 template void
 read_then_complete(setup& shared,
                    std::unique_ptr<answered<std::vector<event_ptr>>> wanted,

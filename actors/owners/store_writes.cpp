@@ -12,6 +12,8 @@
 #include "troupe/actors/parts/guarded.hpp"
 #include "troupe/actors/setup.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <unordered_set>
@@ -232,6 +234,9 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
       for (auto& change : each->changes)
         change = std::move(*next++);
     bool found = has_lost;
+    if (outcome)
+      for (auto* each : written)
+        found = fail_forks(*each, outcome->moved) || found;
     for (const auto* each : written)
       for (const auto& owner : each->owners)
         if (owner
@@ -257,6 +262,32 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
       each->outcome = verdict::failed;
     }
   }
+}
+
+// Fails a commit that creates a fork of a session that has moved. Returns true
+// if it does. The parent itself takes no part in the commit: what it shares was
+// durable when it was asked.
+bool store_queue::fail_forks(commit& decided,
+                             const std::vector<owner_name>& moved) {
+  for (const auto& change : decided.changes) {
+    if (!change.past)
+      continue;
+    const owner_name parent{
+      change.owner.app, change.owner.user, change.past->session};
+    if (std::ranges::find(moved, parent) == moved.end())
+      continue;
+    decided.why = error(
+      errc::not_found,
+      fmt::format("session {}, which was to be forked, has been removed, or "
+                  "has lost its revision {}",
+                  to_string(parent),
+                  change.past->revision));
+    decided.outcome = commit::verdict::failed;
+    for (const auto& owner : decided.owners)
+      make_stale(owner);
+    return true;
+  }
+  return false;
 }
 
 // Makes owners that other processes changed stale, before anything that is

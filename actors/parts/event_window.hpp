@@ -25,6 +25,9 @@ public:
       log_.push_back(std::move(each));
   }
 
+  /// All events of a fork, which begins with these.
+  explicit event_window(const event_slice& past) : log_(past) {}
+
   /// Number of the newest event; 0 if there is none.
   std::uint64_t revision() const noexcept { return before() + log_.size(); }
 

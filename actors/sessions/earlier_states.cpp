@@ -1,6 +1,7 @@
 #include "troupe/actors/sessions/earlier_states.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace troupe::actors {
@@ -35,8 +36,7 @@ std::uint64_t earlier_states::stride(const state_map& keys) noexcept {
 void earlier_states::note(std::uint64_t revision,
                           const state_map& keys,
                           timestamp last_update_time) {
-  const auto last = kept_ ? kept_->back().revision : 0;
-  if (revision - last >= stride(keys))
+  if (revision - newest_ >= stride(keys))
     keep({revision, keys, last_update_time});
 }
 
@@ -58,20 +58,50 @@ earlier_state earlier_states::at(std::uint64_t revision,
   return state;
 }
 
+// A state that a session has kept for a read may be older than shared ones.
 const earlier_state* earlier_states::nearest(std::uint64_t revision) const {
-  if (!kept_)
-    return nullptr;
-  const auto after
-    = std::ranges::upper_bound(*kept_, revision, {}, &earlier_state::revision);
-  return after == kept_->begin() ? nullptr : &*(after - 1);
+  const earlier_state* found = nullptr;
+  for (const auto* part = kept_.get(); part != nullptr;
+       part = part->past.get()) {
+    const auto after = std::ranges::upper_bound(
+      part->states, revision, {}, &earlier_state::revision);
+    if (after != part->states.begin()
+        && (found == nullptr || (after - 1)->revision > found->revision))
+      found = &*(after - 1);
+    revision = std::min(revision, part->last);
+  }
+  return found;
 }
 
 void earlier_states::keep(earlier_state state) {
   if (!kept_)
-    kept_ = std::make_unique<std::vector<earlier_state>>();
+    kept_ = new kept_states;
+  newest_ = std::max(newest_, state.revision);
+  auto& states = kept_->states;
   const auto after = std::ranges::upper_bound(
-    *kept_, state.revision, {}, &earlier_state::revision);
-  kept_->insert(after, std::move(state));
+    states, state.revision, {}, &earlier_state::revision);
+  states.insert(after, std::move(state));
+}
+
+// The states so far become a part that no session changes any more. Each of the
+// two sessions adds its own to a new part.
+earlier_states earlier_states::share(std::uint64_t last) {
+  earlier_states shared;
+  shared.created_ = created_;
+  if (!kept_)
+    return shared;
+  if (!kept_->states.empty()) {
+    boost::intrusive_ptr<kept_states> own(new kept_states);
+    own->past = std::exchange(kept_, nullptr);
+    own->last = std::numeric_limits<std::uint64_t>::max();
+    kept_ = std::move(own);
+  }
+  shared.kept_ = new kept_states;
+  shared.kept_->past = kept_->past;
+  shared.kept_->last = std::min(last, kept_->last);
+  if (const auto* const newest = shared.nearest(last))
+    shared.newest_ = newest->revision;
+  return shared;
 }
 
 } // namespace troupe::actors

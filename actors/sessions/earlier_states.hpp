@@ -6,10 +6,10 @@
 #pragma once
 
 #include "troupe/core/event_log.hpp"
+#include "troupe/core/ref_counted.hpp"
 #include "troupe/core/state_map.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace troupe::actors {
@@ -20,7 +20,8 @@ struct earlier_state {
   timestamp last_update_time{};
 };
 
-/// Not thread-safe: for one session.
+/// Not thread-safe: for one session. Kept states that sessions share do not
+/// change.
 class earlier_states {
 public:
   /// Sets the state at revision 0, the outcome of the creation.
@@ -31,6 +32,10 @@ public:
             const state_map& keys,
             timestamp last_update_time);
 
+  /// The states up to `last`, for a fork that begins there. O(1): both sessions
+  /// share the kept ones from now on.
+  earlier_states share(std::uint64_t last);
+
   /// The state at `revision`. `log` has at least the first `revision` events of
   /// the session.
   earlier_state at(std::uint64_t revision, const event_slice& log);
@@ -39,15 +44,22 @@ private:
   // Revisions from one kept state to the next.
   static constexpr std::uint64_t stride_min = 512;
 
+  struct kept_states : ref_counted<kept_states> {
+    std::vector<earlier_state> states; // In the order of their revisions.
+    // States that several sessions share; those up to `last` count.
+    boost::intrusive_ptr<const kept_states> past;
+    std::uint64_t last = 0;
+  };
+
   static std::uint64_t stride(const state_map& keys) noexcept;
   const earlier_state* nearest(std::uint64_t revision) const;
   void keep(earlier_state state);
 
   // Time of the creation. If the creation set keys, its state is kept, too.
   timestamp created_{};
-  // In the order of their revisions. Null for short sessions that were created
-  // without keys.
-  std::unique_ptr<std::vector<earlier_state>> kept_;
+  std::uint64_t newest_ = 0; // Revision of the newest kept state.
+  // Null for short sessions that were created without keys.
+  boost::intrusive_ptr<kept_states> kept_;
 };
 
 } // namespace troupe::actors

@@ -12,6 +12,7 @@
 #include "troupe/core/event.hpp"
 #include "troupe/core/state_map.hpp"
 
+#include <cstdint>
 #include <memory>
 
 namespace troupe::actors {
@@ -20,6 +21,7 @@ struct idle_session final : idle_child {
   state_map keys;
   event_window events;
   recent_ids ids;
+  std::uint64_t unread_ids = 0; // As in `session_actor`.
   earlier_states earlier;
   timestamp last_update_time{};
   std::unique_ptr<listing> listed; // Never null.

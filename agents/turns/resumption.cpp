@@ -49,10 +49,24 @@ struct pause {
   id_list waits;
   /// A run has continued from the pause and has not failed.
   bool is_claimed = false;
+  /// The session was forked after the pause.
+  bool is_closed = false;
 };
 
-// Newest first.
-std::vector<pause> pauses_in(const event_slice& events) {
+// Number of the newest event that closes the pauses before it; 0 if there is
+// none. It counts also if a rewind has taken it back: the answers go to the
+// session that was forked.
+std::uint64_t newest_closing(const event_slice& events) {
+  for (auto index = events.size(); index > 0; --index)
+    if (closes_calls(*events[index - 1]))
+      return events.number(index - 1);
+  return 0;
+}
+
+// Those that no rewind has taken back, newest first.
+std::vector<pause> pauses_in(const event_slice& all) {
+  const auto closing = newest_closing(all);
+  const auto events = all.live();
   std::vector<pause> found;
   id_list claimed;
   id_list released; // Ids of messages.
@@ -73,7 +87,8 @@ std::vector<pause> pauses_in(const event_slice& events) {
       auto waits = waits_of(*where);
       found.push_back({{said.id, std::move(where)},
                        std::move(waits),
-                       contains(claimed, said.id)});
+                       contains(claimed, said.id),
+                       events.number(index - 1) < closing});
     }
   }
   return found;
@@ -165,7 +180,7 @@ result<std::optional<resumption>> check_responses(const content& message,
   std::optional<resumption> resumed;
   if (!has_responses(message))
     return resumed;
-  const auto pauses = pauses_in(events.live());
+  const auto pauses = pauses_in(events);
   id_list seen;
   for (const auto& element : message.parts) {
     if (element.response() == nullptr)
@@ -193,6 +208,11 @@ result<std::optional<resumption>> check_responses(const content& message,
                        "agent is not an LLM agent, which could handle it");
       continue;
     }
+    if (waits->is_closed)
+      return refused(answer.id,
+                     "answers a call that was closed when this session was "
+                     "forked: answer it in the session that was forked, or "
+                     "fork that with keep_open_calls");
     if (waits->is_claimed && !rights.takes_over)
       return error(
         errc::conflict,
@@ -211,17 +231,17 @@ result<std::optional<resumption>> check_responses(const content& message,
 
 std::vector<std::string> open_ids(const event_slice& events) {
   id_list open;
-  const auto pauses = pauses_in(events.live());
+  const auto pauses = pauses_in(events);
   for (auto each = pauses.rbegin(); each != pauses.rend(); ++each)
     for (const auto& id : each->waits)
-      if (!each->is_claimed && !contains(open, id))
+      if (!each->is_claimed && !each->is_closed && !contains(open, id))
         open.push_back(id);
   return open;
 }
 
 std::optional<resumption> find_pause(const event_slice& events,
                                      std::string_view event_id) {
-  for (auto& each : pauses_in(events.live()))
+  for (auto& each : pauses_in(events))
     if (each.from.event_id == event_id)
       return std::move(each.from);
   return std::nullopt;
@@ -259,6 +279,25 @@ std::optional<pause_claim> claim_of(const event& message) {
   if (id.empty())
     return std::nullopt;
   return pause_claim{message.id, std::move(id)};
+}
+
+event make_fork_event(const fork_origin& origin, bool keeps_open_calls) {
+  json from{{"session", origin.session}, {"revision", origin.revision}};
+  if (origin.incarnation != 0)
+    from["incarnation"] = origin.incarnation;
+  json state{{"forkedFrom", std::move(from)}};
+  if (keeps_open_calls)
+    state["keepsOpenCalls"] = true;
+  event made;
+  made.author = "system";
+  set_state(made, std::move(state));
+  return made;
+}
+
+bool closes_calls(const event& said) {
+  const auto* state = state_of(said);
+  return state != nullptr && state->contains("forkedFrom")
+         && !state->contains("keepsOpenCalls");
 }
 
 event make_release_event(std::string root_name, const std::string& message_id) {

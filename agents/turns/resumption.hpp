@@ -8,6 +8,11 @@
 //                                              from the pause in that event
 //   {"releases": event id}                     the run of that message failed;
 //                                              its claim on the pause ends
+//   {"forkedFrom": {"session": id, "revision": number, "incarnation": number},
+//    "keepsOpenCalls": true}                   the session was forked there,
+//    and
+//                                              the pauses before are closed,
+//                                              but for `keepsOpenCalls`
 //
 // If two messages answer the same pause, one of them starts a run and the other
 // is refused, even if different processes receive them.
@@ -19,6 +24,7 @@
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/json.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -107,6 +113,20 @@ struct pause_claim {
 void claim_pause(event& message, const std::string& pause_id);
 /// Reads the claim of a message; unset if it has none.
 std::optional<pause_claim> claim_of(const event& message);
+
+/// The session that a fork comes from.
+struct fork_origin {
+  std::string session;           ///< Id of the parent.
+  std::uint64_t revision = 0;    ///< Revision at which the fork begins.
+  std::uint64_t incarnation = 0; ///< That of the parent; 0 if not known.
+};
+
+/// Makes the first event of a fork. It closes the pauses before it, unless the
+/// fork keeps them open.
+event make_fork_event(const fork_origin& origin, bool keeps_open_calls);
+
+/// Returns true if the event closes the pauses before it.
+bool closes_calls(const event& said);
 
 /// Makes the last event of a run that claimed a pause but failed or did not
 /// start its agents.

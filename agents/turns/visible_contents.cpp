@@ -216,6 +216,12 @@ public:
           found->second->is_awaited = true;
   }
 
+  // A fork does not get the answers to calls that were open when it began.
+  void close_calls() {
+    for (auto& each : calls_)
+      each.is_closed = each.answer == nullptr;
+  }
+
   std::vector<shared_content> take() { return pair_up(); }
 
 private:
@@ -224,6 +230,7 @@ private:
     const content* made = nullptr;
     const part* answer = nullptr; // Points into contents_.
     bool is_awaited = false;
+    bool is_closed = false;
   };
 
   bool is_question(const part& element) const {
@@ -322,7 +329,9 @@ private:
     if (call.answer != nullptr)
       return *call.answer;
     auto answer = json::object();
-    if (call.is_awaited)
+    if (call.is_closed)
+      answer["error"] = "the session was forked before the tool had answered";
+    else if (call.is_awaited)
       answer["status"] = "waiting for an answer from outside";
     else
       answer["error"] = "the run ended before the tool had answered";
@@ -431,6 +440,8 @@ visible_contents(const event_slice& events,
   for (; index < shown.size(); ++index)
     if (const auto& said = shown[index]; has_content(*said))
       reader.read(said);
+    else if (closes_calls(*said))
+      reader.close_calls();
     else if (!said->partial)
       reader.read_pause(*said);
   auto contents = reader.take();

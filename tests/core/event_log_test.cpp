@@ -484,4 +484,80 @@ BOOST_AUTO_TEST_CASE(many_rewinds_are_read_in_linear_time) {
   BOOST_TEST(live.number(999) == 2'998U);
 }
 
+// -- logs that begin with the events of another one ----
+
+// A chain of forks, each with events of its own behind it; on branches or not.
+BOOST_DATA_TEST_CASE(a_log_goes_on_from_the_events_of_another,
+                     data::make({0, 1, 31, 32, 33, 64, 2'100, 5'000})
+                       * data::make({1, 12}) * data::make({false, true}),
+                     shared,
+                     levels,
+                     with_branches) {
+  random_source random(static_cast<std::uint64_t>(shared + levels));
+  const auto add_some = [&](event_log& log, int count) {
+    for (; count > 0; --count)
+      log.push_back(on_branch(with_branches ? random.pick(branches) : ""));
+  };
+  std::vector<event_log> logs(1);
+  add_some(logs.back(), shared + 70);
+  auto count = static_cast<std::size_t>(shared);
+  for (int level = 0; level < levels; ++level) {
+    const auto past = logs.back().slice().part(0, count);
+    std::vector<event_ptr> expected(past.begin(), past.end());
+    event_log fork(past);
+    BOOST_TEST(fork.size() == count);
+    add_some(fork, 45);
+    add_some(logs.back(), 45);
+    const auto slice = fork.slice();
+    BOOST_TEST(slice.size() == count + 45);
+    for (std::size_t index = 0; index < count; ++index)
+      BOOST_TEST_REQUIRE(slice[index] == expected[index]);
+    for (const auto& viewer : branches) {
+      const auto part = slice.part(count / 2, count + 20);
+      BOOST_TEST((told_by(part, viewer) == places_of(part, viewer)));
+    }
+    logs.push_back(std::move(fork));
+    count += 40;
+  }
+  logs.erase(logs.begin(), logs.end() - 1);
+  for (const auto& said : logs.back().slice().recent(2'000))
+    BOOST_TEST_REQUIRE(said);
+}
+
+BOOST_AUTO_TEST_CASE(newest_events_are_kept_of_a_log_with_a_past) {
+  event_log parent;
+  for (int count = 0; count < 5'000; ++count)
+    parent.push_back(on_branch(""));
+  event_log fork(parent.slice());
+  for (int count = 0; count < 100; ++count)
+    fork.push_back(on_branch(""));
+  const auto before = fork.slice();
+  const auto dropped = fork.keep_newest(500);
+  BOOST_TEST(dropped > 4'500U);
+  for (std::size_t index = 0; index < fork.size(); ++index)
+    BOOST_TEST_REQUIRE(fork[index] == before[dropped + index]);
+}
+
+// A rewind of the parent behind the beginning of a fork is none of the fork.
+BOOST_AUTO_TEST_CASE(a_fork_has_the_rewinds_of_its_past_alone) {
+  event_log parent;
+  const auto add = [](event_log& log, int count) {
+    for (; count > 0; --count)
+      log.push_back(on_branch(""));
+  };
+  add(parent, 50);
+  parent.push_back(taking_back(10)); // Number 51; hides 41 to 51.
+  add(parent, 50);
+  parent.push_back(taking_back(60));
+  event_log fork(parent.slice().part(0, 80));
+  BOOST_TEST(fork.slice().live().size() == 69U);
+  fork.push_back(taking_back(20)); // Hides 61 to 81.
+  add(fork, 3);
+  BOOST_TEST(fork.slice().live().size() == 52U);
+  BOOST_TEST(fork.slice().live().number(51) == 84U);
+  BOOST_TEST(parent.slice().live().size() == 31U);
+  const event_log early(parent.slice().part(0, 45));
+  BOOST_TEST(early.slice().live().size() == 45U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -41,4 +41,17 @@ BOOST_AUTO_TEST_CASE(going_back) {
   BOOST_TEST(gone_back.to == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(the_same_past_and_another_future) {
+  sessions.state(key).set("topic", "owls").value();
+  sessions.state(key).set("topic", "bats").value();
+  const auto fork = sessions.fork(key, {.at = 1}, "retry").value();
+  std::cout << fork.state().get<std::string>("topic");     // owls
+  sessions.state(fork.key()).set("topic", "cats").value(); // Not in the parent.
+  const auto all = sessions.get(fork.key()).value();
+  std::cout << all.events().size(); // 3: one shared, the fork's origin, one own
+  BOOST_TEST(printed.text() == "owls3");
+  BOOST_TEST(sessions.get(key).value().state().get<std::string>("topic")
+             == "bats");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
