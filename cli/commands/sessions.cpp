@@ -57,6 +57,7 @@ struct arguments {
   std::string before;
   bool live = false;
   std::optional<std::string> other;
+  bool keep_open_calls = false;
   std::string name;
   std::optional<std::size_t> from;
   std::optional<std::size_t> count;
@@ -161,7 +162,25 @@ int delete_session(const arguments& chosen, interrupts& signals) {
     });
 }
 
-// -- history, diff ------------------------------------------------------------
+// -- fork, history, diff ------------------------------------------------------
+
+int fork_session(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen.store,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      const auto forked
+        = sessions
+            .fork(chosen.key(),
+                  {.at = chosen.at, .keep_open_calls = chosen.keep_open_calls},
+                  chosen.other.value_or(""))
+            .get();
+      if (!forked)
+        return forked.error();
+      const auto fetched = sessions.get(forked->key()).get();
+      return fetched ? print_line(target, to_json(*fetched)) : fetched.error();
+    });
+}
 
 int print_history(const arguments& chosen, interrupts& signals) {
   return on_sessions(
@@ -524,6 +543,26 @@ sessions_command::sessions_command(CLI::App& program)
   get.add_flag("--live",
                chosen.live,
                "Without the events that rewinds have taken back; applied last");
+
+  auto& fork = subcommands_->add(
+    "fork",
+    "Create a session that goes on from an earlier revision of another one, "
+    "and print it; events are shared, not copied",
+    create_line + append_line
+      + "troupe sessions fork --app press --user ann --session s1 --at 1 --as "
+        "retry",
+    fork_session);
+  add_key(fork, chosen);
+  add_revision(fork, "--at", chosen.at)
+    ->description("Take the events up to number N; default: all");
+  fork
+    .add_option(
+      "--as", chosen.other, "Id of the new session; default: a new id")
+    ->type_name("ID");
+  fork.add_flag("--keep-open-calls",
+                chosen.keep_open_calls,
+                "Keep calls open that wait for an answer from outside; they "
+                "may then be answered in both sessions");
 
   auto& history = subcommands_->add(
     "history",

@@ -132,6 +132,31 @@ BOOST_FIXTURE_TEST_CASE(revisions_and_sessions_are_compared, told_session) {
   BOOST_TEST(run("diff", s1).code == 2);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_session_is_forked, told_session) {
+  const auto fork = show("fork", joined(s1, {"--at", "2", "--as", "retry"}));
+  BOOST_TEST(fork["id"] == "retry");
+  BOOST_TEST(fork["revision"] == 3);
+  BOOST_TEST(fork["state"] == json({{"n", 1}, {"user:x", 1}}));
+  BOOST_REQUIRE(fork["events"].size() == 3U);
+  BOOST_TEST(fork["events"][0]["id"] == "e1");
+  BOOST_TEST(fork["events"][1]["id"] == "e2");
+  const auto origin = fork["events"][2]["actions"]["agentState"]["forkedFrom"];
+  BOOST_TEST(origin["session"] == "s1");
+  BOOST_TEST(origin["revision"] == 2);
+  const auto again = run("fork", joined(s1, {"--as", "retry"}));
+  BOOST_TEST(again.code == 1);
+  BOOST_TEST(again.errors.starts_with("error: already_exists: "));
+  const auto beyond = run("fork", joined(s1, {"--at", "4"}));
+  BOOST_TEST(beyond.code == 1);
+  BOOST_TEST(beyond.errors.starts_with("error: not_found: "));
+  // The parent goes; the fork stays, and is exported whole.
+  run("delete", s1);
+  const auto exported
+    = objects(run("export", {"--app", "press", "--user", "ann"}).output);
+  BOOST_REQUIRE(exported.size() == 1U);
+  BOOST_TEST(exported[0]["events"].size() == 3U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace troupe::testing
