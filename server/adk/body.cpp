@@ -104,6 +104,16 @@ std::optional<bool> body::flag(std::string_view name) {
   return found->get<bool>();
 }
 
+std::optional<std::uint64_t> body::number(std::string_view name) {
+  const auto* found = find(name,
+                           json::value_t::number_unsigned,
+                           "int_type",
+                           "Input should be a whole number from 0");
+  if (found == nullptr)
+    return std::nullopt;
+  return found->get<std::uint64_t>();
+}
+
 void body::miss(std::string_view name) {
   problems_.push_back(
     problem("missing", place_of(name), "Field required", data_));

@@ -6,6 +6,7 @@
 #include "troupe/core/json.hpp"
 #include "troupe/server/http/response.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ public:
   std::string required_text(std::string_view name);
 
   std::optional<bool> flag(std::string_view name);
+
+  /// Returns a whole number from 0; nothing if it is absent or null.
+  std::optional<std::uint64_t> number(std::string_view name);
 
   /// Notes that a field is missing.
   void miss(std::string_view name);

@@ -31,6 +31,7 @@ router make_routes(const served_ptr& on) {
   add_events(routes, on);
   add_runs(routes, on);
   add_sessions(routes, on);
+  add_time_travel(routes, on);
   if (!on->options.ui_folder.empty())
     add_pages(routes, on);
   routes.add("GET", "/openapi.json", handled_by(on, tell_requests));

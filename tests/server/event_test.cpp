@@ -194,4 +194,37 @@ BOOST_AUTO_TEST_CASE(many_followers_get_each_event) {
     BOOST_TEST(next_text(each) == "new");
 }
 
+// -- time travel ----
+
+BOOST_FIXTURE_TEST_CASE(a_session_goes_back, fixture) {
+  client.patch(one_path, {{"stateDelta", {{"n", 1}}}});
+  client.patch(one_path, {{"stateDelta", {{"n", 2}, {"user:x", 1}}}});
+  const auto path = one_path + "/rewind";
+  BOOST_TEST(client.post(path, {{"to", -1}}).status == 422);
+  BOOST_TEST(client.post(path, json::object()).status == 400);
+  BOOST_TEST(client.post(path, {{"to", 1}, {"beforeInvocationId", "i"}}).status
+             == 400);
+  BOOST_TEST(client.post(path, {{"to", 7}}).status == 404);
+  const auto done = client.post(path, {{"to", 1}});
+  BOOST_TEST(done.status == 200);
+  BOOST_TEST(done.data()["revision"] == 3);
+  BOOST_TEST(done.data()["keptKeys"] == json({"user:x"}));
+  const auto held = client.get(one_path).data();
+  BOOST_TEST(held["state"] == json({{"n", 1}, {"user:x", 1}}));
+  BOOST_TEST(held["events"].size() == 3U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_session_is_forked, fixture) {
+  fill(3);
+  const auto path = one_path + "/fork";
+  const auto made = client.post(path, {{"at", 2}, {"session_id", "s2"}});
+  BOOST_TEST(made.status == 200);
+  BOOST_TEST(made.data()["id"] == "s2");
+  BOOST_TEST(client.post(path, {{"sessionId", "s2"}}).status == 409);
+  BOOST_TEST(client.post(path, {{"at", 9}}).status == 404);
+  const auto events = client.get(all_path + "/s2/events").data()["events"];
+  BOOST_TEST_REQUIRE(events.size() == 3U); // The last one names the origin.
+  BOOST_TEST(events[1]["content"]["parts"][0]["text"] == "2");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
