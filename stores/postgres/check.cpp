@@ -62,9 +62,9 @@ SELECT f.id, f.app, f.usr, f.session,
        'its past, scope ' || f.past || ', ends before revision '
          || f.past_revision
   FROM scopes AS f JOIN scopes AS p ON p.id = f.past
-  WHERE f.past_revision > coalesce(
+  WHERE f.past_revision > greatest(coalesce(p.past_revision, -1), coalesce(
     (SELECT l.session_revision FROM change_log AS l WHERE l.session = p.id
-       ORDER BY l.session_revision DESC LIMIT 1), -1)
+       ORDER BY l.session_revision DESC LIMIT 1), -1))
 UNION ALL
 SELECT n.id, n.app, n.usr, n.session, 'it is kept for forks, but has none'
   FROM scopes AS n WHERE n.app = ''

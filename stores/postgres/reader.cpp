@@ -480,8 +480,11 @@ result<bool> add_past(past_reader& reader,
       return is_there;
     if (reader.is_done())
       break;
+    // Rows without an event are possible, so ids alone are read only once all
+    // wanted events are there.
     const auto last = reader.last();
-    is_there = reader.read(std::max(reader.first(), last - wanted + 1),
+    const auto rows = wanted_events > 0 ? wanted_events : wanted;
+    is_there = reader.read(std::max(reader.first(), last - rows + 1),
                            last - wanted_events + 1,
                            events,
                            hashes);
