@@ -323,7 +323,7 @@ result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
 // -- the past of forks --------------------------------------------------------
 
 // Rows that one statement reads.
-constexpr std::int64_t rows_at_once = 8'192;
+constexpr std::int64_t past_rows_at_once = 8'192;
 
 // A fork may be removed between two statements, and its past with it. Then all
 // is read again.
@@ -465,7 +465,7 @@ result<bool> add_past(past_reader& reader,
   std::vector<std::uint32_t> hashes;
   const auto missing = [](std::size_t most, std::size_t kept) {
     return static_cast<std::int64_t>(
-      std::min<std::size_t>(most > kept ? most - kept : 0, rows_at_once));
+      std::min<std::size_t>(most > kept ? most - kept : 0, past_rows_at_once));
   };
   for (;;) {
     const auto wanted_events
@@ -556,7 +556,7 @@ result<bool> replay(postgres_connection& connection,
                     stored_session& state) {
   state.last_update_time = timestamp::min();
   for (auto reached = from.created() - 1; reached < goal;) {
-    const auto last = std::min(goal, reached + rows_at_once);
+    const auto last = std::min(goal, reached + past_rows_at_once);
     const auto rows = history.read(
       connection,
       load_changes,
@@ -664,7 +664,7 @@ result<bool> add_range(past_reader& past,
     if (past.is_done() || past.last() < first)
       break;
     const auto from
-      = std::max({past.first(), first, past.last() - rows_at_once + 1});
+      = std::max({past.first(), first, past.last() - past_rows_at_once + 1});
     is_there = past.read(from, from, events, hashes);
     if (!is_there || !*is_there)
       return is_there;
