@@ -90,11 +90,15 @@ void durable_session::renew_view(get& wanted) {
   wanted.renewed = make_view();
 }
 
-// The session then loads the newest events of its past, and their ids: another
-// append may repeat one.
+// The session then has to load the newest events of its past, and their ids: an
+// append may repeat one. Without a letter that waits here, it does so with the
+// next one, so that a fork that nobody uses takes no memory for them.
 void durable_session::take_past(forked_past& past) {
   events_ = event_window(past.from.revision, {});
-  load_again();
+  if (queue_.empty())
+    load_on_demand();
+  else
+    load_again();
 }
 
 store_change durable_session::change_of(const append& decided,

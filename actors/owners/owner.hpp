@@ -55,6 +55,9 @@ protected:
   /// Makes the owner load again before it decides anything. Requires a store.
   void load_again() noexcept { at_store_->is_stale = true; }
 
+  /// Makes the owner load before it handles its next letter. Requires a store.
+  void load_on_demand() noexcept { at_store_->is_loaded = false; }
+
   /// Returns true if the owner's memory differs from the store.
   bool is_stale() const noexcept { return at_store_ && at_store_->is_stale; }
 
