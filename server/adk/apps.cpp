@@ -1,8 +1,10 @@
 #include "troupe/server/adk/failure.hpp"
+#include "troupe/server/adk/query.hpp"
 #include "troupe/server/adk/served.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -76,6 +78,32 @@ void show_app(const served_ptr& on, exchange asked) {
   asked.to.send(json_response(shown));
 }
 
+// Callers who see one user get this name alone.
+void list_users(const served_ptr& on, exchange asked) {
+  constexpr std::uint64_t limit_default = 100;
+  constexpr std::uint64_t limit_max = 10'000;
+  if (!asked.who.sees_all())
+    return asked.to.send(json_response(json::array({asked.who.user})));
+  const auto limit = number_in(asked.asked, "limit");
+  if (!limit)
+    return asked.to.send(failure(limit.error()));
+  const auto* cursor = asked.asked.target.find("cursor");
+  const auto size = std::min(limit->value_or(limit_default), limit_max);
+  on->on.sessions()
+    .list_users({asked.path["app"],
+                 static_cast<std::size_t>(size),
+                 cursor == nullptr ? std::string() : *cursor})
+    .then([to = asked.to](const result<name_page>& page) {
+      if (!page)
+        return to.send(failure(page.error()));
+      auto answer = json_response(page->names);
+      if (!page->next_cursor.empty())
+        answer = std::move(answer).with("troupe-next-cursor",
+                                        percent_encoded(page->next_cursor));
+      to.send(std::move(answer));
+    });
+}
+
 void tell_health(const served_ptr&, exchange asked) {
   asked.to.send(json_text_response(R"({"status":"ok"})"));
 }
@@ -93,6 +121,7 @@ void add_apps(router& routes, const served_ptr& on) {
   routes.add("GET", "/version", handled_by(on, tell_version));
   routes.add("GET", "/list-apps", handled_by(on, list_apps));
   routes.add("GET", "/apps/{app}/app-info", handled_by(on, show_app));
+  routes.add("GET", "/apps/{app}/users", handled_by(on, list_users));
 }
 
 } // namespace troupe::serving

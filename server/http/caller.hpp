@@ -20,9 +20,9 @@ struct caller {
   std::string user = "*";
   role rights = role::admin;
 
-  bool sees(std::string_view name) const {
-    return rights == role::admin || user == "*" || user == name;
-  }
+  bool sees_all() const { return rights == role::admin || user == "*"; }
+
+  bool sees(std::string_view name) const { return sees_all() || user == name; }
 
   bool writes() const noexcept { return rights != role::reader; }
 
