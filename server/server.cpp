@@ -6,6 +6,7 @@
 #include "troupe/server/adk/served.hpp"
 #include "troupe/server/http/connection.hpp"
 #include "troupe/server/http/listener.hpp"
+#include "troupe/server/page/page.hpp"
 
 #include <fmt/format.h>
 
@@ -130,6 +131,9 @@ result<server> server::start(runtime& on,
   auto rules = gate::make(options);
   if (!rules)
     return rules.error();
+  if (options.ui_folder.empty())
+    for (const auto& file : page_files())
+      rules->open_path(file.path);
   auto made = std::make_unique<parts>();
   made->threads = std::make_shared<io_threads>(options.limits.connections_max,
                                                tick_of(options.limits));

@@ -78,7 +78,15 @@ gate::gate(gate&& other) noexcept
     trusted_header_(std::move(other.trusted_header_)),
     trusted_proxy_(std::move(other.trusted_proxy_)),
     per_second_(other.per_second_),
-    rate_(other.per_second_) {}
+    rate_(other.per_second_),
+    open_paths_(std::move(other.open_paths_)) {}
+
+bool gate::is_open(const request& asked) const {
+  const std::string_view target = asked.raw_target;
+  return asked.method == "GET"
+         && std::ranges::find(open_paths_, target.substr(0, target.find('?')))
+              != open_paths_.end();
+}
 
 result<gate> gate::make(const server_options& options) {
   if (auto fit = check(options); !fit)
@@ -114,11 +122,12 @@ std::variant<caller, response> gate::admit(const request& asked,
     return std::move(*preflight);
   if (auto wrong = check_origin(asked, origins_))
     return std::move(*wrong);
-  auto who = identify(asked);
+  auto who = is_open(asked) ? caller{"", role::reader} : identify(asked);
   // Also counts requests without a valid token, which try to guess one.
   const auto* known = std::get_if<caller>(&who);
-  const auto counted
-    = known == nullptr || known->user == "*" ? asked.peer : known->user;
+  const bool has_name
+    = known != nullptr && !known->user.empty() && known->user != "*";
+  const auto& counted = has_name ? known->user : asked.peer;
   if (!rate_.admit(counted, request_rate::clock::now()))
     return refused(429, "too many requests", "busy").with("retry-after", "1");
   return who;

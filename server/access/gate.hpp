@@ -9,7 +9,9 @@
 #include "troupe/server/server_options.hpp"
 
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 namespace troupe::serving {
 
@@ -22,6 +24,10 @@ public:
 
   gate(gate&& other) noexcept;
 
+  /// Lets callers without a token read a path that holds no data of users, such
+  /// as a page that asks for a token. Called before the first request.
+  void open_path(std::string_view path) { open_paths_.emplace_back(path); }
+
   /// Returns the caller, or the answer to a request that does not get in.
   /// Headers for the answer are added to `to`.
   std::variant<caller, response> admit(const request& asked, const reply& to);
@@ -31,12 +37,15 @@ private:
 
   std::variant<caller, response> identify(const request& asked) const;
 
+  bool is_open(const request& asked) const;
+
   origin_rules origins_;
   token_table tokens_;
   std::string trusted_header_; // In lower case.
   std::string trusted_proxy_;
   double per_second_;
   request_rate rate_;
+  std::vector<std::string> open_paths_;
 };
 
 } // namespace troupe::serving

@@ -1,6 +1,7 @@
 #include "troupe/server/adk/served.hpp"
 
 #include "troupe/server/adk/rights.hpp"
+#include "troupe/server/page/page.hpp"
 
 namespace troupe::serving {
 
@@ -32,7 +33,9 @@ router make_routes(const served_ptr& on) {
   add_runs(routes, on);
   add_sessions(routes, on);
   add_time_travel(routes, on);
-  if (!on->options.ui_folder.empty())
+  if (on->options.ui_folder.empty())
+    add_page(routes);
+  else
     add_pages(routes, on);
   routes.add("GET", "/openapi.json", handled_by(on, tell_requests));
   return routes;

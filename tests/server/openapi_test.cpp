@@ -2,6 +2,7 @@
 // others.
 
 #include "troupe/server/adk/served.hpp"
+#include "troupe/server/page/page.hpp"
 
 #include "server_fixture.hpp"
 #include <boost/test/unit_test.hpp>
@@ -35,10 +36,13 @@ std::set<std::string> described(const json& document) {
   return found;
 }
 
+// All routes but the files of the page, which are for browsers.
 std::set<std::string> routed(const serving::router& routes) {
   std::set<std::string> found;
   for (const auto& each : routes.routes())
     found.insert(each.method + " " + each.pattern);
+  for (const auto& file : serving::page_files())
+    found.erase("GET " + std::string(file.path));
   return found;
 }
 

@@ -28,7 +28,7 @@ set(agents_rooms headers turns files sources)
 set(actors_rooms engine parts letters headers sessions owners runs sources)
 set(runtime_rooms headers sources)
 set(load_rooms headers measuring pages sources)
-set(server_rooms headers http access adk sources)
+set(server_rooms headers http page access adk sources)
 set(cli_rooms headers terminal options talk sessions adk commands sources)
 
 set(nouns_max 20)
