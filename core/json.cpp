@@ -14,50 +14,10 @@ namespace troupe {
 
 namespace {
 
-// Follows the parser's events to find repeated keys. nlohmann's DOM silently
-// keeps the last one.
-class strict_reader {
-public:
-  bool accept(int depth, json::parse_event_t kind, const json& parsed) {
-    using event = json::parse_event_t;
-    switch (kind) {
-    case event::object_start:
-      keys_.emplace_back();
-      check_depth(depth);
-      break;
-    case event::array_start:
-      check_depth(depth);
-      break;
-    case event::object_end:
-      keys_.pop_back();
-      break;
-    case event::key: {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second && reason_.empty())
-        reason_ = fmt::format("the key \"{}\" comes twice in one object", key);
-      break;
-    }
-    default:
-      break;
-    }
-    return true;
-  }
-
-  const std::string& reason() const { return reason_; }
-
-private:
-  void check_depth(int depth) {
-    if (static_cast<std::size_t>(depth) >= json_depth_max && reason_.empty())
-      reason_ = fmt::format("JSON is nested deeper than {}", json_depth_max);
-  }
-
-  std::vector<std::set<std::string>> keys_;
-  std::string reason_;
-};
-
-// Finds numbers that do not fit. nlohmann reads an integer over 64 bits as a
-// double; only its text shows the difference.
-class number_guard : public nlohmann::json_sax<json> {
+// Checks a text before nlohmann makes a value of it, in linear time. An integer
+// over 64 bits would be read as a double; only its text shows the difference.
+// Of repeated keys, the last one would be kept.
+class text_guard : public nlohmann::json_sax<json> {
 public:
   bool null() override { return true; }
 
@@ -77,11 +37,21 @@ public:
 
   bool binary(binary_t&) override { return true; }
 
-  bool start_object(std::size_t) override { return enter(); }
+  bool start_object(std::size_t) override {
+    keys_.emplace_back();
+    return enter();
+  }
 
-  bool key(string_t&) override { return true; }
+  bool key(string_t& name) override {
+    if (!keys_.back().insert(name).second && repeated.empty())
+      repeated = fmt::format("the key \"{}\" comes twice in one object", name);
+    return true;
+  }
 
-  bool end_object() override { return leave(); }
+  bool end_object() override {
+    keys_.pop_back();
+    return leave();
+  }
 
   bool start_array(std::size_t) override { return enter(); }
 
@@ -99,6 +69,8 @@ public:
   }
 
   std::string reason;
+  /// The reason that counts if there is no other one.
+  std::string repeated;
   /// Position of the byte that does not fit, counted from 1.
   std::size_t malformed_at = 0;
 
@@ -118,6 +90,7 @@ private:
     return true;
   }
 
+  std::vector<std::set<std::string>> keys_;
   std::size_t depth_ = 0;
 };
 
@@ -216,22 +189,17 @@ json empty_object() {
 }
 
 result<json> parse_json(std::string_view text) {
-  number_guard numbers;
-  const bool parsed_whole = json::sax_parse(text, &numbers);
-  if (numbers.malformed_at != 0)
-    return malformed(text, numbers.malformed_at);
-  if (!parsed_whole || !numbers.reason.empty())
-    return error(errc::invalid_argument, numbers.reason);
-  strict_reader reader;
-  auto parsed = json::parse(
-    text,
-    [&reader](int depth, json::parse_event_t kind, json& data) {
-      return reader.accept(depth, kind, data);
-    },
-    false);
-  if (!reader.reason().empty())
-    return error(errc::invalid_argument, reader.reason());
-  return parsed;
+  text_guard checked;
+  const bool parsed_whole = json::sax_parse(text, &checked);
+  if (checked.malformed_at != 0)
+    return malformed(text, checked.malformed_at);
+  if (!parsed_whole || !checked.reason.empty())
+    return error(errc::invalid_argument, checked.reason);
+  if (!checked.repeated.empty())
+    return error(errc::invalid_argument, checked.repeated);
+  // Without a callback: with one, nlohmann looks at all elements of an array
+  // again for each object in it.
+  return json::parse(text, nullptr, false);
 }
 
 std::string to_text(const json& data) {

@@ -57,6 +57,8 @@ std::optional<response> check_event_of(const caller& who, const event& said) {
   const auto& does = said.actions;
   const bool acts
     = !does.transfer_to_agent.empty() || does.escalate || !does.extra.is_null()
+      || does.skip_summarization || !does.artifact_delta.empty()
+      || !said.branch.empty() || said.content.role == "model"
       || !said.long_running_tool_ids.empty() || said.author != "user"
       || std::ranges::any_of(said.content.parts, [](const part& each) {
            return each.call() != nullptr || each.response() != nullptr;

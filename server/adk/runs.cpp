@@ -155,7 +155,7 @@ private:
   }
 
   void finish(const result<void>& outcome) override {
-    if (!outcome && !is_open())
+    if (!outcome && begins_now())
       return to_.send(failed_start(wanted_, outcome.error())
                         .with("troupe-invocation-id", id()));
     open();
@@ -171,9 +171,10 @@ private:
            && !form["actions"]["artifactDelta"].empty();
   }
 
-  bool is_open() {
+  // Returns true, once, if the answer has not begun.
+  bool begins_now() {
     const std::lock_guard guard(mutex_);
-    return is_open_;
+    return !std::exchange(is_open_, true);
   }
 
   void open() {

@@ -143,6 +143,9 @@ void create(const served_ptr& on,
             create_request wanted) {
   if (auto refused = check_keys(asked.who, wanted.state))
     return asked.to.send(std::move(*refused));
+  for (const auto& past : wanted.events)
+    if (auto refused = check_event_of(asked.who, past))
+      return asked.to.send(std::move(*refused));
   const auto id = wanted.id;
   const bool has_past = !wanted.events.empty();
   on->on.sessions()

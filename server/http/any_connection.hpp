@@ -16,6 +16,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -496,6 +497,7 @@ private:
   }
 
   static constexpr std::size_t fill_bytes = 1'024;
+  static constexpr std::size_t buffer_bytes_min = std::size_t{32} * 1024;
   static constexpr std::chrono::seconds closing_time{2};
 
   const std::shared_ptr<const connection_settings> settings_;
@@ -504,7 +506,9 @@ private:
   std::atomic<std::int64_t> deadline_{0};
 
   state state_ = state::idle;
-  beast::flat_buffer buffer_;
+  // Bounded, since Beast bounds neither the extensions of chunks nor trailers.
+  beast::flat_buffer buffer_{
+    std::max<std::size_t>(buffer_bytes_min, 2 * limits().header_bytes_max)};
   std::optional<request_parser> parser_;
   std::int64_t body_began_ = 0;
   std::uint64_t number_ = 0; // Of the request, and of the pause behind it.

@@ -8,8 +8,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <list>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <shared_mutex>
 #include <thread>
@@ -45,6 +47,7 @@ struct io_threads::parts {
   std::condition_variable fewer_requests;
 
   std::atomic<bool> draining{false};
+  std::atomic<bool> stopped{false};
 
   std::vector<std::shared_ptr<live_connection>> all() const {
     std::vector<std::shared_ptr<live_connection>> found;
@@ -84,6 +87,20 @@ struct io_threads::parts {
     });
   }
 
+  // An exception out of Beast ends its operation, and so the connection, which
+  // nothing else holds.
+  void run() {
+    for (;;)
+      try {
+        io.run();
+        return;
+      } catch (const std::bad_alloc&) {
+        throw;
+      } catch (const std::exception&) {
+        continue;
+      }
+  }
+
   void cancel_timers() {
     clock.cancel();
     const std::lock_guard lock(mutex);
@@ -94,7 +111,8 @@ struct io_threads::parts {
   void watch_deadlines() {
     clock.expires_after(tick);
     clock.async_wait([this](const boost::system::error_code& failure) {
-      if (failure)
+      // A timer that has expired already is not cancelled any more.
+      if (failure || stopped)
         return;
       for (const auto& each : expired())
         each->expire();
@@ -114,7 +132,7 @@ void io_threads::start(std::size_t threads, std::size_t blocking_threads) {
   parts_->watch_deadlines();
   for (std::size_t index = 0; index < threads; ++index)
     parts_->threads.emplace_back(
-      [this] { run_thread([this] { parts_->io.run(); }); });
+      [this] { run_thread([this] { parts_->run(); }); });
 }
 
 net::io_context& io_threads::context() noexcept {
@@ -192,6 +210,7 @@ void io_threads::stop() {
       return;
   }
   parts_->draining = true;
+  parts_->stopped = true;
   for (const auto& each : parts_->all())
     each->close();
   net::post(parts_->io, [this] { parts_->cancel_timers(); });

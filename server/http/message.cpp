@@ -32,6 +32,8 @@ std::optional<response> refusal_of(const error_code& failure) {
     return refused(431, "the headers are too large");
   if (failure == http::error::body_limit)
     return refused(413, "the body is too large");
+  if (failure == http::error::buffer_overflow)
+    return refused(413, "a trailer or the extension of a chunk is too large");
   // The end of the connection, in place of a request or in the middle of one.
   if (failure == http::error::end_of_stream
       || failure == http::error::partial_message

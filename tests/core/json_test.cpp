@@ -193,4 +193,14 @@ BOOST_AUTO_TEST_CASE(bad_bytes_are_found_at_any_place) {
   BOOST_TEST(is_utf8(""));
 }
 
+// With nlohmann's callback, this takes a time that grows with the square.
+BOOST_AUTO_TEST_CASE(many_objects_in_one_list_are_read_in_linear_time) {
+  std::string text = "[{}";
+  for (int count = 0; count < 100'000; ++count)
+    text += R"(,{"":{}})";
+  const auto parsed = parse_json(text + "]");
+  BOOST_TEST_REQUIRE(parsed.has_value());
+  BOOST_TEST(parsed->size() == 100'001U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

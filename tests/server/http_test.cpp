@@ -158,6 +158,15 @@ BOOST_AUTO_TEST_CASE(a_request_that_breaks_the_rules_ends_its_connection) {
     {"GET / HTTP/1.1\r\nhost: localhost\r\nlong: " + std::string(20'000, 'x')
        + "\r\n\r\n",
      431},
+    // Beast bounds neither of these.
+    {"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
+     "chunked\r\n\r\n2;x="
+       + std::string(70'000, 'x') + "\r\n",
+     413},
+    {"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
+     "chunked\r\n\r\n2\r\n{}\r\n0\r\nx: "
+       + std::string(70'000, 'x') + "\r\n\r\n",
+     413},
   };
   for (const auto& [text, status] : requests) {
     auto client = on.connect();
