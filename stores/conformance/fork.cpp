@@ -342,7 +342,8 @@ void a_long_past_is_shared(run& on) {
 } // namespace
 
 std::vector<conformance_check> fork_checks() {
-#define TROUPE_CHECK(name, ...) make_check(#name, name, {forks, ##__VA_ARGS__})
+#define TROUPE_CHECK(name, ...)                                                \
+  make_check(#name, name, {forks __VA_OPT__(, ) __VA_ARGS__})
   using enum store_promise;
   return {
     TROUPE_CHECK(a_fork_has_the_past_of_its_parent),
