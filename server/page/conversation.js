@@ -16,9 +16,9 @@ class Conversation {
     this.cards = new Map();
     this.box = element("div", { class: "scroller talk", tabindex: "0", role: "log",
       "aria-label": "Conversation", onscroll: () => this.scrolled() });
-    this.field = element("textarea", { rows: 1, "aria-label": "Message",
+    this.field = element("textarea", { rows: 1, "aria-label": "Message", disabled: true,
       oninput: () => this.fitField(), onkeydown: (event) => this.key(event) });
-    this.send = element("button", { type: "submit", class: "go" }, "Send");
+    this.send = element("button", { type: "submit", class: "go", disabled: true }, "Send");
     this.stop = button("Cancel", () => this.cancel(), { hidden: true });
     this.past = element("div", { class: "past", hidden: true });
     root.append(this.box, this.past, element("form", { class: "say",
