@@ -135,7 +135,7 @@ std::string text_of_map(const Loaded& loaded) {
   return *loaded ? to_text(**loaded) : "nothing";
 }
 
-store_change creation() {
+store_change creation_in_all_scopes() {
   event said;
   said.actions.state_delta
     = delta::from_json({{"a", 1}, {"user:b", 2}, {"app:c", 3}}).value();
@@ -208,7 +208,8 @@ BOOST_FIXTURE_TEST_CASE(removing_leaves_the_other_maps, offered) {
 }
 
 BOOST_FIXTURE_TEST_CASE(they_are_the_scopes_of_the_sessions, offered) {
-  kept->commit(std::vector{creation(), append(1, {{"a", 2}})}).value();
+  kept->commit(std::vector{creation_in_all_scopes(), append(1, {{"a", 2}})})
+    .value();
   BOOST_TEST(text_of_map(maps.sessions->load(ann_session)) == R"({"a":2})");
   BOOST_TEST(text_of_map(maps.users->load("press", "ann")) == R"({"b":2})");
   maps.sessions->save(ann_session, {{"z", 1}}).value();
@@ -270,7 +271,8 @@ BOOST_AUTO_TEST_SUITE(composed_maps)
 BOOST_AUTO_TEST_CASE(maps_look_as_documented) {
   own_maps maps;
   const auto kept = maps.compose();
-  kept->commit(std::vector{creation(), append(1, {{"a", 2}})}).value();
+  kept->commit(std::vector{creation_in_all_scopes(), append(1, {{"a", 2}})})
+    .value();
   const auto text = [&maps](const char* user, const char* session) {
     return maps.texts.at({"press", user, session});
   };
@@ -293,7 +295,7 @@ BOOST_AUTO_TEST_CASE(maps_from_before_are_scopes_at_revision_0) {
   const auto app = kept->load_scope({"press"}).value().value();
   BOOST_TEST(app.revision == 0U);
   BOOST_TEST(app.keys.size() == 1U);
-  kept->commit(std::vector{creation()}).value();
+  kept->commit(std::vector{creation_in_all_scopes()}).value();
   const auto after = kept->load_scope({"press"}).value().value();
   BOOST_TEST(text_of(after.keys.find("theme")) == R"("dark")");
   BOOST_TEST(parse_json(maps.texts[{"press", "", ""}]).value()["__own"] == 1);
@@ -317,7 +319,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_map_is_corrupt) {
 BOOST_AUTO_TEST_CASE(a_save_that_fails_leaves_the_wider_maps_ahead) {
   own_maps maps;
   const auto kept = maps.compose();
-  kept->commit(std::vector{creation()}).value();
+  kept->commit(std::vector{creation_in_all_scopes()}).value();
   maps.saves_left = 1;
   const std::vector changes = {append(1, {{"a", 2}, {"app:c", 4}})};
   BOOST_TEST(code_of(kept->commit(changes)) == "store_failed");
