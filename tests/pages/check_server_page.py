@@ -332,7 +332,8 @@ class Checks:
 
     def check_cancel(self):
         """A run is ended, also by a page that has not started it."""
-        with self.tab("cancel", {"app": "slow", "user": "ann"}) as tab:
+        # A run that is cancelled before its first event is answered with status 503.
+        with self.tab("cancel", {"app": "slow", "user": "ann"}, allowed=("503",)) as tab:
             tab.say("Wait.")
             tab.until_text("works")
             tab.press("Cancel")
