@@ -247,6 +247,8 @@ class Conversation {
       appName: app, userId: user, sessionId: session, newMessage: message, streaming: true } });
     run.isStarted = true;
     run.id = answer.headers.get("troupe-invocation-id");
+    if (run.isUnwanted)
+      this.cancel();
     this.draw();
     for await (const { data } of sentEvents(answer)) {
       // Another session is shown now. The run does not need this page.
@@ -284,6 +286,11 @@ class Conversation {
   }
 
   async cancel() {
+    // The run has no id yet: it is cancelled as soon as it has one.
+    if (this.run && !this.run.id) {
+      this.run.isUnwanted = true;
+      return;
+    }
     const ids = this.run?.id ? [this.run.id] : this.others;
     for (const id of ids)
       try {
