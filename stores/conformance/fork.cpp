@@ -170,6 +170,22 @@ void a_fork_may_be_forked(run& on) {
   on.expect_same("damage", on.kept().check({}).value(), json::array());
 }
 
+// The parent is kept for its own past alone: it has no event of the fork.
+void a_fork_that_begins_before_its_parent_outlives_it(run& on) {
+  auto make = make_parent(on, 4);
+  on.commit({fork_at(make, other, 3), make.fork(third, other.id, 2)});
+  on.commit({make.append(third), make.remove(other), make.remove(key)});
+  on.expect_same(
+    "events", ids_in(on, third), {"event-1", "event-2", "event-5"});
+  on.expect_same("events by id",
+                 ids_of(found(on, third, {"event-2", "event-3"})),
+                 {"event-2", nullptr});
+  on.expect_same("damage", on.kept().check({}).value(), json::array());
+  on.commit(make.remove(third));
+  on.expect_same(
+    "damage at the end", on.kept().check({}).value(), json::array());
+}
+
 void a_fork_outlives_its_parent(run& on) {
   auto make = make_parent(on, 5);
   on.commit({fork_at(make, other, 3), make.append(other)});
@@ -350,6 +366,7 @@ std::vector<conformance_check> fork_checks() {
     TROUPE_CHECK(a_fork_begins_at_any_revision),
     TROUPE_CHECK(a_fork_loads_as_its_parent_was, revisions, lasting),
     TROUPE_CHECK(a_fork_may_be_forked),
+    TROUPE_CHECK(a_fork_that_begins_before_its_parent_outlives_it),
     TROUPE_CHECK(a_fork_outlives_its_parent),
     TROUPE_CHECK(a_fork_outlives_its_parent_when_opened_again, lasting),
     TROUPE_CHECK(forks_go_with_their_user),

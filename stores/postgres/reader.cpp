@@ -391,11 +391,12 @@ public:
                             owner_);
       if (!found)
         return found.error();
-      if (!*found || (*found)->newest < part_->last)
+      if (!*found)
         return false;
       scope_ = *found;
+      // A fork that is kept for its own past alone may have no rows.
       if (part_->last > scope_->created())
-        return true;
+        return scope_->newest >= part_->last;
       part_ = scope_->past ? std::optional(event_part{
                 scope_->past->scope, std::min(part_->last, scope_->past->last)})
                            : std::nullopt;
