@@ -365,6 +365,9 @@ public:
   /// Returns the event at `index`; index 0 is the oldest event in memory.
   const event_ptr& operator[](std::size_t index) const { return all_[index]; }
 
+  /// Number of the newest rewind; 0 if there is none.
+  std::uint64_t newest_rewind() const noexcept { return all_.newest_rewind(); }
+
   /// Returns all events so far.
   event_slice slice() const { return all_; }
 

@@ -149,7 +149,7 @@ struct get_options {
   std::optional<std::uint64_t> at = {};
 };
 
-/// The place where a fork begins, and what it takes over.
+/// The revision at which a fork begins, and the calls that stay open in it.
 struct fork_options {
   /// The revision of the session to begin at; 0 is its creation. Unset for the
   /// newest one. `fork` fails with `errc::not_found` if the session has no such

@@ -90,9 +90,9 @@ void durable_session::renew_view(get& wanted) {
   wanted.renewed = make_view();
 }
 
-// The session then has to load the newest events of its past, and their ids: an
-// append may repeat one. Without a letter that waits here, it does so with the
-// next one, so that a fork that nobody uses takes no memory for them.
+// An append may repeat an event of the past, so the session has to load the
+// newest events and their ids. It loads at once if a letter waits, and
+// otherwise with the next letter: an unused fork then takes no memory for them.
 void durable_session::take_past(forked_past& past) {
   events_ = event_window(past.from.revision, {});
   if (queue_.empty())

@@ -311,7 +311,7 @@ result<void> session_actor::check_rewind(const append& next) const {
 // Another process may have rewound the session since the run began. Its next
 // event would follow on a conversation that is gone.
 result<void> session_actor::check_run_of(const append& next) const {
-  const auto rewound = events_.slice().newest_rewind();
+  const auto rewound = events_.newest_rewind();
   if (rewound == 0 || !runs_)
     return {};
   const auto* const run = runs_->find(next.reply_to.id());

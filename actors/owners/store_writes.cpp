@@ -264,8 +264,8 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
   }
 }
 
-// Fails a commit that creates a fork of a session that has moved. Returns true
-// if it does. The parent itself takes no part in the commit: what it shares was
+// Fails a commit that creates a fork of a session that has moved, and returns
+// true then. The parent takes no part in the commit: its shared events were
 // durable when it was asked.
 bool store_queue::fail_forks(commit& decided,
                              const std::vector<owner_name>& moved) {

@@ -46,6 +46,8 @@ public:
 
   event_slice slice() const { return log_.slice(); }
 
+  std::uint64_t newest_rewind() const noexcept { return log_.newest_rewind(); }
+
   void push_back(event_ptr said) { log_.push_back(std::move(said)); }
 
   /// Adds the events directly before the window.

@@ -23,8 +23,7 @@ namespace troupe {
 ///
 /// If the session has events before `events`, the contents start with the first
 /// event that is not the agent's own, so that the conversation does not begin
-/// with an answer. `events` must be live: what a rewind has taken back is not
-/// seen.
+/// with an answer. `events` must be live (`event_slice::live`).
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,

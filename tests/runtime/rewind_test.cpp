@@ -1,5 +1,5 @@
-// Sessions that go back: their state, the events that are left, and what runs
-// and questions see afterwards.
+// Rewinds of sessions: the restored keys, the live events, and the histories
+// that runs read afterwards.
 
 #include "troupe/core/rewind.hpp"
 
@@ -134,7 +134,7 @@ BOOST_DATA_TEST_CASE(a_run_is_taken_back_by_its_id, both, over_a_store) {
   BOOST_TEST(done.event->actions.extra.data().at("rewindBeforeInvocationId")
              == id);
   BOOST_TEST(lines(live_texts(on)) == "first hello ");
-  // The run is gone: its id alone does not say what is meant.
+  // The id of a run that was taken back names no place.
   BOOST_TEST(
     code_of(on.sessions().rewind(here, rewind_target::before_run(id)).get())
     == "conflict");
