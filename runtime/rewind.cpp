@@ -171,9 +171,9 @@ public:
       if (failed.code() != errc::conflict)
         break;
     }
-    co_return is_overtaken&& failed.code() == errc::conflict && !held.expected_
-      ? held.overtaken()
-      : failed;
+    if (is_overtaken && failed.code() == errc::conflict && !held.expected_)
+      co_return held.overtaken();
+    co_return failed;
   }
 
 private:
