@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(an_event_with_text_and_a_file_is_sent_in_two_lines) {
     = custom("root", [](invocation_context& context) -> agent_run {
         std::string name = "a.txt";
         part file("owls");
-        co_await context.artifacts().save(name, file);
+        (co_await context.artifacts().save(name, file)).value();
         co_await context.emit(text("saved"));
       });
   server_fixture on({{"press", saves}});
