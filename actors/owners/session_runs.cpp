@@ -40,8 +40,10 @@ void session_actor::refuse_unknown_start(std::unique_ptr<start_run> wanted) {
 }
 
 void session_actor::grant(std::unique_ptr<start_run> next) {
-  runs_->start(
-    {next->invocation, next->id, first_read(*next), next->reads.newest_max});
+  runs_->start({.invocation = next->invocation,
+                .id = next->id,
+                .first_read = first_read(*next),
+                .newest_max = next->reads.newest_max});
   publish();
   next->view = runs_->view();
   next->granted_by = ref(*this);
