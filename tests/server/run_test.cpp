@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_question_is_answered_as_adks_page_does) {
         holder = each;
       }
   BOOST_TEST_REQUIRE(question.is_object());
-  BOOST_TEST(holder["longRunningToolIds"] == json({question["id"]}));
+  BOOST_TEST(holder["longRunningToolIds"] == json::array({question["id"]}));
   const auto open = on.client.get(one_path + "/open-calls").data()["openCalls"];
   BOOST_TEST_REQUIRE(open.size() == 1U);
   BOOST_TEST(open[0]["id"] == question["id"]);
