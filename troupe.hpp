@@ -68,6 +68,7 @@
 #include "troupe/runtime/shared_state.hpp"
 #include "troupe/runtime/state_calls.hpp"
 #include "troupe/stores/artifact_store.hpp"
+#include "troupe/stores/artifact_view.hpp"
 #include "troupe/stores/map_stores.hpp"
 #include "troupe/stores/open_store.hpp"
 #include "troupe/stores/store.hpp"

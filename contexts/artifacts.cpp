@@ -2,6 +2,8 @@
 
 #include "troupe/contexts/lanes/artifact_service.hpp"
 #include "troupe/contexts/lanes/host.hpp"
+#include "troupe/core/support/artifact_place.hpp"
+#include "troupe/stores/artifact_view.hpp"
 
 #include <exception>
 #include <utility>
@@ -117,14 +119,17 @@ readonly_artifacts::load(std::string name,
                          std::optional<std::int64_t> version) const {
   return read_store<std::optional<part>>(
     *facts_,
-    [key = facts_->session, name = std::move(name), version](
-      artifact_store& store) { return store.load(key, name, version); });
+    [key = facts_->session, state = *state_, name = std::move(name), version](
+      artifact_store& store) {
+      return artifact_view(store, key, state).load(name, version);
+    });
 }
 
 pending<std::vector<std::string>> readonly_artifacts::list() const {
   return read_store<std::vector<std::string>>(
-    *facts_,
-    [key = facts_->session](artifact_store& store) { return store.list(key); });
+    *facts_, [key = facts_->session, state = *state_](artifact_store& store) {
+      return artifact_view(store, key, state).list();
+    });
 }
 
 pending<std::vector<std::int64_t>>
@@ -137,9 +142,14 @@ readonly_artifacts::versions(std::string name) const {
 }
 
 pending<std::int64_t> artifacts::save(std::string name, part content) {
-  const auto note = [actions = actions_, name](std::int64_t version) {
-    actions->artifact_delta[name] = version;
-  };
+  const auto note
+    = [actions = actions_, state = written_, name](std::int64_t version) {
+        actions->artifact_delta[name] = version;
+        // The number was given before: the artifact was removed after a rewind.
+        const auto place = artifact_place_of(*state, name);
+        if (place && version <= place->set_aside)
+          state->erase(artifact_place_key(name));
+      };
   return call_store<std::int64_t>(
     *facts_,
     [key = facts_->session,

@@ -11,6 +11,7 @@
 
 #include "troupe/contexts/pending.hpp"
 #include "troupe/core/event.hpp"
+#include "troupe/core/state.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -25,12 +26,15 @@ struct run_facts;
 /// Cheap to copy. Must not be used after the context that gave it.
 class readonly_artifacts {
 public:
-  /// `facts` must outlive this.
-  explicit readonly_artifacts(const run_facts& facts) noexcept
-    : facts_(&facts) {}
+  /// `facts` and `state`, the session's state, must outlive this.
+  readonly_artifacts(const run_facts& facts,
+                     const readonly_state& state) noexcept
+    : facts_(&facts),
+      state_(&state) {}
 
-  /// Loads a version, the newest if `version` is unset; nothing if it does
-  /// not exist.
+  /// Loads a version; if `version` is unset, the one that the name stands for:
+  /// the newest, or after a rewind an older one (stores/artifact_view.hpp).
+  /// Returns nothing if it does not exist.
   pending<std::optional<part>>
   load(std::string name, std::optional<std::int64_t> version = {}) const;
 
@@ -44,6 +48,8 @@ public:
 protected:
   /// Facts of the run, with its session and artifact store.
   const run_facts* facts_; // Belongs to the run.
+  /// The session's state, which knows the versions after a rewind.
+  const readonly_state* state_; // Belongs to the context.
 };
 
 /// Artifacts that the running code may change. Saving and removing take effect
@@ -54,9 +60,11 @@ public:
   /// with `errc::cancelled`.
   artifacts(const run_facts& facts,
             event_actions& actions,
+            troupe::state& state,
             const std::atomic<bool>* is_closed = nullptr) noexcept
-    : readonly_artifacts(facts),
+    : readonly_artifacts(facts, state),
       actions_(&actions),
+      written_(&state),
       is_closed_(is_closed) {}
 
   /// Saves a new version and returns its number, counted from 0. The event of
@@ -72,6 +80,7 @@ public:
 
 private:
   event_actions* actions_; // Belongs to the context.
+  state* written_;         // The state of the same context.
   const std::atomic<bool>* is_closed_;
 };
 

@@ -21,7 +21,7 @@ public:
 
   /// The artifacts of the session and its user. Saved and removed versions take
   /// effect at once; the event names the saved ones.
-  troupe::artifacts artifacts() noexcept { return {*facts_, actions_}; }
+  troupe::artifacts artifacts() noexcept { return {*facts_, actions_, state_}; }
 
   /// Escalation, transfer and other effects of the same event. Use `state()`
   /// for state.

@@ -45,9 +45,7 @@ public:
   const readonly_state& state() const noexcept { return state_; }
 
   /// The artifacts of the session and its user, for reading.
-  readonly_artifacts artifacts() const noexcept {
-    return readonly_artifacts(*facts_);
-  }
+  readonly_artifacts artifacts() const noexcept { return {*facts_, state_}; }
 
 protected:
   // Belongs to the actor of the run, which outlives this.

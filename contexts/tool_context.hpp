@@ -45,7 +45,7 @@ public:
   /// The artifacts of the session and its user. After the call was given up,
   /// saving and removing fail with `errc::cancelled`.
   troupe::artifacts artifacts() noexcept {
-    return {*facts_, actions(), is_closed_};
+    return {*facts_, actions(), state_, is_closed_};
   }
 
   /// The user's answer to `request_confirmation`, or to the question of the

@@ -1,5 +1,7 @@
 #include "troupe/core/delta.hpp"
 
+#include "troupe/core/support/artifact_place.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,6 +49,21 @@ std::string_view needed_operand(operation_kind kind, const value& operand) {
   }
 }
 
+// The key of an artifact's place takes no other values.
+result<void> check_artifact_write(const scoped_key& key,
+                                  operation_kind kind,
+                                  const json& operand) {
+  if (!is_artifact_key(key) || kind == operation_kind::erase
+      || (kind == operation_kind::set
+          && (operand.is_null() || artifact_place_from(operand))))
+    return {};
+  return error(
+    errc::invalid_argument,
+    fmt::format("state key '{}' must be set to {{\"version\": integer "
+                "or null, \"setAside\": integer}}, or erased",
+                key.name));
+}
+
 constexpr auto by_scope = [](const operation& done) { return done.where; };
 
 } // namespace
@@ -68,6 +85,10 @@ result<delta> delta::from_json(const json& data) {
     auto parts = check_key(key);
     if (!parts)
       return parts.error();
+    if (auto checked
+        = check_artifact_write(*parts, operation_kind::set, element);
+        !checked)
+      return checked.error();
     made.operations_.push_back(
       {parts->where,
        element.is_null() ? operation_kind::erase : operation_kind::set,
@@ -91,6 +112,9 @@ result<void> delta::record(std::string_view key,
     return error(
       errc::invalid_argument,
       fmt::format("{} on '{}' needs {}", to_string(kind), key, needed));
+  if (auto checked = check_artifact_write(*parts, kind, operand.data());
+      !checked)
+    return checked;
   if (kind == operation_kind::set && operand.is_null())
     kind = operation_kind::erase;
   // An erase has no argument, and only a compare-and-set has an expected value.

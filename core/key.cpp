@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t name_bytes_max = 256;
 constexpr std::size_t id_bytes_max = 512;
+constexpr auto reserved
+  = "is reserved: names that start with '__' belong to the runtime";
 
 // Cuts between characters, because error messages go into JSON.
 std::string_view head(std::string_view text, std::size_t bytes_max) {
@@ -56,22 +58,32 @@ result<scoped_key> check_key(std::string_view key) {
   };
   if (parts.name.empty())
     return refuse("has no name");
-  if (parts.name.size() > name_bytes_max)
+  const bool is_of_artifact = is_artifact_key(parts);
+  if (parts.name.size()
+      > name_bytes_max + (is_of_artifact ? key_prefix_artifact.size() : 0))
     return refuse("is longer than 256 bytes");
   if (parts.name.find('\0') != std::string_view::npos)
     return refuse("holds a NUL byte");
   if (!is_utf8(parts.name))
     return refuse("is not UTF-8");
-  if (parts.name.starts_with("__"))
-    return refuse("is reserved: names that start with '__' belong to the "
-                  "runtime");
+  if (parts.name.starts_with("__") && !is_of_artifact)
+    return refuse(reserved);
   return parts;
+}
+
+bool is_artifact_key(const scoped_key& key) noexcept {
+  return key.where == scope::session
+         && key.name.starts_with(key_prefix_artifact)
+         && key.name.size() > key_prefix_artifact.size();
 }
 
 result<scoped_key> check_new_key(std::string_view key) {
   auto checked = check_key(key);
   if (!checked)
     return checked;
+  if (is_artifact_key(*checked))
+    return error(errc::invalid_argument,
+                 fmt::format("state key '{}' {}", head(key, 80), reserved));
   const auto inner = split_key(checked->name);
   if (inner.where != scope::session)
     return error(

@@ -27,6 +27,10 @@ inline constexpr std::string_view key_prefix_user = "user:";
 /// Prefix of keys that live only during an invocation and are never stored.
 inline constexpr std::string_view key_prefix_temp = "temp:";
 
+/// Prefix of the session's keys that say which version of an artifact its name
+/// stands for (core/support/artifact_place.hpp). The runtime writes them.
+inline constexpr std::string_view key_prefix_artifact = "__artifact/";
+
 /// Returns `"app:"`, `"user:"`, `"temp:"` or `""`.
 std::string_view prefix_of(scope where) noexcept;
 
@@ -43,15 +47,20 @@ struct scoped_key {
 scoped_key split_key(std::string_view key) noexcept;
 
 /// Splits and checks a key: 1 to 256 bytes of UTF-8 after the prefix, no NUL,
-/// not starting with `__`, which is reserved. Fails with
-/// `errc::invalid_argument`.
+/// not starting with `__`, which is reserved. A recorded change may also have a
+/// session's key with `key_prefix_artifact`, of 256 bytes after that. Fails
+/// with `errc::invalid_argument`.
 result<scoped_key> check_key(std::string_view key);
 
 /// Checks a key for a new value. Besides the rules of `check_key`, the name
 /// must not begin with a prefix itself, as in `app:user:x`: such a key is a
-/// mistake. Such keys in old data can still be read and erased. Fails with
+/// mistake. Nor may it be that of an artifact's place. Such keys in old data can still be read and erased. Fails with
 /// `errc::invalid_argument`.
 result<scoped_key> check_new_key(std::string_view key);
+
+/// Returns true for the name of a session's key that begins with
+/// `key_prefix_artifact`.
+bool is_artifact_key(const scoped_key& key) noexcept;
 
 /// Joins prefix and name.
 std::string join_key(scope where, std::string_view name);

@@ -3,11 +3,10 @@
 // Invariant: `list_apps` names the app until its users and keys are gone. Its
 // artifacts go last, so a second call finds all that the first one has left.
 
+#include "troupe/actors/artifact_call.hpp"
 #include "troupe/actors/backend.hpp"
-#include "troupe/actors/failure.hpp"
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/stepwise_call.hpp"
-#include "troupe/contexts/lanes/artifact_service.hpp"
 #include "troupe/runtime/session_service.hpp"
 
 namespace troupe {
@@ -44,23 +43,10 @@ pending<shared_write> erase_app_keys(const backend_ptr& backend,
 
 pending<bool> remove_artifacts(const backend_ptr& backend,
                                const std::string& app) {
-  return actors::make_pending<bool>(
-    backend->shared(), [backend, app](completion<bool> done) {
-      const auto& shared = backend->share();
-      if (!shared->artifacts)
-        return done(true);
-      // The work may outlive the backend, whose end waits for this count.
-      shared->calls.enter(0);
-      const bool is_posted
-        = !shared->closing && shared->artifacts->post([shared, app, done] {
-            const auto gone = shared->artifacts->store->remove_app(app);
-            done(gone ? result<bool>(true) : result<bool>(gone.error()));
-            shared->calls.leave(0);
-          });
-      if (!is_posted) {
-        shared->calls.leave(0);
-        done(actors::closed());
-      }
+  return actors::make_artifact_call<bool>(
+    backend->share(), [app](artifact_store& kept) -> result<bool> {
+      const auto gone = kept.remove_app(app);
+      return gone ? result<bool>(true) : gone.error();
     });
 }
 
@@ -79,9 +65,9 @@ task<result<bool>> remove_all(backend_ptr backend, std::string app) {
   const auto erased = co_await erase_app_keys(backend, *name);
   if (!erased)
     co_return erased.error();
-  const auto artifacts = co_await remove_artifacts(backend, *name);
-  if (!artifacts)
-    co_return artifacts.error();
+  if (backend->shared().artifacts)
+    if (const auto gone = co_await remove_artifacts(backend, *name); !gone)
+      co_return gone.error();
   co_return *users || !keys->empty();
 }
 

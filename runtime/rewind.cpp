@@ -6,17 +6,19 @@
 
 #include "troupe/runtime/rewind.hpp"
 
+#include "troupe/actors/artifact_versions.hpp"
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/owners/session_letters.hpp"
-#include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/stepwise_call.hpp"
 #include "troupe/core/rewind.hpp"
 #include "troupe/core/session_diff.hpp"
+#include "troupe/core/support/artifact_place.hpp"
 #include "troupe/runtime/session_service.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace troupe {
@@ -31,26 +33,8 @@ constexpr int attempts_max = 16;
 // Number of events before the place among which cut runs are looked for.
 constexpr std::size_t cut_runs_events = 256;
 
-// Number of events that are read from the store at a time.
+// Number of events that are read at a time.
 constexpr std::uint64_t page_size = 1'024;
-
-pending<std::vector<event_ptr>> read_page(const backend_ptr& backend,
-                                          const session_key& key,
-                                          std::uint64_t first,
-                                          std::uint64_t last) {
-  using events = std::vector<event_ptr>;
-  return actors::make_pending<events>(
-    backend->shared(), [backend, key, first, last](completion<events> done) {
-      auto wanted = std::make_unique<actors::answered<events>>();
-      wanted->done = std::move(done);
-      auto& shared = backend->shared();
-      if (admit_call(*wanted, shared))
-        actors::read_then_complete<events>(
-          shared, std::move(wanted), [key, first, last](store& kept) {
-            return kept.load_events(key, first, last);
-          });
-    });
-}
 
 error no_run(const session_key& key, const std::string& run) {
   return {errc::not_found,
@@ -64,19 +48,9 @@ task<result<std::uint64_t>> find_run(backend_ptr backend,
                                      std::uint64_t newest) {
   const auto is_of_run
     = [&run](const event_ptr& said) { return said->invocation_id == run; };
-  if (!backend->shared().store) {
-    const auto held = co_await session_service(backend).get(key);
-    if (!held)
-      co_return held.error();
-    const auto events = held->events();
-    for (std::size_t index = 0; index < events.size(); ++index)
-      if (is_of_run(events[index]))
-        co_return events.number(index);
-    co_return no_run(key, run);
-  }
   for (std::uint64_t first = 1; first <= newest; first += page_size) {
-    const auto page = co_await read_page(
-      backend, key, first, std::min(newest, first + page_size - 1));
+    const auto page = co_await actors::load_events(
+      backend->share(), key, first, std::min(newest, first + page_size - 1));
     if (!page)
       co_return page.error();
     const auto found = std::ranges::find_if(*page, is_of_run);
@@ -96,11 +70,36 @@ struct rewind_plan {
   std::vector<std::string> cut_runs;
 };
 
+using artifact_places = std::map<std::string, artifact_place>;
+
+// By state key, the places of artifacts at the earlier revision. That may have
+// been behind a rewind itself.
+artifact_places places_of(const actors::artifact_versions& saved,
+                          const session& past) {
+  artifact_places places;
+  for (const auto& [name, versions] : saved) {
+    artifact_place place{versions.at_revision(), versions.newest};
+    if (const auto earlier = artifact_place_of(past.state(), name))
+      place.version = earlier->current(place.version);
+    places.emplace(artifact_place_key(name), place);
+  }
+  return places;
+}
+
 // Records the session's earlier values. Both sessions have the same `user:` and
 // `app:` keys, unless those changed in between.
-result<void> restore(event& change, const session& now, const session& past) {
+result<void> restore(event& change,
+                     const session& now,
+                     const session& past,
+                     const artifact_places& places) {
+  for (const auto& [key, place] : places)
+    if (auto recorded = change.actions.state_delta.record(
+          key, operation_kind::set, to_json(place));
+        !recorded)
+      return recorded.error();
   for (auto& differing : diff(now, past).keys) {
-    if (split_key(differing.key).where != scope::session)
+    if (split_key(differing.key).where != scope::session
+        || places.contains(differing.key))
       continue;
     const auto kind
       = differing.after ? operation_kind::set : operation_kind::erase;
@@ -206,7 +205,14 @@ private:
     plan.kept_keys = wide_keys_of(behind);
     plan.cut_runs = cut_runs_of(past->events().live(), behind);
     plan.change = make_change(plan);
-    if (auto restored = restore(plan.change, *now, *past); !restored)
+    auto saved = actors::saved_by(now->events());
+    const auto found
+      = co_await actors::find_earlier(backend_->share(), key_, plan.to, saved);
+    if (!found)
+      co_return found.error();
+    if (auto restored
+        = restore(plan.change, *now, *past, places_of(saved, *past));
+        !restored)
       co_return restored.error();
     co_return plan;
   }

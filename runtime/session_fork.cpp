@@ -3,7 +3,11 @@
 // Invariant: a fork shares acknowledged events only. The parent answers first,
 // once all that it shows is durable; then the fork is created. Over a store the
 // commit of the creation is refused if the parent was removed in between.
+// Artifacts are not in that store: they follow, and a fork that does not get
+// them is removed again.
 
+#include "troupe/actors/artifact_call.hpp"
+#include "troupe/actors/artifact_versions.hpp"
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/failure.hpp"
 #include "troupe/actors/owners/app.hpp"
@@ -14,6 +18,11 @@
 #include "troupe/actors/stepwise_call.hpp"
 #include "troupe/core/support/blank.hpp"
 #include "troupe/runtime/session_service.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
 
 namespace troupe {
 
@@ -108,6 +117,122 @@ pending<session> create_fork(const backend_ptr& backend,
     });
 }
 
+// -- artifacts ----
+
+// By name, how many versions of an artifact a fork gets.
+using version_counts = std::map<std::string, std::size_t>;
+
+bool is_of_user(const std::string& name) {
+  return name.starts_with(key_prefix_user);
+}
+
+// Artifacts can be saved for a session that does not exist.
+error has_artifacts(const session_key& fork, const std::string& name) {
+  return {errc::already_exists,
+          fmt::format("there is no session {}, but an artifact '{}' of it: "
+                      "remove that, or choose another id",
+                      to_string(fork),
+                      name)};
+}
+
+pending<version_counts> count_versions(const backend_ptr& backend,
+                                       const session_key& parent,
+                                       const session_key& fork) {
+  return actors::make_artifact_call<version_counts>(
+    backend->share(),
+    [parent, fork](artifact_store& kept) -> result<version_counts> {
+      const auto taken = kept.list(fork);
+      if (!taken)
+        return taken.error();
+      for (const auto& name : *taken)
+        if (!is_of_user(name))
+          return has_artifacts(fork, name);
+      const auto names = kept.list(parent);
+      if (!names)
+        return names.error();
+      version_counts counts;
+      for (const auto& name : *names) {
+        if (is_of_user(name))
+          continue;
+        const auto versions = kept.versions(parent, name);
+        if (!versions)
+          return versions.error();
+        counts.emplace(name, versions->size());
+      }
+      return counts;
+    });
+}
+
+pending<bool> copy_versions(const backend_ptr& backend,
+                            const session_key& parent,
+                            const session_key& fork,
+                            const version_counts& counts) {
+  return actors::make_artifact_call<bool>(
+    backend->share(),
+    [parent, fork, counts](artifact_store& kept) -> result<bool> {
+      for (const auto& [name, count] : counts)
+        if (auto copied = kept.copy(parent, fork, name, count); !copied)
+          return copied.error();
+      return true;
+    });
+}
+
+// Leaves out the versions behind those of the fork's revision.
+task<result<bool>> leave_out_later(backend_ptr backend,
+                                   session_key parent,
+                                   std::uint64_t revision,
+                                   version_counts& counts) {
+  session_service sessions(backend);
+  const auto newest = co_await sessions.get(parent, {.num_recent_events = 0});
+  if (!newest)
+    co_return newest.error();
+  if (newest->revision() <= revision)
+    co_return true;
+  const auto behind
+    = co_await sessions.get(parent,
+                            {.num_recent_events = newest->revision() - revision,
+                             .at = newest->revision()});
+  if (!behind)
+    co_return behind.error();
+  auto saved = actors::saved_by(behind->events());
+  const auto found
+    = co_await actors::find_earlier(backend->share(), parent, revision, saved);
+  if (!found)
+    co_return found.error();
+  for (const auto& [name, versions] : saved)
+    if (const auto count = counts.find(name); count != counts.end()) {
+      const auto shown = versions.at_revision();
+      count->second = std::min(
+        count->second, shown ? static_cast<std::size_t>(*shown) + 1 : 0);
+    }
+  co_return true;
+}
+
+// The versions that a fork gets; none without an artifact store.
+task<result<version_counts>> choose_versions(backend_ptr backend,
+                                             session_key parent,
+                                             session_key fork,
+                                             std::uint64_t revision) {
+  if (!backend->shared().artifacts)
+    co_return version_counts();
+  auto counts = co_await count_versions(backend, parent, fork);
+  if (!counts || counts->empty())
+    co_return counts;
+  const auto left_out
+    = co_await leave_out_later(backend, parent, revision, *counts);
+  if (!left_out)
+    co_return left_out.error();
+  co_return counts;
+}
+
+error left_without_artifacts(const session_key& fork, const error& cause) {
+  return {cause.code(),
+          fmt::format("{}; the fork {} was made without its artifacts, and "
+                      "could not be removed: remove it",
+                      cause.message(),
+                      to_string(fork))};
+}
+
 task<result<session>> fork_session(backend_ptr backend,
                                    session_key key,
                                    fork_options options,
@@ -132,7 +257,22 @@ task<result<session>> fork_session(backend_ptr backend,
     if (!read)
       co_return read.error();
   }
-  co_return co_await create_fork(backend, *fork, past, options.keep_open_calls);
+  const auto versions = co_await choose_versions(
+    backend, *parent, *fork, options.at.value_or(asked->revision()));
+  if (!versions)
+    co_return versions.error();
+  const auto made
+    = co_await create_fork(backend, *fork, past, options.keep_open_calls);
+  if (!made || versions->empty())
+    co_return made;
+  const auto copied
+    = co_await copy_versions(backend, *parent, *fork, *versions);
+  if (copied)
+    co_return made;
+  // Whole or not at all.
+  const auto removed = co_await session_service(backend).remove(*fork);
+  co_return removed ? copied.error()
+                    : left_without_artifacts(*fork, copied.error());
 }
 
 } // namespace

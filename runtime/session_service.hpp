@@ -78,8 +78,9 @@ public:
   /// shared and not copied: the cost does not depend on their number, and they
   /// stay when one of the two sessions is removed. The fork's next event, by
   /// `system`, names its origin: `actions.agentState.forkedFrom`, `{"session":
-  /// string, "revision": integer, "incarnation": integer}`. Runs and artifacts
-  /// are not taken over. A blank `id` means a new UUID v4.
+  /// string, "revision": integer, "incarnation": integer}`. The session's
+  /// artifacts up to the revision are shared, too, after the creation. Runs are
+  /// not taken over. A blank `id` means a new UUID v4.
   ///
   /// Fails with `errc::not_found` if there is no such session or revision, or
   /// if the session is removed meanwhile, with `errc::already_exists` if the id
@@ -136,8 +137,8 @@ public:
   /// at `target`, and takes back the events behind it (runtime/rewind.hpp).
   /// Agents, models and open calls then see the conversation as it was there;
   /// `get` still shows all events, and `session.events().live()` those that are
-  /// left. `app:` and `user:` keys and artifacts stay; the answer names the
-  /// keys. Questions that were asked behind `target` cannot be answered any
+  /// left. The session's artifacts go back with it (stores/artifact_view.hpp).
+  /// `app:` and `user:` keys stay; the answer names them. Questions that were asked behind `target` cannot be answered any
   /// more, and those that were answered behind it are open again.
   ///
   /// Fails with `errc::not_found` (no such session, revision or run),

@@ -137,6 +137,11 @@ result<scoped_key> check_artifact_name(std::string_view name) {
   return parts;
 }
 
+error artifact_store::exists_already(const artifact_key& key) {
+  return {errc::already_exists,
+          fmt::format("there is an artifact {} already", to_string(key))};
+}
+
 std::string to_string(const artifact_key& key) {
   return fmt::format("'{}' of {}", key.name, to_string(key.owner));
 }
@@ -186,6 +191,61 @@ artifact_store::versions(const session_key& key, std::string_view name) {
   if (!of)
     return of.error();
   return do_versions(*of);
+}
+
+result<void> artifact_store::copy(const session_key& from,
+                                  const session_key& to,
+                                  std::string_view name,
+                                  std::size_t count) {
+  const auto source = key_of(from, name);
+  if (!source)
+    return source.error();
+  const auto target = key_of(to, name);
+  if (!target)
+    return target.error();
+  if (source->owner.where() != scope::session)
+    return error(
+      errc::invalid_argument,
+      fmt::format("the artifact '{}' belongs to the user; all of the "
+                  "user's sessions have it already",
+                  name));
+  return do_copy(*source, *target, count);
+}
+
+result<void> artifact_store::do_copy(const artifact_key& from,
+                                     const artifact_key& to,
+                                     std::size_t count) {
+  const auto existing = do_versions(to);
+  if (!existing)
+    return existing.error();
+  if (!existing->empty())
+    return exists_already(to);
+  const auto versions = do_versions(from);
+  if (!versions)
+    return versions.error();
+  for (std::size_t index = 0; index < std::min(count, versions->size());
+       ++index) {
+    const auto version = do_load(from, (*versions)[index]);
+    if (!version)
+      return drop_copy(to, version.error());
+    if (!*version)
+      return drop_copy(to,
+                       error(errc::not_found,
+                             fmt::format("{} was removed while it was copied",
+                                         to_string(from))));
+    if (const auto saved = do_save(to, **version); !saved)
+      return drop_copy(to, saved.error());
+  }
+  return {};
+}
+
+error artifact_store::drop_copy(const artifact_key& to, error cause) {
+  if (const auto removed = do_remove(to); !removed)
+    return {cause.code(),
+            fmt::format("{}; what was copied so far could not be removed: {}",
+                        cause.message(),
+                        removed.error().message())};
+  return cause;
 }
 
 result<bool> artifact_store::remove(const session_key& key,

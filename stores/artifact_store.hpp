@@ -85,6 +85,16 @@ public:
   result<std::vector<std::int64_t>> versions(const session_key& key,
                                              std::string_view name);
 
+  /// Gives the session `to` the first `count` versions of an artifact of the
+  /// session `from`, with the same numbers. `name` has no prefix. Fails with
+  /// `errc::already_exists` if `to` has an artifact of that name. Either all of
+  /// them are copied or none; a copy that a back end makes from `do_load` and
+  /// `do_save` may be left unfinished by a crash.
+  result<void> copy(const session_key& from,
+                    const session_key& to,
+                    std::string_view name,
+                    std::size_t count);
+
   /// Removes all versions. Returns false if there were none. The next save
   /// starts at version 0 again.
   result<bool> remove(const session_key& key, std::string_view name);
@@ -116,13 +126,22 @@ protected:
   /// Lists the versions in ascending order.
   virtual result<std::vector<std::int64_t>> do_versions(const artifact_key& key)
     = 0;
+  /// Copies the first `count` versions, with their numbers, to an artifact that
+  /// must not exist. This default loads and saves each of them.
+  virtual result<void>
+  do_copy(const artifact_key& from, const artifact_key& to, std::size_t count);
   /// Removes all versions; returns false if there were none.
   virtual result<bool> do_remove(const artifact_key& key) = 0;
   /// Removes all artifacts of a session, of a user and its sessions, or of an
   /// app and its users.
   virtual result<void> do_remove_owner(const owner_name& owner) = 0;
 
+  /// Returns the error of a copy to an artifact that exists.
+  static error exists_already(const artifact_key& key);
+
 private:
+  error drop_copy(const artifact_key& to, error cause);
+
   artifact_options options_;
 };
 

@@ -171,6 +171,24 @@ void disk_folder::write_file(const std::string& name,
     throw failure("write", path_of(name));
 }
 
+void disk_folder::share_file(const std::string& name,
+                             const disk_folder& target) const {
+  const auto file = find_file(name);
+  if (!file)
+    throw error(errc::corrupt, fmt::format("{}: {} is missing", path_, name));
+  if (::linkat(opened_.number(),
+               name.c_str(),
+               target.opened_.number(),
+               name.c_str(),
+               0)
+      == 0)
+    return;
+  // EPERM: no hard links here. EMLINK: the file has too many of them.
+  if (errno != EPERM && errno != EMLINK && errno != EOPNOTSUPP)
+    throw failure("share", path_of(name));
+  target.write_file(name, file->read());
+}
+
 std::vector<std::string> disk_folder::entries() const {
   // Opens the folder again, because the read position belongs to the
   // descriptor.

@@ -101,6 +101,11 @@ public:
   /// durable. Its name is durable only after `sync`.
   void write_file(const std::string& name, std::string_view bytes) const;
 
+  /// Gives the file of that name to `target` too, where it has the same name
+  /// and content; copies it where the file system has no hard links. Throws
+  /// `errc::corrupt` if there is no such file.
+  void share_file(const std::string& name, const disk_folder& target) const;
+
   /// Lists the names of all entries, in no order.
   std::vector<std::string> entries() const;
 

@@ -138,6 +138,17 @@ protected:
       });
   }
 
+  result<void> do_copy(const artifact_key& from,
+                       const artifact_key& to,
+                       std::size_t count) override {
+    const auto copied = guarded<bool>(
+      fmt::format("copy {} to {}", to_string(from), to_string(to.owner)),
+      [this, &from, &to, count] { return copy_new(from, to, count); });
+    if (!copied)
+      return copied.error();
+    return {};
+  }
+
   result<bool> do_remove(const artifact_key& key) override {
     return guarded<bool>("remove " + to_string(key),
                          [this, &key] { return take_away(path_of(key)); });
@@ -229,13 +240,68 @@ private:
         version = add_version(made, way.back());
       }
     }
-    // Syncs the whole path: the process that made one of the folders may not
-    // have synced it yet.
+    sync_all(way, kept);
+    return version;
+  }
+
+  // Syncs the whole path: the process that made one of the folders may not have
+  // synced it yet.
+  void sync_all(const std::vector<disk_folder>& way,
+                const disk_folder& kept) const {
     for (const auto& folder : way)
       folder.sync();
     kept.sync();
     root_.sync();
-    return version;
+  }
+
+  // Returns false if there was nothing to copy.
+  bool copy_new(const artifact_key& from,
+                const artifact_key& to,
+                std::size_t count) const {
+    const scratch_folder scratch(root_);
+    if (!share_versions(scratch.folder(), from, count))
+      return false;
+    const auto kept = root_.make(kept_name);
+    const auto path = path_of(to);
+    std::vector<disk_folder> way;
+    {
+      const std::shared_lock lock(kept);
+      way = make_way(kept, path_view(path).first(path.size() - 1));
+      if (scratch.folder().move(made_name, way.back(), path.back())
+          != move_outcome::moved)
+        throw exists_already(to);
+    }
+    sync_all(way, kept);
+    return true;
+  }
+
+  // Makes an artifact of the first `count` versions of another one, in a
+  // scratch folder. The files are shared: nothing ever writes into them.
+  bool share_versions(const disk_folder& scratch,
+                      const artifact_key& from,
+                      std::size_t count) const {
+    std::size_t shared = 0;
+    visit(path_of(from), [&](const disk_folder& source) {
+      auto versions = versions_in(source);
+      versions.resize(std::min(count, versions.size()));
+      for (const auto number : versions) {
+        const auto name = std::to_string(number);
+        const auto found = source.find(name);
+        if (!found)
+          throw error(errc::store_failed,
+                      fmt::format("another process has removed {}/{}",
+                                  source.path(),
+                                  name));
+        const auto version = scratch.make(made_name).make(name);
+        for (const auto* file : {data_name, metadata_name})
+          found->share_file(file, version);
+        version.sync();
+        ++shared;
+      }
+    });
+    if (shared > 0)
+      scratch.make(made_name).sync();
+    return shared > 0;
   }
 
   // Makes a durable artifact with one version in a scratch folder.

@@ -1,5 +1,6 @@
 #include "troupe/stores/artifacts/in_memory.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -54,6 +55,23 @@ protected:
                                                           : versions->size());
     std::iota(numbers.begin(), numbers.end(), 0);
     return numbers;
+  }
+
+  result<void> do_copy(const artifact_key& from,
+                       const artifact_key& to,
+                       std::size_t count) override {
+    const std::unique_lock lock(mutex_);
+    if (versions_of(to) != nullptr)
+      return exists_already(to);
+    const auto* versions = versions_of(from);
+    if (versions == nullptr || count == 0)
+      return {};
+    kept_versions copied(
+      versions->begin(),
+      versions->begin()
+        + static_cast<std::ptrdiff_t>(std::min(count, versions->size())));
+    owners_[to.owner][to.name] = std::move(copied);
+    return {};
   }
 
   result<bool> do_remove(const artifact_key& key) override {

@@ -1,5 +1,6 @@
 #include "troupe/stores/shared/owner_map.hpp"
 
+#include "troupe/core/key.hpp"
 #include "troupe/core/support/recent_writes.hpp"
 
 #include <algorithm>
@@ -42,7 +43,9 @@ stored_scope owner_map::scope() const {
   read.revision = revision();
   for (const auto& [name, data] : keys_.items())
     // Other names with `__` are reserved.
-    if (!data.is_null() && (!name.starts_with("__") || is_recent_write(name)))
+    if (!data.is_null()
+        && (!name.starts_with("__") || is_recent_write(name)
+            || name.starts_with(key_prefix_artifact)))
       read.keys.set(name, data);
   return read;
 }

@@ -108,6 +108,26 @@ BOOST_AUTO_TEST_CASE(only_an_object_with_good_keys_is_a_state_delta) {
                == "invalid_argument");
 }
 
+BOOST_AUTO_TEST_CASE(the_place_of_an_artifact_has_one_form) {
+  const auto read = [](const json& place) {
+    return code_of(delta::from_json({{"__artifact/a", place}}));
+  };
+  for (const auto& good : {json{{"version", 0}, {"setAside", 3}},
+                           json{{"version", nullptr}, {"setAside", 0}},
+                           json()})
+    BOOST_TEST(read(good) == "ok");
+  for (const auto& bad : {json(3),
+                          json{{"version", 1}},
+                          json{{"version", -1}, {"setAside", 3}},
+                          json{{"version", 1}, {"setAside", nullptr}},
+                          json{{"version", 1.5}, {"setAside", 3}},
+                          json{{"version", 1}, {"setAside", 3}, {"x", 1}}})
+    BOOST_TEST(read(bad) == "invalid_argument");
+  delta counted;
+  BOOST_TEST(code_of(counted.record("__artifact/a", operation_kind::add, value(1)))
+             == "invalid_argument");
+}
+
 BOOST_DATA_TEST_CASE(plain_deltas_come_back_from_json, data::xrange(20), seed) {
   random_source random(static_cast<std::uint64_t>(seed));
   constexpr std::array prefixes = {"", "app:", "user:", "temp:"};

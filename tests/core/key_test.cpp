@@ -70,6 +70,9 @@ const std::vector<std::string> bad_keys = {
   "app:__reserved",
   "user:__",
   "temp:__x",
+  "__artifact/",
+  "user:__artifact/a",
+  "__artifact/" + times(257, "k"),
   "\xff",
   "app:\xc3",
   "user:\xed\xa0\x80", // A surrogate.
@@ -113,6 +116,14 @@ BOOST_AUTO_TEST_CASE(a_new_key_has_one_prefix) {
   BOOST_TEST(reason_of(check_new_key("user:app:x"))
              == "state key 'user:app:x' has two prefixes; write 'app:x' for "
                 "the scope 'app:', or 'user:x'");
+}
+
+BOOST_AUTO_TEST_CASE(the_place_of_an_artifact_is_recorded_but_never_set) {
+  for (const auto& name : {std::string("a"), times(256, "k")}) {
+    BOOST_TEST(code_of(check_key("__artifact/" + name)) == "ok");
+    BOOST_TEST(code_of(check_new_key("__artifact/" + name))
+               == "invalid_argument");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_name_may_have_256_bytes_behind_its_prefix) {

@@ -96,7 +96,60 @@ struct in_files : place {
   temporary_folder folder;
 };
 
-using places = boost::mpl::list<in_memory, in_files>;
+// A store of the user's own, which copies by loading and saving.
+class forwarding final : public artifact_store {
+public:
+  using artifact_store::artifact_store;
+
+protected:
+  result<std::int64_t> do_save(const artifact_key& key,
+                               const part& content) override {
+    return to_->save(session_of(key), key.name, content);
+  }
+
+  result<std::optional<part>>
+  do_load(const artifact_key& key,
+          std::optional<std::int64_t> version) override {
+    return to_->load(session_of(key), key.name, version);
+  }
+
+  result<std::vector<std::string>> do_list(const owner_name& owner) override {
+    return to_->list(session_of({owner, {}}));
+  }
+
+  result<std::vector<std::int64_t>>
+  do_versions(const artifact_key& key) override {
+    return to_->versions(session_of(key), key.name);
+  }
+
+  result<bool> do_remove(const artifact_key& key) override {
+    return to_->remove(session_of(key), key.name);
+  }
+
+  result<void> do_remove_owner(const owner_name& owner) override {
+    if (owner.session.empty())
+      return owner.user.empty() ? to_->remove_app(owner.app)
+                                : to_->remove_user(owner.app, owner.user);
+    return to_->remove_session(session_of({owner, {}}));
+  }
+
+private:
+  // Artifacts of a user are kept as those of a session.
+  static session_key session_of(const artifact_key& key) {
+    const auto& owner = key.owner;
+    return {owner.app,
+            owner.user,
+            owner.session.empty() ? "artifacts of the user" : owner.session};
+  }
+
+  std::unique_ptr<artifact_store> to_ = make_memory_artifacts(small);
+};
+
+struct in_a_store_of_ones_own : place {
+  in_a_store_of_ones_own() { kept = std::make_unique<forwarding>(small); }
+};
+
+using places = boost::mpl::list<in_memory, in_files, in_a_store_of_ones_own>;
 
 void check_comes_back(place& at, const part& content) {
   const auto version = at.kept->save(ann_1, "file", content);
@@ -127,6 +180,42 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_newest_version_is_loaded_unless_one_is_named,
   BOOST_TEST(at.load(ann_1, "a") == "text 11");
   BOOST_TEST(at.load(ann_1, "a", 0) == "text 0");
   BOOST_TEST(at.load(ann_1, "a", 9) == "text 9");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_copy_has_the_first_versions_and_its_own_way,
+                              Place,
+                              places) {
+  Place at;
+  for (const auto* text : {"one", "two", "three"})
+    at.save(ann_1, "a", text);
+  BOOST_TEST(code_of(at.kept->copy(ann_1, ann_2, "a", 2)) == "ok");
+  BOOST_TEST(at.versions(ann_2, "a") == "[0,1]");
+  BOOST_TEST(at.load(ann_2, "a") == "two");
+  // Each goes on by itself, and stays when the other is removed.
+  BOOST_TEST(at.save(ann_2, "a", "other") == "2");
+  BOOST_TEST(at.load(ann_1, "a", 2) == "three");
+  BOOST_TEST(code_of(at.kept->remove_session(ann_1)) == "ok");
+  BOOST_TEST(at.load(ann_2, "a", 0) == "one");
+  BOOST_TEST(at.load(ann_2, "a") == "other");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(nothing_is_copied_over_an_artifact,
+                              Place,
+                              places) {
+  Place at;
+  at.save(ann_1, "a", "one");
+  at.save(ann_2, "a", "mine");
+  BOOST_TEST(code_of(at.kept->copy(ann_1, ann_2, "a", 1)) == "already_exists");
+  BOOST_TEST(at.load(ann_2, "a") == "mine");
+  BOOST_TEST(at.versions(ann_2, "a") == "[0]");
+  BOOST_TEST(code_of(at.kept->copy(ann_1, bob_1, "user:a", 1))
+             == "invalid_argument");
+  BOOST_TEST(code_of(at.kept->copy(ann_1, ann_2, "a/b", 1))
+             == "invalid_argument");
+  // Without a version there is no artifact.
+  BOOST_TEST(code_of(at.kept->copy(ann_1, bob_1, "a", 0)) == "ok");
+  BOOST_TEST(code_of(at.kept->copy(ann_1, bob_1, "b", 9)) == "ok");
+  BOOST_TEST(at.list(bob_1) == "[]");
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_never_saved_loads_as_nothing,
