@@ -118,6 +118,17 @@ void round_times(json& compaction) {
       *found = std::round(found->get<double>() * 1e6) / 1e6;
 }
 
+// ADK's summaries have two times and no other fields. A summary without times
+// covers all events before its own.
+void drop_revisions(json& compaction, const event& said) {
+  for (const auto* name : {"startRevision", "endRevision"})
+    compaction.erase(name);
+  if (!compaction.contains("startTimestamp"))
+    compaction["startTimestamp"] = 0.0;
+  if (!compaction.contains("endTimestamp"))
+    compaction["endTimestamp"] = to_seconds(said.timestamp);
+}
+
 } // namespace
 
 json to_wire_form(const json& stored) {
@@ -135,6 +146,9 @@ json to_stored_form(const event& said) {
   for (const auto& [name, field] : actions.items())
     if (is_in(known_actions, name))
       known[name] = field;
+  if (const auto found = known.find("compaction");
+      found != known.end() && found->is_object())
+    drop_revisions(*found, said);
   actions = std::move(known);
   return rename_event(data, to_snake_case);
 }

@@ -133,6 +133,33 @@ BOOST_FIXTURE_TEST_CASE(unknown_actions_are_left_out, exporting) {
              {"state_delta", {{"n", 3}}}}));
 }
 
+// ADK refuses a summary with other fields, or without its times.
+BOOST_FIXTURE_TEST_CASE(a_summary_has_the_fields_of_adk, exporting) {
+  run("create", s1);
+  run("append",
+      s1,
+      R"({"author": "user", "timestamp": 7, "actions": {"compaction": {)"
+      R"("startRevision": 1, "endRevision": 4, "startTimestamp": 2.5, )"
+      R"("endTimestamp": 6, "compactedContent": {"role": "model"}}}})"
+      "\n"
+      R"({"author": "user", "timestamp": 8, "actions": {"compaction": {)"
+      R"("endRevision": 1, "compactedContent": {"role": "model"}}}})"
+      "\n");
+  BOOST_TEST(export_to("sqlite:" + file, s1).code == 0);
+  const auto written
+    = rows("SELECT event_data -> 'actions' -> 'compaction' FROM events "
+           "ORDER BY timestamp");
+  BOOST_TEST_REQUIRE(written.size() == 2U);
+  BOOST_TEST(parse_json(written[0]).value()
+             == json({{"start_timestamp", 2.5},
+                      {"end_timestamp", 6},
+                      {"compacted_content", {{"role", "model"}}}}));
+  BOOST_TEST(parse_json(written[1]).value()
+             == json({{"start_timestamp", 0.0},
+                      {"end_timestamp", 8.0},
+                      {"compacted_content", {{"role", "model"}}}}));
+}
+
 BOOST_FIXTURE_TEST_CASE(users_without_sessions_keep_their_state, exporting) {
   imported(make("v1.sql"));
   BOOST_TEST(export_to("sqlite:" + file, {"--app", "lone"}).errors

@@ -178,6 +178,35 @@ def compare_live_events(troupe, samples, count=1000):
             sys.exit(f"live events {left} instead of {wanted}\n{json.dumps(session)}")
 
 
+# -- summaries ----
+
+
+async def compare_summaries(troupe, samples):
+    """ADK reads an exported summary of troupe, and shows it in place of the same events."""
+    from google.adk.flows.llm_flows.context import _contents
+    from google.adk.sessions.database_session_service import DatabaseSessionService
+
+    said = [samples.event(number, "user", samples.text(f"word {number}"), run=f"i{number}") for number in range(1, 5)]
+    events = [json.loads(each.model_dump_json(by_alias=True, exclude_none=True)) for each in said]
+    events.insert(3, {
+        "id": "sum", "author": "user", "invocationId": "i3", "timestamp": said[2].timestamp, "actions": {"compaction": {
+            "startRevision": 1, "endRevision": 2, "startTimestamp": said[0].timestamp,
+            "endTimestamp": said[1].timestamp, "compactedContent": {"role": "model", "parts": [{"text": "summed"}]}}}})
+    session = {"id": "s1", "appName": "summed", "userId": "ann", "state": {}, "lastUpdateTime": 1.0, "events": events}
+    (pathlib.Path(troupe.folder) / "summed.jsonl").write_text(json.dumps(session) + "\n")
+    store = ("--store", "sqlite:summed.db")
+    troupe("sessions", "import", str(pathlib.Path(troupe.folder) / "summed.jsonl"), *store)
+    troupe("sessions", "export", "--app", "summed", "--to", "adk", "sqlite:summed_adk.db", *store)
+    opened = DatabaseSessionService(f"sqlite+aiosqlite:///{troupe.folder}/summed_adk.db")
+    read = await opened.get_session(app_name="summed", user_id="ann", session_id="s1")
+    await opened.close()
+    shown = [part.text for content in _contents._get_contents(
+        current_branch=None, events=read.events, agent_name="clerk") for part in content.parts if part.text]
+    if [words for words in shown if words in ("summed", "word 1", "word 2", "word 3", "word 4")] != [
+            "summed", "word 3", "word 4"]:
+        sys.exit(f"ADK shows {shown} for a summary of two events of four")
+
+
 async def compare(program):
     import samples
     from google.adk.sessions.database_session_service import DatabaseSessionService
@@ -187,6 +216,7 @@ async def compare(program):
     with tempfile.TemporaryDirectory() as folder:
         troupe = Troupe(program, folder)
         compare_live_events(troupe, samples)
+        await compare_summaries(troupe, samples)
         for name, service in (("v1", DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/v1.db")),
                               ("sqlite_service", SqliteSessionService(f"{folder}/sqlite_service.db"))):
             await fill(service, samples)
