@@ -25,6 +25,19 @@ std::optional<timestamp> from_seconds(double seconds) {
   return timestamp(std::chrono::microseconds(std::llround(seconds * 1e6)));
 }
 
+std::optional<std::uint64_t> to_revision(const json* field) {
+  if (field == nullptr || !field->is_number_integer()
+      || (!field->is_number_unsigned() && field->get<std::int64_t>() < 0))
+    return std::nullopt;
+  return field->get<std::uint64_t>();
+}
+
+std::optional<timestamp> to_time(const json* field) {
+  return field != nullptr && field->is_number()
+           ? from_seconds(field->get<double>())
+           : std::nullopt;
+}
+
 } // namespace
 
 std::optional<summary> summary_of(const event& said) {
@@ -41,13 +54,13 @@ std::optional<summary> summary_of(const event& said) {
   if (!read || read->parts.empty())
     return std::nullopt;
   summary made{.content = std::move(*read)};
-  if (const auto* end = field_of(*found, "endRevision", "end_revision");
-      end != nullptr && end->is_number_integer()
-      && (end->is_number_unsigned() || end->get<std::int64_t>() >= 0))
-    made.end_revision = end->get<std::uint64_t>();
-  if (const auto* end = field_of(*found, "endTimestamp", "end_timestamp");
-      end != nullptr && end->is_number())
-    made.end_time = from_seconds(end->get<double>());
+  made.start_revision
+    = to_revision(field_of(*found, "startRevision", "start_revision"));
+  made.end_revision
+    = to_revision(field_of(*found, "endRevision", "end_revision"));
+  made.start_time
+    = to_time(field_of(*found, "startTimestamp", "start_timestamp"));
+  made.end_time = to_time(field_of(*found, "endTimestamp", "end_timestamp"));
   return made;
 }
 

@@ -15,8 +15,8 @@ history_search::history_search(const content& message,
 }
 
 bool history_search::needs_more() const noexcept {
-  return wants_summary_ || end_time_ || !calls_.empty() || !pauses_.empty()
-         || !runs_.empty();
+  return wants_summary_ || end_time_ || start_time_ || !calls_.empty()
+         || !pauses_.empty() || !runs_.empty();
 }
 
 void history_search::take(std::uint64_t number, const event& said) {
@@ -32,6 +32,7 @@ void history_search::take(std::uint64_t number, const event& said) {
     read_from(1);
   wants_summary_ = false;
   end_time_.reset();
+  start_time_.reset();
   calls_.clear();
   pauses_.clear();
   runs_.clear();
@@ -54,19 +55,28 @@ void history_search::look_for_summary(std::uint64_t number, const event& said) {
     since_summary_ = number + 1;
     end_time_.reset();
   }
+  if (start_time_ && !end_time_ && said.timestamp < *start_time_) {
+    since_summary_ = 1;
+    start_time_.reset();
+  }
   if (!wants_summary_)
     return;
-  auto found = summary_of(said);
+  const auto found = summary_of(said);
   if (!found)
     return;
   wants_summary_ = false;
-  summary_ = std::move(found->content);
   if (found->end_revision)
     since_summary_ = std::min(*found->end_revision, number - 1) + 1;
   else if (found->end_time)
     end_time_ = found->end_time;
   else
     since_summary_ = number;
+  if (!found->start_revision)
+    start_time_ = found->start_time;
+  else if (*found->start_revision > 1) {
+    since_summary_ = 1;
+    end_time_.reset();
+  }
 }
 
 void history_search::look_for_calls(std::uint64_t number, const event& said) {

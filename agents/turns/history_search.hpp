@@ -30,14 +30,12 @@ public:
   /// last call; events that a rewind has taken back may be left out.
   void take(std::uint64_t number, const event& said);
 
-  /// The first event that the newest summary does not cover; 1 if there is no
-  /// summary, or none was searched for.
+  /// The first event that the newest summary does not cover. 1 if there is no
+  /// summary, if none was searched for, or if the summary does not begin with
+  /// the first event: older ones may count then, too (summed_ranges.hpp).
   std::uint64_t since_summary() const noexcept {
     return since_summary_.value_or(1);
   }
-
-  /// Text of that summary; unset if there is none.
-  const std::optional<content>& summary() const noexcept { return summary_; }
 
   /// The first event of the runs whose calls are answered; unset if the message
   /// answers no call that was found.
@@ -58,6 +56,8 @@ private:
   // invocation ids.
   bool wants_summary_;
   std::optional<timestamp> end_time_;
+  // The summary covers no event before the newest one that is older than this.
+  std::optional<timestamp> start_time_;
   std::set<std::string, std::less<>> calls_;
   std::set<std::string, std::less<>> pauses_;
   std::set<std::string, std::less<>> runs_;
@@ -66,7 +66,6 @@ private:
   std::uint64_t behind_ = UINT64_MAX;
 
   std::optional<std::uint64_t> since_summary_;
-  std::optional<content> summary_;
   std::optional<std::uint64_t> answered_;
 };
 

@@ -1,17 +1,19 @@
 #include "troupe/agents/turns/visible_contents.hpp"
 
-#include "troupe/agents/turns/history_search.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/agents/turns/summed_ranges.hpp"
 #include "troupe/agents/turns/tree.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -88,10 +90,28 @@ public:
   }
 
   const event_ptr& operator[](std::size_t index) const {
-    return events_[places_ ? (*places_)[index] : index];
+    return events_[place(index)];
+  }
+
+  std::uint64_t number(std::size_t index) const {
+    return events_.number(place(index));
+  }
+
+  // Index of the first event from `number` on, which is not before `index`.
+  std::size_t from(std::uint64_t number, std::size_t index) const {
+    const auto rest = std::views::iota(index, size());
+    return index
+           + static_cast<std::size_t>(
+             std::ranges::partition_point(
+               rest, [&](std::size_t at) { return this->number(at) < number; })
+             - rest.begin());
   }
 
 private:
+  std::size_t place(std::size_t index) const {
+    return places_ ? (*places_)[index] : index;
+  }
+
   const event_slice& events_;
   const std::optional<std::vector<std::size_t>> places_; // Unset: all events.
 };
@@ -156,32 +176,34 @@ std::size_t first_beginning(const shown_events& events,
   return 0;
 }
 
-// The newest summary, and the events that it does not cover.
-struct summed_history {
-  event_slice events;
-  shared_content summary; // Null: no summary.
-};
-
-summed_history sum_up(const event_slice& events) {
-  history_search search({}, history_extent::since_summary());
-  for (auto index = events.size(); index > 0 && search.needs_more(); --index)
-    search.take(events.number(index - 1), *events[index - 1]);
-  if (!search.summary())
-    return {events, nullptr};
-  content told("user", {part("For context, a summary of what came before:")});
-  for (const auto& element : search.summary()->parts)
-    if (!element.thought)
-      told.parts.push_back(element);
-  auto first = events.size() - events.from(search.since_summary()).size();
-  // Calls that the summary covers but that are answered later stay visible.
-  auto answered = answered_behind(events, first);
-  for (auto index = first; index > 0 && !answered.empty(); --index)
+// The summaries that count, without the events that have to stay visible: those
+// from `message` on, and those from the first call on that is answered behind
+// the newest summary.
+std::vector<summed_range> sum_up(const event_slice& events,
+                                 std::uint64_t message) {
+  auto ranges = summed_ranges(events);
+  if (ranges.empty())
+    return ranges;
+  auto first = message > 0 ? message : UINT64_MAX;
+  const auto behind
+    = events.size() - events.from(ranges.back().last + 1).size();
+  auto answered = answered_behind(events, behind);
+  for (auto index = behind; index > 0 && !answered.empty(); --index)
     for (const auto& element : events[index - 1]->content.parts)
       if (const auto* call = element.call();
           call != nullptr && answered.erase(call->id) > 0)
-        first = index - 1;
-  return {events.part(first, events.size()),
-          std::make_shared<const content>(std::move(told))};
+        first = std::min(first, events.number(index - 1));
+  for (auto& each : ranges)
+    each.last = std::min(each.last, first - 1);
+  return ranges;
+}
+
+shared_content told_summary(const summary& made) {
+  content told("user", {part("For context, a summary of what came before:")});
+  for (const auto& element : made.content.parts)
+    if (!element.thought)
+      told.parts.push_back(element);
+  return std::make_shared<const content>(std::move(told));
 }
 
 // Reads a history from the oldest event on, and makes the contents for the
@@ -195,6 +217,21 @@ public:
   explicit history_reader(std::string_view agent_name)
     : agent_name_(agent_name) {}
 
+  void read_any(const event_ptr& said) {
+    if (has_content(*said))
+      read(said);
+    else if (closes_calls(*said))
+      close_calls();
+    else if (!said->partial)
+      read_pause(*said);
+  }
+
+  // Shows a summary in place of its events.
+  void read_summary(const summary& made) { add(told_summary(made)); }
+
+  std::vector<shared_content> take() { return pair_up(); }
+
+private:
   void read(const event_ptr& said) {
     if (said->author == agent_name_) {
       note_calls(*said);
@@ -222,9 +259,6 @@ public:
       each.is_closed = each.answer == nullptr;
   }
 
-  std::vector<shared_content> take() { return pair_up(); }
-
-private:
   // A call by the agent itself, and its result.
   struct own_call {
     const content* made = nullptr;
@@ -426,28 +460,29 @@ std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
-                 include_contents which) {
+                 include_contents which,
+                 std::uint64_t message) {
   const auto summed = which == include_contents::since_summary
-                        ? sum_up(events)
-                        : summed_history{events, nullptr};
-  const shown_events shown(summed.events, branch);
+                        ? sum_up(events, message)
+                        : std::vector<summed_range>();
+  const shown_events shown(events, branch);
   history_reader reader(agent_name);
   std::size_t index = 0;
   if (which == include_contents::none)
     index = current_turn(shown, agent_name);
   else if (which == include_contents::all && events.first_number() > 1)
     index = first_beginning(shown, agent_name);
-  for (; index < shown.size(); ++index)
-    if (const auto& said = shown[index]; has_content(*said))
-      reader.read(said);
-    else if (closes_calls(*said))
-      reader.close_calls();
-    else if (!said->partial)
-      reader.read_pause(*said);
-  auto contents = reader.take();
-  if (summed.summary)
-    contents.insert(contents.begin(), summed.summary);
-  return contents;
+  for (auto next = summed.begin();; ++next) {
+    const auto end
+      = next == summed.end() ? shown.size() : shown.from(next->first, index);
+    for (; index < end; ++index)
+      reader.read_any(shown[index]);
+    if (next == summed.end())
+      break;
+    reader.read_summary(next->made);
+    index = shown.from(next->last + 1, index);
+  }
+  return reader.take();
 }
 
 } // namespace troupe

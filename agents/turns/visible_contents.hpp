@@ -24,10 +24,14 @@ namespace troupe {
 /// If the session has events before `events`, the contents start with the first
 /// event that is not the agent's own, so that the conversation does not begin
 /// with an answer. `events` must be live (`event_slice::live`).
+///
+/// Summaries replace no event from `message` on, the number of the run's
+/// message: another run may have summed them up meanwhile. 0: it has none.
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
-                 include_contents which);
+                 include_contents which,
+                 std::uint64_t message = 0);
 
 } // namespace troupe

@@ -103,7 +103,6 @@ BOOST_AUTO_TEST_CASE(the_newest_summary_is_found) {
   events.user("r3");
   const auto found = events.search(hello, history_extent::since_summary());
   BOOST_TEST(found.since_summary() == 4U);
-  BOOST_TEST(found.summary()->text() == "sum");
   BOOST_TEST(events.looked_at == 5U);
 }
 
@@ -153,7 +152,28 @@ BOOST_AUTO_TEST_CASE(a_summary_ends_at_its_time) {
   events.user("r4");
   const auto found = events.search(hello, history_extent::since_summary());
   BOOST_TEST(found.since_summary() == 3U);
-  BOOST_TEST(events.looked_at == 2U);
+  BOOST_TEST(events.looked_at == 1U); // An older event may not be covered.
+}
+
+// Older events, or an older summary of them, are read then, too.
+BOOST_AUTO_TEST_CASE(all_is_read_before_a_summary_of_later_events) {
+  for (const auto& start :
+       {json{{"startTimestamp", 2.0}, {"endTimestamp", 3.0}},
+        json{{"startRevision", 2}, {"endTimestamp", 3.0}},
+        json{{"startRevision", 2}, {"endRevision", 3}}}) {
+    history events;
+    events.user("r1");
+    events.user("r2");
+    events.user("r3");
+    auto said = make_summary_event("sum");
+    auto extra = said.actions.extra.data();
+    extra["compaction"].update(start);
+    said.actions.extra = extra;
+    events.add(std::move(said), "user", "");
+    events.user("r4");
+    const auto found = events.search(hello, history_extent::since_summary());
+    BOOST_TEST(found.since_summary() == 1U, start.dump());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(without_a_summary_all_is_read) {
@@ -162,7 +182,6 @@ BOOST_AUTO_TEST_CASE(without_a_summary_all_is_read) {
   events.says("r1");
   const auto found = events.search(hello, history_extent::since_summary());
   BOOST_TEST(found.since_summary() == 1U);
-  BOOST_TEST(!found.summary().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_reads_on_from_the_message_of_its_run) {

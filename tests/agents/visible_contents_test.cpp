@@ -90,17 +90,27 @@ public:
       std::make_shared<const event>(make_summary_event(std::move(said), end)));
   }
 
+  /// A summary of the events from number `first` to number `last`.
+  void sums_up_between(std::string said, int first, int last) {
+    auto made = make_summary_event(std::move(said), last);
+    auto actions = made.actions.extra.data();
+    actions["compaction"]["startRevision"] = first;
+    made.actions.extra = std::move(actions);
+    log_.push_back(std::make_shared<const event>(std::move(made)));
+  }
+
   /// One line per content.
   std::string shown_to(std::string_view agent,
                        std::string_view branch = "",
                        include_contents which = include_contents::all,
-                       std::uint64_t first_revision = 1) const {
+                       std::uint64_t first_revision = 1,
+                       std::uint64_t message = 0) const {
     event_log numbered(first_revision - 1);
     for (std::size_t index = 0; index < log_.size(); ++index)
       numbered.push_back(log_[index]);
     std::string seen;
     for (const auto& said :
-         visible_contents(numbered.slice(), agent, branch, which))
+         visible_contents(numbered.slice(), agent, branch, which, message))
       seen += shown(*said) + '\n';
     return seen;
   }
@@ -321,6 +331,88 @@ BOOST_AUTO_TEST_CASE(a_summary_hides_no_call_that_is_answered_later) {
              == "user: For context, a summary of what came before: first\n"
                 "model: f(c1)\n"
                 "user: c1={\"result\":1}\n");
+}
+
+namespace {
+
+std::string summed(const std::string& words) {
+  return "user: For context, a summary of what came before: " + words + "\n";
+}
+
+// Six messages, `1` to `6`.
+history six() {
+  history events;
+  for (int number = 1; number <= 6; ++number)
+    events.user(std::to_string(number));
+  return events;
+}
+
+} // namespace
+
+// The form of ADK's sliding window. Each event is covered once.
+BOOST_AUTO_TEST_CASE(summaries_of_a_window_stand_beside_each_other) {
+  auto events = six();
+  events.sums_up_between("one to three", 1, 3);
+  events.sums_up_between("three to five", 3, 5);
+  events.user("7");
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == summed("one to three") + summed("three to five")
+                  + "user: 6\nuser: 7\n");
+}
+
+BOOST_AUTO_TEST_CASE(events_between_two_summaries_are_shown) {
+  auto events = six();
+  events.sums_up_between("two", 2, 2);
+  events.sums_up_between("four and five", 4, 5);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == "user: 1\n" + summed("two") + "user: 3\n"
+                  + summed("four and five") + "user: 6\n");
+}
+
+// Two runs have summed up at the same time.
+BOOST_AUTO_TEST_CASE(the_newest_of_nested_summaries_counts) {
+  auto shorter = six();
+  shorter.sums_up_between("long", 1, 5);
+  shorter.sums_up_between("short", 1, 3);
+  BOOST_TEST(shorter.shown_to("writer", "", include_contents::since_summary)
+             == summed("short") + "user: 4\nuser: 5\nuser: 6\n");
+  auto longer = six();
+  longer.sums_up_between("short", 2, 3);
+  longer.sums_up_between("long", 1, 5);
+  BOOST_TEST(longer.shown_to("writer", "", include_contents::since_summary)
+             == summed("long") + "user: 6\n");
+  // The older one counts for the events before the newer one.
+  auto inner = six();
+  inner.sums_up_between("long", 1, 5);
+  inner.sums_up_between("short", 3, 4);
+  BOOST_TEST(inner.shown_to("writer", "", include_contents::since_summary)
+             == summed("long") + summed("short") + "user: 5\nuser: 6\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_summary_without_events_does_not_count) {
+  auto events = six();
+  events.sums_up_between("real", 1, 5);
+  events.sums_up_between("none", 4, 2);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == summed("real") + "user: 6\n");
+}
+
+// A run began to read behind a summary. Another one then made a shorter one.
+BOOST_AUTO_TEST_CASE(no_event_is_lost_to_a_summary_that_ends_too_early) {
+  history events; // From number 4 on.
+  events.sums_up_between("one to three", 1, 3);
+  events.user("5");
+  events.sums_up_between("one", 1, 1);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary, 4)
+             == summed("one to three") + "user: 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_summary_replaces_no_event_of_the_run_that_reads) {
+  auto events = six();
+  events.sums_up("all");
+  BOOST_TEST(
+    events.shown_to("writer", "", include_contents::since_summary, 1, 5)
+    == summed("all") + "user: 5\nuser: 6\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_is_alone_sees_all_it_said) {
