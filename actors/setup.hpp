@@ -6,6 +6,7 @@
 #include "troupe/actors/engine/execution.hpp"
 #include "troupe/actors/engine/tool_pool.hpp"
 #include "troupe/actors/parts/append_wait.hpp"
+#include "troupe/agents/compaction.hpp"
 #include "troupe/agents/plugin.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/core/json.hpp"
@@ -63,6 +64,8 @@ struct setup : execution {
   const setup_options options;
   /// Set before the first actor.
   std::vector<plugin> plugins;
+  /// Null: runs make no summaries. Set before the first actor.
+  std::shared_ptr<const compaction_options> compaction;
   /// Optional; called with the number of changes in each commit. Set before the
   /// first actor.
   std::function<void(std::size_t events)> on_commit;

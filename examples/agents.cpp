@@ -215,6 +215,14 @@ troupe::plugin make_house_style() {
             }};
 }
 
+troupe::compaction_options make_compaction(const troupe::model_ptr& model) {
+  return {.compaction_interval = 20,
+          .overlap_size = 2,
+          .token_threshold = 100'000,
+          .event_retention_size = 40,
+          .model = model};
+}
+
 // -- checks -------------------------------------------------------------------
 
 class trial {
@@ -364,4 +372,8 @@ int main() {
     make_writer(model_saying({{"writer", {{.text = "${instruction}"}}}})),
     {"writer: Write about owls for . Use no exclamation marks."},
     {{"topic", "owls"}});
+
+  trial summed({.compaction = make_compaction(model_saying({}))});
+  summed.expect(says("short", "Nothing to sum up."),
+                {"short: Nothing to sum up."});
 }

@@ -115,6 +115,9 @@ struct opened_places {
 result<opened_places> open_places(const runtime_options& options) {
   if (auto fit = check_plugins(options.plugins); !fit)
     return fit.error();
+  if (options.compaction)
+    if (auto fit = check_compaction(*options.compaction); !fit)
+      return fit.error();
   if (auto fit = check_limits(options); !fit)
     return fit.error();
   auto kept = choose_store(options);
@@ -168,6 +171,9 @@ runtime make_runtime(std::shared_ptr<detail::session_backend> backend,
                      opened_places places) {
   auto& shared = backend->shared();
   shared.plugins = std::move(options.plugins);
+  if (options.compaction)
+    shared.compaction = std::make_shared<const compaction_options>(
+      std::move(*options.compaction));
   shared.on_commit = std::move(options.on_commit);
   shared.on_warning = std::move(options.on_warning);
   if (places.artifacts)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/agents/compaction.hpp"
 #include "troupe/agents/plugin.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/runtime/run.hpp"
@@ -42,6 +43,10 @@ struct runtime_options {
   std::shared_ptr<troupe::environment> environment = {};
   /// Plugins that are called around all runs, in this order.
   std::vector<plugin> plugins = {};
+  /// Summaries that replace old events of long conversations for the models,
+  /// made at the end of runs. Unset: none are made, and only agents with
+  /// `include_contents::since_summary` read those of a session.
+  std::optional<compaction_options> compaction = {};
   /// Receives the number of changes in each commit. Over a store a commit is
   /// one transaction. With `memory:` it is the batch of appends and creations
   /// that one session decides together. Called on the threads that commit,
@@ -111,7 +116,8 @@ const std::shared_ptr<session_backend>& backend_of(const runtime& on) noexcept;
 class runtime {
 public:
   /// Opens a runtime. Fails with `errc::invalid_argument` for an unknown store,
-  /// a bad path, a bad plugin or a limit of 0 that could be unset, and with
+  /// a bad path, a bad plugin, a bad compaction or a limit of 0 that could be
+  /// unset, and with
   /// `errc::store_failed` or `errc::corrupt` if the store cannot be opened.
   static result<runtime> open(runtime_options options = {});
 

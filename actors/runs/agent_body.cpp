@@ -99,11 +99,13 @@ task<std::optional<agent>>
 run_body(lane_actor& lane, invocation_context& context, const agent& which) {
   const auto& kind = which.kind();
   if (const auto* llm = std::get_if<llm_options>(&kind)) {
-    auto next = co_await run_llm(context,
-                                 *llm,
-                                 lane.root_agent(),
-                                 lane.tree(),
-                                 lane.shared_run()->shared->plugins);
+    auto next
+      = co_await run_llm(context,
+                         *llm,
+                         lane.root_agent(),
+                         lane.tree(),
+                         lane.shared_run()->shared->plugins,
+                         lane.shared_run()->shared->compaction != nullptr);
     co_return next;
   }
   if (std::holds_alternative<sequential_options>(kind))

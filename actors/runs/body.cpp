@@ -2,6 +2,7 @@
 
 #include "troupe/actors/runs/agent_body.hpp"
 #include "troupe/actors/runs/callbacks.hpp"
+#include "troupe/actors/runs/compaction.hpp"
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/actors/runs/user_failure.hpp"
 #include "troupe/agents/turns/resumption.hpp"
@@ -90,10 +91,13 @@ task<agent_end> run_all(lane_actor& lane, invocation_context& context) {
   context.renew();
   tell_run_end(plugins, context);
   co_await context.emit_leftovers();
-  // Last: a run that fails before has not paused.
+  // Last: a run that fails before has not paused. Its pause is its last event,
+  // so only other runs make summaries.
   if (end.paused)
     co_await context.emit(
       make_pause_event(lane.root_agent().name(), *end.paused));
+  else
+    co_await compact(lane, context);
   co_return end;
 }
 

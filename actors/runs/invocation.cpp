@@ -309,7 +309,8 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   // Before the event: its receiver finds the losses.
   if (answered->outcome && !again && answered->basis)
     tell_losses(*run_, *answered->basis, **answered->outcome);
-  if (answered->outcome && !again)
+  // As in ADK, a summary is stored, and is no event of the run.
+  if (answered->outcome && !again && !run_->is_compacting)
     run_->control->deliver(*answered->outcome);
   if (answered->outcome)
     lane.hear(*answered->outcome);

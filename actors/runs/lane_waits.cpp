@@ -169,12 +169,13 @@ void lane_actor::ask(model_call& request) {
       [finish_with,
        who,
        piece,
-       is_nested = nested() != nullptr,
+       is_hidden = nested() != nullptr || run_->is_compacting,
        following
        = std::weak_ptr(run_->control)](result<model_response> response) {
         if (response && response->partial) {
-          // No caller follows the pieces of an agent that is a tool.
-          if (is_nested)
+          // No caller follows the pieces of an agent that is a tool, or of a
+          // summary.
+          if (is_hidden)
             return;
           auto said = std::make_shared<event>(piece);
           said->content = std::move(response->content);

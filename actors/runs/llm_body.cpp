@@ -90,15 +90,27 @@ bool ends_run(const error& failure, const invocation_context& context) {
          || failure.code() == errc::limit_exceeded;
 }
 
+// An agent with `contents_max` sees the newest events as they are.
+include_contents contents_of(const llm_options& options, bool reads_summaries) {
+  return reads_summaries && !options.contents_max
+             && options.include_contents == include_contents::all
+           ? include_contents::since_summary
+           : options.include_contents;
+}
+
 task<model_request> make_request(const invocation_context& context,
                                  const llm_options& options,
+                                 include_contents which,
                                  const agent& root_agent,
                                  const std::vector<tool>& tools,
                                  const transfer_targets* transfers) {
   model_request request;
   request.agent = options.name;
-  request.contents = visible_contents(
-    context.events(), options.name, context.branch(), options.include_contents);
+  request.contents = visible_contents(context.events(),
+                                      options.name,
+                                      context.branch(),
+                                      which,
+                                      context.lane().message_number());
   std::string global;
   if (const auto* above = std::get_if<llm_options>(&root_agent.kind()))
     global = co_await resolve_instruction(above->global_instruction, context);
@@ -324,7 +336,9 @@ task<std::optional<agent>> run_llm(invocation_context& context,
                                    const llm_options& options,
                                    const agent& root_agent,
                                    const agent_tree* tree,
-                                   const std::vector<plugin>& plugins) {
+                                   const std::vector<plugin>& plugins,
+                                   bool reads_summaries) {
+  const auto which = contents_of(options, reads_summaries);
   const auto* transfers
     = tree != nullptr ? tree->transfers_of(options.name) : nullptr;
   auto tools = options.tools;
@@ -339,8 +353,8 @@ task<std::optional<agent>> run_llm(invocation_context& context,
     context.renew();
     // Callbacks of an earlier turn are other steps.
     context.state().reads().forget();
-    auto request
-      = co_await make_request(context, options, root_agent, tools, transfers);
+    auto request = co_await make_request(
+      context, options, which, root_agent, tools, transfers);
     step_time asked;
     auto response
       = co_await ask(context, options, plugins, std::move(request), asked);

@@ -36,6 +36,9 @@ struct run_shared {
   std::atomic<std::size_t> model_calls{0};
   /// Tokens of the model calls that have ended.
   std::atomic<std::uint64_t> tokens{0};
+  /// The agents have ended, and the run sums up its session. The holder of the
+  /// run gets no events any more.
+  bool is_compacting = false;
   std::shared_ptr<retry_budget> retries;
   /// Limits the tools of this run that run at the same time.
   std::optional<turnstile> tool_slots;

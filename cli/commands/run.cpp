@@ -1,6 +1,7 @@
 #include "troupe/cli/commands/run.hpp"
 
 #include "troupe/cli/options/allow_env_option.hpp"
+#include "troupe/cli/options/compaction_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/state_option.hpp"
@@ -41,6 +42,7 @@ struct run_command::arguments {
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
   std::optional<std::uint64_t> tokens_max;
+  compaction_option compaction;
   bool step_times = false;
   std::string lost_updates = "tell";
   bool stream = false;
@@ -219,6 +221,7 @@ run_command::run_command(CLI::App& program,
                 "default: none")
     ->check(number_from(0))
     ->type_name("N");
+  chosen.compaction.add_to(parser());
   parser()
     .add_option("--lost-updates",
                 chosen.lost_updates,
@@ -329,6 +332,7 @@ int run_command::execute(interrupts& signals) const {
   signals.begin();
   auto kept = chosen.store.for_runtime();
   const auto running = std::make_shared<running_agents>();
+  kept.compaction = chosen.compaction.for_runtime();
   kept.plugins.push_back(running_agents::observer(running));
   auto owners = runtime::open(std::move(kept));
   if (!owners)

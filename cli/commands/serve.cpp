@@ -1,6 +1,7 @@
 #include "troupe/cli/commands/serve.hpp"
 
 #include "troupe/cli/options/allow_env_option.hpp"
+#include "troupe/cli/options/compaction_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
@@ -29,6 +30,7 @@ struct serve_command::arguments {
   store_option store;
   server_options server{.port = 8000};
   std::optional<std::string> model;
+  compaction_option compaction;
   std::vector<std::string> allowed_variables;
   std::string token_file;
   std::uint64_t grace = 10;                                       // Seconds.
@@ -206,6 +208,7 @@ void serve_command::add_options() {
     ->check(number_from(0))
     ->type_name("N")
     ->capture_default_str();
+  chosen.compaction.add_to(parser());
   parser()
     .add_option("--model",
                 chosen.model,
@@ -278,6 +281,7 @@ int serve_command::execute(interrupts& signals) const {
   // A server refuses appends that would wait for long.
   auto kept = chosen.store.for_runtime();
   kept.append_wait_max = runtime_options().append_wait_max;
+  kept.compaction = chosen.compaction.for_runtime();
   auto owners = runtime::open(std::move(kept));
   if (!owners)
     return report(owners.error());

@@ -107,6 +107,8 @@ const std::vector<refusal> refusals{
   {{"--durability", "perhaps"}, 2, "not one of durable, os, none"},
   {{"--model-calls-max", "-1"}, 2, "error: invalid_argument: "},
   {{"--tokens-max", "many"}, 2, "error: invalid_argument: "},
+  {{"--compaction-interval", "0"}, 2, "error: invalid_argument: "},
+  {{"--compaction-overlap", "1"}, 2, "error: invalid_argument: "},
   {{"--lost-updates", "no"}, 2, "'no' is neither tell, refuse nor ignore"},
   {{"--app", ""}, 1, "error: invalid_argument: "},
   {{"--user", " "}, 1, "error: invalid_argument: "},
@@ -448,6 +450,36 @@ BOOST_FIXTURE_TEST_CASE(model_calls_are_limited_as_asked, folder) {
   BOOST_TEST(done.code == 1);
   BOOST_TEST(done.output == "echo: go\necho: go\necho: go\n");
   BOOST_TEST(contains(reason(done), "limit_exceeded"));
+}
+
+BOOST_FIXTURE_TEST_CASE(long_conversations_are_summed_up_as_asked, folder) {
+  const auto store = "sqlite:" + path() + "/long.db";
+  const auto done = run_program({"run",
+                                 "--store",
+                                 store,
+                                 "--user",
+                                 "ann",
+                                 "--session",
+                                 "s",
+                                 agent("echo"),
+                                 "--input",
+                                 "a",
+                                 "--input",
+                                 "b",
+                                 "--compaction-interval",
+                                 "2"});
+  BOOST_TEST(done.output == "echo: a\necho: b\n");
+  const auto held = run_program({"sessions",
+                                 "get",
+                                 "--store",
+                                 store,
+                                 "--app",
+                                 "echo",
+                                 "--user",
+                                 "ann",
+                                 "--session",
+                                 "s"});
+  BOOST_TEST(contains(held.output, R"("endRevision":4)"), held.output);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_run_that_waits_says_how_to_go_on, folder) {

@@ -1,0 +1,327 @@
+#include "troupe/agents/turns/compaction_plan.hpp"
+
+#include "troupe/agents/tool.hpp"
+#include "troupe/agents/turns/summed_ranges.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using ids = std::unordered_set<std::string_view>;
+
+// An event that is no summary.
+struct plain_event {
+  std::uint64_t number = 0;
+  event_ptr said;
+};
+
+// -- sizes --------------------------------------------------------------------
+
+std::size_t size_of(const content& said) {
+  std::size_t bytes = 0;
+  for (const auto& element : said.parts)
+    if (const auto* words = element.text())
+      bytes += words->size();
+    else if (const auto* call = element.call())
+      bytes += call->name.size() + to_text(call->args.data()).size();
+    else if (const auto* answer = element.response())
+      bytes += answer->name.size() + to_text(answer->response.data()).size();
+  return bytes;
+}
+
+// Unset if the event does not tell the tokens of a prompt.
+std::optional<double> prompt_tokens(const event& said) {
+  if (!said.extra.data().is_object())
+    return std::nullopt;
+  const auto usage = said.extra->find("usageMetadata");
+  if (usage == said.extra->end() || !usage->is_object())
+    return std::nullopt;
+  const auto count = usage->find("promptTokenCount");
+  return count != usage->end() && count->is_number() ? count->get<double>()
+                                                     : std::optional<double>();
+}
+
+// -- open calls ---------------------------------------------------------------
+
+void remove_responses(ids& open, const event& said) {
+  for (const auto& element : said.content.parts)
+    if (const auto* answer = element.response())
+      open.erase(answer->id);
+}
+
+// ADK names the calls whose tools ask for a confirmation by themselves.
+void add_requests(ids& open, const event& said) {
+  const auto& extra = said.actions.extra.data();
+  for (const auto* name :
+       {"requestedToolConfirmations", "requestedAuthConfigs"})
+    if (extra.is_object() && extra.contains(name) && extra[name].is_object())
+      for (const auto& [id, asked] : extra[name].items())
+        open.insert(id);
+}
+
+// The length of the longest beginning after which no call is open, without
+// those in `dead`.
+std::size_t self_contained(const std::vector<plain_event>& events,
+                           std::size_t count,
+                           const ids& dead) {
+  ids open;
+  std::size_t length = 0;
+  for (std::size_t index = 0; index < count; ++index) {
+    const auto& said = *events[index].said;
+    remove_responses(open, said);
+    for (const auto& element : said.content.parts)
+      if (const auto* call = element.call())
+        open.insert(call->id);
+    add_requests(open, said);
+    for (const auto& id : dead)
+      open.erase(id);
+    if (open.empty())
+      length = index + 1;
+  }
+  return length;
+}
+
+// Calls of earlier runs that will never be answered: their program has ended.
+// Calls of long-running tools stay open, as long as they have no answer;
+// questions to the user do until the next run.
+ids dead_calls(const std::vector<plain_event>& events) {
+  ids dead;
+  ids kept;
+  const auto& newest = events.back().said->invocation_id;
+  for (const auto& [number, said] : events) {
+    const ids waits(said->long_running_tool_ids.begin(),
+                    said->long_running_tool_ids.end());
+    const bool is_newest = said->invocation_id == newest;
+    for (const auto& element : said->content.parts)
+      if (const auto* call = element.call())
+        (is_newest
+             || (waits.contains(call->id) && call->name != confirmation_name)
+           ? kept
+           : dead)
+          .insert(call->id);
+    remove_responses(dead, *said);
+  }
+  for (const auto& id : kept)
+    dead.erase(id);
+  return dead;
+}
+
+std::size_t safe_length(const std::vector<plain_event>& events,
+                        std::size_t count) {
+  const auto strict = self_contained(events, count, {});
+  if (strict == count)
+    return count;
+  if (strict > 0
+      && events[strict - 1].said->invocation_id
+           != events[strict].said->invocation_id)
+    return strict;
+  return std::max(strict, self_contained(events, count, dead_calls(events)));
+}
+
+// The end of the events before the newest `kept`, moved back so that no kept
+// result loses its call.
+std::size_t split(const std::vector<plain_event>& events, std::uint64_t kept) {
+  if (events.size() <= kept)
+    return 0;
+  ids unmatched;
+  for (auto index = events.size(); index > 0; --index) {
+    if (unmatched.empty() && index <= events.size() - kept)
+      return index;
+    const auto& said = *events[index - 1].said;
+    for (const auto& element : said.content.parts)
+      if (const auto* answer = element.response())
+        unmatched.insert(answer->id);
+    for (const auto& element : said.content.parts)
+      if (const auto* call = element.call())
+        unmatched.erase(call->id);
+  }
+  return 0;
+}
+
+// -- the plan -----------------------------------------------------------------
+
+// The events that a plan is made from.
+struct gathered {
+  bool is_complete = false;
+  std::vector<summed_range> ranges;
+  // Runs with an event behind the former summary.
+  ids new_runs;
+  // Events behind the former summary, oldest first.
+  std::vector<plain_event> fresh;
+  // Events of the overlap, and those that no summary covers, oldest first.
+  std::vector<plain_event> older;
+
+  bool is_covered(std::uint64_t number) const {
+    return std::ranges::any_of(ranges, [number](const auto& each) {
+      return number >= each.first && number <= each.last;
+    });
+  }
+};
+
+// Returns true if the summaries leave no event before the end of the newest
+// one.
+bool covers_all(const std::vector<summed_range>& ranges) {
+  std::uint64_t next = 1;
+  for (const auto& each : ranges) {
+    if (each.first > next)
+      return false;
+    next = each.last + 1;
+  }
+  return !ranges.empty();
+}
+
+// Reads back to the former summary, and then for the runs of the overlap.
+gathered gather(const event_slice& live, std::uint64_t overlap) {
+  gathered all;
+  all.ranges = summed_ranges(live);
+  const bool has_all = covers_all(all.ranges);
+  const auto end = all.ranges.empty() ? 0 : all.ranges.back().last;
+  ids old_runs;
+  bool is_enough = false;
+  for (auto index = live.size(); index > 0 && !is_enough; --index) {
+    const auto number = live.number(index - 1);
+    const auto& said = live[index - 1];
+    if (summary_of(*said))
+      continue;
+    if (number > end) {
+      all.new_runs.insert(said->invocation_id);
+      all.fresh.push_back({number, said});
+      continue;
+    }
+    if (!all.new_runs.contains(said->invocation_id))
+      old_runs.insert(said->invocation_id);
+    if (old_runs.size() <= overlap || !all.is_covered(number))
+      all.older.push_back({number, said});
+    is_enough = has_all && old_runs.size() > overlap;
+  }
+  std::ranges::reverse(all.fresh);
+  std::ranges::reverse(all.older);
+  all.is_complete
+    = live.first_number() <= 1 || (has_all && (overlap == 0 || is_enough));
+  return all;
+}
+
+// Tokens of the newest prompt since the former summary, or an estimate.
+double prompt_tokens(const gathered& all) {
+  const auto former = all.ranges.empty() ? 0 : all.ranges.back().number;
+  for (auto index = all.fresh.size(); index > 0; --index)
+    if (const auto& each = all.fresh[index - 1]; each.number > former)
+      if (const auto told = prompt_tokens(*each.said))
+        return *told;
+  std::size_t bytes = 0;
+  for (const auto& each : all.ranges)
+    bytes += size_of(each.made.content);
+  for (const auto& each : all.older)
+    if (!all.is_covered(each.number))
+      bytes += size_of(each.said->content);
+  for (const auto& each : all.fresh)
+    bytes += size_of(each.said->content);
+  constexpr std::size_t bytes_per_token = 4;
+  return static_cast<double>(bytes / bytes_per_token);
+}
+
+std::size_t length_by_tokens(const gathered& all,
+                             const compaction_options& chosen) {
+  if (!chosen.token_threshold
+      || prompt_tokens(all) < static_cast<double>(*chosen.token_threshold))
+    return 0;
+  return safe_length(all.fresh, split(all.fresh, chosen.event_retention_size));
+}
+
+std::size_t length_by_window(const gathered& all,
+                             const compaction_options& chosen) {
+  if (!chosen.compaction_interval
+      || all.new_runs.size() < *chosen.compaction_interval)
+    return 0;
+  return safe_length(all.fresh, all.fresh.size());
+}
+
+// A summary is expected to be as long as the former one.
+bool is_worth_it(const gathered& all, std::size_t length) {
+  if (all.ranges.empty())
+    return true;
+  std::size_t bytes = 0;
+  for (std::size_t index = 0; index < length; ++index)
+    bytes += size_of(all.fresh[index].said->content);
+  return bytes > size_of(all.ranges.back().made.content);
+}
+
+// ADK hides all events from this time on; a former summary without a time
+// covers all from the first one on.
+timestamp start_time(const gathered& all) {
+  auto oldest = all.older.empty() ? all.fresh.front().said->timestamp
+                                  : all.older.front().said->timestamp;
+  for (const auto& each : all.ranges)
+    oldest = std::min(oldest, each.made.start_time.value_or(timestamp{}));
+  return oldest;
+}
+
+// `with_overlap` adds events that the former summary covers.
+summary_request
+request_for(const gathered& all, std::size_t length, bool with_overlap) {
+  summary_request made;
+  for (const auto& each : all.ranges)
+    made.former.push_back(each.made.content);
+  for (const auto& each : all.older)
+    if (with_overlap || !all.is_covered(each.number))
+      made.events.push_back(each.said);
+  for (std::size_t index = 0; index < length; ++index)
+    made.events.push_back(all.fresh[index].said);
+  return made;
+}
+
+} // namespace
+
+compaction_plan plan_compaction(const event_slice& live,
+                                const compaction_options& chosen) {
+  const auto all
+    = gather(live, chosen.compaction_interval ? chosen.overlap_size : 0);
+  compaction_plan plan;
+  plan.needs_older = !all.is_complete;
+  if (plan.needs_older)
+    return plan;
+  plan.former = all.ranges.empty() ? 0 : all.ranges.back().number;
+  auto length = length_by_tokens(all, chosen);
+  const bool is_window = length == 0;
+  if (is_window)
+    length = length_by_window(all, chosen);
+  if (length == 0 || !is_worth_it(all, length))
+    return plan;
+  const auto& end = all.fresh[length - 1];
+  plan.last = end.number;
+  plan.start_time = start_time(all);
+  plan.end_time = end.said->timestamp;
+  plan.request = request_for(all, length, is_window);
+  return plan;
+}
+
+std::uint64_t newest_summary(const event_slice& live) {
+  const auto ranges = summed_ranges(live);
+  return ranges.empty() ? 0 : ranges.back().number;
+}
+
+event make_compaction_event(const compaction_plan& plan, content text) {
+  text.role = "model";
+  auto compaction = json::object();
+  compaction["startTimestamp"] = to_seconds(plan.start_time);
+  compaction["endTimestamp"] = to_seconds(plan.end_time);
+  compaction["startRevision"] = 1;
+  compaction["endRevision"] = plan.last;
+  compaction["compactedContent"] = to_json(text);
+  auto actions = json::object();
+  actions["compaction"] = std::move(compaction);
+  event made;
+  made.author = "user";
+  made.actions.extra = std::move(actions);
+  return made;
+}
+
+} // namespace troupe
