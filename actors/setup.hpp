@@ -8,6 +8,7 @@
 #include "troupe/actors/parts/append_wait.hpp"
 #include "troupe/agents/compaction.hpp"
 #include "troupe/agents/plugin.hpp"
+#include "troupe/agents/turns/session_tokens.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/core/json.hpp"
 
@@ -66,6 +67,8 @@ struct setup : execution {
   std::vector<plugin> plugins;
   /// Null: runs make no summaries. Set before the first actor.
   std::shared_ptr<const compaction_options> compaction;
+  /// Tokens of the sessions whose runs have a budget.
+  token_counts tokens;
   /// Optional; called with the number of changes in each commit. Set before the
   /// first actor.
   std::function<void(std::size_t events)> on_commit;

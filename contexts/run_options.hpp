@@ -34,6 +34,12 @@ struct run_options {
   /// fails with `errc::limit_exceeded`. Calls under way at that moment go on,
   /// so a run may end above it. Unset for none.
   std::optional<std::uint64_t> tokens_max = {};
+  /// Budget of tokens of the session, as the usage in its live events counts
+  /// them, those of earlier runs and of summaries included. Once it is used up,
+  /// another model call fails with `errc::limit_exceeded`. A rewind gives back
+  /// the tokens of the events that it takes back. Agents that are tools leave
+  /// no events, so their tokens count for `tokens_max` alone. Unset for none.
+  std::optional<std::uint64_t> session_tokens_max = {};
   /// Maximum number of retries of model requests, over all lanes of the run.
   std::size_t model_retries_max = 100;
   /// Maximum depth of nested agents.

@@ -78,6 +78,7 @@ task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
 task<agent_end> run_all(lane_actor& lane, invocation_context& context) {
   const auto& plugins = lane.shared_run()->shared->plugins;
   agent_end end;
+  co_await start_budget(*lane.shared_run(), context);
   callback_context& seen = context;
   const std::vector<agent_callback> no_more;
   auto answer = co_await first_answer(

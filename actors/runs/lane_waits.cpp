@@ -145,6 +145,8 @@ void lane_actor::ask(model_call& request) {
                         "raise tokens_max if it needs more",
                         run_->tokens.load(),
                         *most)));
+  if (auto reason = check_budget(*run_))
+    return finish_with(std::move(*reason));
   if (run_->model_calls.fetch_add(1) >= run_->options.model_calls_max)
     return finish_with(
       error(errc::limit_exceeded,

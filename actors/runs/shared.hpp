@@ -4,6 +4,7 @@
 
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/run_control.hpp"
+#include "troupe/actors/runs/session_budget.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"
@@ -36,6 +37,8 @@ struct run_shared {
   std::atomic<std::size_t> model_calls{0};
   /// Tokens of the model calls that have ended.
   std::atomic<std::uint64_t> tokens{0};
+  /// Tokens of the session; counted only if the run has a budget for them.
+  session_budget budget;
   /// The agents have ended, and the run sums up its session. The holder of the
   /// run gets no events any more.
   bool is_compacting = false;

@@ -42,6 +42,7 @@ struct run_command::arguments {
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
   std::optional<std::uint64_t> tokens_max;
+  std::optional<std::uint64_t> session_tokens_max;
   compaction_option compaction;
   bool step_times = false;
   std::string lost_updates = "tell";
@@ -221,6 +222,13 @@ run_command::run_command(CLI::App& program,
                 "default: none")
     ->check(number_from(0))
     ->type_name("N");
+  parser()
+    .add_option("--session-tokens-max",
+                chosen.session_tokens_max,
+                "Budget of tokens of the session, earlier invocations "
+                "included; default: none")
+    ->check(number_from(0))
+    ->type_name("N");
   chosen.compaction.add_to(parser());
   parser()
     .add_option("--lost-updates",
@@ -352,6 +360,7 @@ int run_command::execute(interrupts& signals) const {
     .prints_pieces = chosen.output == "json" && chosen.stream,
     .options = {.model_calls_max = chosen.model_calls_max,
                 .tokens_max = chosen.tokens_max,
+                .session_tokens_max = chosen.session_tokens_max,
                 .lost_updates = *read_lost_updates(chosen.lost_updates),
                 .step_times = chosen.step_times},
     .go_on = {go_on_line(chosen, *key), go_on_note(chosen)},

@@ -208,6 +208,19 @@ void serve_command::add_options() {
     ->check(number_from(0))
     ->type_name("N")
     ->capture_default_str();
+  parser()
+    .add_option("--tokens-max",
+                chosen.server.runs.tokens_max,
+                "Budget of tokens of one run, as the models count them; "
+                "default: none")
+    ->check(number_from(0))
+    ->type_name("N");
+  parser()
+    .add_option("--session-tokens-max",
+                chosen.server.runs.session_tokens_max,
+                "Budget of tokens of each session; default: none")
+    ->check(number_from(0))
+    ->type_name("N");
   chosen.compaction.add_to(parser());
   parser()
     .add_option("--model",

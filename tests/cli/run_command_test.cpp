@@ -107,6 +107,7 @@ const std::vector<refusal> refusals{
   {{"--durability", "perhaps"}, 2, "not one of durable, os, none"},
   {{"--model-calls-max", "-1"}, 2, "error: invalid_argument: "},
   {{"--tokens-max", "many"}, 2, "error: invalid_argument: "},
+  {{"--session-tokens-max", "0"}, 1, "limit_exceeded"},
   {{"--compaction-interval", "0"}, 2, "error: invalid_argument: "},
   {{"--compaction-overlap", "1"}, 2, "error: invalid_argument: "},
   {{"--lost-updates", "no"}, 2, "'no' is neither tell, refuse nor ignore"},
