@@ -11,7 +11,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
+#include <optional>
 #include <utility>
+#include <variant>
 
 namespace troupe {
 
@@ -45,6 +48,21 @@ result<void> check_options(const server_options& options,
   return {};
 }
 
+// Calls `act`, and returns the answer to an exception out of it.
+template <class Act>
+std::optional<response> failure_of(const Act& act) {
+  try {
+    act();
+    return std::nullopt;
+  } catch (const error& thrown) {
+    return failure(thrown);
+  } catch (const std::bad_alloc&) {
+    return serving::detail(503, "out of memory");
+  } catch (const std::exception& thrown) {
+    return failure({errc::internal, thrown.what()});
+  }
+}
+
 // Passes a request through the gate to its route.
 class entrance {
 public:
@@ -52,23 +70,38 @@ public:
     : routes_(std::move(routes)),
       gate_(std::move(rules)) {}
 
-  void take(request asked, const reply& to) {
-    try {
-      auto admitted = gate_.admit(asked, to);
-      if (auto* refused = std::get_if<response>(&admitted))
-        return to.send(std::move(*refused));
-      routes_.route_to(
-        std::move(asked), std::move(std::get<caller>(admitted)), to);
-    } catch (const error& thrown) {
-      to.send(failure(thrown));
-    } catch (const std::bad_alloc&) {
-      to.send(serving::detail(503, "out of memory"));
-    } catch (const std::exception& thrown) {
-      to.send(failure({errc::internal, thrown.what()}));
-    }
+  std::variant<admission, response> admit(const request& head) {
+    header_list headers;
+    std::variant<admission, response> decided;
+    if (auto failed = failure_of([&] { decided = decide(head, headers); }))
+      decided = std::move(*failed);
+    if (auto* refused = std::get_if<response>(&decided))
+      *refused = std::move(*refused).with(std::move(headers));
+    else
+      std::get<admission>(decided).headers = std::move(headers);
+    return decided;
+  }
+
+  static void answer(request asked, admission admitted, const reply& to) {
+    auto failed = failure_of([&] {
+      (*admitted.handle)(exchange{std::move(asked),
+                                  std::move(admitted.path),
+                                  std::move(admitted.who),
+                                  to});
+    });
+    if (failed)
+      to.send(std::move(*failed));
   }
 
 private:
+  std::variant<admission, response> decide(const request& head,
+                                           header_list& headers) {
+    auto known = gate_.admit(head, headers);
+    if (auto* refused = std::get_if<response>(&known))
+      return std::move(*refused);
+    return routes_.find(head, std::move(std::get<caller>(known)));
+  }
+
   const router routes_;
   gate gate_;
 };
@@ -143,8 +176,11 @@ result<server> server::start(runtime& on,
     = std::make_shared<entrance>(make_routes(made->content), std::move(*rules));
   const auto settings
     = std::make_shared<const connection_settings>(connection_settings{
-      made->threads, options.limits, [door](request asked, const reply& to) {
-        door->take(std::move(asked), to);
+      made->threads,
+      options.limits,
+      [door](const request& head) { return door->admit(head); },
+      [door](request asked, admission admitted, const reply& to) {
+        door->answer(std::move(asked), std::move(admitted), to);
       }});
   auto opened = listener::open(options.address,
                                options.port,

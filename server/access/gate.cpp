@@ -117,8 +117,8 @@ std::variant<caller, response> gate::identify(const request& asked) const {
 }
 
 std::variant<caller, response> gate::admit(const request& asked,
-                                           const reply& to) {
-  if (auto preflight = allow_origin(asked, origins_, to))
+                                           header_list& headers) {
+  if (auto preflight = allow_origin(asked, origins_, headers))
     return std::move(*preflight);
   if (auto wrong = check_origin(asked, origins_))
     return std::move(*wrong);

@@ -28,9 +28,11 @@ public:
   /// as a page that asks for a token. Called before the first request.
   void open_path(std::string_view path) { open_paths_.emplace_back(path); }
 
-  /// Returns the caller, or the answer to a request that does not get in.
-  /// Headers for the answer are added to `to`.
-  std::variant<caller, response> admit(const request& asked, const reply& to);
+  /// Returns the caller, or the answer to a request that does not get in. The
+  /// head of the request is enough. Headers for the answer, also for a refusal,
+  /// are added to `headers`.
+  std::variant<caller, response> admit(const request& asked,
+                                       header_list& headers);
 
 private:
   explicit gate(const server_options& options);

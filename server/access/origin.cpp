@@ -65,17 +65,18 @@ std::optional<response> check_origin(const request& asked,
   return text_response(403, "Forbidden: origin not allowed");
 }
 
-std::optional<response>
-allow_origin(const request& asked, const origin_rules& rules, const reply& to) {
+std::optional<response> allow_origin(const request& asked,
+                                     const origin_rules& rules,
+                                     header_list& headers) {
   const auto* origin = asked.header("origin");
   if (origin == nullptr || !is_allowed(*origin, rules))
     return std::nullopt;
-  to.add_header("access-control-allow-origin", *origin);
-  to.add_header("access-control-allow-credentials", "true");
-  to.add_header("access-control-expose-headers",
-                "etag, troupe-error, troupe-invocation-id, "
-                "troupe-next-cursor");
-  to.add_header("vary", "origin");
+  headers.emplace_back("access-control-allow-origin", *origin);
+  headers.emplace_back("access-control-allow-credentials", "true");
+  headers.emplace_back("access-control-expose-headers",
+                       "etag, troupe-error, troupe-invocation-id, "
+                       "troupe-next-cursor");
+  headers.emplace_back("vary", "origin");
   if (asked.method != "OPTIONS"
       || asked.header("access-control-request-method") == nullptr)
     return std::nullopt;

@@ -3,8 +3,8 @@
 
 #pragma once
 
-#include "troupe/server/http/reply.hpp"
 #include "troupe/server/http/request.hpp"
+#include "troupe/server/http/response.hpp"
 
 #include <optional>
 #include <string>
@@ -29,8 +29,9 @@ std::optional<response> check_origin(const request& asked,
 
 /// Adds the headers of CORS for an allowed origin. Returns the answer to a
 /// preflight request, which goes no further.
-std::optional<response>
-allow_origin(const request& asked, const origin_rules& rules, const reply& to);
+std::optional<response> allow_origin(const request& asked,
+                                     const origin_rules& rules,
+                                     header_list& headers);
 
 /// Returns the name in `host:port` without the port: `[::1]` without brackets.
 std::string_view host_name(std::string_view authority);

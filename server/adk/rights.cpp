@@ -24,11 +24,12 @@ std::optional<response> check_user(const caller& who, const std::string& user) {
   return forbidden("this token is for the data of another user");
 }
 
-std::optional<response> check_exchange(const exchange& asked) {
-  if (asked.asked.method != "GET" && !asked.who.writes())
+std::optional<response>
+check_rights(const request& head, const path_values& path, const caller& who) {
+  if (head.method != "GET" && !who.writes())
     return forbidden("this token reads only");
-  if (const auto* user = asked.path.find("user"))
-    return check_user(asked.who, *user);
+  if (const auto* user = path.find("user"))
+    return check_user(who, *user);
   return std::nullopt;
 }
 

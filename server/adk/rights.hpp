@@ -13,9 +13,10 @@
 
 namespace troupe::serving {
 
-/// Returns the refusal of an exchange whose path names another user, and of a
+/// Returns the refusal of a request whose path names another user, and of a
 /// write by a reader.
-std::optional<response> check_exchange(const exchange& asked);
+std::optional<response>
+check_rights(const request& head, const path_values& path, const caller& who);
 
 /// Returns the refusal of a request about the data of `user`.
 std::optional<response> check_user(const caller& who, const std::string& user);

@@ -26,7 +26,7 @@ session_key key_in(const path_values& path) {
 
 router make_routes(const served_ptr& on) {
   router routes;
-  routes.check_by(check_exchange);
+  routes.check_by(check_rights);
   add_apps(routes, on);
   add_artifacts(routes, on);
   add_events(routes, on);

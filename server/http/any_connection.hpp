@@ -25,6 +25,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace troupe::serving {
@@ -39,10 +40,10 @@ std::optional<response> refusal_of(const error_code& failure);
 
 using request_parser = beast::http::request_parser<beast::http::string_body>;
 
-/// Makes a request of the parsed message. Fails with the answer to a message
-/// that breaks a rule of HTTP.
+/// Makes a request, without its body, of a parsed head. Returns the answer to a
+/// message that breaks a rule of HTTP.
 std::optional<response>
-take_request(request_parser& parsed, const std::string& peer, request& made);
+read_request(const request_parser& parsed, std::string peer, request& made);
 
 template <class Stream>
 class any_connection final
@@ -246,6 +247,8 @@ private:
 
   void read_head() {
     state_ = state::receiving;
+    is_head_ = false;
+    asked_ = {};
     parser_.emplace();
     parser_->header_limit(limits().header_bytes_max);
     parser_->body_limit(limits().body_bytes_max);
@@ -259,6 +262,8 @@ private:
       return;
     if (failure)
       return refuse(failure);
+    if (auto refused = check_head())
+      return refuse(std::move(*refused));
     const auto& head = parser_->get();
     if (!parser_->is_done()
         && beast::iequals(head[beast::http::field::expect], "100-continue")) {
@@ -267,6 +272,22 @@ private:
     }
     body_began_ = now();
     read_body();
+  }
+
+  // Decides whether the request gets in. A client that may not send it cannot
+  // make the server read its body.
+  std::optional<response> check_head() {
+    version_ = parser_->get().version();
+    keeps_alive_ = version_ >= 11 && parser_->get().keep_alive();
+    if (auto refused = read_request(*parser_, peer_, asked_))
+      return refused;
+    is_head_ = asked_.method == "HEAD";
+    asked_.is_encrypted = !std::is_same_v<Stream, tcp::socket>;
+    auto decided = settings_->admit(asked_);
+    if (auto* refused = std::get_if<response>(&decided))
+      return std::move(*refused);
+    admitted_ = std::move(std::get<admission>(decided));
+    return std::nullopt;
   }
 
   void read_body() {
@@ -296,29 +317,29 @@ private:
     refuse(std::move(*answer));
   }
 
+  // The bytes of a body that was not read would be taken for a request, so they
+  // end the connection.
   void refuse(response answer) {
+    answer.closes = answer.closes || !parser_->is_done();
+    parser_.reset();
     state_ = state::answering;
-    keeps_alive_ = false;
     send(std::move(answer));
   }
 
   void dispatch() {
     deadline_ = 0;
-    version_ = parser_->get().version();
-    keeps_alive_ = version_ >= 11 && parser_->get().keep_alive();
-    request asked;
-    if (auto refused = take_request(*parser_, peer_, asked))
-      return refuse(std::move(*refused));
+    asked_.body = std::move(parser_->get().body());
     parser_.reset();
-    is_head_ = asked.method == "HEAD";
-    asked.is_encrypted = !std::is_same_v<Stream, tcp::socket>;
     state_ = state::answering;
     ++number_;
     is_counted_ = true;
     settings_->threads->begin_request();
+    auto headers = std::move(admitted_.headers);
     settings_->handle(
-      std::move(asked),
-      reply(std::make_shared<requester>(this->shared_from_this(), number_)));
+      std::exchange(asked_, {}),
+      std::exchange(admitted_, {}),
+      reply(std::make_shared<requester>(this->shared_from_this(), number_),
+            std::move(headers)));
   }
 
   // -- answers ----------------------------------------------------------------
@@ -510,6 +531,8 @@ private:
   beast::flat_buffer buffer_{
     std::max<std::size_t>(buffer_bytes_min, 2 * limits().header_bytes_max)};
   std::optional<request_parser> parser_;
+  request asked_;      // From its head until it is handed on,
+  admission admitted_; // as is the decision about it.
   std::int64_t body_began_ = 0;
   std::uint64_t number_ = 0; // Of the request, and of the pause behind it.
   unsigned version_ = 11;

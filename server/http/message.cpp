@@ -44,8 +44,8 @@ std::optional<response> refusal_of(const error_code& failure) {
 }
 
 std::optional<response>
-take_request(request_parser& parsed, const std::string& peer, request& made) {
-  auto& message = parsed.get();
+read_request(const request_parser& parsed, std::string peer, request& made) {
+  const auto& message = parsed.get();
   if (message.version() != 11 && message.version() != 10)
     return refused(505, "only HTTP/1.1 is spoken here");
   if (message.has_content_length() && message.chunked())
@@ -67,8 +67,7 @@ take_request(request_parser& parsed, const std::string& peer, request& made) {
     made.headers.emplace_back(
       lower(field.name_string()),
       std::string(field.value().data(), field.value().size()));
-  made.body = std::move(message.body());
-  made.peer = peer;
+  made.peer = std::move(peer);
   return std::nullopt;
 }
 

@@ -1,13 +1,13 @@
 #include "troupe/server/http/reply.hpp"
 
 #include <atomic>
-#include <iterator>
-#include <vector>
 
 namespace troupe::serving {
 
 struct reply::parts {
-  explicit parts(std::shared_ptr<client> made_for) : to(std::move(made_for)) {}
+  parts(std::shared_ptr<client> made_for, header_list added)
+    : to(std::move(made_for)),
+      headers(std::move(added)) {}
 
   parts(const parts&) = delete;
   parts& operator=(const parts&) = delete;
@@ -19,23 +19,16 @@ struct reply::parts {
   }
 
   response dressed(response answer) {
-    answer.headers.insert(answer.headers.end(),
-                          std::make_move_iterator(headers.begin()),
-                          std::make_move_iterator(headers.end()));
-    return answer;
+    return std::move(answer).with(std::move(headers));
   }
 
   const std::shared_ptr<client> to;
-  std::vector<std::pair<std::string, std::string>> headers;
+  header_list headers;
   std::atomic<bool> is_answered{false};
 };
 
-reply::reply(std::shared_ptr<client> to)
-  : parts_(std::make_shared<parts>(std::move(to))) {}
-
-void reply::add_header(std::string name, std::string data) const {
-  parts_->headers.emplace_back(std::move(name), std::move(data));
-}
+reply::reply(std::shared_ptr<client> to, header_list headers)
+  : parts_(std::make_shared<parts>(std::move(to), std::move(headers))) {}
 
 void reply::send(response answer) const {
   if (!parts_->is_answered.exchange(true))

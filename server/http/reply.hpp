@@ -44,10 +44,8 @@ public:
 /// Copies refer to the same request. Thread-safe.
 class reply {
 public:
-  explicit reply(std::shared_ptr<client> to);
-
-  /// Adds a header to the answer. Call before the answer.
-  void add_header(std::string name, std::string data) const;
+  /// `headers` are those of each answer.
+  explicit reply(std::shared_ptr<client> to, header_list headers = {});
 
   /// Sends the answer; later answers are ignored.
   void send(response answer) const;

@@ -2,10 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 namespace troupe::serving {
 
 response response::with(std::string name, std::string data) && {
   headers.emplace_back(std::move(name), std::move(data));
+  return std::move(*this);
+}
+
+response response::with(header_list added) && {
+  headers.insert(headers.end(),
+                 std::make_move_iterator(added.begin()),
+                 std::make_move_iterator(added.end()));
   return std::move(*this);
 }
 

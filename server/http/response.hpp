@@ -11,18 +11,24 @@
 
 namespace troupe::serving {
 
+/// Names, in lower case, and values.
+using header_list = std::vector<std::pair<std::string, std::string>>;
+
 struct response {
   int status = 200;
   /// Value of `content-type`; empty if there is no body.
   std::string content_type;
   std::string body;
-  /// Further headers. Names are in lower case.
-  std::vector<std::pair<std::string, std::string>> headers;
+  /// Further headers.
+  header_list headers;
   /// True if the connection is closed after the answer.
   bool closes = false;
 
   /// Returns the answer with another header. `data` must not hold a line break.
   response with(std::string name, std::string data) &&;
+
+  /// The same with all headers of a list.
+  response with(header_list added) &&;
 };
 
 /// Makes an answer with a JSON body. Text that is not UTF-8 is replaced, so

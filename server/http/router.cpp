@@ -51,6 +51,16 @@ std::optional<path_values> match(const std::vector<std::string>& pattern,
   return found;
 }
 
+response no_route(const std::set<std::string>& allowed) {
+  if (allowed.empty())
+    return json_response({{"detail", "Not Found"}}, 404);
+  std::string methods;
+  for (const auto& each : allowed)
+    methods += (methods.empty() ? "" : ", ") + each;
+  return json_response({{"detail", "Method Not Allowed"}}, 405)
+    .with("allow", methods);
+}
+
 } // namespace
 
 const std::string* path_values::find(std::string_view name) const {
@@ -79,30 +89,23 @@ void router::add(std::string method,
   routes_.push_back(std::move(added));
 }
 
-void router::route_to(request asked, caller who, reply to) const {
+std::variant<admission, response> router::find(const request& head,
+                                               caller who) const {
   std::set<std::string> allowed;
   for (const auto& each : routes_) {
-    auto found = match(each.segments, asked.target.segments);
-    if (!found)
+    auto path = match(each.segments, head.target.segments);
+    if (!path)
       continue;
-    if (each.method != asked.method) {
+    if (each.method != head.method) {
       allowed.insert(each.method);
       continue;
     }
-    exchange made{
-      std::move(asked), std::move(*found), std::move(who), std::move(to)};
     if (check_)
-      if (auto refused = check_(made))
-        return made.to.send(std::move(*refused));
-    return each.handle(std::move(made));
+      if (auto refused = check_(head, *path, who))
+        return std::move(*refused);
+    return admission{std::move(who), std::move(*path), &each.handle, {}};
   }
-  if (allowed.empty())
-    return to.send(json_response({{"detail", "Not Found"}}, 404));
-  std::string methods;
-  for (const auto& each : allowed)
-    methods += (methods.empty() ? "" : ", ") + each;
-  to.send(json_response({{"detail", "Method Not Allowed"}}, 405)
-            .with("allow", methods));
+  return no_route(allowed);
 }
 
 } // namespace troupe::serving

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace troupe::serving {
@@ -42,9 +43,20 @@ struct exchange {
 
 using route_handler = std::function<void(exchange)>;
 
-/// Returns the answer to an exchange that is not allowed, before its handler is
-/// called.
-using exchange_check = std::function<std::optional<response>(const exchange&)>;
+/// The decision to let a request in, made on its head.
+struct admission {
+  caller who;
+  path_values path;
+  /// Of the router, which outlives the request.
+  const route_handler* handle = nullptr;
+  /// Headers for the answer.
+  header_list headers;
+};
+
+/// Returns the answer to a request that the caller may not send, as far as its
+/// head tells.
+using rights_check = std::function<std::optional<response>(
+  const request& head, const path_values& path, const caller& who)>;
 
 /// Routes are added before the first request; then it is safe from any thread.
 class router {
@@ -61,17 +73,18 @@ public:
   /// segments that are left, joined by `/`.
   void add(std::string method, std::string pattern, route_handler handle);
 
-  /// Sets the check of all exchanges.
-  void check_by(exchange_check check) { check_ = std::move(check); }
+  /// Sets the check of all requests.
+  void check_by(rights_check check) { check_ = std::move(check); }
 
-  /// Calls the handler of the first route that fits, or answers 404 or 405.
-  void route_to(request asked, caller who, reply to) const;
+  /// Finds the first route that fits. Returns the answer to a request without a
+  /// route, 404 or 405, and to one that the check refuses.
+  std::variant<admission, response> find(const request& head, caller who) const;
 
   const std::vector<route>& routes() const noexcept { return routes_; }
 
 private:
   std::vector<route> routes_;
-  exchange_check check_;
+  rights_check check_;
 };
 
 } // namespace troupe::serving

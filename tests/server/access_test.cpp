@@ -78,6 +78,42 @@ BOOST_AUTO_TEST_CASE(a_server_with_tokens_answers_no_other_callers) {
   }
 }
 
+// A client that may not send a request cannot make the server read its body.
+BOOST_AUTO_TEST_CASE(a_request_is_refused_before_its_body_is_sent) {
+  fixture on;
+  const auto status_of = [&on](const std::string& method,
+                               const std::string& path,
+                               const std::string& token) {
+    auto client = on.connect();
+    client.send(method + " " + path
+                + " HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer "
+                + token + "\r\nexpect: 100-continue\r\n"
+                + "content-length: 1000000\r\n\r\n");
+    const auto answer = client.read();
+    BOOST_TEST(answer.header("connection") == "close");
+    BOOST_TEST(client.is_closed_within(10s));
+    return answer.status;
+  };
+  BOOST_TEST(status_of("POST", all_path, "wrong-0123456789ab") == 401);
+  BOOST_TEST(status_of("POST", all_path, reader_token) == 403);
+  BOOST_TEST(status_of("PATCH", one_path, bob_token) == 403);
+  BOOST_TEST(status_of("POST", "/none", ann_token) == 404);
+  BOOST_TEST(status_of("POST", "/health", ann_token) == 405);
+}
+
+BOOST_AUTO_TEST_CASE(a_rate_holds_for_requests_with_a_body) {
+  server_options options;
+  options.requests_per_second = 1;
+  server_fixture on({}, options);
+  BOOST_TEST(on.client.get("/health").status == 200);
+  on.client.send("POST " + all_path
+                 + " HTTP/1.1\r\nhost: localhost\r\n"
+                   "content-length: 1000000\r\n\r\n");
+  const auto answer = on.client.read();
+  BOOST_TEST(answer.status == 429);
+  BOOST_TEST(answer.header("connection") == "close");
+}
+
 BOOST_AUTO_TEST_CASE(a_user_sees_only_the_own_sessions) {
   fixture on;
   BOOST_TEST(on.as(ann_token).get(one_path).status == 200);

@@ -29,11 +29,18 @@ std::string http_answer::header(const std::string& name) const {
   return found == headers.end() ? std::string() : found->second;
 }
 
-http_client::http_client(std::uint16_t port)
-  : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+http_client::http_client(std::uint16_t port) : port_(port) {
+  connect();
+}
+
+void http_client::connect() {
+  close();
+  socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  is_last_ = false;
+  received_.clear();
   sockaddr_in place{};
   place.sin_family = AF_INET;
-  place.sin_port = htons(port);
+  place.sin_port = htons(port_);
   place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::connect(
         socket_, reinterpret_cast<const sockaddr*>(&place), sizeof place)
@@ -43,7 +50,9 @@ http_client::http_client(std::uint16_t port)
 
 http_client::http_client(http_client&& other) noexcept
   : headers(std::move(other.headers)),
+    port_(other.port_),
     socket_(std::exchange(other.socket_, -1)),
+    is_last_(other.is_last_),
     received_(std::move(other.received_)),
     lines_(std::move(other.lines_)) {}
 
@@ -115,6 +124,7 @@ http_answer http_client::read_head() {
     const auto mark = field.find(": ");
     answer.headers[field.substr(0, mark)] = field.substr(mark + 2);
   }
+  is_last_ = answer.header("connection") == "close";
   if (const auto length = answer.header("content-length"); !length.empty())
     answer.body = bytes(std::stoul(length));
   return answer;
@@ -172,6 +182,8 @@ bool http_client::is_closed_within(std::chrono::milliseconds time) {
 void http_client::send_request(const std::string& method,
                                const std::string& target,
                                const std::string& body) {
+  if (is_last_)
+    connect();
   auto text = fmt::format("{} {} HTTP/1.1\r\n", method, target);
   const bool names_host = std::ranges::any_of(
     headers, [](const auto& each) { return each.starts_with("host: "); });

@@ -36,7 +36,8 @@ public:
   /// Headers of all further requests, each as `name: data`.
   std::vector<std::string> headers;
 
-  /// Sends a request and reads its answer.
+  /// Sends a request and reads its answer. After an answer that closes the
+  /// connection, the next request is sent on a new one.
   http_answer get(const std::string& target);
   http_answer post(const std::string& target, const json& body);
   http_answer patch(const std::string& target, const json& body);
@@ -80,11 +81,14 @@ public:
   void close();
 
 private:
+  void connect();
   bool fill(std::chrono::milliseconds time);
   std::string line();
   std::string bytes(std::size_t count);
 
-  int socket_;
+  std::uint16_t port_;
+  int socket_ = -1;
+  bool is_last_ = false; // The newest answer closes the connection.
   std::string received_;
   std::string lines_; // Of an event stream.
 };

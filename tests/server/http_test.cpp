@@ -145,25 +145,25 @@ BOOST_AUTO_TEST_CASE(a_request_that_breaks_the_rules_ends_its_connection) {
     {"GET health HTTP/1.1\r\nhost: localhost\r\n\r\n", 400},
     {"GET /%zz HTTP/1.1\r\nhost: localhost\r\n\r\n", 400},
     {"GET /a%00b HTTP/1.1\r\nhost: localhost\r\n\r\n", 400},
-    {"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: x\r\n\r\n", 400},
-    {"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n"
+    {"POST /run HTTP/1.1\r\nhost: localhost\r\ncontent-length: x\r\n\r\n", 400},
+    {"POST /run HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n"
      "transfer-encoding: chunked\r\n\r\n",
      400},
-    {"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
+    {"POST /run HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
      "chunked\r\n\r\nzz\r\n",
      400},
-    {"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: "
+    {"POST /run HTTP/1.1\r\nhost: localhost\r\ncontent-length: "
      "99999999999\r\n\r\n",
      413},
     {"GET / HTTP/1.1\r\nhost: localhost\r\nlong: " + std::string(20'000, 'x')
        + "\r\n\r\n",
      431},
     // Beast bounds neither of these.
-    {"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
+    {"POST /run HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
      "chunked\r\n\r\n2;x="
        + std::string(70'000, 'x') + "\r\n",
      413},
-    {"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
+    {"POST /run HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
      "chunked\r\n\r\n2\r\n{}\r\n0\r\nx: "
        + std::string(70'000, 'x') + "\r\n\r\n",
      413},
