@@ -66,9 +66,10 @@ std::optional<response> failure_of(const Act& act) {
 // Passes a request through the gate to its route.
 class entrance {
 public:
-  entrance(router routes, gate rules)
+  entrance(router routes, gate rules, std::shared_ptr<io_threads> threads)
     : routes_(std::move(routes)),
-      gate_(std::move(rules)) {}
+      gate_(std::move(rules)),
+      threads_(std::move(threads)) {}
 
   std::variant<admission, response> admit(const request& head) {
     header_list headers;
@@ -82,6 +83,20 @@ public:
     return decided;
   }
 
+  // Large bodies take long to parse, and the threads that read and write serve
+  // all connections.
+  void take(request asked, admission admitted, reply to) const {
+    constexpr std::size_t quick_bytes_max = std::size_t{64} << 10U;
+    if (asked.body.size() <= quick_bytes_max)
+      return answer(std::move(asked), std::move(admitted), to);
+    threads_->work([asked = std::move(asked),
+                    admitted = std::move(admitted),
+                    to = std::move(to)]() mutable {
+      answer(std::move(asked), std::move(admitted), to);
+    });
+  }
+
+private:
   static void answer(request asked, admission admitted, const reply& to) {
     auto failed = failure_of([&] {
       (*admitted.handle)(exchange{std::move(asked),
@@ -93,7 +108,6 @@ public:
       to.send(std::move(*failed));
   }
 
-private:
   std::variant<admission, response> decide(const request& head,
                                            header_list& headers) {
     auto known = gate_.admit(head, headers);
@@ -104,6 +118,7 @@ private:
 
   const router routes_;
   gate gate_;
+  const std::shared_ptr<io_threads> threads_;
 };
 
 } // namespace
@@ -172,15 +187,15 @@ result<server> server::start(runtime& on,
                                                tick_of(options.limits));
   made->content = std::shared_ptr<served>(
     new served{on, std::move(apps), options, made->threads, {}, {}});
-  const auto door
-    = std::make_shared<entrance>(make_routes(made->content), std::move(*rules));
+  const auto door = std::make_shared<entrance>(
+    make_routes(made->content), std::move(*rules), made->threads);
   const auto settings
     = std::make_shared<const connection_settings>(connection_settings{
       made->threads,
       options.limits,
       [door](const request& head) { return door->admit(head); },
-      [door](request asked, admission admitted, const reply& to) {
-        door->answer(std::move(asked), std::move(admitted), to);
+      [door](request asked, admission admitted, reply to) {
+        door->take(std::move(asked), std::move(admitted), std::move(to));
       }});
   auto opened = listener::open(options.address,
                                options.port,

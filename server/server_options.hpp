@@ -47,7 +47,8 @@ struct server_options {
   std::uint16_t port = 0;
   /// Threads that read and write connections; at least 1.
   std::size_t threads = 1;
-  /// Threads for work that may block, such as reading artifacts; at least 1.
+  /// Threads for work that may take long, such as reading artifacts and bodies
+  /// above 64 KiB; at least 1.
   std::size_t blocking_threads = 4;
   /// Limits of requests and connections.
   server_limits limits = {};

@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <latch>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,13 @@ std::string text_in(const json& event) {
 struct held_agent {
   std::shared_ptr<held_model> model = std::make_shared<held_model>();
   agent root = asks("root", model);
+};
+
+// Lets a waiting thread go on, also when a case fails.
+struct opened_at_end {
+  std::latch& held;
+
+  ~opened_at_end() { held.count_down(); }
 };
 
 tool refund(confirmation_rule rule) {
@@ -108,6 +117,31 @@ BOOST_AUTO_TEST_CASE(pieces_are_streamed_only_to_clients_that_want_them) {
   BOOST_TEST(text_in(whole) == "ab");
   BOOST_TEST(!whole.contains("partial"));
   BOOST_TEST(on.client.next_event() == nullptr);
+}
+
+// A plugin sees the message on the thread that handles the request.
+BOOST_AUTO_TEST_CASE(a_large_body_does_not_hold_up_other_connections) {
+  std::latch entered(1);
+  std::latch left(1);
+  runtime_options options;
+  options.plugins.push_back(
+    {.name = "waits",
+     .on_user_message = [&](const session_key&, const content&) {
+       entered.count_down();
+       left.wait();
+       return std::optional<content>();
+     }});
+  server_fixture on(runtime::open(std::move(options)).value(),
+                    {{"press", says("a", "1")}});
+  on.create();
+  auto large = on.connect();
+  large.send_request("POST", "/run", to_text(start(std::string(70'000, 'x'))));
+  {
+    const opened_at_end end{left};
+    entered.wait();
+    BOOST_TEST(on.client.get("/health").status == 200);
+  }
+  BOOST_TEST(large.read().status == 200);
 }
 
 BOOST_AUTO_TEST_CASE(the_message_may_bring_changes_of_state) {
