@@ -23,20 +23,13 @@ response unknown_caller() {
     .with("www-authenticate", "Bearer");
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char each) {
-    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a')
-                                      : each;
-  });
-  return text;
-}
-
 // The token of `Authorization: Bearer TOKEN`.
 std::string_view token_in(const request& asked) {
   constexpr std::string_view scheme = "bearer ";
   const auto* header = asked.header("authorization");
   if (header == nullptr || header->size() <= scheme.size()
-      || lower(header->substr(0, scheme.size())) != scheme)
+      || lower_case(std::string_view(*header).substr(0, scheme.size()))
+           != scheme)
     return {};
   return trimmed(std::string_view(*header).substr(scheme.size()));
 }
@@ -62,7 +55,7 @@ result<void> check(const server_options& options) {
 } // namespace
 
 gate::gate(const server_options& options)
-  : trusted_header_(lower(options.trusted_header)),
+  : trusted_header_(lower_case(options.trusted_header)),
     trusted_proxy_(options.trusted_proxy),
     per_second_(options.requests_per_second),
     rate_(options.requests_per_second) {
@@ -83,7 +76,7 @@ gate::gate(gate&& other) noexcept
 
 bool gate::is_open(const request& asked) const {
   const std::string_view target = asked.raw_target;
-  return asked.method == "GET"
+  return asked.only_reads()
          && std::ranges::find(open_paths_, target.substr(0, target.find('?')))
               != open_paths_.end();
 }

@@ -12,7 +12,8 @@ bool is_dotted_loopback(std::string_view name) {
          && std::ranges::count(name, '.') == 3;
 }
 
-bool is_local_name(std::string_view name) {
+bool is_local_name(std::string_view given) {
+  const auto name = lower_case(given);
   return name == "localhost" || name == "::1" || is_dotted_loopback(name);
 }
 
@@ -24,7 +25,7 @@ std::string_view authority_of(std::string_view origin) {
 
 bool is_allowed(const std::string& origin, const origin_rules& rules) {
   return std::ranges::any_of(rules.allowed, [&origin](const auto& each) {
-    return each == "*" || each == origin;
+    return each == "*" || lower_case(each) == lower_case(origin);
   });
 }
 
@@ -32,9 +33,9 @@ bool is_allowed(const std::string& origin, const origin_rules& rules) {
 bool is_own(const request& asked, const std::string& origin) {
   const auto* host = asked.header("host");
   return host != nullptr
-         && origin
-              == std::string(asked.is_encrypted ? "https://" : "http://")
-                   + *host;
+         && lower_case(origin)
+              == (asked.is_encrypted ? "https://" : "http://")
+                   + lower_case(*host);
 }
 
 } // namespace

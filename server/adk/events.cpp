@@ -124,8 +124,9 @@ public:
 
   void start(const reply& to) {
     on_->follows.add(source_);
-    to.watch([source = std::weak_ptr(source_)] {
-      if (const auto held = source.lock())
+    to.watch([source = std::weak_ptr(source_)](departure how) {
+      const auto held = source.lock();
+      if (held && how == departure::whole)
         held->close();
     });
     ask();
@@ -183,6 +184,8 @@ void follow(const served_ptr& on,
   if (place && *place > present.revision())
     return asked.to.send(failure(
       troupe::detail::no_revision(present.key(), *place, present.revision())));
+  if (asked.asked.method == "HEAD")
+    return asked.to.send(stream_head());
   const auto from = place.value_or(present.revision());
   std::make_shared<live_events>(
     on, on->on.sessions().follow(key_in(asked.path), {.from = from}), asked.to)

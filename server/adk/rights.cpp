@@ -26,7 +26,7 @@ std::optional<response> check_user(const caller& who, const std::string& user) {
 
 std::optional<response>
 check_rights(const request& head, const path_values& path, const caller& who) {
-  if (head.method != "GET" && !who.writes())
+  if (!head.only_reads() && !who.writes())
     return forbidden("this token reads only");
   if (const auto* user = path.find("user"))
     return check_user(who, *user);

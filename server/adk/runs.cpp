@@ -47,7 +47,7 @@ public:
                   wanted_.key,
                   user_message(wanted_.message, wanted_.state_delta),
                   on_->options.runs));
-    to_.watch([self = shared_from_this()] { self->leave(); });
+    to_.watch([self = shared_from_this()](departure how) { self->leave(how); });
     begin();
     ask();
   }
@@ -89,8 +89,10 @@ private:
       take(said);
   }
 
-  void leave() {
-    has_left_ = true;
+  // A client that closes is first seen to end its half.
+  void leave(departure how) {
+    if (how == departure::whole)
+      has_left_ = true;
     if (wanted_.ends_with_client)
       run_->handle.cancel();
   }

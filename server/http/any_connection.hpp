@@ -20,6 +20,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -131,13 +132,13 @@ private:
       call([breaks](any_connection& on) { on.end(breaks); });
     }
 
-    void watch(std::function<void()> gone) override {
+    void watch(departure_watch gone) override {
       on_->post(
         [number = number_, gone = std::move(gone)](any_connection& on) mutable {
           if (on.number_ == number)
             on.watch(std::move(gone));
           else if (on.state_ == state::closed)
-            gone();
+            gone(departure::whole);
         });
     }
 
@@ -224,7 +225,8 @@ private:
   // while a client waits for its answer. Only called with an empty buffer, so
   // that this read and that of a request never meet.
   void fill() {
-    if (std::exchange(is_filling_, true))
+    if ((has_half_ && state_ != state::closing)
+        || std::exchange(is_filling_, true))
       return;
     stream_.async_read_some(buffer_.prepare(fill_bytes),
                             then(&any_connection::filled));
@@ -234,6 +236,8 @@ private:
     is_filling_ = false;
     if (state_ == state::closed)
       return;
+    if (failure == net::error::eof && awaits_answer())
+      return lose_half();
     if (failure)
       return close_now();
     buffer_.commit(count);
@@ -243,6 +247,31 @@ private:
       return; // A request that came early: it is read after the answer.
     buffer_.clear();
     fill();
+  }
+
+  // A client of TLS that ends its half has closed, since few would read on.
+  bool awaits_answer() const noexcept {
+    return std::is_same_v<
+             Stream,
+             tcp::
+               socket> && (state_ == state::answering || state_ == state::streaming);
+  }
+
+  // The client sends no more. It still gets its answer, unless it has closed:
+  // then it refuses the next bytes, and a stream sends a comment at once to see
+  // that.
+  void lose_half() {
+    has_half_ = true;
+    keeps_alive_ = false;
+    for (const auto& each : gone_)
+      each(departure::half);
+    if (state_ == state::streaming)
+      write(": \n\n", {});
+    socket().async_wait(tcp::socket::wait_error,
+                        [self = this->shared_from_this()](const error_code&) {
+                          if (self->state_ != state::closing)
+                            self->close_now();
+                        });
   }
 
   void read_head() {
@@ -352,9 +381,11 @@ private:
     // A client that asks for the head alone would take a body for the next
     // answer.
     if (is_head_) {
-      waiting_.push(head_of(answer, body_framing::close, keeps_alive_));
+      waiting_.push(
+        head_of(answer, body_framing::close, keeps_alive_, std::time(nullptr)));
     } else {
-      waiting_.push(head_of(answer, body_framing::length, keeps_alive_));
+      waiting_.push(head_of(
+        answer, body_framing::length, keeps_alive_, std::time(nullptr)));
       waiting_.push(std::move(answer.body));
     }
     ends_ = true;
@@ -370,7 +401,8 @@ private:
     waiting_.push(
       head_of(head,
               is_chunked_ ? body_framing::chunked : body_framing::close,
-              keeps_alive_));
+              keeps_alive_,
+              std::time(nullptr)));
     if (buffer_.size() == 0 && !is_filling_)
       buffer_.shrink_to_fit(); // A stream may stay open for hours.
     watch({});
@@ -403,12 +435,11 @@ private:
     write_next();
   }
 
-  void watch(std::function<void()> gone) {
-    if (state_ == state::closed) {
-      if (gone)
-        gone();
-      return;
-    }
+  void watch(departure_watch gone) {
+    if (gone && state_ == state::closed)
+      return gone(departure::whole);
+    if (gone && has_half_)
+      gone(departure::half);
     if (gone)
       gone_.push_back(std::move(gone));
     if (buffer_.size() == 0)
@@ -503,7 +534,7 @@ private:
     const auto gone = std::exchange(gone_, {});
     end_request();
     for (const auto& each : gone)
-      each();
+      each(departure::whole);
     call_ready();
   }
 
@@ -539,6 +570,7 @@ private:
   bool keeps_alive_ = true;
   bool is_counted_ = false; // As a request under way.
   bool is_filling_ = false;
+  bool has_half_ = false; // The client has ended its half.
   bool is_head_ = false;
 
   outgoing waiting_;
@@ -546,7 +578,7 @@ private:
   bool is_chunked_ = false;
   bool ends_ = false; // All of the answer is in `waiting_`.
   std::vector<std::function<void()>> ready_;
-  std::vector<std::function<void()>> gone_;
+  std::vector<departure_watch> gone_;
 };
 
 } // namespace troupe::serving

@@ -20,16 +20,18 @@ std::string piece_of(std::string_view data, std::string_view id) {
 
 } // namespace
 
-event_stream::event_stream(
-  const reply& to, std::vector<std::pair<std::string, std::string>> headers) {
+response stream_head(header_list headers) {
   response head;
   head.content_type = "text/event-stream; charset=utf-8";
   head.headers = std::move(headers);
   // Proxies must not collect events.
   head.headers.emplace_back("cache-control", "no-cache");
   head.headers.emplace_back("x-accel-buffering", "no");
-  to_ = to.stream(std::move(head));
+  return head;
 }
+
+event_stream::event_stream(const reply& to, header_list headers)
+  : to_(to.stream(stream_head(std::move(headers)))) {}
 
 void event_stream::write(std::string_view data,
                          std::function<void()> ready,

@@ -16,6 +16,9 @@
 
 namespace troupe::serving {
 
+/// Returns the head of such an answer. `headers` are further ones.
+response stream_head(header_list headers = {});
+
 /// Thread-safe. Copies write the same stream.
 class event_stream {
 public:
@@ -23,8 +26,7 @@ public:
   event_stream() = default;
 
   /// Begins the answer. `headers` are further ones.
-  event_stream(const reply& to,
-               std::vector<std::pair<std::string, std::string>> headers);
+  event_stream(const reply& to, header_list headers);
 
   /// Writes `data: TEXT`, which holds no line break, with an id unless it is
   /// empty. `ready` is called when another event should be written.

@@ -16,13 +16,40 @@ response refused(int status, std::string_view why) {
   return made;
 }
 
-std::string lower(beast::string_view text) {
-  std::string made(text.data(), text.size());
-  std::ranges::transform(made, made.begin(), [](char each) {
-    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a')
-                                      : each;
+template <class Message>
+bool has_other_encoding(const Message& message) {
+  const auto named = message.equal_range(http::field::transfer_encoding);
+  return std::any_of(named.first, named.second, [&message](const auto& field) {
+    return !message.chunked() || !beast::iequals(field.value(), "chunked");
   });
-  return made;
+}
+
+// A target in absolute form has the host, and a path in origin form behind it.
+struct split_form {
+  std::string_view host;
+  std::string path;
+};
+
+split_form split_target(std::string_view text) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!beast::iequals(
+          beast::string_view(text.data(), std::min(text.size(), scheme.size())),
+          beast::string_view(scheme.data(), scheme.size())))
+      continue;
+    const auto rest = text.substr(scheme.size());
+    const auto end = std::min(rest.find_first_of("/?"), rest.size());
+    const auto path = rest.substr(end);
+    return {rest.substr(0, end),
+            (path.starts_with('/') ? "" : "/") + std::string(path)};
+  }
+  return {{}, std::string(text)};
+}
+
+// The host of the target counts, and not that of the header.
+void replace_host(request& made, std::string_view host) {
+  std::erase_if(made.headers,
+                [](const auto& field) { return field.first == "host"; });
+  made.headers.emplace_back("host", host);
 }
 
 } // namespace
@@ -50,13 +77,13 @@ read_request(const request_parser& parsed, std::string peer, request& made) {
     return refused(505, "only HTTP/1.1 is spoken here");
   if (message.has_content_length() && message.chunked())
     return refused(400, "a body has one length");
-  if (message.find(http::field::transfer_encoding) != message.end()
-      && !message.chunked())
+  if (has_other_encoding(message))
     return refused(501, "only the transfer encoding chunked is known");
   if (message.count(http::field::host) != 1 && message.version() == 11)
     return refused(400, "a request has one Host");
   const auto text = message.target();
-  made.raw_target.assign(text.data(), text.size());
+  const auto asked = split_target({text.data(), text.size()});
+  made.raw_target = asked.path;
   auto target = parse_target(made.raw_target);
   if (!target)
     return refused(400, target.error().message());
@@ -65,8 +92,10 @@ read_request(const request_parser& parsed, std::string peer, request& made) {
   made.method.assign(method.data(), method.size());
   for (const auto& field : message)
     made.headers.emplace_back(
-      lower(field.name_string()),
+      lower_case({field.name_string().data(), field.name_string().size()}),
       std::string(field.value().data(), field.value().size()));
+  if (!asked.host.empty())
+    replace_host(made, asked.host);
   made.peer = std::move(peer);
   return std::nullopt;
 }

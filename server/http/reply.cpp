@@ -42,7 +42,7 @@ std::shared_ptr<client> reply::stream(response head) const {
   return parts_->to;
 }
 
-void reply::watch(std::function<void()> gone) const {
+void reply::watch(departure_watch gone) const {
   parts_->to->watch(std::move(gone));
 }
 

@@ -8,12 +8,21 @@
 #include "troupe/server/http/response.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 namespace troupe::serving {
+
+/// How a client leaves before it has its whole answer.
+enum class departure : std::uint8_t {
+  half,  ///< It sends no more. It may still read, or may have closed.
+  whole, ///< Its connection is closed.
+};
+
+using departure_watch = std::function<void(departure)>;
 
 /// The client of a request, as its connection sees it. All calls may come from
 /// any thread; they take effect in their order.
@@ -36,9 +45,10 @@ public:
   /// closed without the end of the body.
   virtual void end(bool breaks) = 0;
 
-  /// Calls `gone` once, on a thread of the server, if the client leaves before
-  /// it has its whole answer. Dropped without a call after the answer.
-  virtual void watch(std::function<void()> gone) = 0;
+  /// Calls `gone`, on a thread of the server, if the client leaves before it
+  /// has its whole answer: at most once for each kind. Dropped after the
+  /// answer.
+  virtual void watch(departure_watch gone) = 0;
 };
 
 /// Copies refer to the same request. Thread-safe.
@@ -55,7 +65,7 @@ public:
   std::shared_ptr<client> stream(response head) const;
 
   /// Calls `gone` if the client leaves before it has its whole answer.
-  void watch(std::function<void()> gone) const;
+  void watch(departure_watch gone) const;
 
 private:
   struct parts;

@@ -11,10 +11,13 @@
 
 namespace troupe::serving {
 
+/// Returns text with the capital letters of ASCII made small.
+std::string lower_case(std::string_view text);
+
 struct request {
   /// `GET`, `POST`, ….
   std::string method;
-  /// The target as it was sent.
+  /// The target as it was sent, without a scheme and a host.
   std::string raw_target;
   /// The decoded target.
   request_target target;
@@ -25,6 +28,9 @@ struct request {
   std::string peer;
   /// True on a connection with TLS.
   bool is_encrypted = false;
+
+  /// True for a request that changes nothing.
+  bool only_reads() const { return method == "GET" || method == "HEAD"; }
 
   /// Returns the value of a header; null if there is none. `name` is in lower
   /// case.

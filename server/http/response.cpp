@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <iterator>
 
 namespace troupe::serving {
@@ -88,10 +89,41 @@ std::string_view reason_phrase(int status) {
   }
 }
 
-std::string
-head_of(const response& answer, body_framing framing, bool keeps_alive) {
-  auto head = fmt::format(
-    "HTTP/1.1 {} {}\r\n", answer.status, reason_phrase(answer.status));
+// Names in English, whatever the locale is.
+std::string http_date(std::time_t time) {
+  constexpr std::array days{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::array months{"Jan",
+                              "Feb",
+                              "Mar",
+                              "Apr",
+                              "May",
+                              "Jun",
+                              "Jul",
+                              "Aug",
+                              "Sep",
+                              "Oct",
+                              "Nov",
+                              "Dec"};
+  std::tm at{};
+  ::gmtime_r(&time, &at);
+  return fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT",
+                     days.at(static_cast<std::size_t>(at.tm_wday)),
+                     at.tm_mday,
+                     months.at(static_cast<std::size_t>(at.tm_mon)),
+                     1900 + at.tm_year,
+                     at.tm_hour,
+                     at.tm_min,
+                     at.tm_sec);
+}
+
+std::string head_of(const response& answer,
+                    body_framing framing,
+                    bool keeps_alive,
+                    std::time_t now) {
+  auto head = fmt::format("HTTP/1.1 {} {}\r\ndate: {}\r\n",
+                          answer.status,
+                          reason_phrase(answer.status),
+                          http_date(now));
   if (!answer.content_type.empty())
     head += fmt::format("content-type: {}\r\n", answer.content_type);
   if (framing == body_framing::length)

@@ -4,6 +4,8 @@
 
 #include "troupe/core/json.hpp"
 
+#include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,7 +54,13 @@ enum class body_framing : std::uint8_t {
 };
 
 /// Returns the status line and the headers, with the empty line behind them.
-std::string
-head_of(const response& answer, body_framing framing, bool keeps_alive);
+/// `now` is the time for the header `date`.
+std::string head_of(const response& answer,
+                    body_framing framing,
+                    bool keeps_alive,
+                    std::time_t now);
+
+/// Returns a time as HTTP writes it, `Thu, 26 Nov 2026 08:00:00 GMT`.
+std::string http_date(std::time_t time);
 
 } // namespace troupe::serving

@@ -51,9 +51,13 @@ std::optional<path_values> match(const std::vector<std::string>& pattern,
   return found;
 }
 
-response no_route(const std::set<std::string>& allowed) {
+const std::string get = "GET";
+
+response no_route(std::set<std::string> allowed) {
   if (allowed.empty())
     return json_response({{"detail", "Not Found"}}, 404);
+  if (allowed.contains(get))
+    allowed.insert("HEAD");
   std::string methods;
   for (const auto& each : allowed)
     methods += (methods.empty() ? "" : ", ") + each;
@@ -91,12 +95,14 @@ void router::add(std::string method,
 
 std::variant<admission, response> router::find(const request& head,
                                                caller who) const {
+  // The connection leaves the body of its answer out.
+  const auto& method = head.method == "HEAD" ? get : head.method;
   std::set<std::string> allowed;
   for (const auto& each : routes_) {
     auto path = match(each.segments, head.target.segments);
     if (!path)
       continue;
-    if (each.method != head.method) {
+    if (each.method != method) {
       allowed.insert(each.method);
       continue;
     }
@@ -105,7 +111,7 @@ std::variant<admission, response> router::find(const request& head,
         return std::move(*refused);
     return admission{std::move(who), std::move(*path), &each.handle, {}};
   }
-  return no_route(allowed);
+  return no_route(std::move(allowed));
 }
 
 } // namespace troupe::serving

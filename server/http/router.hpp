@@ -76,8 +76,9 @@ public:
   /// Sets the check of all requests.
   void check_by(rights_check check) { check_ = std::move(check); }
 
-  /// Finds the first route that fits. Returns the answer to a request without a
-  /// route, 404 or 405, and to one that the check refuses.
+  /// Finds the first route that fits; that of GET for HEAD. Returns the answer
+  /// to a request without a route, 404 or 405, and to one that the check
+  /// refuses.
   std::variant<admission, response> find(const request& head, caller who) const;
 
   const std::vector<route>& routes() const noexcept { return routes_; }

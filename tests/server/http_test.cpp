@@ -1,5 +1,7 @@
 // The rules of HTTP, and the limits of connections.
 
+#include "troupe/server/http/response.hpp"
+
 #include "server_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -62,21 +64,70 @@ BOOST_AUTO_TEST_CASE(an_unknown_path_and_an_unknown_method_are_told_apart) {
   BOOST_TEST(unknown.data() == json({{"detail", "Not Found"}}));
   const auto wrong = on.client.ask("PUT", one_path);
   BOOST_TEST(wrong.status == 405);
-  BOOST_TEST(wrong.header("allow") == "DELETE, GET, PATCH, POST");
+  BOOST_TEST(wrong.header("allow") == "DELETE, GET, HEAD, PATCH, POST");
   BOOST_TEST(wrong.data() == json({{"detail", "Method Not Allowed"}}));
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_to_a_head_request_has_no_body) {
   server_fixture on;
-  const auto answer = on.client.ask("HEAD", "/health");
-  BOOST_TEST(answer.status == 405);
-  BOOST_TEST(answer.header("allow") == "GET");
-  BOOST_TEST(on.client.get("/health").status == 200);
+  on.create();
+  for (const auto& path : {std::string("/health"),
+                           std::string("/"),
+                           one_path,
+                           one_path + "/events",
+                           one_path + "/events?follow"}) {
+    const auto answer = on.client.ask("HEAD", path);
+    BOOST_TEST(answer.status == 200, path);
+    BOOST_TEST(answer.header("content-type")
+               == on.connect().ask("HEAD", path).header("content-type"));
+  }
+  BOOST_TEST(on.client.ask("HEAD", one_path).header("etag") == "\"0\"");
+  BOOST_TEST(on.client.ask("HEAD", "/none").status == 404);
+  BOOST_TEST(on.client.ask("HEAD", "/run").header("allow") == "POST");
+  BOOST_TEST(on.client.get("/health").body == R"({"status":"ok"})");
+}
+
+BOOST_AUTO_TEST_CASE(a_head_request_does_not_change_the_answer_to_the_next) {
+  server_fixture on;
+  on.client.send("HEAD /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+                 "GET /health HTTP/1.1\r\n\r\n");
+  BOOST_TEST(on.client.read().status == 200);
+  const auto refused = on.client.read();
+  BOOST_TEST(refused.status == 400);
+  BOOST_TEST(refused.data()["detail"] == "a request has one Host");
+}
+
+BOOST_AUTO_TEST_CASE(each_answer_has_a_date) {
+  server_fixture on;
+  on.create();
+  for (const auto& path :
+       {std::string("/health"), std::string("/none"), one_path})
+    BOOST_TEST(on.client.get(path).header("date").ends_with(" GMT"));
+  on.client.send_request("GET", one_path + "/events?follow");
+  BOOST_TEST(on.client.read_head().header("date").ends_with(" GMT"));
+  BOOST_TEST(serving::http_date(0) == "Thu, 01 Jan 1970 00:00:00 GMT");
+  BOOST_TEST(serving::http_date(1'795'683'600)
+             == "Thu, 26 Nov 2026 09:00:00 GMT");
+}
+
+BOOST_AUTO_TEST_CASE(a_target_may_name_the_host) {
+  server_fixture on;
+  const auto status_of = [&on](const std::string& target) {
+    on.client.send("GET " + target + " HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    return on.client.read().status;
+  };
+  BOOST_TEST(status_of("http://localhost/health") == 200);
+  BOOST_TEST(status_of("HTTP://127.0.0.1:80/apps/a/users?limit=1") == 200);
+  BOOST_TEST(status_of("http://localhost") == 200);
+  BOOST_TEST(status_of("http://localhost?x=/") == 200);
+  // The host of the target counts.
+  BOOST_TEST(status_of("http://example.com/health") == 403);
 }
 
 BOOST_AUTO_TEST_CASE(only_names_of_this_machine_are_hosts) {
   server_fixture on;
-  for (const auto* host : {"localhost", "127.0.0.1:8000", "[::1]:80"}) {
+  for (const auto* host :
+       {"localhost", "LocalHost", "127.0.0.1:8000", "[::1]:80"}) {
     on.client.headers = {std::string("host: ") + host};
     BOOST_TEST(on.client.get("/health").status == 200);
   }
@@ -91,6 +142,8 @@ BOOST_AUTO_TEST_CASE(only_names_of_this_machine_are_hosts) {
 BOOST_AUTO_TEST_CASE(pages_of_other_sites_are_refused) {
   server_fixture on;
   on.client.headers = {"host: localhost:1", "origin: http://localhost:1"};
+  BOOST_TEST(on.client.get("/health").status == 200);
+  on.client.headers = {"host: Localhost:1", "origin: http://LOCALHOST:1"};
   BOOST_TEST(on.client.get("/health").status == 200);
   for (const auto* origin : {"http://localhost:2",
                              "https://localhost:1",
@@ -152,6 +205,12 @@ BOOST_AUTO_TEST_CASE(a_request_that_breaks_the_rules_ends_its_connection) {
     {"POST /run HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
      "chunked\r\n\r\nzz\r\n",
      400},
+    {"POST /run HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip, "
+     "chunked\r\n\r\n0\r\n\r\n",
+     501},
+    {"POST /run HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: "
+     "gzip\r\n\r\n",
+     501},
     {"POST /run HTTP/1.1\r\nhost: localhost\r\ncontent-length: "
      "99999999999\r\n\r\n",
      413},
@@ -241,6 +300,18 @@ BOOST_AUTO_TEST_CASE(a_half_closed_connection_still_gets_its_answer) {
   on.client.finish_sending();
   BOOST_TEST(on.client.read().status == 200);
   BOOST_TEST(on.client.is_closed_within(10s));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_closes_its_stream_is_noticed) {
+  server_fixture on({}, limited({.connections_max = 2, .heartbeat = 24h}));
+  on.create();
+  auto reader = on.connect();
+  reader.send_request("GET", one_path + "/events?follow");
+  BOOST_TEST(reader.read_head().status == 200);
+  reader.close();
+  while (on.connect().is_closed_within(100ms))
+    continue;
+  BOOST_TEST(on.client.get("/health").status == 200);
 }
 
 BOOST_AUTO_TEST_CASE(an_old_client_is_answered_and_closed) {

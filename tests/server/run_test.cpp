@@ -283,6 +283,27 @@ BOOST_AUTO_TEST_CASE(a_run_goes_on_when_its_client_leaves) {
              boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_client_that_sends_no_more_still_gets_its_answer) {
+  const held_agent held;
+  server_fixture on({{"press", held.root}});
+  on.create();
+  std::size_t count = 0;
+  for (const auto* path : {"/run", "/run_sse"}) {
+    auto client = on.connect();
+    client.send_request("POST", path, to_text(start()));
+    held.model->asked.await(++count);
+    client.finish_sending();
+    // The server sees the end of that half before the answer.
+    for (int round = 0; round < 3; ++round)
+      on.client.get("/health");
+    held.model->answer("done");
+    const auto answer = client.read();
+    BOOST_TEST(answer.status == 200);
+    BOOST_TEST(answer.body.find("done") != std::string::npos);
+    BOOST_TEST(client.is_closed_within(10s));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_run_ends_with_its_client_if_the_request_says_so) {
   std::atomic<int> cancelled = 0;
   for (const auto* path : {"/run", "/run_sse"}) {

@@ -64,7 +64,7 @@ class deaf_client final : public client {
 public:
   void send(response answer) override {
     status = answer.status;
-    expect(head_of(answer, body_framing::length, true).ends_with("\r\n\r\n"),
+    expect(head_of(answer, body_framing::length, true, 0).ends_with("\r\n\r\n"),
            "an answer has a head");
   }
 
@@ -74,7 +74,7 @@ public:
 
   void end(bool) override {}
 
-  void watch(std::function<void()>) override {}
+  void watch(departure_watch) override {}
 
   int status = 0;
 };
