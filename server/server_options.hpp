@@ -61,7 +61,11 @@ struct server_options {
   std::string tokens = {};
   /// Name of a header by which a proxy names the user, as role `user`.
   std::string trusted_header = {};
-  /// Address of that proxy. The header of other clients is ignored.
+  /// Address of that proxy, or a block such as `10.0.0.0/8`. The header of
+  /// other clients is ignored. Its `X-Forwarded-Proto` or `Forwarded` names the
+  /// scheme of the site. Listening on loopback, the server then also takes the
+  /// hosts of `origins` in `Host`. Without `trusted_header`, callers need
+  /// tokens.
   std::string trusted_proxy = {};
   /// Origins of other sites whose pages may send requests, as
   /// `https://example.com`, or `*`; they get headers of CORS. Empty: none.

@@ -247,8 +247,10 @@ void serve_command::add_access_options() {
                 "Header by which a proxy names the user")
     ->type_name("NAME");
   parser()
-    .add_option(
-      "--trust-proxy", chosen.server.trusted_proxy, "Address of this proxy")
+    .add_option("--trust-proxy",
+                chosen.server.trusted_proxy,
+                "Address of this proxy, or a block such as 10.0.0.0/8; its "
+                "X-Forwarded-Proto counts")
     ->type_name("A");
   parser()
     .add_option("--allow-origin",

@@ -35,12 +35,16 @@ std::string_view token_in(const request& asked) {
 }
 
 result<void> check(const server_options& options) {
-  if (options.trusted_header.empty() != options.trusted_proxy.empty())
+  const bool knows_callers
+    = !options.tokens.empty() || !options.trusted_header.empty();
+  if (!options.trusted_header.empty() && options.trusted_proxy.empty())
     return error(errc::invalid_argument,
                  "a trusted header and the address of the proxy that sends it "
                  "belong together");
-  const bool knows_callers
-    = !options.tokens.empty() || !options.trusted_header.empty();
+  if (!options.trusted_proxy.empty() && !knows_callers)
+    return error(errc::invalid_argument,
+                 "a trusted proxy needs the header by which it names users, or "
+                 "tokens");
   if (!is_loopback(options.address) && !knows_callers)
     return error(errc::invalid_argument,
                  fmt::format("others may reach '{}': give a token file, or a "
@@ -55,21 +59,17 @@ result<void> check(const server_options& options) {
 } // namespace
 
 gate::gate(const server_options& options)
-  : trusted_header_(lower_case(options.trusted_header)),
-    trusted_proxy_(options.trusted_proxy),
-    per_second_(options.requests_per_second),
+  : per_second_(options.requests_per_second),
     rate_(options.requests_per_second) {
-  // Behind a proxy, `Host` has the name of the site.
-  origins_.loopback_only
-    = is_loopback(options.address) && trusted_header_.empty();
+  origins_.loopback_only = is_loopback(options.address);
+  origins_.is_behind_proxy = !options.trusted_proxy.empty();
   origins_.allowed = options.origins;
 }
 
 gate::gate(gate&& other) noexcept
   : origins_(std::move(other.origins_)),
     tokens_(std::move(other.tokens_)),
-    trusted_header_(std::move(other.trusted_header_)),
-    trusted_proxy_(std::move(other.trusted_proxy_)),
+    proxy_(std::move(other.proxy_)),
     per_second_(other.per_second_),
     rate_(other.per_second_),
     open_paths_(std::move(other.open_paths_)) {}
@@ -85,6 +85,12 @@ result<gate> gate::make(const server_options& options) {
   if (auto fit = check(options); !fit)
     return fit.error();
   gate made(options);
+  if (!options.trusted_proxy.empty()) {
+    auto trusted = proxy::make(options.trusted_proxy, options.trusted_header);
+    if (!trusted)
+      return trusted.error();
+    made.proxy_ = std::move(*trusted);
+  }
   auto tokens = token_table::parse(options.tokens);
   if (!tokens)
     return error(errc::invalid_argument,
@@ -95,14 +101,23 @@ result<gate> gate::make(const server_options& options) {
   return made;
 }
 
-std::variant<caller, response> gate::identify(const request& asked) const {
-  if (!trusted_header_.empty() && asked.peer == trusted_proxy_) {
-    const auto* user = asked.header(trusted_header_);
+std::string gate::scheme_of(const request& asked, bool is_proxied) {
+  if (is_proxied)
+    if (auto named = proxy::scheme_of(asked))
+      return std::move(*named);
+  return asked.is_encrypted ? "https" : "http";
+}
+
+std::variant<caller, response> gate::identify(const request& asked,
+                                              bool is_proxied) const {
+  const bool is_named = proxy_ && proxy_->names_users();
+  if (is_named && is_proxied) {
+    const auto* user = proxy_->user_of(asked);
     if (user == nullptr || !check_id(*user, "user") || *user == "*")
       return unknown_caller();
     return caller{*user, role::user};
   }
-  if (tokens_.empty() && trusted_header_.empty())
+  if (tokens_.empty() && !is_named)
     return caller();
   if (auto found = tokens_.find(token_in(asked)))
     return std::move(*found);
@@ -113,9 +128,14 @@ std::variant<caller, response> gate::admit(const request& asked,
                                            header_list& headers) {
   if (auto preflight = allow_origin(asked, origins_, headers))
     return std::move(*preflight);
-  if (auto wrong = check_origin(asked, origins_))
+  const bool is_proxied = proxy_ && proxy_->sent(asked);
+  if (is_proxied)
+    if (auto wrong = proxy_->check_headers(asked))
+      return std::move(*wrong);
+  if (auto wrong = check_origin(asked, scheme_of(asked, is_proxied), origins_))
     return std::move(*wrong);
-  auto who = is_open(asked) ? caller{"", role::reader} : identify(asked);
+  auto who
+    = is_open(asked) ? caller{"", role::reader} : identify(asked, is_proxied);
   // Also counts requests without a valid token, which try to guess one.
   const auto* known = std::get_if<caller>(&who);
   const bool has_name

@@ -4,10 +4,12 @@
 
 #include "troupe/core/error.hpp"
 #include "troupe/server/access/origin.hpp"
+#include "troupe/server/access/proxy.hpp"
 #include "troupe/server/access/request_rate.hpp"
 #include "troupe/server/access/tokens.hpp"
 #include "troupe/server/server_options.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -37,14 +39,17 @@ public:
 private:
   explicit gate(const server_options& options);
 
-  std::variant<caller, response> identify(const request& asked) const;
+  std::variant<caller, response> identify(const request& asked,
+                                          bool is_proxied) const;
+
+  // Returns the scheme of the page that a browser would have loaded from here.
+  static std::string scheme_of(const request& asked, bool is_proxied);
 
   bool is_open(const request& asked) const;
 
   origin_rules origins_;
   token_table tokens_;
-  std::string trusted_header_; // In lower case.
-  std::string trusted_proxy_;
+  std::optional<proxy> proxy_;
   double per_second_;
   request_rate rate_;
   std::vector<std::string> open_paths_;

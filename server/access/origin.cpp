@@ -1,6 +1,9 @@
 #include "troupe/server/access/origin.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 
 namespace troupe::serving {
 
@@ -29,13 +32,23 @@ bool is_allowed(const std::string& origin, const origin_rules& rules) {
   });
 }
 
-// A page of this server itself.
-bool is_own(const request& asked, const std::string& origin) {
-  const auto* host = asked.header("host");
-  return host != nullptr
-         && lower_case(origin)
-              == (asked.is_encrypted ? "https://" : "http://")
-                   + lower_case(*host);
+// Returns true for the site of a proxy, which `*` does not name.
+bool is_allowed_host(std::string_view host, const origin_rules& rules) {
+  if (is_local_name(host_name(host)))
+    return true;
+  return rules.is_behind_proxy
+         && std::ranges::any_of(rules.allowed, [host](const auto& each) {
+              const auto site = authority_of(each);
+              return !site.empty() && lower_case(site) == lower_case(host);
+            });
+}
+
+response refused(std::string_view why, const origin_rules& rules) {
+  std::string text(why);
+  if (rules.is_behind_proxy)
+    text += "; behind a proxy, X-Forwarded-Proto names the scheme, and "
+            "--allow-origin the site";
+  return text_response(403, text);
 }
 
 } // namespace
@@ -50,20 +63,19 @@ std::string_view host_name(std::string_view authority) {
 }
 
 std::optional<response> check_origin(const request& asked,
+                                     std::string_view scheme,
                                      const origin_rules& rules) {
-  const auto* host = asked.header("host");
-  if (rules.loopback_only
-      && !is_local_name(
-        host_name(host == nullptr ? std::string_view() : *host)))
-    return text_response(403, "Forbidden: host not allowed");
+  const auto* named = asked.header("host");
+  const std::string host = named == nullptr ? "" : *named;
+  if (rules.loopback_only && !is_allowed_host(host, rules))
+    return refused("Forbidden: host not allowed", rules);
   const auto* origin = asked.header("origin");
   if (origin == nullptr || is_allowed(*origin, rules))
     return std::nullopt;
-  if (is_own(asked, *origin)
-      && (!rules.loopback_only
-          || is_local_name(host_name(authority_of(*origin)))))
+  // A page of this server itself. Its host was checked above.
+  if (lower_case(*origin) == lower_case(fmt::format("{}://{}", scheme, host)))
     return std::nullopt;
-  return text_response(403, "Forbidden: origin not allowed");
+  return refused("Forbidden: origin not allowed", rules);
 }
 
 std::optional<response> allow_origin(const request& asked,

@@ -17,14 +17,18 @@ struct origin_rules {
   /// server listens on loopback alone. It keeps out names of other sites that
   /// were made to lead here.
   bool loopback_only = true;
+  /// True if the server trusts a proxy. `Host` may then have the name of the
+  /// proxy's site, if `allowed` names the site.
+  bool is_behind_proxy = false;
   /// Origins of other sites whose pages may send requests, as
   /// `https://example.com`; `*` for all.
   std::vector<std::string> allowed = {};
 };
 
 /// Returns the refusal of a request from a host or an origin that is not
-/// allowed.
+/// allowed. `scheme` is that of the pages of this server.
 std::optional<response> check_origin(const request& asked,
+                                     std::string_view scheme,
                                      const origin_rules& rules);
 
 /// Adds the headers of CORS for an allowed origin. Returns the answer to a

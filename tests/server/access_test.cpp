@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_proxy_names_its_users) {
   options.trusted_header = "X-User";
   options.trusted_proxy = "127.0.0.1";
   server_fixture on({}, options);
-  on.client.headers = {"x-user: ann", "host: example.com"};
+  on.client.headers = {"x-user: ann"};
   BOOST_TEST(on.create().status == 200);
   on.client.headers = {"x-user: bob"};
   BOOST_TEST(on.client.get(one_path).status == 403);
@@ -196,10 +196,82 @@ BOOST_AUTO_TEST_CASE(a_proxy_names_its_users) {
   on.client.headers = {"x-user: *"};
   BOOST_TEST(on.client.get(one_path).status == 401);
 
+  for (const auto& [address, status] :
+       std::vector<std::pair<std::string, int>>{{"127.0.0.9", 401},
+                                                {"::1", 401},
+                                                {"127.1.0.0/16", 401},
+                                                {"::ffff:127.0.0.1", 404},
+                                                {"127.0.0.0/8", 404},
+                                                {"localhost", 404}}) {
+    options.trusted_proxy = address;
+    server_fixture other({}, options);
+    other.client.headers = {"x-user: ann"};
+    BOOST_TEST(other.client.get(one_path).status == status, address);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_header_of_a_proxy_that_comes_twice_is_refused) {
+  auto options = with_tokens();
+  options.trusted_header = "X-User";
+  options.trusted_proxy = "127.0.0.1";
+  server_fixture on({}, options);
+  for (const auto* name : {"x-user", "x-forwarded-proto", "forwarded"}) {
+    on.client.headers = {"x-user: ann", std::string(name) + ": proto=a"};
+    if (std::string(name) != "x-user")
+      on.client.headers.push_back(on.client.headers.back());
+    const auto refused = on.client.get("/list-apps");
+    BOOST_TEST(refused.status == 400, name);
+  }
   options.trusted_proxy = "127.0.0.9";
   server_fixture other({}, options);
-  other.client.headers = {"x-user: ann"};
-  BOOST_TEST(other.client.get(one_path).status == 401);
+  other.client.headers
+    = {"authorization: Bearer " + ann_token, "x-user: a", "x-user: b"};
+  BOOST_TEST(other.client.get("/list-apps").status == 200);
+}
+
+BOOST_AUTO_TEST_CASE(a_page_behind_a_proxy_has_the_scheme_of_the_site) {
+  auto options = with_tokens();
+  options.trusted_proxy = "127.0.0.1";
+  server_fixture on({}, options);
+  const auto status_of = [&on](const std::string& header) {
+    on.client.headers = {"authorization: Bearer " + ann_token,
+                         "host: localhost:1",
+                         "origin: https://localhost:1",
+                         header};
+    return on.client.get("/list-apps").status;
+  };
+  BOOST_TEST(status_of("x-other: 1") == 403);
+  BOOST_TEST(status_of("x-forwarded-proto: http") == 403);
+  BOOST_TEST(status_of("x-forwarded-proto: https") == 200);
+  BOOST_TEST(status_of("x-forwarded-proto: http, HTTPS") == 200);
+  BOOST_TEST(status_of("forwarded: for=[::1];Proto=\"https\";by=x") == 200);
+  BOOST_TEST(status_of("forwarded: proto=https, for=b") == 403);
+  options.trusted_proxy = "127.0.0.9";
+  server_fixture other({}, options);
+  other.client.headers = {"authorization: Bearer " + ann_token,
+                          "host: localhost:1",
+                          "origin: https://localhost:1",
+                          "x-forwarded-proto: https"};
+  BOOST_TEST(other.client.get("/list-apps").status == 403);
+}
+
+// A page of another site can make its name lead to this machine, and send each
+// header.
+BOOST_AUTO_TEST_CASE(the_host_is_checked_behind_a_proxy_of_this_machine) {
+  server_options options;
+  options.trusted_header = "X-User";
+  options.trusted_proxy = "127.0.0.1";
+  options.origins = {"*"};
+  const std::vector<std::string> headers = {"x-user: ann", "host: Example.com"};
+  server_fixture on({}, options);
+  on.client.headers = headers;
+  const auto refused = on.client.get("/list-apps");
+  BOOST_TEST(refused.status == 403);
+  BOOST_TEST(refused.body.find("--allow-origin") != std::string::npos);
+  options.origins = {"https://example.com"};
+  server_fixture other({}, options);
+  other.client.headers = headers;
+  BOOST_TEST(other.client.get("/list-apps").status == 200);
 }
 
 BOOST_AUTO_TEST_CASE(origins_get_headers_of_cors_only_when_they_are_named) {
@@ -255,6 +327,14 @@ BOOST_AUTO_TEST_CASE(an_open_address_needs_callers_that_are_known) {
   BOOST_TEST(refusal_of(options) == "ok");
   BOOST_TEST(refusal_of({.trusted_header = "x-user"}).find("belong together")
              != std::string::npos);
+  BOOST_TEST(refusal_of({.trusted_proxy = "127.0.0.1"})
+             == "a trusted proxy needs the header by which it names users, or "
+                "tokens");
+  for (const auto* address : {"example.com", "10.0.0.0/33", "::1/129", "1/"}) {
+    options.trusted_proxy = address;
+    BOOST_TEST(refusal_of(options).starts_with("the trusted proxy: '"),
+               address);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(bad_tokens_are_refused_without_being_told) {
