@@ -68,7 +68,8 @@ struct server_options {
   /// tokens.
   std::string trusted_proxy = {};
   /// Origins of other sites whose pages may send requests, as
-  /// `https://example.com`, or `*`; they get headers of CORS. Empty: none.
+  /// `https://example.com`, or `*`; they get headers of CORS. Credentials are
+  /// allowed only to origins that are named. Empty: none.
   std::vector<std::string> origins = {};
   /// File of a certificate chain in PEM, for TLS. Empty: none.
   std::string tls_certificate = {};

@@ -26,10 +26,15 @@ std::string_view authority_of(std::string_view origin) {
   return mark == origin.npos ? std::string_view() : origin.substr(mark + 3);
 }
 
-bool is_allowed(const std::string& origin, const origin_rules& rules) {
+bool is_named(const std::string& origin, const origin_rules& rules) {
   return std::ranges::any_of(rules.allowed, [&origin](const auto& each) {
-    return each == "*" || lower_case(each) == lower_case(origin);
+    return lower_case(each) == lower_case(origin);
   });
+}
+
+bool is_allowed(const std::string& origin, const origin_rules& rules) {
+  return is_named(origin, rules)
+         || std::ranges::find(rules.allowed, "*") != rules.allowed.end();
 }
 
 // Returns true for the site of a proxy, which `*` does not name.
@@ -84,8 +89,12 @@ std::optional<response> allow_origin(const request& asked,
   const auto* origin = asked.header("origin");
   if (origin == nullptr || !is_allowed(*origin, rules))
     return std::nullopt;
-  headers.emplace_back("access-control-allow-origin", *origin);
-  headers.emplace_back("access-control-allow-credentials", "true");
+  // `*` stands for sites without a name here, so they get no credentials.
+  const bool has_name = is_named(*origin, rules);
+  headers.emplace_back("access-control-allow-origin",
+                       has_name ? *origin : std::string("*"));
+  if (has_name)
+    headers.emplace_back("access-control-allow-credentials", "true");
   headers.emplace_back("access-control-expose-headers",
                        "etag, troupe-error, troupe-invocation-id, "
                        "troupe-next-cursor");

@@ -87,7 +87,9 @@ response read_file(const fs::path& folder, const request& asked) {
   response answer;
   answer.content_type = type_of(*file);
   answer.body = std::move(*text);
-  return std::move(answer).with("x-content-type-options", "nosniff");
+  return std::move(answer)
+    .with("x-content-type-options", "nosniff")
+    .with("content-security-policy", "frame-ancestors 'none'");
 }
 
 void send_file(const served_ptr& on, exchange asked) {

@@ -283,6 +283,7 @@ BOOST_AUTO_TEST_CASE(origins_get_headers_of_cors_only_when_they_are_named) {
   BOOST_TEST(answer.status == 200);
   BOOST_TEST(answer.header("access-control-allow-origin")
              == "https://example.com");
+  BOOST_TEST(answer.header("access-control-allow-credentials") == "true");
   BOOST_TEST(answer.header("vary") == "origin");
   on.client.headers.push_back("access-control-request-method: PATCH");
   on.client.headers.push_back("access-control-request-headers: if-match");
@@ -293,6 +294,22 @@ BOOST_AUTO_TEST_CASE(origins_get_headers_of_cors_only_when_they_are_named) {
   BOOST_TEST(on.client.get("/health").status == 403);
   on.client.headers.push_back("access-control-request-method: PATCH");
   BOOST_TEST(on.client.ask("OPTIONS", one_path).status == 403);
+}
+
+BOOST_AUTO_TEST_CASE(a_star_allows_no_credentials) {
+  server_options options;
+  options.origins = {"*", "https://example.com"};
+  server_fixture on({}, options);
+  on.client.headers = {"origin: https://other.com"};
+  const auto answer = on.client.get("/health");
+  BOOST_TEST(answer.status == 200);
+  BOOST_TEST(answer.header("access-control-allow-origin") == "*");
+  BOOST_TEST(answer.header("access-control-allow-credentials") == "");
+  on.client.headers = {"origin: https://example.com"};
+  const auto named = on.client.get("/health");
+  BOOST_TEST(named.header("access-control-allow-origin")
+             == "https://example.com");
+  BOOST_TEST(named.header("access-control-allow-credentials") == "true");
 }
 
 BOOST_AUTO_TEST_CASE(a_caller_with_too_many_requests_is_told_to_wait) {

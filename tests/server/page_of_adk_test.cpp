@@ -45,6 +45,8 @@ BOOST_AUTO_TEST_CASE(the_page_and_its_files_are_served_with_their_types) {
   const auto page = client.get("/dev-ui/?app=press");
   BOOST_TEST(page.body == "<html>page</html>");
   BOOST_TEST(page.header("content-type") == "text/html; charset=utf-8");
+  BOOST_TEST(page.header("content-security-policy")
+             == "frame-ancestors 'none'");
   BOOST_TEST(client.get("/dev-ui/main.js").header("content-type")
              == "text/javascript; charset=utf-8");
   BOOST_TEST(
