@@ -1,6 +1,7 @@
 // Requests that ADK does not have: events of a session a page at a time or as
 // they come, and the append of one event that answers with this event alone.
 
+#include "troupe/server/adk/conflict.hpp"
 #include "troupe/server/adk/failure.hpp"
 #include "troupe/server/adk/forms.hpp"
 #include "troupe/server/adk/query.hpp"
@@ -274,9 +275,11 @@ void append_event(const served_ptr& on, exchange asked) {
   asked.asked.body = {};
   on->on.sessions()
     .append_event(key, std::move(*said), {.expected_revision = *expected})
-    .then([asked = std::move(asked)](const result<event_ptr>& stored) {
-      asked.to.send(stored ? json_response(event_form(**stored))
-                           : write_failure(asked.asked, stored.error()));
+    .then([on, asked = std::move(asked)](const result<event_ptr>& stored) {
+      if (stored)
+        asked.to.send(json_response(event_form(**stored)));
+      else
+        answer_failed_write(on, asked, stored.error());
     });
 }
 

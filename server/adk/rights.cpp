@@ -70,15 +70,4 @@ std::optional<response> check_event_of(const caller& who, const event& said) {
                    "data and state");
 }
 
-response stale(const request&) {
-  return detail(412, "the session has another revision than If-Match names")
-    .with("troupe-error", "conflict");
-}
-
-response write_failure(const request& asked, const error& why) {
-  if (why.code() == errc::conflict && asked.header("if-match") != nullptr)
-    return stale(asked);
-  return failure(why);
-}
-
 } // namespace troupe::serving

@@ -34,11 +34,4 @@ std::optional<response> check_event_of(const caller& who, const event& said);
 /// Returns status 403.
 response forbidden(std::string_view why);
 
-/// Returns the answer to a write whose `If-Match` does not hold.
-response stale(const request& asked);
-
-/// Returns the answer to a failed write: status 412 if the failure is that of
-/// its `If-Match`.
-response write_failure(const request& asked, const error& why);
-
 } // namespace troupe::serving

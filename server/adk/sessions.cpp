@@ -1,4 +1,5 @@
 #include "troupe/server/adk/body.hpp"
+#include "troupe/server/adk/conflict.hpp"
 #include "troupe/server/adk/failure.hpp"
 #include "troupe/server/adk/forms.hpp"
 #include "troupe/server/adk/query.hpp"
@@ -267,7 +268,7 @@ void apply(const served_ptr& on,
   if (auto refused = check_keys(asked.who, wanted.keys, wanted.operations))
     return asked.to.send(std::move(*refused));
   if (wanted.expected && *wanted.expected != present.revision())
-    return asked.to.send(stale(asked.asked));
+    return asked.to.send(stale());
   auto change = make_change(*on->on.environment(), wanted);
   if (!change)
     return asked.to.send(failure(change.error()));
@@ -279,7 +280,7 @@ void apply(const served_ptr& on,
                   {.expected_revision = wanted.expected})
     .then([on, asked, choice = wanted.choice](result<event_ptr> stored) {
       if (!stored)
-        return asked.to.send(write_failure(asked.asked, stored.error()));
+        return answer_failed_write(on, asked, stored.error());
       answer_fetched(on, asked.to, key_in(asked.path), choice);
     });
 }

@@ -1,6 +1,7 @@
 // Requests that ADK does not have: a session goes back, or is forked.
 
 #include "troupe/server/adk/body.hpp"
+#include "troupe/server/adk/conflict.hpp"
 #include "troupe/server/adk/failure.hpp"
 #include "troupe/server/adk/forms.hpp"
 #include "troupe/server/adk/query.hpp"
@@ -40,9 +41,11 @@ void rewind(const served_ptr& on, exchange asked) {
     .rewind(key_in(asked.path),
             to ? rewind_target::to(*to) : rewind_target::before_run(*run),
             {.expected_revision = *expected})
-    .then([asked = std::move(asked)](const result<rewound_session>& done) {
-      asked.to.send(done ? json_response(rewind_form(*done))
-                         : write_failure(asked.asked, done.error()));
+    .then([on, asked = std::move(asked)](const result<rewound_session>& done) {
+      if (done)
+        asked.to.send(json_response(rewind_form(*done)));
+      else
+        answer_failed_write(on, asked, done.error());
     });
 }
 

@@ -87,6 +87,18 @@ BOOST_AUTO_TEST_CASE(an_append_may_expect_a_revision) {
   BOOST_TEST(on.client.post(events_path, said("2")).status == 412);
 }
 
+BOOST_AUTO_TEST_CASE(a_conflict_of_ids_is_none_of_revisions) {
+  fixture on;
+  auto event = said("1");
+  event["id"] = "e1";
+  on.client.post(events_path, event);
+  event["content"]["parts"][0]["text"] = "2";
+  on.client.headers = {"if-match: \"1\""};
+  BOOST_TEST(on.client.post(events_path, event).status == 409);
+  on.client.headers = {"if-match: \"0\""};
+  BOOST_TEST(on.client.post(events_path, event).status == 412);
+}
+
 BOOST_AUTO_TEST_CASE(bad_events_are_refused) {
   fixture on;
   BOOST_TEST(on.client.ask("POST", events_path, "{").status == 400);
