@@ -65,7 +65,7 @@ void list_apps(const served_ptr& on, exchange asked) {
 }
 
 void show_app(const served_ptr& on, exchange asked) {
-  const auto found = on->apps.find(asked.path["app"]);
+  const auto found = on->apps.find(spelled(asked.path["app"]));
   if (found == on->apps.end())
     return asked.to.send(
       detail(404, fmt::format("App not found: {}", asked.path["app"])));

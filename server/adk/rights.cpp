@@ -1,6 +1,7 @@
 #include "troupe/server/adk/rights.hpp"
 
 #include "troupe/server/adk/failure.hpp"
+#include "troupe/server/adk/served.hpp"
 
 #include <algorithm>
 
@@ -19,7 +20,7 @@ response forbidden(std::string_view why) {
 }
 
 std::optional<response> check_user(const caller& who, const std::string& user) {
-  if (who.sees(user))
+  if (who.sees(spelled(user)))
     return std::nullopt;
   return forbidden("this token is for the data of another user");
 }

@@ -62,9 +62,9 @@ std::variant<run_request, response>
 read_run_request(const served& on, const caller& who, const std::string& text) {
   body given(text);
   run_request read;
-  read.key.app = app_in(given, on);
-  read.key.user = given.required_text("userId");
-  read.key.id = given.required_text("sessionId");
+  read.key.app = spelled(app_in(given, on));
+  read.key.user = spelled(given.required_text("userId"));
+  read.key.id = spelled(given.required_text("sessionId"));
   read_message(given, read);
   if (const auto* changes = given.object("stateDelta"))
     read.state_delta = keys_from_adk(*changes);

@@ -1,5 +1,6 @@
 #include "troupe/server/adk/served.hpp"
 
+#include "troupe/core/support/blank.hpp"
 #include "troupe/server/adk/rights.hpp"
 #include "troupe/server/page/page.hpp"
 
@@ -20,8 +21,13 @@ void tell_requests(const served_ptr&, exchange asked) {
 
 } // namespace
 
+std::string spelled(std::string_view id) {
+  return std::string(trimmed(id));
+}
+
 session_key key_in(const path_values& path) {
-  return {path["app"], path["user"], path["session"]};
+  return {
+    spelled(path["app"]), spelled(path["user"]), spelled(path["session"])};
 }
 
 router make_routes(const served_ptr& on) {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace troupe::serving {
 
@@ -45,6 +46,10 @@ template <class Handle>
 route_handler handled_by(const served_ptr& on, Handle handle) {
   return [on, handle](exchange asked) { handle(on, std::move(asked)); };
 }
+
+/// Returns an id as the core spells it, without the blanks around it. Lists of
+/// the server and rights are looked up by it.
+std::string spelled(std::string_view id);
 
 /// Returns the key of the session that the path names.
 session_key key_in(const path_values& path);

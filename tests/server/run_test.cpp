@@ -345,6 +345,26 @@ BOOST_AUTO_TEST_CASE(a_run_is_cancelled_by_its_id) {
   BOOST_TEST(on.client.ask("POST", path).status == 404);
 }
 
+BOOST_AUTO_TEST_CASE(blanks_around_ids_name_the_same_session) {
+  const held_agent held;
+  server_fixture on({{"press", held.root}});
+  on.create();
+  auto wanted = start();
+  wanted["appName"] = " press";
+  wanted["userId"] = "ann ";
+  wanted["sessionId"] = "\ts1";
+  auto client = on.connect();
+  client.send_request("POST", "/run_sse", to_text(wanted));
+  held.model->asked.await(1);
+  const auto id = client.read_head().header("troupe-invocation-id");
+  const json runs{{"runs", json::array({id})}};
+  BOOST_TEST(on.client.get(one_path + "/runs").data() == runs);
+  BOOST_TEST(
+    on.client.get("/apps/press%20/users/%20ann/sessions/s1%20/runs").data()
+    == runs);
+  held.model->answer("done");
+}
+
 BOOST_AUTO_TEST_CASE(a_client_that_reads_nothing_does_not_hold_up_its_run) {
   const auto much
     = custom("root", [](invocation_context& context) -> agent_run {
