@@ -31,8 +31,10 @@ struct server_limits {
   std::chrono::milliseconds write_time{30'000};
   /// Time that a connection may wait for its next request.
   std::chrono::milliseconds idle_time{75'000};
-  /// Bytes of a stream that a slow client has not accepted yet. Above it no
-  /// more events are taken for this client; runs are not held up.
+  /// Bytes of a stream that a slow client has not accepted yet. Above it, as
+  /// many bytes of events wait before the stream; further pieces are left out,
+  /// and further stored events are read from the session later. Runs are not
+  /// held up.
   std::size_t stream_bytes_max = std::size_t{256} << 10U;
   /// Time without an event after which a stream sends a comment, which shows
   /// that the client is still there.

@@ -1,6 +1,5 @@
-// Invariant of both answers: the next event of a run is asked for when the
-// former one was handed to the client, so a slow client holds a bounded number
-// of bytes. The run itself never waits for its client.
+// Invariant of both answers: events of a run are taken as they come, so none
+// wait in the run, and the run never waits for its client.
 
 #include "troupe/server/adk/failure.hpp"
 #include "troupe/server/adk/forms.hpp"
@@ -12,8 +11,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <deque>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe::serving {
 
@@ -55,7 +60,7 @@ public:
 protected:
   virtual void begin() {}
 
-  // Takes an event; `ask` is called for the next one.
+  // Takes an event, and calls `ask` for the next one.
   virtual void take(const event& said) = 0;
   // Takes the end of the run.
   virtual void finish(const result<void>& outcome) = 0;
@@ -68,6 +73,8 @@ protected:
   }
 
   const std::string& id() const { return run_->handle.invocation_id(); }
+
+  bool has_left() const noexcept { return has_left_; }
 
   const served_ptr on_;
   const run_request wanted_;
@@ -127,44 +134,66 @@ private:
 
 // -- /run_sse ----
 
+// The lines that wait for a client are bounded. Above the bound, streamed
+// pieces are left out, and stored events are read from the session again once
+// the client has accepted the lines before them.
 class streamed_answer final : public run_reader {
 public:
   using run_reader::run_reader;
 
 private:
+  using lines = std::vector<std::string>;
+
   // A failure at the start is answered with a status. If the first event is
   // late, the answer begins without it, so that its client sees the run start.
   void begin() override {
     constexpr std::chrono::milliseconds patience{100};
-    on_->threads->call_after(
-      patience, [self = std::weak_ptr<run_reader>(shared_from_this())] {
-        if (const auto held = self.lock())
-          static_cast<streamed_answer&>(*held).open();
-      });
+    on_->threads->call_after(patience, [self = std::weak_ptr(shared())] {
+      if (const auto held = self.lock())
+        held->open();
+    });
   }
 
   void take(const event& said) override {
-    auto form = event_form(said);
-    auto ready = [self = shared_from_this(), this] { ask(); };
-    open();
-    if (!is_divided(form))
-      return stream_.write(to_text(form), std::move(ready));
-    auto files = form;
-    files.erase("content");
-    form["actions"]["artifactDelta"] = json::object();
-    stream_.write(to_text(form), {});
-    stream_.write(to_text(files), std::move(ready));
+    name_piece(said);
+    keep(said);
+    ask();
+    send_next();
   }
 
   void finish(const result<void>& outcome) override {
     if (!outcome && begins_now())
       return to_.send(failed_start(wanted_, outcome.error())
                         .with("troupe-invocation-id", id()));
-    open();
-    if (!outcome)
-      stream_.write(
-        to_text(error_line(outcome.error(), on_->on.environment()->now())), {});
-    stream_.end();
+    end_with(outcome);
+    send_next();
+  }
+
+  std::shared_ptr<streamed_answer> shared() {
+    return std::static_pointer_cast<streamed_answer>(shared_from_this());
+  }
+
+  // -- lines ----
+
+  // The pieces of one answer of a model have one id, as in ADK.
+  void name_piece(const event& said) {
+    auto& id = piece_ids_[said.author + '\n' + said.branch];
+    if (!said.partial)
+      id.clear();
+    else if (id.empty())
+      id = on_->on.environment()->new_id();
+  }
+
+  lines lines_of(const event& said) {
+    auto form = event_form(said);
+    if (said.partial)
+      form["id"] = piece_ids_[said.author + '\n' + said.branch];
+    if (!is_divided(form))
+      return {to_text(form)};
+    auto files = form;
+    files.erase("content");
+    form["actions"]["artifactDelta"] = json::object();
+    return {to_text(form), to_text(files)};
   }
 
   // As in ADK: the page shows files of an event of their own.
@@ -172,6 +201,156 @@ private:
     return !wanted_.names_call && form.contains("content")
            && !form["actions"]["artifactDelta"].empty();
   }
+
+  // -- the queue ----
+
+  void keep(const event& said) {
+    auto made = lines_of(said);
+    std::size_t size = 0;
+    for (const auto& each : made)
+      size += each.size();
+    const std::lock_guard guard(mutex_);
+    if (outcome_)
+      return;
+    const bool is_full
+      = !waiting_.empty()
+        && waiting_bytes_ + size > on_->options.limits.stream_bytes_max;
+    if (first_missed_.empty() && !is_full) {
+      waiting_bytes_ += size;
+      waiting_.emplace_back(std::move(made), size);
+    } else if (!said.partial) {
+      if (first_missed_.empty())
+        first_missed_ = said.id;
+      last_missed_ = said.id;
+    }
+  }
+
+  void end_with(const result<void>& outcome) {
+    const std::lock_guard guard(mutex_);
+    if (!outcome_)
+      outcome_ = outcome;
+  }
+
+  // Sends the next lines, unless earlier ones are under way.
+  void send_next() {
+    std::unique_lock guard(mutex_);
+    if (is_sending_)
+      return;
+    if (!waiting_.empty()) {
+      is_sending_ = true;
+      auto [made, size] = std::move(waiting_.front());
+      waiting_.pop_front();
+      waiting_bytes_ -= size;
+      guard.unlock();
+      return write(made);
+    }
+    if (!first_missed_.empty()) {
+      is_sending_ = true;
+      guard.unlock();
+      return read_missed();
+    }
+    if (outcome_) {
+      is_sending_ = true; // For good.
+      guard.unlock();
+      end();
+    }
+  }
+
+  void write(const lines& made) {
+    open();
+    for (std::size_t index = 0; index + 1 < made.size(); ++index)
+      stream_.write(made[index], {});
+    stream_.write(made.back(), [self = shared()] {
+      {
+        const std::lock_guard guard(self->mutex_);
+        self->is_sending_ = false;
+      }
+      self->send_next();
+    });
+  }
+
+  void end() {
+    open();
+    if (!*outcome_)
+      stream_.write(
+        to_text(error_line(outcome_->error(), on_->on.environment()->now())),
+        {});
+    stream_.end();
+  }
+
+  // -- missed events ----
+
+  void read_missed() {
+    if (has_left())
+      return give_up({errc::cancelled, "the client has left"});
+    if (stored_)
+      return read_stored();
+    on_->on.sessions()
+      .get(wanted_.key)
+      .then([self = shared()](const result<session>& found) {
+        if (found)
+          self->follow(found->events());
+        else
+          self->give_up(found.error());
+      });
+  }
+
+  void follow(const event_slice& events) {
+    auto index = events.size();
+    while (index > 0 && events[index - 1]->id != first_missed_)
+      --index;
+    if (index == 0)
+      return give_up({errc::not_found,
+                      fmt::format("the events of run {} were removed", id())});
+    stored_.emplace(on_->on.sessions().follow(
+      wanted_.key, {.from = events.number(index - 1) - 1}));
+    read_stored();
+  }
+
+  void read_stored() {
+    stored_->next().then([self = shared()](const result<event_ptr>& next) {
+      if (!next)
+        self->give_up(next.error());
+      else if (*next == nullptr)
+        self->give_up({errc::cancelled, "the runtime has shut down"});
+      else
+        self->take_stored(**next);
+    });
+  }
+
+  // Other runs may have events in between.
+  void take_stored(const event& said) {
+    if (said.invocation_id != id())
+      return read_stored();
+    const bool is_last = catches_up_with(said);
+    auto made = lines_of(said);
+    if (is_last)
+      stored_.reset();
+    write(made);
+  }
+
+  // Returns true if no event is missed any more. Later ones are kept again.
+  bool catches_up_with(const event& said) {
+    const std::lock_guard guard(mutex_);
+    if (said.id != last_missed_)
+      return false;
+    first_missed_.clear();
+    last_missed_.clear();
+    return true;
+  }
+
+  void give_up(const error& why) {
+    {
+      const std::lock_guard guard(mutex_);
+      outcome_ = why;
+      first_missed_.clear();
+      waiting_.clear();
+      is_sending_ = false;
+    }
+    send_next();
+  }
+
+  // -- the start ----
 
   // Returns true, once, if the answer has not begun.
   bool begins_now() {
@@ -188,6 +367,19 @@ private:
   std::mutex mutex_;
   bool is_open_ = false;
   event_stream stream_; // Written once, before its first use.
+
+  // By author and branch. Only the thread that delivers an event uses it.
+  std::map<std::string, std::string> piece_ids_;
+
+  // Guarded by `mutex_`.
+  std::deque<std::pair<lines, std::size_t>> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  bool is_sending_ = false;
+  std::string first_missed_; // Ids of stored events that were not kept.
+  std::string last_missed_;
+  std::optional<result<void>> outcome_;
+
+  std::optional<follower> stored_; // Used only while sending.
 };
 
 template <class Reader>

@@ -3,12 +3,14 @@
 
 #include "server_fixture.hpp"
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <atomic>
 #include <chrono>
 #include <latch>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,11 +110,15 @@ BOOST_AUTO_TEST_CASE(pieces_are_streamed_only_to_clients_that_want_them) {
   wanted["streaming"] = true;
   on.client.send_request("POST", "/run_sse", to_text(wanted));
   on.client.read_head();
+  std::set<std::string> ids;
   for (const auto* words : {"a", "b"}) {
     const auto piece = on.client.next_event();
     BOOST_TEST(text_in(piece) == words);
     BOOST_TEST(piece["partial"] == true);
+    ids.insert(piece["id"].get<std::string>());
   }
+  BOOST_TEST(ids.size() == 1U); // As in ADK.
+  BOOST_TEST(!ids.begin()->empty());
   const auto whole = on.client.next_event();
   BOOST_TEST(text_in(whole) == "ab");
   BOOST_TEST(!whole.contains("partial"));
@@ -366,12 +372,12 @@ BOOST_AUTO_TEST_CASE(blanks_around_ids_name_the_same_session) {
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_reads_nothing_does_not_hold_up_its_run) {
-  const auto much
-    = custom("root", [](invocation_context& context) -> agent_run {
-        for (int count = 0; count < 100; ++count)
-          co_await context.emit(text("{}", std::string(200'000, 'x')));
-        co_await context.emit(text("end"));
-      });
+  const auto much = custom(
+    "root", [](invocation_context& context) -> agent_run {
+      for (int count = 0; count < 100; ++count)
+        co_await context.emit(text("{} {}", count, std::string(200'000, 'x')));
+      co_await context.emit(text("100 end"));
+    });
   server_options options;
   options.limits.stream_bytes_max = 300'000;
   server_fixture on({{"press", much}}, options);
@@ -379,13 +385,65 @@ BOOST_AUTO_TEST_CASE(a_client_that_reads_nothing_does_not_hold_up_its_run) {
   auto slow = on.connect();
   slow.send_request("POST", "/run_sse", to_text(start()));
   auto news = on.runtime.sessions().follow({"press", "ann", "s1"}, {.from = 0});
-  while (news.next().value()->text() != "end")
+  while (news.next().value()->text() != "100 end")
+    continue;
+  slow.read_head();
+  // Events that did not fit were read from the session.
+  for (int count = 0; count <= 100; ++count)
+    BOOST_TEST(
+      text_in(slow.next_event()).starts_with(fmt::format("{} ", count)));
+  BOOST_TEST(slow.next_event() == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_client_loses_pieces_and_no_stored_event) {
+  const auto model = std::make_shared<made_model>(
+    [](const model_request&, const model_reply& reply) {
+      model_response piece(text("{}", std::string(20'000, 'x')));
+      piece.partial = true;
+      for (int count = 0; count < 1'000; ++count)
+        reply(piece);
+      reply(model_response(text("whole")));
+    });
+  server_fixture on({{"press", asks("root", model)}});
+  on.create();
+  auto wanted = start();
+  wanted["streaming"] = true;
+  auto slow = on.connect();
+  slow.send_request("POST", "/run_sse", to_text(wanted));
+  auto news = on.runtime.sessions().follow({"press", "ann", "s1"}, {.from = 0});
+  while (news.next().value()->text() != "whole")
     continue;
   slow.read_head();
   int count = 0;
-  while (!slow.next_event().is_null())
+  auto said = slow.next_event();
+  for (; said.contains("partial"); said = slow.next_event())
     ++count;
-  BOOST_TEST(count == 101);
+  BOOST_TEST(count < 1'000);
+  BOOST_TEST(text_in(said) == "whole");
+  BOOST_TEST(slow.next_event() == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_client_is_told_that_its_events_were_removed) {
+  const auto much
+    = custom("root", [](invocation_context& context) -> agent_run {
+        for (int count = 0; count < 100; ++count)
+          co_await context.emit(text("{}", std::string(200'000, 'x')));
+        co_await context.emit(text("end"));
+      });
+  server_fixture on({{"press", much}});
+  on.create();
+  auto slow = on.connect();
+  slow.send_request("POST", "/run_sse", to_text(start()));
+  auto news = on.runtime.sessions().follow({"press", "ann", "s1"}, {.from = 0});
+  while (news.next().value()->text() != "end")
+    continue;
+  on.client.erase(one_path);
+  slow.read_head();
+  auto last = slow.next_event();
+  while (last.contains("content"))
+    last = slow.next_event();
+  BOOST_TEST(last["error_details"]["error_type"] == "not_found");
+  BOOST_TEST(slow.next_event() == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_accepts_nothing_is_closed) {
