@@ -68,7 +68,8 @@ void show_app(const served_ptr& on, exchange asked) {
   const auto found = on->apps.find(spelled(asked.path["app"]));
   if (found == on->apps.end())
     return asked.to.send(
-      detail(404, fmt::format("App not found: {}", asked.path["app"])));
+      detail(404, fmt::format("App not found: {}", asked.path["app"]))
+        .with("troupe-error", "not_found"));
   const auto& root = found->second;
   if (!std::holds_alternative<llm_options>(root.kind()))
     return asked.to.send(detail(400, "Root agent is not an LlmAgent"));

@@ -52,7 +52,8 @@ check(const served& on, const caller& who, const run_request& read) {
   if (auto refused = check_keys(who, read.state_delta))
     return refused;
   if (!on.apps.contains(read.key.app))
-    return detail(404, fmt::format("App not found: {}", read.key.app));
+    return detail(404, fmt::format("App not found: {}", read.key.app))
+      .with("troupe-error", "not_found");
   return std::nullopt;
 }
 

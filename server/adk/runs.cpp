@@ -402,7 +402,8 @@ void cancel_run(const served_ptr& on, exchange asked) {
   const auto found = on->runs.find(key_in(asked.path), asked.path["run"]);
   if (!found)
     return asked.to.send(
-      detail(404, fmt::format("Run not found: {}", asked.path["run"])));
+      detail(404, fmt::format("Run not found: {}", asked.path["run"]))
+        .with("troupe-error", "not_found"));
   found->handle.cancel();
   asked.to.send(json_text_response("null", 202));
 }

@@ -114,6 +114,23 @@ BOOST_AUTO_TEST_CASE(a_rate_holds_for_requests_with_a_body) {
   BOOST_TEST(answer.header("connection") == "close");
 }
 
+BOOST_AUTO_TEST_CASE(failed_calls_and_refused_callers_have_a_code) {
+  fixture on;
+  const auto code_at
+    = [&on](const std::string& token, const std::string& path) {
+        return on.as(token).get(path).header("troupe-error");
+      };
+  BOOST_TEST(code_at(admin_token, all_path + "/none") == "not_found");
+  BOOST_TEST(code_at(admin_token, "/apps/none/app-info") == "not_found");
+  BOOST_TEST(code_at(bob_token, one_path) == "forbidden");
+  BOOST_TEST(code_at("", "/health") == "unauthorized");
+  BOOST_TEST(code_at(admin_token, "/none") == "");
+  BOOST_TEST(on.as(admin_token).ask("PUT", one_path).header("troupe-error")
+             == "");
+  BOOST_TEST(on.client.post("/run", json::object()).header("troupe-error")
+             == "");
+}
+
 BOOST_AUTO_TEST_CASE(a_user_sees_only_the_own_sessions) {
   fixture on;
   BOOST_TEST(on.as(ann_token).get(one_path).status == 200);
