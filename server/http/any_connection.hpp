@@ -512,15 +512,36 @@ private:
     buffer_.clear();
     close_after(closing_time);
     if constexpr (std::is_same_v<Stream, tcp::socket>) {
-      error_code ignored;
-      socket().shutdown(tcp::socket::shutdown_send, ignored);
-      fill();
+      end_sending();
     } else if (is_filling_) {
       close_now(); // A stream of TLS allows no second read.
     } else {
       stream_.async_shutdown([self = this->shared_from_this()](
-                               const error_code&) { self->close_now(); });
+                               const error_code&) { self->end_sending(); });
     }
+  }
+
+  void end_sending() {
+    if (state_ == state::closed)
+      return;
+    error_code ignored;
+    socket().shutdown(tcp::socket::shutdown_send, ignored);
+    drop_bytes();
+  }
+
+  // Below TLS, whose stream has ended.
+  void drop_bytes() {
+    if (is_filling_)
+      return; // That read goes on in `filled`.
+    buffer_.clear();
+    socket().async_read_some(buffer_.prepare(fill_bytes),
+                             [self = this->shared_from_this()](
+                               const error_code& failure, std::size_t) {
+                               if (failure)
+                                 self->close_now();
+                               else if (self->state_ != state::closed)
+                                 self->drop_bytes();
+                             });
   }
 
   void close_now() {

@@ -38,6 +38,15 @@ int run_line(const std::string& folder, const std::string& line) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// The same for a server, on a free port: it is ended when it is ready.
+int run_server_line(const std::string& folder, const std::string& line) {
+  return run_line(folder,
+                  line
+                    + " --port 0 > ready & "
+                      "while [ ! -s ready ] && kill -0 $!; do :; done; "
+                      "kill -TERM $!; wait $!; test $? = 143");
+}
+
 std::string text_of(const std::filesystem::path& file) {
   std::ifstream source(file);
   std::ostringstream text;
@@ -72,6 +81,7 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     {"users"},
     {"users", "list"},
     {"users", "remove"},
+    {"serve"},
     {"state"},
     {"state", "get"},
     {"state", "set"},
@@ -86,7 +96,9 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     BOOST_TEST(shown.code == 0);
     const scratch_folder folder;
     for (const auto& line : example_of(shown.output)) {
-      const auto code = run_line(folder.path(), line);
+      const bool serves = line.find(" serve ") != line.npos;
+      const auto code = serves ? run_server_line(folder.path(), line)
+                               : run_line(folder.path(), line);
       // A comparison of two short tests may find one of them slower.
       const bool compares = line.find("load compare") != line.npos;
       BOOST_TEST((code == 0 || (compares && code == 1)),

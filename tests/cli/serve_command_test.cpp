@@ -1,12 +1,15 @@
 // `troupe serve` as a child process.
 
+#include "../models/http_server.hpp"
 #include "../server/http_client.hpp"
 #include "program.hpp"
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 
 using namespace troupe;
@@ -39,12 +42,52 @@ struct agent_folder {
   scratch_folder folder;
 };
 
-std::uint16_t port_of(program& served) {
-  BOOST_REQUIRE(served.read_until("\n"));
-  const auto& line = served.output();
+std::uint16_t port_in(const std::string& line) {
   return static_cast<std::uint16_t>(
     std::stoul(line.substr(line.rfind(':') + 1)));
 }
+
+std::uint16_t port_of(program& served) {
+  BOOST_REQUIRE(served.read_until("\n"));
+  return port_in(served.output());
+}
+
+// A run that waits for its model.
+struct held_run : scratch_folder {
+  held_run()
+    : model({hold(),
+             say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n"),
+             say(chunk("data: {\"model\": \"m\", \"choices\": "
+                       "[{\"index\": 0, \"delta\": {\"content\": "
+                       "\"owl\"}}]}\n\ndata: {\"choices\": "
+                       "[{\"index\": 0, \"delta\": {}, "
+                       "\"finish_reason\": \"stop\"}]}\n\n"
+                       "data: [DONE]\n\n")),
+             say("0\r\n\r\n")}) {
+    write("root_agent.yaml",
+          fmt::format("name: writer\nmodel: {{name: 'openai:m', base_url: "
+                      "'{}'}}\n",
+                      model.url("/v1")));
+  }
+
+  std::vector<std::string> command(const std::string& grace) const {
+    return {
+      "serve", path(), "--port", "0", "--store", "memory:", "--grace", grace};
+  }
+
+  // Starts the run, and returns once it waits.
+  void start(http_client& client) {
+    client.post("/apps/writer/users/ann/sessions", {{"sessionId", "s1"}});
+    client.send_request("POST",
+                        "/run",
+                        R"({"userId": "ann", "sessionId": "s1", "newMessage": )"
+                        R"({"parts": [{"text": "go"}]}})");
+    model.wait_for_requests(1);
+  }
+
+  http_server model;
+};
 
 } // namespace
 
@@ -73,6 +116,63 @@ BOOST_AUTO_TEST_CASE(a_folder_of_apps_is_served_until_sigterm) {
   BOOST_TEST(client.get(path + std::string("/s1")).data()["events"].size()
              == 2U);
   BOOST_TEST(again.end_by(SIGINT).code == 130);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_acknowledged_survives_a_kill) {
+  const agent_folder agents;
+  const std::string path = "/apps/hello/users/ann/sessions";
+  {
+    program served(agents.command());
+    http_client client(port_of(served));
+    client.post(path, {{"sessionId", "s1"}});
+    for (int number = 1; number <= 100; ++number)
+      BOOST_TEST(client
+                   .post(path + "/s1/events",
+                         {{"author", "user"},
+                          {"actions", {{"stateDelta", {{"n", number}}}}}})
+                   .status
+                 == 200);
+    // These are under way when the process ends.
+    for (int number = 101; number <= 110; ++number)
+      client.send_request("PATCH", path + "/s1", R"({"stateDelta": {"m": 1}})");
+    BOOST_TEST(served.end_by(SIGKILL).code == 128 + SIGKILL);
+  }
+  program again(agents.command());
+  http_client client(port_of(again));
+  const auto kept = client.get(path + "/s1").data();
+  BOOST_TEST(kept["state"]["n"] == 100);
+  BOOST_TEST(kept["events"].size() >= 100U);
+  BOOST_TEST(again.end_by(SIGTERM).code == 143);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_ends_within_the_grace_after_sigterm, held_run) {
+  program served(command("100"));
+  http_client client(port_of(served));
+  start(client);
+  served.send(SIGTERM);
+  // The port is closed first.
+  for (bool is_open = true; is_open;)
+    try {
+      http_client(port_in(served.output()));
+    } catch (const std::runtime_error&) {
+      is_open = false;
+    }
+  model.let_go();
+  const auto answer = client.read();
+  BOOST_TEST(answer.status == 200);
+  BOOST_TEST(answer.body.find("owl") != std::string::npos);
+  BOOST_TEST(served.wait().code == 143);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_is_cancelled_after_the_grace, held_run) {
+  program served(command("0"));
+  http_client client(port_of(served));
+  start(client);
+  served.send(SIGTERM);
+  const auto answer = client.read();
+  BOOST_TEST(answer.status == 503);
+  BOOST_TEST(answer.header("troupe-error") == "cancelled");
+  BOOST_TEST(served.wait().code == 143);
 }
 
 BOOST_AUTO_TEST_CASE(one_folder_with_an_agent_is_an_app_with_its_name) {

@@ -37,7 +37,7 @@ void expire(SSL_CTX* context, const std::string& file) {
 
 server_certificate::server_certificate(certificate_age age)
   : context_(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free) {
-  const auto key = (folder_.path() / "key.pem").string();
+  const auto key = key_file();
   const auto make = fmt::format(
     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
     "-days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost "
@@ -52,6 +52,10 @@ server_certificate::server_certificate(certificate_age age)
     throw std::runtime_error("no certificate: " + make);
   if (age == certificate_age::expired)
     expire(context_.get(), file());
+}
+
+std::string server_certificate::key_file() const {
+  return (folder_.path() / "key.pem").string();
 }
 
 std::string server_certificate::file() const {

@@ -25,6 +25,9 @@ public:
   /// The certificate file that a client has to trust.
   std::string file() const;
 
+  /// The file of its key.
+  std::string key_file() const;
+
   /// The context of servers with this certificate.
   SSL_CTX* context() const noexcept { return context_.get(); }
 

@@ -4,7 +4,9 @@
 
 #include "server_fixture.hpp"
 #include <boost/test/unit_test.hpp>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -292,6 +294,24 @@ BOOST_AUTO_TEST_CASE(connections_above_the_limit_are_closed) {
       break;
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_thousand_idle_connections_hold_up_no_request) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = std::max<rlim_t>(files.rlim_cur, 4'096);
+  // Both ends are in this process.
+  BOOST_TEST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &files) == 0);
+  server_fixture on;
+  std::vector<http_client> idle;
+  for (int count = 0; count < 1'000; ++count)
+    idle.push_back(on.connect());
+  BOOST_TEST(on.client.get("/health").status == 200);
+  for (auto& each : idle)
+    BOOST_TEST(each.get("/health").status == 200);
+  on.server.stop();
+  for (auto& each : idle)
+    BOOST_TEST(each.is_closed_within(10s));
 }
 
 BOOST_AUTO_TEST_CASE(a_half_closed_connection_still_gets_its_answer) {
