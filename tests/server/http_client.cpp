@@ -164,6 +164,12 @@ json http_client::next_event() {
   }
 }
 
+bool http_client::has_answer_within(std::chrono::milliseconds time) {
+  pollfd waits{socket_, POLLIN, 0};
+  return !received_.empty()
+         || ::poll(&waits, 1, static_cast<int>(time.count())) == 1;
+}
+
 bool http_client::is_closed_within(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   for (;;) {

@@ -70,6 +70,10 @@ public:
   /// The id line of the last event.
   std::string last_id;
 
+  /// Returns true once bytes of an answer have come, false after `time` without
+  /// them.
+  bool has_answer_within(std::chrono::milliseconds time);
+
   /// Ends the sending half.
   void finish_sending();
 
