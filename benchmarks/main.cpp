@@ -4,6 +4,7 @@
 #include "follow_bench.hpp"
 #include "model_bench.hpp"
 #include "run_bench.hpp"
+#include "serve_bench.hpp"
 #include "store_bench.hpp"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
     .add_option("--only",
                 only,
                 "Sections to run: tasks, threads, growth, runs, models, "
-                "durable, stored, follow")
+                "durable, stored, follow, serve")
     ->check(CLI::IsMember({"tasks",
                            "threads",
                            "growth",
@@ -40,7 +41,8 @@ int main(int argc, char** argv) {
                            "models",
                            "durable",
                            "stored",
-                           "follow"}));
+                           "follow",
+                           "serve"}));
   program.add_option("--rounds", settings.rounds, "Rounds per figure")
     ->capture_default_str();
   program.add_option("--seconds", settings.seconds, "Length of a round")
@@ -76,7 +78,15 @@ int main(int argc, char** argv) {
       "--durability", durability, "What is promised: durable, os, none")
     ->check(CLI::IsMember({"durable", "os", "none"}))
     ->capture_default_str();
+  bench::serve_settings served;
+  program
+    .add_option("--adk-python",
+                served.python,
+                "Python of the section serve; with google-adk, ADK's server is "
+                "measured too")
+    ->capture_default_str();
   CLI11_PARSE(program, argc, argv);
+  served.rounds = settings.rounds;
   stored.callers = settings.callers;
   stored.sessions = settings.sessions;
   stored.durability = troupe::durability_from(durability).value();
@@ -85,10 +95,10 @@ int main(int argc, char** argv) {
   };
   // Forks, so it is made before any thread.
   std::optional<bench::answering_process> server;
-  if (wanted("models")) {
+  if (wanted("models") || wanted("serve"))
     allow_many_sockets();
+  if (wanted("models"))
     server.emplace();
-  }
   fmt::print("{} cores, {} rounds of {} s, medians\n",
              std::thread::hardware_concurrency(),
              settings.rounds,
@@ -123,4 +133,6 @@ int main(int argc, char** argv) {
     bench::read_stored(stored);
   if (wanted("follow"))
     bench::follow_sessions({settings.rounds});
+  if (wanted("serve"))
+    bench::serve_over_http(served);
 }
