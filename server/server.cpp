@@ -186,7 +186,7 @@ result<server> server::start(runtime& on,
   made->threads = std::make_shared<io_threads>(options.limits.connections_max,
                                                tick_of(options.limits));
   made->content = std::shared_ptr<served>(
-    new served{on, std::move(apps), options, made->threads, {}, {}});
+    new served{on, std::move(apps), options, made->threads, {}, {}, {}});
   const auto door = std::make_shared<entrance>(
     make_routes(made->content), std::move(*rules), made->threads);
   const auto settings

@@ -138,15 +138,15 @@ private:
     source_->next().then(
       [self = shared_from_this()](const result<event_ptr>& next) {
         if (next && *next != nullptr)
-          self->take(**next);
+          self->take(*next);
         else
           self->finish(next);
       });
   }
 
-  void take(const event& said) {
+  void take(const event_ptr& said) {
     stream_.write(
-      to_text(event_form(said)),
+      *on_->lines.of(said),
       [self = shared_from_this()] { self->ask(); },
       std::to_string(source_->revision().value_or(0)));
   }

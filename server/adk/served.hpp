@@ -4,6 +4,7 @@
 
 #include "troupe/agents/agent.hpp"
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/server/adk/event_lines.hpp"
 #include "troupe/server/adk/following.hpp"
 #include "troupe/server/adk/running.hpp"
 #include "troupe/server/http/io_threads.hpp"
@@ -25,6 +26,7 @@ struct served {
   const std::shared_ptr<io_threads> threads;
   running runs;
   following follows;
+  event_lines lines;
 };
 
 using served_ptr = std::shared_ptr<served>;

@@ -206,6 +206,19 @@ BOOST_AUTO_TEST_CASE(many_followers_get_each_event) {
     BOOST_TEST(next_text(each) == "new");
 }
 
+// More events than lines are kept.
+BOOST_AUTO_TEST_CASE(each_of_many_events_reaches_all_followers) {
+  fixture on;
+  std::vector<http_client> readers;
+  for (int count = 0; count < 3; ++count)
+    readers.push_back(on.follow());
+  for (int number = 0; number < 100; ++number)
+    on.client.post(events_path, said(std::to_string(number)));
+  for (auto& each : readers)
+    for (int number = 0; number < 100; ++number)
+      BOOST_TEST(next_text(each) == std::to_string(number));
+}
+
 // -- time travel ----
 
 BOOST_FIXTURE_TEST_CASE(a_session_goes_back, fixture) {

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_document_describes_each_route) {
   const auto answer = on.client.get("/openapi.json");
   BOOST_TEST(answer.status == 200);
   const std::shared_ptr<serving::served> parts(
-    new serving::served{on.runtime, {}, {}, nullptr, {}, {}});
+    new serving::served{on.runtime, {}, {}, nullptr, {}, {}, {}});
   const auto document = answer.data();
   BOOST_TEST(document["openapi"] == "3.1.0");
   BOOST_TEST(described(document) == routed(serving::make_routes(parts)),
