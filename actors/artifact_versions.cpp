@@ -1,10 +1,12 @@
 #include "troupe/actors/artifact_versions.hpp"
 
+#include "troupe/actors/artifact_call.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/pending_call.hpp"
+#include "troupe/stores/artifact_store.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -55,20 +57,22 @@ void read_in_store(setup& shared,
       });
 }
 
+// An imported event may name a file that no store can hold.
+bool is_of_session(const std::string& name, std::int64_t version) {
+  const auto checked = check_artifact_name(name);
+  return version >= 0 && checked && checked->where == scope::session;
+}
+
 } // namespace
 
 artifact_versions saved_by(const event_slice& behind) {
   artifact_versions saved;
   for (const auto& said : behind)
-    for (const auto& [name, version] : said->actions.artifact_delta) {
-      if (name.starts_with(key_prefix_user))
-        continue;
-      auto& versions
-        = saved.try_emplace(name, named_versions{{}, version, version})
-            .first->second;
-      versions.oldest = std::min(versions.oldest, version);
-      versions.newest = std::max(versions.newest, version);
-    }
+    for (const auto& [name, version] : said->actions.artifact_delta)
+      if (is_of_session(name, version)) {
+        auto& newest = saved[name].newest;
+        newest = std::max(newest, version);
+      }
   return saved;
 }
 
@@ -89,22 +93,40 @@ task<result<bool>> find_earlier(std::shared_ptr<setup> shared,
                                 session_key key,
                                 std::uint64_t revision,
                                 artifact_versions& saved) {
-  auto missing = saved.size();
-  for (auto last = revision; last > 0 && missing > 0;) {
+  artifact_versions missing = saved;
+  for (auto last = revision; last > 0 && !missing.empty();) {
     const auto first = last > page_size ? last - page_size + 1 : 1;
     const auto page = co_await load_events(shared, key, first, last);
     if (!page)
       co_return page.error();
-    for (auto said = page->rbegin(); said != page->rend(); ++said)
-      for (const auto& [name, version] : (*said)->actions.artifact_delta)
-        if (const auto found = saved.find(name);
-            found != saved.end() && !found->second.earlier) {
-          found->second.earlier = version;
-          --missing;
+    for (const auto& said : *page)
+      for (const auto& [name, version] : said->actions.artifact_delta)
+        if (missing.contains(name) && version >= 0) {
+          auto& earlier = saved.at(name).earlier;
+          earlier = std::max(earlier.value_or(0), version);
         }
+    std::erase_if(missing, [&saved](const auto& each) {
+      return saved.at(each.first).earlier.has_value();
+    });
     last = first - 1;
   }
   co_return true;
+}
+
+pending<bool> note_stored(const std::shared_ptr<setup>& shared,
+                          const session_key& key,
+                          artifact_versions& saved) {
+  return make_artifact_call<bool>(
+    shared, [key, &saved](artifact_store& kept) -> result<bool> {
+      for (auto& [name, versions] : saved) {
+        const auto stored = kept.versions(key, name);
+        if (!stored)
+          return stored.error();
+        if (!stored->empty())
+          versions.newest = std::max(versions.newest, stored->back());
+      }
+      return true;
+    });
 }
 
 } // namespace troupe::actors

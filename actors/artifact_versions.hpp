@@ -1,9 +1,8 @@
-// The versions of a session's artifacts at an earlier revision, found in its
-// events.
+// The versions of a session's artifacts at an earlier revision, as its events
+// name them.
 //
-// A name stands for the version that the newest event up to the revision names.
-// If none names it, the version before the oldest one that a later event names
-// counts as there: a file may be saved outside of runs.
+// Lanes that save the same artifact at the same time may commit their events in
+// another order, so the highest version near the revision counts.
 
 #pragma once
 
@@ -21,19 +20,12 @@
 
 namespace troupe::actors {
 
-/// The versions of one artifact that events name.
+/// The versions of one artifact.
 struct named_versions {
-  /// The newest one up to the revision; unset if no event there names any.
+  /// The one of the revision; unset if no event up to there names any.
   std::optional<std::int64_t> earlier;
-  /// The oldest one behind the revision.
-  std::int64_t oldest = 0;
   /// The newest one behind the revision.
   std::int64_t newest = 0;
-
-  /// The version that the name stood for at the revision.
-  std::optional<std::int64_t> at_revision() const noexcept {
-    return earlier || oldest == 0 ? earlier : oldest - 1;
-  }
 };
 
 /// By name, artifacts of a session that events behind a revision have saved.
@@ -50,11 +42,19 @@ load_events(const std::shared_ptr<setup>& shared,
             std::uint64_t first,
             std::uint64_t last);
 
-/// Sets `named_versions::earlier` from the events up to `revision`, which are
-/// read back from there until each artifact is found.
+/// Sets `named_versions::earlier` from the events up to `revision`. They are
+/// read back from there, 1,024 at a time, until each artifact is found; the
+/// highest version of that page counts.
 task<result<bool>> find_earlier(std::shared_ptr<setup> shared,
                                 session_key key,
                                 std::uint64_t revision,
                                 artifact_versions& saved);
+
+/// Raises `named_versions::newest` to the newest version that is stored: a step
+/// that failed has saved versions that no event names. `saved` must stay where
+/// it is until the answer.
+pending<bool> note_stored(const std::shared_ptr<setup>& shared,
+                          const session_key& key,
+                          artifact_versions& saved);
 
 } // namespace troupe::actors

@@ -162,13 +162,18 @@ pending<std::int64_t> artifacts::save(std::string name, part content) {
 }
 
 pending<bool> artifacts::remove(std::string name) {
+  // Versions are counted anew, so none is set aside any more.
+  const auto note = [state = written_, name](bool) {
+    if (artifact_place_of(*state, name))
+      state->erase(artifact_place_key(name));
+  };
   return call_store<bool>(
     *facts_,
     [key = facts_->session, name = std::move(name)](artifact_store& store) {
       return store.remove(key, name);
     },
     while_open(is_closed_),
-    [](bool) {});
+    note);
 }
 
 } // namespace troupe

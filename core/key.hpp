@@ -54,7 +54,8 @@ result<scoped_key> check_key(std::string_view key);
 
 /// Checks a key for a new value. Besides the rules of `check_key`, the name
 /// must not begin with a prefix itself, as in `app:user:x`: such a key is a
-/// mistake. Nor may it be that of an artifact's place. Such keys in old data can still be read and erased. Fails with
+/// mistake. Old data may have such keys; they can still be read and erased. A
+/// key with `key_prefix_artifact` is refused. Fails with
 /// `errc::invalid_argument`.
 result<scoped_key> check_new_key(std::string_view key);
 

@@ -78,7 +78,7 @@ artifact_places places_of(const actors::artifact_versions& saved,
                           const session& past) {
   artifact_places places;
   for (const auto& [name, versions] : saved) {
-    artifact_place place{versions.at_revision(), versions.newest};
+    artifact_place place{versions.earlier, versions.newest};
     if (const auto earlier = artifact_place_of(past.state(), name))
       place.version = earlier->current(place.version);
     places.emplace(artifact_place_key(name), place);
@@ -210,6 +210,12 @@ private:
       = co_await actors::find_earlier(backend_->share(), key_, plan.to, saved);
     if (!found)
       co_return found.error();
+    if (backend_->shared().artifacts && !saved.empty()) {
+      const auto noted
+        = co_await actors::note_stored(backend_->share(), key_, saved);
+      if (!noted)
+        co_return noted.error();
+    }
     if (auto restored
         = restore(plan.change, *now, *past, places_of(saved, *past));
         !restored)

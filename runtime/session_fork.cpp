@@ -135,6 +135,14 @@ error has_artifacts(const session_key& fork, const std::string& name) {
                       name)};
 }
 
+error were_removed(const session_key& parent, const std::string& name) {
+  return {errc::not_found,
+          fmt::format("the artifact '{}' of session {} was removed while the "
+                      "session was forked; fork it again",
+                      name,
+                      to_string(parent))};
+}
+
 pending<version_counts> count_versions(const backend_ptr& backend,
                                        const session_key& parent,
                                        const session_key& fork) {
@@ -170,9 +178,15 @@ pending<bool> copy_versions(const backend_ptr& backend,
   return actors::make_artifact_call<bool>(
     backend->share(),
     [parent, fork, counts](artifact_store& kept) -> result<bool> {
-      for (const auto& [name, count] : counts)
+      for (const auto& [name, count] : counts) {
         if (auto copied = kept.copy(parent, fork, name, count); !copied)
           return copied.error();
+        const auto versions = kept.versions(fork, name);
+        if (!versions)
+          return versions.error();
+        if (versions->size() < count)
+          return were_removed(parent, name);
+      }
       return true;
     });
 }
@@ -201,9 +215,10 @@ task<result<bool>> leave_out_later(backend_ptr backend,
     co_return found.error();
   for (const auto& [name, versions] : saved)
     if (const auto count = counts.find(name); count != counts.end()) {
-      const auto shown = versions.at_revision();
-      count->second = std::min(
-        count->second, shown ? static_cast<std::size_t>(*shown) + 1 : 0);
+      const auto shown = versions.earlier
+                           ? static_cast<std::size_t>(*versions.earlier) + 1
+                           : 0;
+      count->second = std::min(count->second, shown);
     }
   co_return true;
 }
@@ -227,10 +242,20 @@ task<result<version_counts>> choose_versions(backend_ptr backend,
 
 error left_without_artifacts(const session_key& fork, const error& cause) {
   return {cause.code(),
-          fmt::format("{}; the fork {} was made without its artifacts, and "
-                      "could not be removed: remove it",
+          fmt::format("{}; the fork {} stays, without some of its artifacts: "
+                      "remove it, or go on without them",
                       cause.message(),
                       to_string(fork))};
+}
+
+// Removes a fork that did not get its artifacts, unless others have used it.
+task<error> take_back(backend_ptr backend, session fork, error cause) {
+  session_service sessions(backend);
+  const auto now = co_await sessions.get(fork.key(), {.num_recent_events = 0});
+  if (!now || now->revision() != fork.revision())
+    co_return left_without_artifacts(fork.key(), cause);
+  const auto removed = co_await sessions.remove(fork.key());
+  co_return removed ? cause : left_without_artifacts(fork.key(), cause);
 }
 
 task<result<session>> fork_session(backend_ptr backend,
@@ -269,10 +294,7 @@ task<result<session>> fork_session(backend_ptr backend,
     = co_await copy_versions(backend, *parent, *fork, *versions);
   if (copied)
     co_return made;
-  // Whole or not at all.
-  const auto removed = co_await session_service(backend).remove(*fork);
-  co_return removed ? copied.error()
-                    : left_without_artifacts(*fork, copied.error());
+  co_return co_await take_back(backend, *made, copied.error());
 }
 
 } // namespace

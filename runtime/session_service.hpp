@@ -138,8 +138,9 @@ public:
   /// Agents, models and open calls then see the conversation as it was there;
   /// `get` still shows all events, and `session.events().live()` those that are
   /// left. The session's artifacts go back with it (stores/artifact_view.hpp).
-  /// `app:` and `user:` keys stay; the answer names them. Questions that were asked behind `target` cannot be answered any
-  /// more, and those that were answered behind it are open again.
+  /// `app:` and `user:` keys stay; the answer names them. Questions that were
+  /// asked behind `target` cannot be answered any more, and those that were
+  /// answered behind it are open again.
   ///
   /// Fails with `errc::not_found` (no such session, revision or run),
   /// `errc::invalid_argument` (nothing is behind `target`), `errc::conflict` (a

@@ -553,6 +553,7 @@ sessions_command::sessions_command(CLI::App& program)
         "retry",
     fork_session);
   add_key(fork, chosen);
+  chosen.store.add_artifacts_to(fork);
   add_revision(fork, "--at", chosen.at)
     ->description("Take the events up to number N; default: all");
   fork
@@ -662,6 +663,7 @@ sessions_command::sessions_command(CLI::App& program)
                         delete_session);
   // A removal needs the user's name in full.
   add_key(remove, chosen)->required()->description("User");
+  chosen.store.add_artifacts_to(remove);
 
   auto& write = subcommands_->add(
     "export",

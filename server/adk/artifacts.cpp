@@ -1,11 +1,12 @@
 // The calls of an artifact store may block, so each request is answered on a
 // thread for such work.
 
+#include "troupe/core/support/artifact_place.hpp"
 #include "troupe/server/adk/body.hpp"
 #include "troupe/server/adk/failure.hpp"
 #include "troupe/server/adk/forms.hpp"
 #include "troupe/server/adk/served.hpp"
-#include "troupe/stores/artifact_store.hpp"
+#include "troupe/stores/artifact_view.hpp"
 
 #include <fmt/format.h>
 
@@ -117,10 +118,46 @@ response bad_version() {
   return detail(422, "Invalid version ID");
 }
 
+// The artifacts as the session shows them. ADK's clients also save files for
+// sessions that do not exist.
+result<artifact_view>
+view_in(const served& on, artifact_store& kept, const exchange& asked) {
+  const auto key = key_in(asked.path);
+  const auto held = on.on.sessions().get(key, {.num_recent_events = 0}).get();
+  if (held)
+    return artifact_view(kept, *held);
+  if (held.error().code() != errc::not_found)
+    return held.error();
+  return artifact_view(kept, key, readonly_state());
+}
+
 response
-list_names(const served&, artifact_store& kept, const exchange& asked) {
-  const auto names = kept.list(key_in(asked.path));
+list_names(const served& on, artifact_store& kept, const exchange& asked) {
+  const auto shown = view_in(on, kept, asked);
+  if (!shown)
+    return failure(shown.error());
+  const auto names = shown->list();
   return names ? json_response(*names) : failure(names.error());
+}
+
+// A removed file begins with version 0 again, so a rewind no longer sets
+// versions of it aside. `newest` is the newest version now; none is -1.
+result<void> forget_place(const served& on,
+                          const session_key& key,
+                          const std::string& name,
+                          std::int64_t newest) {
+  const auto held = on.on.sessions().get(key, {.num_recent_events = 0}).get();
+  if (!held && held.error().code() != errc::not_found)
+    return held.error();
+  const auto place = held ? artifact_place_of(held->state(), name)
+                          : std::optional<artifact_place>();
+  if (!place || newest > place->set_aside)
+    return {};
+  const auto erased
+    = on.on.sessions().state(key).erase(artifact_place_key(name)).get();
+  if (!erased)
+    return erased.error();
+  return {};
 }
 
 response save(const served& on, artifact_store& kept, const exchange& asked) {
@@ -136,17 +173,21 @@ response save(const served& on, artifact_store& kept, const exchange& asked) {
   const auto version = kept.save(key, name, *held);
   if (!version)
     return failure(version.error());
+  if (const auto forgotten = forget_place(on, key, name, *version); !forgotten)
+    return failure(forgotten.error());
   auto shown = description_of(key, name, *version, *held);
   shown["createTime"] = to_seconds(on.on.environment()->now());
   return json_response(shown);
 }
 
-response load(const served&, artifact_store& kept, const exchange& asked) {
+response load(const served& on, artifact_store& kept, const exchange& asked) {
   const auto version = version_in(asked);
   if (!version.is_valid)
     return bad_version();
-  const auto held
-    = kept.load(key_in(asked.path), asked.path["name"], version.number);
+  const auto shown = view_in(on, kept, asked);
+  if (!shown)
+    return failure(shown.error());
+  const auto held = shown->load(asked.path["name"], version.number);
   if (!held)
     return failure(held.error());
   return *held ? json_response(form_of(**held)) : absent();
@@ -189,26 +230,36 @@ describe_all(const served&, artifact_store& kept, const exchange& asked) {
 }
 
 response
-describe_one(const served&, artifact_store& kept, const exchange& asked) {
-  const auto wanted = version_in(asked);
+describe_one(const served& on, artifact_store& kept, const exchange& asked) {
+  auto wanted = version_in(asked);
   if (!wanted.is_valid)
     return bad_version();
-  const auto key = key_in(asked.path);
-  const auto versions = kept.versions(key, asked.path["name"]);
-  if (!versions)
-    return failure(versions.error());
-  if (versions->empty())
-    return absent();
-  const auto shown = describe(
-    kept, key, asked.path["name"], wanted.number.value_or(versions->back()));
+  const auto& name = asked.path["name"];
+  if (!wanted.number) {
+    const auto view = view_in(on, kept, asked);
+    if (!view)
+      return failure(view.error());
+    const auto newest = view->current(name);
+    if (!newest)
+      return failure(newest.error());
+    if (!*newest)
+      return absent();
+    wanted.number = *newest;
+  }
+  const auto shown = describe(kept, key_in(asked.path), name, *wanted.number);
   if (!shown)
     return failure(shown.error());
   return *shown ? json_response(**shown) : absent();
 }
 
-response remove(const served&, artifact_store& kept, const exchange& asked) {
-  const auto removed = kept.remove(key_in(asked.path), asked.path["name"]);
-  return removed ? json_text_response("null") : failure(removed.error());
+response remove(const served& on, artifact_store& kept, const exchange& asked) {
+  const auto key = key_in(asked.path);
+  const auto& name = asked.path["name"];
+  const auto removed = kept.remove(key, name);
+  if (!removed)
+    return failure(removed.error());
+  const auto forgotten = forget_place(on, key, name, -1);
+  return forgotten ? json_text_response("null") : failure(forgotten.error());
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 // Earlier revisions of sessions: `get --at`, `history` and `diff`.
 
+#include "troupe/stores/artifact_store.hpp"
+
 #include "stored_sessions.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -155,6 +157,19 @@ BOOST_FIXTURE_TEST_CASE(a_session_is_forked, told_session) {
     = objects(run("export", {"--app", "press", "--user", "ann"}).output);
   BOOST_REQUIRE(exported.size() == 1U);
   BOOST_TEST(exported[0]["events"].size() == 3U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_fork_and_its_parent_keep_their_artifacts,
+                        told_session) {
+  const auto place = "file:" + path() + "/files";
+  const auto kept = open_artifact_store(place).value();
+  const session_key parent("press", "ann", "s1");
+  const session_key fork("press", "ann", "retry");
+  kept->save(parent, "a.txt", part("owls")).value();
+  show("fork", joined(s1, {"--as", "retry", "--artifacts", place}));
+  run("delete", joined(s1, {"--artifacts", place}));
+  BOOST_TEST(kept->list(parent).value().empty());
+  BOOST_TEST(*kept->load(fork, "a.txt").value()->text() == "owls");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -478,6 +478,7 @@ std::string files_at(agent_fixture& on, std::uint64_t revision) {
 class failing_copies final : public artifact_store {
 public:
   bool fails = true;
+  bool vanishes = false; // Removes the artifact before it is copied.
 
 protected:
   result<std::int64_t> do_save(const artifact_key& key,
@@ -519,6 +520,8 @@ protected:
                        std::size_t count) override {
     if (fails)
       return error(errc::store_failed, "the disk is full");
+    if (vanishes)
+      kept_.clear();
     return artifact_store::do_copy(from, to, count);
   }
 
@@ -591,6 +594,59 @@ BOOST_DATA_TEST_CASE(an_artifact_that_was_removed_after_a_rewind_begins_anew,
   BOOST_TEST(files_in_a_run(on) == "a=three ");
 }
 
+BOOST_DATA_TEST_CASE(an_agent_that_removes_an_artifact_ends_its_place,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(with_files(place, over_a_store));
+  save_in_a_run(on, {"a", "a"}, "one"); // One event names version 1.
+  back_to(on, 0);
+  BOOST_TEST(files_in_a_run(on) == ""); // Not version 0.
+  const auto removes
+    = custom("removes", [](invocation_context& context) -> agent_run {
+        const std::string name = "a";
+        (co_await context.artifacts().remove(name)).value();
+        co_await context.emit(text("removed"));
+      });
+  on.runtime.run(removes, here, "go").wait().value();
+  on.runtime.artifacts()->save(here, "a", part("uploaded")).value();
+  BOOST_TEST(files_in_a_run(on) == "a=uploaded ");
+}
+
+BOOST_DATA_TEST_CASE(a_version_that_no_event_names_is_set_aside,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(with_files(place, over_a_store));
+  save_in_a_run(on, {"a"}, "one");
+  const auto first = on.fetch(here).revision();
+  save_in_a_run(on, {"a"}, "two");
+  on.runtime.artifacts()->save(here, "a", part("of a failed step")).value();
+  back_to(on, first);
+  BOOST_TEST(files_in_a_run(on) == "a=one ");
+}
+
+// Lanes may commit their events in another order than they have saved.
+BOOST_DATA_TEST_CASE(the_highest_version_before_the_place_counts,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(with_files(place, over_a_store));
+  const auto kept = on.runtime.artifacts();
+  for (const auto version : {1, 0, 2}) {
+    kept->save(here, "a", part("x" + std::to_string(version))).value();
+    auto said = says_so("saved");
+    said.actions.artifact_delta = {{"a", version}};
+    on.append(here, said);
+  }
+  // No store can hold these.
+  auto odd = says_so("odd");
+  odd.actions.artifact_delta = {{"a", -1}, {"", 0}};
+  on.append(here, odd);
+  back_to(on, 2);
+  BOOST_TEST(files_in_a_run(on) == "a=x0 "); // Saved second: version 1.
+}
+
 BOOST_DATA_TEST_CASE(a_fork_shares_the_artifacts_up_to_its_revision,
                      both,
                      over_a_store) {
@@ -648,6 +704,23 @@ BOOST_DATA_TEST_CASE(a_fork_that_gets_no_artifacts_is_not_made,
   failing->fails = false;
   BOOST_TEST(code_of(on.sessions().fork(here, {}, "fork").get()) == "ok");
   BOOST_TEST(files_in_a_run(on, fork) == "a=one ");
+}
+
+BOOST_DATA_TEST_CASE(a_fork_notices_that_its_artifacts_were_removed,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  auto options = options_of(place, over_a_store);
+  auto failing = std::make_shared<failing_copies>();
+  failing->fails = false;
+  failing->vanishes = true;
+  options.artifacts = failing;
+  agent_fixture on(options);
+  save_in_a_run(on, {"a"}, "one");
+  const session_key fork(here.app, here.user, "fork");
+  BOOST_TEST(code_of(on.sessions().fork(here, {}, "fork").get())
+             == "not_found");
+  BOOST_TEST(code_of(on.sessions().get(fork).get()) == "not_found");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

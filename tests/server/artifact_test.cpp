@@ -46,6 +46,41 @@ BOOST_AUTO_TEST_CASE(a_file_is_saved_with_versions_and_read_back) {
   BOOST_TEST(on.client.get(files_path).data() == json({"a.txt"}));
 }
 
+BOOST_AUTO_TEST_CASE(a_rewind_takes_files_back) {
+  const auto saves
+    = custom("root", [](invocation_context& context) -> agent_run {
+        const std::string name = "a.txt";
+        const part file(context.user_content().text());
+        (co_await context.artifacts().save(name, file)).value();
+        co_await context.emit(text("saved"));
+      });
+  server_fixture on({{"press", saves}});
+  on.create();
+  for (const auto* words : {"one", "two"}) {
+    json wanted{{"appName", "press"}, {"userId", "ann"}, {"sessionId", "s1"}};
+    wanted["newMessage"]
+      = {{"role", "user"}, {"parts", json::array({{{"text", words}}})}};
+    BOOST_TEST(on.client.post("/run", wanted).status == 200);
+  }
+  const auto events = on.client.get(one_path).data()["events"];
+  const auto path = one_path + "/rewind";
+  const auto id = events[events.size() / 2]["invocationId"];
+  on.client.post(path, {{"beforeInvocationId", id}});
+  const auto one = files_path + "/a.txt";
+  BOOST_TEST(on.client.get(one).data() == json({{"text", "one"}}));
+  BOOST_TEST(on.client.get(one + "/versions/latest/metadata").data()["version"]
+             == 0);
+  BOOST_TEST(on.client.get(one + "/versions/1").data()
+             == json({{"text", "two"}}));
+  on.client.post(path, {{"to", 0}});
+  BOOST_TEST(on.client.get(one).status == 404);
+  BOOST_TEST(on.client.get(files_path).data() == json::array());
+  // A removed file begins anew.
+  BOOST_TEST(on.client.erase(one).status == 200);
+  on.client.post(files_path, text_file("a.txt", "three"));
+  BOOST_TEST(on.client.get(one).data() == json({{"text", "three"}}));
+}
+
 BOOST_AUTO_TEST_CASE(bytes_are_read_in_the_url_safe_alphabet) {
   server_fixture on;
   on.create();

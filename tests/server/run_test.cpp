@@ -451,14 +451,18 @@ BOOST_AUTO_TEST_CASE(a_client_that_accepts_nothing_is_closed) {
     = custom("root", [](invocation_context& context) -> agent_run {
         for (int count = 0; count < 100; ++count)
           co_await context.emit(text("{}", std::string(200'000, 'x')));
+        co_await context.sleep(1h);
       });
   server_options options;
   options.limits.write_time = 100ms;
   server_fixture on({{"press", much}}, options);
   on.create();
   auto slow = on.connect();
-  slow.send_request("POST", "/run_sse", to_text(start()));
+  auto wanted = start();
+  wanted["onDisconnect"] = "cancel";
+  slow.send_request("POST", "/run_sse", to_text(wanted));
   slow.read_head();
+  // The run ends when the server has closed the connection.
   while (!on.client.get(one_path + "/runs").data()["runs"].empty())
     std::this_thread::yield();
   // Its bytes on the way are still there, but not the whole answer.
