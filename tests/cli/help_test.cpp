@@ -39,10 +39,12 @@ int run_line(const std::string& folder, const std::string& line) {
 }
 
 // The same for a server, on a free port: it is ended when it is ready.
-int run_server_line(const std::string& folder, const std::string& line) {
+int run_server_line(const std::string& folder, std::string line) {
+  const std::string port = "--port 8000";
+  line.replace(line.find(port), port.size(), "--port 0");
   return run_line(folder,
                   line
-                    + " --port 0 > ready & "
+                    + " > ready & "
                       "while [ ! -s ready ] && kill -0 $!; do :; done; "
                       "kill -TERM $!; wait $!; test $? = 143");
 }
