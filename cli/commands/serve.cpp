@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -122,6 +123,16 @@ std::string start_line(const app_map& apps, const server& started) {
   for (const auto& [name, root] : apps)
     names += (names.empty() ? "" : ", ") + name;
   return fmt::format("{} on {}\n", names, started.address());
+}
+
+// Each connection needs a file descriptor. Shells start programs with a limit
+// of 1,024 that the program itself may raise.
+void raise_file_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
 void await_signal(const interrupts& signals) {
@@ -293,6 +304,7 @@ int serve_command::execute(interrupts& signals) const {
     return report(apps.error());
 
   signals.begin();
+  raise_file_limit();
   // A server refuses appends that would wait for long.
   auto kept = chosen.store.for_runtime();
   kept.append_wait_max = runtime_options().append_wait_max;

@@ -5,12 +5,14 @@
 #include "program.hpp"
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -228,6 +230,23 @@ BOOST_AUTO_TEST_CASE(a_server_that_cannot_start_says_why) {
   const auto none = run_program({"serve", empty.path()});
   BOOST_TEST(none.code == 1);
   BOOST_TEST(none.errors.find("root_agent.yaml") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_low_limit_of_open_files_is_raised) {
+  const agent_folder agents;
+  rlimit present{};
+  BOOST_REQUIRE(::getrlimit(RLIMIT_NOFILE, &present) == 0);
+  BOOST_REQUIRE(present.rlim_max >= 1'000);
+  const rlimit low{64, present.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &low);
+  program served(agents.command());
+  ::setrlimit(RLIMIT_NOFILE, &present);
+  const auto port = port_of(served);
+  std::vector<http_client> clients;
+  for (int count = 0; count < 100; ++count)
+    clients.emplace_back(port);
+  for (auto& each : clients)
+    BOOST_TEST(each.get("/health").status == 200);
 }
 
 BOOST_AUTO_TEST_CASE(the_help_begins_with_an_example) {
