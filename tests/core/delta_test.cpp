@@ -124,8 +124,9 @@ BOOST_AUTO_TEST_CASE(the_place_of_an_artifact_has_one_form) {
                           json{{"version", 1}, {"setAside", 3}, {"x", 1}}})
     BOOST_TEST(read(bad) == "invalid_argument");
   delta counted;
-  BOOST_TEST(code_of(counted.record("__artifact/a", operation_kind::add, value(1)))
-             == "invalid_argument");
+  BOOST_TEST(
+    code_of(counted.record("__artifact/a", operation_kind::add, value(1)))
+    == "invalid_argument");
 }
 
 BOOST_DATA_TEST_CASE(plain_deltas_come_back_from_json, data::xrange(20), seed) {
