@@ -13,7 +13,6 @@
 #include <functional>
 #include <iterator>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -99,12 +98,16 @@ public:
 
   // Index of the first event from `number` on, which is not before `index`.
   std::size_t from(std::uint64_t number, std::size_t index) const {
-    const auto rest = std::views::iota(index, size());
-    return index
-           + static_cast<std::size_t>(
-             std::ranges::partition_point(
-               rest, [&](std::size_t at) { return this->number(at) < number; })
-             - rest.begin());
+    // clang 14 has no view of numbers that an algorithm of ranges takes.
+    auto last = size();
+    while (index < last) {
+      const auto middle = index + (last - index) / 2;
+      if (this->number(middle) < number)
+        index = middle + 1;
+      else
+        last = middle;
+    }
+    return index;
   }
 
 private:

@@ -19,9 +19,9 @@ constexpr std::string_view openai_vendor = "OpenAI";
 
 // Sources: openai/openai-python, types/chat (generated from the OpenAPI
 // specification), August 2026.
-class message_writer {
+class chat_writer {
 public:
-  explicit message_writer(const model_request& asked, const wire_options& with)
+  explicit chat_writer(const model_request& asked, const wire_options& with)
     : is_openai_(is_openai(with.base_url)),
       sends_thoughts_(!is_openai_ && !asked.tools.empty()
                       && !with.without.thoughts) {}
@@ -201,7 +201,7 @@ json response_format(const json& schema, bool may_be_strict) {
             {"schema", strict ? closed : schema}}}};
 }
 
-json tool_choice_of(const tool_choice& choice) {
+json chat_tool_choice(const tool_choice& choice) {
   switch (choice.mode) {
   case calling_mode::automatic:
     return "auto";
@@ -251,8 +251,9 @@ result<void> add_format(generation_settings& settings,
   return {};
 }
 
-result<void>
-add_settings(const model_request& asked, const wire_options& with, json& body) {
+result<void> add_chat_settings(const model_request& asked,
+                               const wire_options& with,
+                               json& body) {
   auto settings = generation_settings::open(asked.generation_config);
   if (!settings)
     return settings.error();
@@ -284,7 +285,7 @@ add_settings(const model_request& asked, const wire_options& with, json& body) {
   if (!choice)
     return choice.error();
   if (*choice)
-    body["tool_choice"] = tool_choice_of(**choice);
+    body["tool_choice"] = chat_tool_choice(**choice);
   if (auto added = add_thinking(settings->take("thinkingConfig"), body); !added)
     return added;
   if (auto added = add_format(*settings, asked, with, body); !added)
@@ -305,7 +306,7 @@ result<json> openai_body(const model_request& asked, const wire_options& with) {
   // The rule is from openai-python, types/shared/function_definition.py.
   if (auto named = check_tool_names(asked, {64, "_-"}, openai_vendor); !named)
     return named.error();
-  auto messages = message_writer(asked, with).write(asked);
+  auto messages = chat_writer(asked, with).write(asked);
   if (!messages)
     return messages.error();
   json body{{"model", with.model}, {"messages", std::move(*messages)}};
@@ -314,7 +315,7 @@ result<json> openai_body(const model_request& asked, const wire_options& with) {
   if (with.streams)
     body.update(
       {{"stream", true}, {"stream_options", {{"include_usage", true}}}});
-  if (auto added = add_settings(asked, with, body); !added)
+  if (auto added = add_chat_settings(asked, with, body); !added)
     return added.error();
   return body;
 }
