@@ -449,6 +449,15 @@ void save_in_a_run(agent_fixture& on,
   on.runtime.run(saves, here, "go").wait().value();
 }
 
+void remove_in_a_run(agent_fixture& on, const std::string& name) {
+  const auto removes
+    = custom("removes", [&name](invocation_context& context) -> agent_run {
+        (co_await context.artifacts().remove(name)).value();
+        co_await context.emit(text("removed"));
+      });
+  on.runtime.run(removes, here, "go").wait().value();
+}
+
 /// The artifacts as an agent sees them: `a=one b=two `.
 std::string files_in_a_run(agent_fixture& on, const session_key& key = here) {
   std::string seen;
@@ -602,13 +611,7 @@ BOOST_DATA_TEST_CASE(an_agent_that_removes_an_artifact_ends_its_place,
   save_in_a_run(on, {"a", "a"}, "one"); // One event names version 1.
   back_to(on, 0);
   BOOST_TEST(files_in_a_run(on) == ""); // Not version 0.
-  const auto removes
-    = custom("removes", [](invocation_context& context) -> agent_run {
-        const std::string name = "a";
-        (co_await context.artifacts().remove(name)).value();
-        co_await context.emit(text("removed"));
-      });
-  on.runtime.run(removes, here, "go").wait().value();
+  remove_in_a_run(on, "a");
   on.runtime.artifacts()->save(here, "a", part("uploaded")).value();
   BOOST_TEST(files_in_a_run(on) == "a=uploaded ");
 }
