@@ -198,6 +198,9 @@ std::vector<summed_range> sum_up(const event_slice& events,
         first = std::min(first, events.number(index - 1));
   for (auto& each : ranges)
     each.last = std::min(each.last, first - 1);
+  // All of its events are shown, so the summary would tell them twice.
+  std::erase_if(ranges,
+                [](const auto& each) { return each.last < each.first; });
   return ranges;
 }
 

@@ -415,6 +415,38 @@ BOOST_AUTO_TEST_CASE(a_summary_replaces_no_event_of_the_run_that_reads) {
     == summed("all") + "user: 5\nuser: 6\n");
 }
 
+// A call before both summaries is answered behind them, so all events from the
+// call on are shown.
+BOOST_AUTO_TEST_CASE(a_summary_is_left_out_if_all_of_its_events_are_shown) {
+  history events;
+  events.user("1");
+  events.calls("writer", {"c1"});
+  events.user("3");
+  events.user("4");
+  events.sums_up_between("one and two", 1, 2);
+  events.sums_up_between("three and four", 3, 4);
+  events.answers("writer", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == summed("one and two")
+                  + "user: 3\n"
+                    "user: 4\n"
+                    "model: f(c1)\n"
+                    "user: c1={\"result\":1}\n");
+}
+
+// The call is the first event of the only summary.
+BOOST_AUTO_TEST_CASE(a_summary_from_an_answered_call_on_is_left_out) {
+  history events;
+  events.calls("writer", {"c1"});
+  events.user("2");
+  events.sums_up("both");
+  events.answers("writer", {"c1"}, 1);
+  BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary)
+             == "user: 2\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":1}\n");
+}
+
 BOOST_AUTO_TEST_CASE(an_agent_that_is_alone_sees_all_it_said) {
   history events;
   events.says("writer", "one");
