@@ -12,6 +12,13 @@ namespace troupe::actors {
 
 namespace {
 
+// Number of the newest event up to `number` that no rewind in memory has taken
+// back; 0 if there is none.
+std::uint64_t newest_shown(const event_slice& newest, std::uint64_t number) {
+  const auto found = newest.count_back(number + 1, 1);
+  return found <= number ? found : 0;
+}
+
 // The last count of this runtime, if it is one of this session and its live
 // events.
 task<token_count> find_count(run_shared& run, invocation_context& context) {
@@ -26,23 +33,29 @@ task<token_count> find_count(run_shared& run, invocation_context& context) {
   co_return is_same ? std::move(known) : token_count();
 }
 
-// Tokens of the live events between `first` and `last`, page by page.
-task<std::uint64_t> count_older(run_shared& run,
-                                invocation_context& context,
-                                std::uint64_t first,
-                                std::uint64_t last) {
+// Adds the events up to `last`, page by page from the newest one back. Each
+// page ends with a live event, or with one that only rewinds in the page take
+// back: a rewind that was itself taken back would hide live events of its page.
+// A rewind that goes back to before the end of `known` makes that count
+// useless, so all older events are then counted again.
+task<token_count> count_up_to(run_shared& run,
+                              invocation_context& context,
+                              std::uint64_t last,
+                              token_count known) {
   constexpr std::uint64_t page_size = 256;
   const auto newest = run.view->read().events;
-  std::uint64_t tokens = 0;
-  while (last >= first) {
-    const auto count = std::min(page_size, last - first + 1);
+  token_count counted{last, {}, 0};
+  for (last = newest_shown(newest, last); last > known.number;) {
+    const auto count = std::min(page_size, last - known.number);
     const auto page = co_await context.events_before(last + 1, count);
-    for (std::size_t index = 0; index < page.size(); ++index)
-      if (!newest.hides(page.number(index)))
-        tokens += tokens_of(*page[index]);
-    last -= count;
+    for (const auto& said : page)
+      counted.tokens += tokens_of(*said);
+    last = newest_shown(newest, page.first_number() - 1);
+    if (last < known.number)
+      known = token_count();
   }
-  co_return tokens;
+  counted.tokens += known.tokens;
+  co_return counted;
 }
 
 } // namespace
@@ -68,11 +81,8 @@ task<> start_budget(run_shared& run, invocation_context& context) {
     co_return;
   auto counted = co_await find_count(run, context);
   const auto before = run.view->read().before;
-  if (counted.number < before) {
-    counted.tokens
-      += co_await count_older(run, context, counted.number + 1, before);
-    counted.number = before;
-  }
+  if (counted.number < before)
+    counted = co_await count_up_to(run, context, before, std::move(counted));
   run.budget.start(std::move(counted));
 }
 

@@ -9,8 +9,10 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -48,6 +50,20 @@ say(runtime_fixture& on, std::uint64_t budget, const session_key& key = here) {
                             "go",
                             {.session_tokens_max = budget});
   return agent_fixture::follow(run);
+}
+
+/// Appends events that use one token each.
+void use(runtime_fixture& on, int count) {
+  for (int index = 0; index < count; ++index) {
+    event said(text("x"));
+    said.author = "a";
+    said.extra = json{{"usageMetadata", {{"totalTokenCount", 1}}}};
+    on.append(here, std::move(said));
+  }
+}
+
+void back_to(runtime_fixture& on, std::uint64_t revision) {
+  on.sessions().rewind(here, rewind_target::to(revision)).value();
 }
 
 } // namespace
@@ -95,6 +111,53 @@ BOOST_AUTO_TEST_CASE(a_restarted_program_counts_again) {
       say(on, 50);
   }
   runtime_fixture on(options_of(place, true));
+  BOOST_TEST(say(on, 50) == "| limit_exceeded");
+}
+
+// A page of events knows only the rewinds inside it. They may have taken back
+// events of older pages.
+BOOST_AUTO_TEST_CASE(
+  a_restarted_program_leaves_out_events_taken_back) {
+  const staged_place place;
+  {
+    agent_fixture on(options_of(place, true));
+    use(on, 300);
+    back_to(on, 10);
+    use(on, 100);
+  }
+  runtime_fixture on(options_of(place, true));
+  BOOST_TEST(say(on, 110) == "| limit_exceeded");
+  BOOST_TEST(say(on, 111) == "a=x | ok");
+}
+
+// The rewind to 5 has no effect any more, although a page has it.
+BOOST_AUTO_TEST_CASE(a_rewind_that_was_taken_back_gives_no_tokens_back) {
+  const staged_place place;
+  {
+    agent_fixture on(options_of(place, true));
+    use(on, 20);
+    back_to(on, 5); // Event 21.
+    use(on, 4);
+    back_to(on, 15); // Event 26, going forward.
+  }
+  runtime_fixture on(options_of(place, true));
+  BOOST_TEST(say(on, 15) == "| limit_exceeded");
+  BOOST_TEST(say(on, 16) == "a=x | ok");
+}
+
+// This program has counted the session, and does not have the rewind in memory.
+BOOST_AUTO_TEST_CASE(a_rewind_of_another_program_gives_tokens_back) {
+  const staged_place place;
+  agent_fixture on(options_of(place, true));
+  for (int count = 0; count < 5; ++count)
+    say(on, 50);
+  runtime_fixture other(options_of(place, true));
+  back_to(other, 4);
+  for (int count = 0; count < 100; ++count)
+    other.append(here, {{"n", count}});
+  on.append(here, {{"n", 100}}); // Loads the newest events alone.
+  for (int count = 0; count < 3; ++count)
+    BOOST_TEST(say(on, 50) == "a=x | ok");
   BOOST_TEST(say(on, 50) == "| limit_exceeded");
 }
 
