@@ -49,6 +49,64 @@ std::optional<double> prompt_tokens(const event& said) {
                                                      : std::optional<double>();
 }
 
+// Compares the newest prompt with the threshold. Takes the events from the
+// newest one back, until one tells the size of its prompt, or until their texts
+// alone are long enough.
+class prompt_check {
+public:
+  explicit prompt_check(std::optional<std::uint64_t> threshold)
+    : threshold_(threshold) {}
+
+  void take(const event& said) {
+    if (is_decided())
+      return;
+    told_ = prompt_tokens(said);
+    add(said.content);
+  }
+
+  void add(const content& shown) {
+    if (!is_decided())
+      bytes_ += size_of(shown);
+  }
+
+  bool is_due() const {
+    constexpr std::size_t bytes_per_token = 4;
+    const auto estimate = static_cast<double>(bytes_ / bytes_per_token);
+    return threshold_
+           && told_.value_or(estimate) >= static_cast<double>(*threshold_);
+  }
+
+  bool is_decided() const { return !threshold_ || told_ || is_due(); }
+
+private:
+  const std::optional<std::uint64_t> threshold_;
+  std::optional<double> told_;
+  std::size_t bytes_ = 0;
+};
+
+// Looks back from the newest event, no further than the rules need. Returns
+// false if no rule wants a summary.
+bool may_be_due(const event_slice& live, const compaction_options& chosen) {
+  prompt_check prompt(chosen.token_threshold);
+  ids runs;
+  for (auto index = live.size(); index > 0; --index) {
+    const auto& said = *live[index - 1];
+    // The events before may be covered.
+    if (summary_of(said))
+      return true;
+    prompt.take(said);
+    if (chosen.compaction_interval)
+      runs.insert(said.invocation_id);
+    if (prompt.is_due()
+        || (chosen.compaction_interval
+            && runs.size() >= *chosen.compaction_interval))
+      return true;
+    if (prompt.is_decided() && !chosen.compaction_interval)
+      return false;
+  }
+  return live.first_number() > 1;
+}
+
 // -- open calls ---------------------------------------------------------------
 
 void remove_responses(ids& open, const event& said) {
@@ -150,7 +208,12 @@ std::size_t split(const std::vector<plain_event>& events, std::uint64_t kept) {
 
 // The events that a plan is made from.
 struct gathered {
+  // No older event changes the plan.
   bool is_complete = false;
+  // Older events only belong to the overlap, or are covered by no summary.
+  bool has_fresh = false;
+  // The summaries leave no event before the end of the newest one.
+  bool covers_all = false;
   std::vector<summed_range> ranges;
   // Runs with an event behind the former summary.
   ids new_runs;
@@ -182,7 +245,7 @@ bool covers_all(const std::vector<summed_range>& ranges) {
 gathered gather(const event_slice& live, std::uint64_t overlap) {
   gathered all;
   all.ranges = summed_ranges(live);
-  const bool has_all = covers_all(all.ranges);
+  all.covers_all = covers_all(all.ranges);
   const auto end = all.ranges.empty() ? 0 : all.ranges.back().last;
   ids old_runs;
   bool is_enough = false;
@@ -200,46 +263,56 @@ gathered gather(const event_slice& live, std::uint64_t overlap) {
       old_runs.insert(said->invocation_id);
     if (old_runs.size() <= overlap || !all.is_covered(number))
       all.older.push_back({number, said});
-    is_enough = has_all && old_runs.size() > overlap;
+    is_enough = all.covers_all && old_runs.size() > overlap;
   }
   std::ranges::reverse(all.fresh);
   std::ranges::reverse(all.older);
-  all.is_complete
-    = live.first_number() <= 1 || (has_all && (overlap == 0 || is_enough));
+  all.has_fresh = live.first_number() <= end + 1;
+  all.is_complete = live.first_number() <= 1
+                    || (all.covers_all && (overlap == 0 || is_enough));
   return all;
 }
 
-// Tokens of the newest prompt since the former summary, or an estimate.
-double prompt_tokens(const gathered& all) {
+// The newest prompt since the former summary.
+prompt_check check_prompt(const gathered& all,
+                          const compaction_options& chosen) {
+  prompt_check prompt(chosen.token_threshold);
   const auto former = all.ranges.empty() ? 0 : all.ranges.back().number;
   for (auto index = all.fresh.size(); index > 0; --index)
     if (const auto& each = all.fresh[index - 1]; each.number > former)
-      if (const auto told = prompt_tokens(*each.said))
-        return *told;
-  std::size_t bytes = 0;
+      prompt.take(*each.said);
+    else
+      prompt.add(each.said->content);
   for (const auto& each : all.ranges)
-    bytes += size_of(each.made.content);
+    prompt.add(each.made.content);
   for (const auto& each : all.older)
     if (!all.is_covered(each.number))
-      bytes += size_of(each.said->content);
-  for (const auto& each : all.fresh)
-    bytes += size_of(each.said->content);
-  constexpr std::size_t bytes_per_token = 4;
-  return static_cast<double>(bytes / bytes_per_token);
+      prompt.add(each.said->content);
+  return prompt;
+}
+
+bool is_window_due(const gathered& all, const compaction_options& chosen) {
+  return chosen.compaction_interval
+         && all.new_runs.size() >= *chosen.compaction_interval;
+}
+
+// Returns true if no rule wants a summary, and no older event can change that.
+bool is_idle(const gathered& all, const compaction_options& chosen) {
+  const auto prompt = check_prompt(all, chosen);
+  return all.has_fresh && !is_window_due(all, chosen) && !prompt.is_due()
+         && (prompt.is_decided() || all.covers_all);
 }
 
 std::size_t length_by_tokens(const gathered& all,
                              const compaction_options& chosen) {
-  if (!chosen.token_threshold
-      || prompt_tokens(all) < static_cast<double>(*chosen.token_threshold))
+  if (!check_prompt(all, chosen).is_due())
     return 0;
   return safe_length(all.fresh, split(all.fresh, chosen.event_retention_size));
 }
 
 std::size_t length_by_window(const gathered& all,
                              const compaction_options& chosen) {
-  if (!chosen.compaction_interval
-      || all.new_runs.size() < *chosen.compaction_interval)
+  if (!is_window_due(all, chosen))
     return 0;
   return safe_length(all.fresh, all.fresh.size());
 }
@@ -282,12 +355,15 @@ request_for(const gathered& all, std::size_t length, bool with_overlap) {
 
 compaction_plan plan_compaction(const event_slice& live,
                                 const compaction_options& chosen) {
+  compaction_plan plan;
+  if (!may_be_due(live, chosen))
+    return plan;
   const auto all
     = gather(live, chosen.compaction_interval ? chosen.overlap_size : 0);
-  compaction_plan plan;
-  plan.needs_older = !all.is_complete;
-  if (plan.needs_older)
+  if (!all.is_complete) {
+    plan.needs_older = !is_idle(all, chosen);
     return plan;
+  }
   plan.former = all.ranges.empty() ? 0 : all.ranges.back().number;
   auto length = length_by_tokens(all, chosen);
   const bool is_window = length == 0;

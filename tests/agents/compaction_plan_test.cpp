@@ -220,6 +220,44 @@ BOOST_AUTO_TEST_CASE(a_kept_result_keeps_its_call) {
   BOOST_TEST(events.plan(threshold(100, 3)) == "| 1 2 > 2");
 }
 
+// -- the events that decide ----
+
+// Without a summary, all older events would be needed for a plan.
+BOOST_AUTO_TEST_CASE(a_short_prompt_decides_without_older_events) {
+  history events(8);
+  events.uses(1'000, "r4");
+  events.uses(99, "r5");
+  events.run("r6");
+  BOOST_TEST(events.plan(threshold(100)) == "none");
+  BOOST_TEST(events.plan(threshold(99)) == "older");
+  // The window is undecided.
+  BOOST_TEST(events.plan({.compaction_interval = 4, .token_threshold = 100})
+             == "older");
+}
+
+// The text of the newest events is too long already.
+BOOST_AUTO_TEST_CASE(a_prompt_before_long_texts_does_not_count) {
+  history events;
+  events.uses(1, "r1");
+  events.run("r2", std::string(400, 'x'));
+  BOOST_TEST(events.plan(threshold(100)) == "| 1 2 3 > 3");
+  BOOST_TEST(events.plan(threshold(101)) == "none");
+}
+
+BOOST_AUTO_TEST_CASE(the_overlap_is_read_only_for_a_summary_that_is_due) {
+  history events(4);
+  events.run("r3");
+  events.sums_up("sum", 6);
+  events.run("r4");
+  BOOST_TEST(events.plan(window(2, 1)) == "none");
+  BOOST_TEST(
+    events.plan(
+      {.compaction_interval = 2, .overlap_size = 1, .token_threshold = 100})
+    == "none");
+  events.run("r5");
+  BOOST_TEST(events.plan(window(2, 1)) == "older");
+}
+
 // -- open calls ----
 
 BOOST_AUTO_TEST_CASE(a_summary_ends_before_an_open_call) {

@@ -422,6 +422,28 @@ BOOST_DATA_TEST_CASE(a_long_prompt_makes_a_summary, both, over_a_store) {
   BOOST_TEST(say("4") == "S1 2 . 3 . 4 ");
 }
 
+// No summary is due, so the run reads no events that only a summary needs.
+BOOST_AUTO_TEST_CASE(a_short_prompt_reads_no_older_events) {
+  const staged_place place;
+  compaction_options chosen;
+  chosen.token_threshold = 1'000;
+  chosen.summarizer = counting_summarizer();
+  agent_fixture on(options_of(place, true, chosen));
+  for (int count = 0; count < 300; ++count)
+    on.append(here, {{"n", count}});
+  const auto model = std::make_shared<made_model>(
+    [](const model_request&, const model_reply& reply) {
+      model_response whole(text("."));
+      whole.extra = json{{"usageMetadata", {{"promptTokenCount", 10}}}};
+      reply(whole);
+    });
+  const auto root = llm(
+    {.name = "a", .model = model, .include_contents = include_contents::none});
+  const auto before = place.script->events_read.load();
+  on.runtime.run(root, here, "go").wait().value();
+  BOOST_TEST(place.script->events_read.load() < before + 100);
+}
+
 BOOST_AUTO_TEST_CASE(a_bad_compaction_is_refused) {
   runtime_options options;
   options.compaction.emplace();
