@@ -241,11 +241,28 @@ bool covers_all(const std::vector<summed_range>& ranges) {
   return !ranges.empty();
 }
 
+// Older events can move the beginning and the end of a summary that tells them
+// as times.
+bool has_sure_start(const summed_range& each, std::uint64_t first) {
+  return first <= 1 || each.made.start_revision || !each.made.start_time
+         || each.first > first;
+}
+
+bool has_sure_end(const summed_range& each, std::uint64_t first) {
+  return first <= 1 || each.made.end_revision || !each.made.end_time
+         || each.last >= first;
+}
+
 // Reads back to the former summary, and then for the runs of the overlap.
 gathered gather(const event_slice& live, std::uint64_t overlap) {
   gathered all;
   all.ranges = summed_ranges(live);
-  all.covers_all = covers_all(all.ranges);
+  const auto first = live.first_number();
+  all.covers_all
+    = covers_all(all.ranges)
+      && std::ranges::all_of(all.ranges, [first](const auto& each) {
+           return has_sure_start(each, first) && has_sure_end(each, first);
+         });
   const auto end = all.ranges.empty() ? 0 : all.ranges.back().last;
   ids old_runs;
   bool is_enough = false;
@@ -267,9 +284,11 @@ gathered gather(const event_slice& live, std::uint64_t overlap) {
   }
   std::ranges::reverse(all.fresh);
   std::ranges::reverse(all.older);
-  all.has_fresh = live.first_number() <= end + 1;
-  all.is_complete = live.first_number() <= 1
-                    || (all.covers_all && (overlap == 0 || is_enough));
+  all.has_fresh = first <= 1
+                  || (first <= end + 1 && !all.ranges.empty()
+                      && has_sure_end(all.ranges.back(), first));
+  all.is_complete
+    = first <= 1 || (all.covers_all && (overlap == 0 || is_enough));
   return all;
 }
 

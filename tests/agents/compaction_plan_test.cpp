@@ -152,6 +152,27 @@ BOOST_AUTO_TEST_CASE(older_events_are_asked_for_until_the_plan_is_sure) {
   BOOST_TEST(events.plan(window(2, 1)) == "older");
 }
 
+// A summary of ADK tells times alone, and events 3 and 4 may lie behind it.
+BOOST_AUTO_TEST_CASE(older_events_show_where_a_summary_of_times_ends) {
+  const auto ends_at_two = [](history& events) {
+    auto said = make_summary_event("sum");
+    auto actions = said.actions.extra.data();
+    actions["compaction"]["startTimestamp"] = 1.0;
+    actions["compaction"]["endTimestamp"] = 2.0;
+    said.actions.extra = std::move(actions);
+    events.add(std::move(said), "summary");
+    events.runs(4, 5);
+  };
+  history newest(4);
+  newest.run("r3");
+  ends_at_two(newest);
+  BOOST_TEST(newest.plan(window(2)) == "older");
+  history events;
+  events.runs(1, 3);
+  ends_at_two(events);
+  BOOST_TEST(events.plan(window(2)) == "sum | 3 4 5 6 8 9 10 11 > 11");
+}
+
 BOOST_AUTO_TEST_CASE(summaries_of_windows_are_all_taken_in) {
   history events;
   events.runs(1, 3);

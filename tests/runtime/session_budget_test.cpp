@@ -116,8 +116,7 @@ BOOST_AUTO_TEST_CASE(a_restarted_program_counts_again) {
 
 // A page of events knows only the rewinds inside it. They may have taken back
 // events of older pages.
-BOOST_AUTO_TEST_CASE(
-  a_restarted_program_leaves_out_events_taken_back) {
+BOOST_AUTO_TEST_CASE(a_restarted_program_leaves_out_events_taken_back) {
   const staged_place place;
   {
     agent_fixture on(options_of(place, true));
