@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace troupe;
@@ -132,8 +133,13 @@ BOOST_FIXTURE_TEST_CASE(a_run_gets_its_turn_while_its_session_loads,
   sight seen;
   auto first = on.runtime.run(talker, here, "go");
   held->asked.await(1);
+  const auto read_before = read();
   auto second
     = on.runtime.run(looks("b", history_extent::newest(50), seen), here, "go");
+  // The run waits for its turn once its events have come from the store.
+  while (read() == read_before)
+    std::this_thread::yield();
+  on.sessions().get(here, {.num_recent_events = 50}).value();
   make_anew(other, 1'000);
   hold = true;
   answers<event_ptr> appended;
