@@ -71,9 +71,10 @@ public:
 
   bool is_due() const {
     constexpr std::size_t bytes_per_token = 4;
-    const auto estimate = static_cast<double>(bytes_ / bytes_per_token);
+    const auto estimated = bytes_ / bytes_per_token;
     return threshold_
-           && told_.value_or(estimate) >= static_cast<double>(*threshold_);
+           && told_.value_or(static_cast<double>(estimated))
+                >= static_cast<double>(*threshold_);
   }
 
   bool is_decided() const { return !threshold_ || told_ || is_due(); }
