@@ -7,25 +7,10 @@
 #include "troupe/actors/setup.hpp"
 #include "troupe/contexts/lanes/artifact_service.hpp"
 
-#include <exception>
 #include <memory>
 #include <utility>
 
 namespace troupe::actors {
-
-/// Calls `work` with the store. A store of the user's own may throw.
-template <class T, class Work>
-result<T> call_artifacts(artifact_store& kept, const Work& work) {
-  try {
-    return work(kept);
-  } catch (const std::exception& thrown) {
-    return error(errc::internal, thrown.what());
-  } catch (...) {
-    return error(errc::internal,
-                 "the artifact store threw an exception that is not a "
-                 "std::exception");
-  }
-}
 
 /// Runs `work`, which gets the store and returns a `result<T>`, on a thread
 /// that may block. Fails once the runtime closes. The runtime must have an

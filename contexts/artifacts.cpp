@@ -5,7 +5,6 @@
 #include "troupe/core/support/artifact_place.hpp"
 #include "troupe/stores/artifact_view.hpp"
 
-#include <exception>
 #include <utility>
 
 namespace troupe {
@@ -17,20 +16,6 @@ using service_ptr = std::shared_ptr<const artifact_service>;
 error no_store() {
   return {errc::invalid_argument,
           "the runtime has no artifact store; set runtime_options::artifacts"};
-}
-
-// Runs `work`; an exception becomes an error.
-template <class T, class Work>
-result<T> attempt(const Work& work, artifact_store& store) {
-  try {
-    return work(store);
-  } catch (const std::exception& failure) {
-    return error(errc::internal, failure.what());
-  } catch (...) {
-    return error(errc::internal,
-                 "the artifact store threw an exception that is not a "
-                 "std::exception");
-  }
 }
 
 // A call of the artifact store, by a pending answer. `wait` works on the
@@ -51,7 +36,7 @@ public:
       return done(ready.error());
     const auto posted
       = service_->post([service = service_, work = work_, done] {
-          done(attempt<T>(*work, *service->store));
+          done(call_artifacts<T>(*service->store, *work));
         });
     if (!posted)
       done(error(errc::cancelled, "the runtime has ended"));
@@ -64,7 +49,7 @@ public:
       return error(
         errc::would_deadlock,
         "this call would block a thread of the runtime; co_await it");
-    auto outcome = attempt<T>(*work_, *service_->store);
+    auto outcome = call_artifacts<T>(*service_->store, *work_);
     receive(outcome);
     return outcome;
   }

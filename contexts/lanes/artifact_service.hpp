@@ -4,6 +4,7 @@
 
 #include "troupe/stores/artifact_store.hpp"
 
+#include <exception>
 #include <functional>
 #include <memory>
 
@@ -18,5 +19,20 @@ struct artifact_service {
   /// false, and drops the work, once the runtime has ended.
   std::function<bool(std::function<void()> work)> post;
 };
+
+/// Returns the `result<T>` of `work`, which gets the store. A store of the
+/// user's own may throw; its exception becomes `errc::internal`.
+template <class T, class Work>
+result<T> call_artifacts(artifact_store& kept, const Work& work) {
+  try {
+    return work(kept);
+  } catch (const std::exception& failure) {
+    return error(errc::internal, failure.what());
+  } catch (...) {
+    return error(errc::internal,
+                 "the artifact store threw an exception that is not a "
+                 "std::exception");
+  }
+}
 
 } // namespace troupe
