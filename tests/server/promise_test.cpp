@@ -1,5 +1,5 @@
-// Promises to clients: an answer holds what the runtime has promised, and the
-// end of a connection takes nothing back.
+// Promises to clients: an answered append is durable, and the end of a
+// connection takes nothing back.
 
 #include "../runtime/staged_store.hpp"
 #include "server_fixture.hpp"
