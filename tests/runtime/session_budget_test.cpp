@@ -4,7 +4,7 @@
 
 #include "counting.hpp"
 #include "pause_fixture.hpp"
-#include "staged_store.hpp"
+#include "rewind_steps.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -22,14 +22,6 @@ namespace data = boost::unit_test::data;
 BOOST_AUTO_TEST_SUITE(session_budgets, *boost::unit_test::timeout(120))
 
 namespace {
-
-const auto both = data::make({false, true});
-
-runtime_options options_of(const staged_place& place, bool over_a_store) {
-  auto options = over_a_store ? place.options() : runtime_options();
-  options.events_kept = 4; // The store has to be asked for most events.
-  return options;
-}
 
 /// A model that says "x" and uses ten tokens.
 model_ptr ten() {
@@ -60,10 +52,6 @@ void use(runtime_fixture& on, int count) {
     said.extra = json{{"usageMetadata", {{"totalTokenCount", 1}}}};
     on.append(here, std::move(said));
   }
-}
-
-void back_to(runtime_fixture& on, std::uint64_t revision) {
-  on.sessions().rewind(here, rewind_target::to(revision)).value();
 }
 
 } // namespace
