@@ -257,6 +257,8 @@ BOOST_DATA_TEST_CASE(a_session_is_forked_while_it_grows,
                      data::make({false, true}),
                      over_a_store) {
   fork_fixture with(over_a_store);
+  // Checks of Boost.Test may not run on several threads at a time.
+  std::atomic<int> torn = 0;
   on_threads(4, [&](std::size_t index) {
     if (index == 0)
       return with.count_to(300);
@@ -265,12 +267,14 @@ BOOST_DATA_TEST_CASE(a_session_is_forked_while_it_grows,
       const auto fork = with.fork({}, id).value();
       const auto read = with.on.fetch(fork.key());
       const auto shared = read.events().size() - 1;
-      BOOST_TEST(read.state().all() == keys(static_cast<int>(shared)));
-      if (shared > 0)
-        BOOST_TEST(read.events()[shared - 1]->id
-                   == "e" + std::to_string(shared));
+      if (read.state().all() != keys(static_cast<int>(shared)))
+        ++torn;
+      if (shared > 0
+          && read.events()[shared - 1]->id != "e" + std::to_string(shared))
+        ++torn;
     }
   });
+  BOOST_TEST(torn == 0);
   BOOST_TEST(with.place.damage().empty());
 }
 

@@ -18,12 +18,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
   expect(join_key(split.where, split.name) == text,
          "a split key joins to the same text");
   const auto checked = check_key(text);
-  if (checked)
-    expect(is_utf8(text) && !checked->name.empty()
-             && checked->name.size() <= 256
-             && text.find('\0') == std::string_view::npos
-             && !checked->name.starts_with("__"),
+  if (checked) {
+    // Keys of artifacts' places are the only ones of the runtime: `__artifact/`
+    // and a name, in the session's state.
+    auto name = checked->name;
+    if (checked->where == scope::session
+        && name.starts_with(key_prefix_artifact))
+      name.remove_prefix(key_prefix_artifact.size());
+    else
+      expect(!name.starts_with("__"), "names with '__' are the runtime's");
+    expect(is_utf8(text) && !name.empty() && name.size() <= 256
+             && text.find('\0') == std::string_view::npos,
            "the rules of keys");
+    expect(check_new_key(text).has_value() || name.size() < text.size(),
+           "keys that are refused when new have a prefix");
+  }
   delta recorded;
   expect(recorded.record(text, operation_kind::set, json(1)).has_value()
            == checked.has_value(),
