@@ -73,6 +73,8 @@ result<void> check_compaction(const compaction_options& chosen) {
     return refusal("compaction_interval is 0; leave it unset for no window");
   if (chosen.token_threshold == std::uint64_t{0})
     return refusal("token_threshold is 0; leave it unset for no threshold");
+  if (chosen.request_bytes_max == 0)
+    return refusal("request_bytes_max is 0; no text would fit");
   if (!chosen.compaction_interval && chosen.overlap_size > 0)
     return refusal("overlap_size needs a compaction_interval");
   if (!chosen.token_threshold && chosen.event_retention_size > 0)

@@ -66,6 +66,11 @@ struct compaction_options {
   /// Number of newest events that a summary by `token_threshold` does not
   /// cover.
   std::uint64_t event_retention_size = 0;
+  /// Bytes of text (`to_text`) that one summary is made from, at least 1. Of
+  /// longer material the oldest part is summed up first, and the next runs go
+  /// on from there. The text is longer only if no shorter part can be summed
+  /// up alone.
+  std::uint64_t request_bytes_max = 1'048'576;
   /// Model that writes the summaries. Null: the model of the root agent of the
   /// run.
   model_ptr model = {};

@@ -371,6 +371,41 @@ request_for(const gathered& all, std::size_t length, bool with_overlap) {
   return made;
 }
 
+// Number of fresh events whose text fits into a request; at least 1.
+std::size_t
+fitting(const gathered& all, std::size_t length, std::uint64_t bytes_max) {
+  auto bytes = to_text(request_for(all, 0, false)).size();
+  for (std::size_t index = 0; index < length; ++index) {
+    bytes += to_text({.former = {}, .events = {all.fresh[index].said}}).size();
+    if (bytes > bytes_max)
+      return std::max<std::size_t>(index, 1);
+  }
+  return length;
+}
+
+// Leaves the newer events to later summaries, if a request cannot hold them
+// all. It holds more than the limit only if no shorter summary would do: one
+// must end somewhere, or no later run would get past that place.
+std::size_t
+shorten(const gathered& all, std::size_t length, std::uint64_t bytes_max) {
+  for (auto count = fitting(all, length, bytes_max); count < length; count *= 2)
+    if (const auto safe = safe_length(all.fresh, count);
+        safe > 0 && is_worth_it(all, safe))
+      return safe;
+  return length;
+}
+
+// The overlap is left out if the request cannot hold it.
+summary_request bounded_request(const gathered& all,
+                                std::size_t length,
+                                const compaction_options& chosen) {
+  auto made = request_for(all, length, true);
+  return chosen.overlap_size == 0
+             || to_text(made).size() <= chosen.request_bytes_max
+           ? made
+           : request_for(all, length, false);
+}
+
 } // namespace
 
 compaction_plan plan_compaction(const event_slice& live,
@@ -391,11 +426,13 @@ compaction_plan plan_compaction(const event_slice& live,
     length = length_by_window(all, chosen);
   if (length == 0 || !is_worth_it(all, length))
     return plan;
+  length = shorten(all, length, chosen.request_bytes_max);
   const auto& end = all.fresh[length - 1];
   plan.last = end.number;
   plan.start_time = start_time(all);
   plan.end_time = end.said->timestamp;
-  plan.request = request_for(all, length, is_window);
+  plan.request = is_window ? bounded_request(all, length, chosen)
+                           : request_for(all, length, false);
   return plan;
 }
 

@@ -279,6 +279,62 @@ BOOST_AUTO_TEST_CASE(the_overlap_is_read_only_for_a_summary_that_is_due) {
   BOOST_TEST(events.plan(window(2, 1)) == "older");
 }
 
+// -- the size of a request ----
+
+// A line of `user: r1` and one of `a: words` have 18 bytes.
+BOOST_AUTO_TEST_CASE(the_oldest_part_of_long_material_is_summed_up_first) {
+  history events;
+  events.runs(1, 4);
+  auto chosen = window(2);
+  chosen.request_bytes_max = 36;
+  BOOST_TEST(events.plan(chosen) == "| 1 2 3 4 > 4");
+  events.sums_up("s", 4);
+  // The former summary, `summary: s`, is part of the text.
+  BOOST_TEST(events.plan(chosen) == "s | 5 6 > 6");
+  chosen.request_bytes_max = 47;
+  BOOST_TEST(events.plan(chosen) == "s | 5 6 7 8 > 8");
+  chosen = threshold(1);
+  chosen.request_bytes_max = 20;
+  BOOST_TEST(events.plan(chosen) == "s | 5 > 5");
+}
+
+BOOST_AUTO_TEST_CASE(a_request_that_is_cut_leaves_no_call_open) {
+  history events;
+  events.run("r1");
+  events.calls("c", "r2");
+  events.answers("c", "r2");
+  events.run("r3");
+  auto chosen = window(2);
+  chosen.request_bytes_max = 60; // The call fits, the answer does not.
+  BOOST_TEST(events.plan(chosen) == "| 1 2 > 2");
+  chosen.request_bytes_max = 10'000;
+  BOOST_TEST(events.plan(chosen) == "| 1 2 3 4 5 6 > 6");
+}
+
+// Otherwise no run would ever get past these events.
+BOOST_AUTO_TEST_CASE(events_that_belong_together_are_summed_up_together) {
+  history events;
+  events.calls("c", "r1", true);
+  events.runs(2, 4);
+  events.answers("c", "r5");
+  events.runs(6, 9);
+  auto chosen = window(2);
+  chosen.request_bytes_max = 1;
+  BOOST_TEST(events.plan(chosen) == "| 1 2 3 4 5 6 7 8 > 8");
+}
+
+BOOST_AUTO_TEST_CASE(an_overlap_that_does_not_fit_is_left_out) {
+  history events;
+  events.runs(1, 2);
+  events.sums_up("s", 4);
+  events.runs(3, 4);
+  auto chosen = window(2, 1);
+  chosen.request_bytes_max = 65; // 11 and three times 18.
+  BOOST_TEST(events.plan(chosen) == "s | 3 4 6 7 8 9 > 9");
+  chosen.request_bytes_max = 64;
+  BOOST_TEST(events.plan(chosen) == "s | 6 7 8 9 > 9");
+}
+
 // -- open calls ----
 
 BOOST_AUTO_TEST_CASE(a_summary_ends_before_an_open_call) {
@@ -364,6 +420,9 @@ BOOST_AUTO_TEST_CASE(options_that_make_no_summary_are_refused) {
   BOOST_TEST(
     code_of(check_compaction({.overlap_size = 1, .token_threshold = 1}))
     == "invalid_argument");
+  BOOST_TEST(code_of(check_compaction(
+               {.compaction_interval = 1, .request_bytes_max = 0}))
+             == "invalid_argument");
   BOOST_TEST(code_of(check_compaction(window(1, 5))) == "ok");
   BOOST_TEST(code_of(check_compaction(threshold(1))) == "ok");
 }

@@ -197,6 +197,28 @@ BOOST_DATA_TEST_CASE(a_fork_keeps_its_summaries, both, over_a_store) {
   BOOST_TEST(seen_by(on, "3", early) == "1 . 2 . 3 ");
 }
 
+// Compaction was turned on for a session that has become long without it.
+BOOST_DATA_TEST_CASE(runs_catch_up_with_a_long_session, both, over_a_store) {
+  const staged_place place;
+  const counting_summarizer by;
+  auto chosen = every(1, by);
+  chosen.request_bytes_max = 100;
+  agent_fixture on(options_of(place, over_a_store, chosen));
+  for (int count = 0; count < 10; ++count) {
+    event said(user_text("0123456789"));
+    said.author = "user"; // A line of 17 bytes.
+    on.append(here, std::move(said));
+  }
+  seen_by(on, "1");
+  seen_by(on, "2");
+  BOOST_TEST(seen_by(on, "3") == "S2 1 . 2 . 3 ");
+  const std::string five = "01234567890123456789012345678901234567890123456789";
+  BOOST_TEST_REQUIRE(by.made->size() == 3U);
+  BOOST_TEST(by.made->at(0) == five);
+  BOOST_TEST(by.made->at(1) == "S1|" + five);
+  BOOST_TEST(by.made->at(2) == "S2|1.2.3.");
+}
+
 // -- failures ----
 
 BOOST_AUTO_TEST_CASE(a_summary_that_fails_fails_no_run) {
