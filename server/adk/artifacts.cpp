@@ -22,7 +22,7 @@ namespace {
 
 using store_ptr = std::shared_ptr<artifact_store>;
 
-response absent() {
+response no_artifact() {
   return detail(404, "Artifact not found").with("troupe-error", "not_found");
 }
 
@@ -190,7 +190,7 @@ response load(const served& on, artifact_store& kept, const exchange& asked) {
   const auto held = shown->load(asked.path["name"], version.number);
   if (!held)
     return failure(held.error());
-  return *held ? json_response(form_of(**held)) : absent();
+  return *held ? json_response(form_of(**held)) : no_artifact();
 }
 
 response
@@ -243,13 +243,13 @@ describe_one(const served& on, artifact_store& kept, const exchange& asked) {
     if (!newest)
       return failure(newest.error());
     if (!*newest)
-      return absent();
+      return no_artifact();
     wanted.number = *newest;
   }
   const auto shown = describe(kept, key_in(asked.path), name, *wanted.number);
   if (!shown)
     return failure(shown.error());
-  return *shown ? json_response(**shown) : absent();
+  return *shown ? json_response(**shown) : no_artifact();
 }
 
 response remove(const served& on, artifact_store& kept, const exchange& asked) {

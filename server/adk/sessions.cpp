@@ -192,7 +192,7 @@ void create_with_id(const served_ptr& on, exchange asked) {
 
 // -- read ----
 
-response absent() {
+response no_session() {
   return detail(404, "Session not found").with("troupe-error", "not_found");
 }
 
@@ -220,7 +220,7 @@ void get_session(const served_ptr& on, exchange asked) {
       if (fetched)
         return answer(on, to, std::move(*fetched));
       if (is_now && fetched.error().code() == errc::not_found)
-        return to.send(absent());
+        return to.send(no_session());
       to.send(failure(fetched.error()));
     });
 }
@@ -312,7 +312,7 @@ void patch_session(const served_ptr& on, exchange asked) {
       if (present)
         return apply(on, asked, wanted, *present);
       if (present.error().code() == errc::not_found)
-        return asked.to.send(absent());
+        return asked.to.send(no_session());
       asked.to.send(failure(present.error()));
     });
 }
