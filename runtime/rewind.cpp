@@ -8,6 +8,8 @@
 
 #include "troupe/actors/artifact_versions.hpp"
 #include "troupe/actors/backend.hpp"
+#include "troupe/actors/owners/app.hpp"
+#include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/stepwise_call.hpp"
 #include "troupe/core/rewind.hpp"
@@ -62,7 +64,8 @@ task<result<std::uint64_t>> find_run(backend_ptr backend,
 
 // A rewind that is about to be appended.
 struct rewind_plan {
-  std::uint64_t revision = 0; // Of the session now.
+  std::uint64_t revision = 0; // That it is appended to.
+  std::uint64_t newest = 0;   // Revision of the session now.
   std::string newest_id;      // Of the event of that number.
   std::uint64_t to = 0;
   event change;
@@ -133,6 +136,27 @@ std::vector<std::string> cut_runs_of(const event_slice& before,
   return {cut.begin(), cut.end()};
 }
 
+// Cancels the runs of a session, and answers when it has none.
+pending<session> end_runs(const backend_ptr& backend, const session_key& key) {
+  return actors::make_pending<session>(
+    backend->shared(), [backend, key](completion<session> done) {
+      auto wanted = actors::make_get(key, {.num_recent_events = 0});
+      if (!wanted)
+        return done(wanted.error());
+      (*wanted)->ends_runs = std::make_shared<error>(
+        errc::cancelled,
+        fmt::format("session {} is rewound", to_string((*wanted)->key)));
+      (*wanted)->done = std::move(done);
+      auto& shared = backend->shared();
+      if (!admit_call(**wanted, shared))
+        return;
+      if (const auto app = actors::app_of(shared, (*wanted)->key.app))
+        app->tell(std::move(*wanted));
+      else
+        (*wanted)->fail(actors::unknown_session((*wanted)->key));
+    });
+}
+
 class rewind_call {
 public:
   rewind_call(backend_ptr backend,
@@ -143,19 +167,22 @@ public:
       sessions_(backend_),
       key_(std::move(key)),
       target_(std::move(target)),
-      expected_(options.expected_revision) {}
+      expected_(options.expected_revision),
+      cancels_runs_(options.cancel_runs) {}
 
   // A rewind that another append has overtaken is planned again. If the session
-  // has not changed, the reason is another one, such as an active run.
+  // has not changed, the reason is another one, such as an active run. Runs are
+  // cancelled only for a rewind that could take effect without them.
   static task<result<rewound_session>> perform(rewind_call held) {
     std::optional<std::uint64_t> tried;
     auto failed = error(errc::internal, "no attempt was made");
     bool is_overtaken = false;
+    bool has_cancelled = false;
     for (int attempt = 0; attempt < attempts_max; ++attempt) {
       auto plan = co_await held.make_plan();
       if (!plan)
         co_return plan.error();
-      is_overtaken = tried != plan->revision;
+      is_overtaken = has_cancelled || tried != plan->revision;
       if (!is_overtaken)
         break;
       tried = plan->revision;
@@ -167,8 +194,15 @@ public:
                                   std::move(plan->kept_keys),
                                   std::move(plan->cut_runs)};
       failed = stored.error();
-      if (failed.code() != errc::conflict)
+      const bool may_fit = !held.expected_ || plan->newest == held.expected_;
+      if (failed.code() != errc::conflict || !may_fit)
         break;
+      if (!held.cancels_runs_)
+        continue;
+      const auto ended = co_await end_runs(held.backend_, held.key_);
+      if (!ended)
+        co_return ended.error();
+      has_cancelled = true;
     }
     if (is_overtaken && failed.code() == errc::conflict && !held.expected_)
       co_return held.overtaken();
@@ -182,7 +216,8 @@ private:
     const auto newest = co_await sessions_.get(key_, {.num_recent_events = 0});
     if (!newest)
       co_return newest.error();
-    plan.revision = expected_.value_or(newest->revision());
+    plan.newest = newest->revision();
+    plan.revision = expected_.value_or(plan.newest);
     const auto to = co_await find_place(newest->revision());
     if (!to)
       co_return to.error();
@@ -300,6 +335,7 @@ private:
   session_key key_;
   rewind_target target_;
   std::optional<std::uint64_t> expected_;
+  bool cancels_runs_;
 };
 
 } // namespace

@@ -59,6 +59,12 @@ struct rewind_options {
   /// revision. A rewind of the same revision to the same place that was sent
   /// before returns the stored one.
   std::optional<std::uint64_t> expected_revision = {};
+  /// If runs of this process are active, cancels them and those that wait for
+  /// their turn, waits for their end, and rewinds then. Otherwise an active run
+  /// is `errc::conflict`. A call that fails for another reason cancels no run,
+  /// unless the session changes meanwhile. A tool or an agent of such a run must
+  /// not wait for this call: the run would wait for itself.
+  bool cancel_runs = false;
 };
 
 /// A rewind that has taken effect.

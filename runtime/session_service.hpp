@@ -144,8 +144,9 @@ public:
   ///
   /// Fails with `errc::not_found` (no such session, revision or run),
   /// `errc::invalid_argument` (nothing is behind `target`), `errc::conflict` (a
-  /// run of this process is active: cancel it or wait for it; the run was taken
-  /// back already; or another revision than expected), and `errc::too_large` if
+  /// run of this process is active: cancel it, wait for it, or set
+  /// `rewind_options::cancel_runs`; the run was taken back already; or another
+  /// revision than expected), and `errc::too_large` if
   /// the restored keys are larger than 64 events may be. Nothing changes then.
   pending<rewound_session>
   rewind(session_key key, rewind_target target, rewind_options options = {});

@@ -209,6 +209,9 @@ struct get : letter_of<letter_kind::get, call_for<session>>, look_up {
   std::shared_ptr<forked_past> fork;
   /// Also renews the view of the session's runs.
   bool refresh = false;
+  /// Set: the session's runs are cancelled for this reason, also those that
+  /// wait for their turn. The session answers when it has none.
+  std::shared_ptr<const error> ends_runs;
   pending_view renewed;
 };
 

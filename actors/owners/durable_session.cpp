@@ -500,16 +500,19 @@ void durable_session::send_on(letter_ptr sent) {
 }
 
 void durable_session::leave_all_behind() {
+  const auto leave = [this](letter_list letters) {
+    while (!letters.empty())
+      leave_behind(letters.pop_front());
+  };
   for (auto* letters : {&again_, &queue_, &early_, &waiting_})
-    while (!letters->empty())
-      leave_behind(letters->pop_front());
-  if (runs_)
-    for (auto waiting = runs_->take_waiting(); !waiting.empty();)
-      leave_behind(waiting.pop_front());
+    leave(std::exchange(*letters, letter_list()));
+  if (runs_) {
+    leave(runs_->take_waiting());
+    leave(runs_->take_until_end());
+  }
   // Readers wait until the removal of the user is durable or has failed.
   if (followers_ && goes_with_user_)
-    for (auto waiting = followers_->take(); !waiting.empty();)
-      leave_behind(waiting.pop_front());
+    leave(followers_->take());
 }
 
 void durable_session::part() {

@@ -68,6 +68,7 @@ protected:
   bool waits_for_events(std::unique_ptr<get>& wanted) override;
   bool waits_for_events(std::unique_ptr<start_run>& wanted) override;
   void refuse_waiting_start(caf::actor_id run) override;
+  void refuse_waiting_starts(const error& why) override;
 
 private:
   std::size_t events_kept() const noexcept;

@@ -506,7 +506,7 @@ void session_actor::answer_follow(std::unique_ptr<follow> answered,
 void session_actor::end(remove& removal) {
   shared().directory->remove(*this);
   quit();
-  cancel_runs();
+  cancel_runs(deleted_session(key()));
   removal.outcome = created_;
   removal.gone = true;
 }
@@ -521,8 +521,10 @@ void session_actor::fail_all(letter_list letters) const {
 void session_actor::release() {
   fail_all(std::exchange(queue_, letter_list()));
   fail_all(std::exchange(early_, letter_list()));
-  if (runs_)
+  if (runs_) {
     fail_all(runs_->take_waiting());
+    fail_all(runs_->take_until_end());
+  }
   runs_.reset();
   if (followers_)
     for (auto waiting = followers_->take(); !waiting.empty();) {

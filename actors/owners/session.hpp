@@ -139,6 +139,9 @@ protected:
   /// Refuses a run that waits for its start.
   virtual void refuse_waiting_start(caf::actor_id run);
 
+  /// Refuses all runs that wait for their start.
+  virtual void refuse_waiting_starts(const error& why);
+
   // -- readers that follow the session ----------------------------------------
 
   /// Number of the newest event that was acknowledged.
@@ -209,7 +212,7 @@ protected:
 
   // Ends the actor, because the session is removed.
   void end(remove& removal);
-  void cancel_runs();
+  void cancel_runs(const error& why);
   // The error for a letter to a session that does not exist or has ended.
   error refusal_of(const letter& sent) const;
   void fail_all(letter_list letters) const;
@@ -296,6 +299,9 @@ private:
   // -- runs -------------------------------------------------------------------
 
   void grant(std::unique_ptr<start_run> next);
+  // Ends the runs if the letter asks for that. Takes the letter and returns
+  // true if a run is still active.
+  bool waits_for_runs(std::unique_ptr<get>& wanted);
   result<void> claim(append& next);
   result<void> find_answered(append& message);
 

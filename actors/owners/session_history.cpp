@@ -38,7 +38,7 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
     return confirm(
       std::move(wanted), owners(false, false), {generation()}, parent().app());
   }
-  if (waits_for_events(wanted))
+  if (waits_for_runs(wanted) || waits_for_events(wanted))
     return;
   if (wanted->refresh && runs_)
     renew_view(*wanted);
@@ -442,7 +442,7 @@ void durable_session::install(load& loaded) {
     appear();
   if (!created_ && existed) {
     shared().directory->remove(*this);
-    cancel_runs();
+    cancel_runs(deleted_session(key()));
   }
   if (existed && !continues(before, last))
     search_again();

@@ -59,6 +59,12 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
     refuse_waiting_start(ended->id);
   if (!runs_)
     return;
+  // Before the next run starts: the callers wait for a session without runs.
+  if (!runs_->has_active())
+    for (auto held = runs_->take_until_end(); !held.empty();) {
+      renew(held.front());
+      owner_actor::deliver(held.pop_front());
+    }
   if (auto next = runs_->take_next())
     grant(std::move(next));
   if (runs_->empty())
@@ -102,11 +108,30 @@ pending_view session_actor::make_view() {
     {snapshot(), events_.slice().live(), events_.before()});
 }
 
-void session_actor::cancel_runs() {
+void session_actor::cancel_runs(const error& why) {
   if (!runs_)
     return;
   for (const auto& each : runs_->active())
-    each.invocation->tell(std::make_unique<cancel>(deleted_session(key())));
+    each.invocation->tell(std::make_unique<cancel>(why));
+}
+
+void session_actor::refuse_waiting_starts(const error& why) {
+  if (!runs_)
+    return;
+  for (auto refused = runs_->take_waiting(); !refused.empty();)
+    refused.pop_front()->fail(why);
+}
+
+// Runs that wait for their turn are refused first, so that none of them starts.
+bool session_actor::waits_for_runs(std::unique_ptr<get>& wanted) {
+  if (!wanted->ends_runs)
+    return false;
+  refuse_waiting_starts(*wanted->ends_runs);
+  if (!session_actor::has_run())
+    return false;
+  cancel_runs(*wanted->ends_runs);
+  runs_->await_end(std::move(wanted));
+  return true;
 }
 
 // -- over a store -------------------------------------------------------------
@@ -131,6 +156,19 @@ void durable_session::search_again() {
   while (!waiting_.empty())
     waiting.push_back(waiting_.pop_front());
   waiting_ = std::move(waiting);
+}
+
+void durable_session::refuse_waiting_starts(const error& why) {
+  session_actor::refuse_waiting_starts(why);
+  letter_list still;
+  while (!waiting_.empty()) {
+    auto next = waiting_.pop_front();
+    if (is_one_of<start_run>(*next))
+      next->fail(why);
+    else
+      still.push_back(std::move(next));
+  }
+  waiting_ = std::move(still);
 }
 
 void durable_session::refuse_waiting_start(caf::actor_id run) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -29,16 +30,20 @@ public:
 
   bool has_active() const noexcept { return !active_.empty(); }
 
-  bool empty() const noexcept { return active_.empty() && waiting_.empty(); }
+  bool empty() const noexcept {
+    return active_.empty() && waiting_.empty() && until_end_.empty();
+  }
 
   const std::vector<active_run>& active() const noexcept { return active_; }
 
   /// The active run of this actor id; null if there is none.
   active_run* find(caf::actor_id run);
 
-  /// Returns true if a run of this policy starts at once.
+  /// Returns true if a run of this policy starts at once. While a letter waits
+  /// for the end of all runs, none does.
   bool may_start(run_policy policy) const noexcept {
-    return active_.empty() || policy == run_policy::interleave;
+    return active_.empty()
+           || (policy == run_policy::interleave && until_end_.empty());
   }
 
   void start(active_run granted) { active_.push_back(std::move(granted)); }
@@ -54,6 +59,16 @@ public:
 
   /// All runs that wait, in order.
   letter_list take_waiting();
+
+  /// Keeps a letter until no run is active.
+  void await_end(std::unique_ptr<get> wanted) {
+    until_end_.push_back(std::move(wanted));
+  }
+
+  /// The letters that wait until no run is active, in order.
+  letter_list take_until_end() {
+    return std::exchange(until_end_, letter_list());
+  }
 
   /// Refuses the waiting run of this actor id, if there is one.
   void refuse(caf::actor_id run, const error& why);
@@ -85,6 +100,7 @@ public:
 private:
   std::vector<active_run> active_;
   letter_list waiting_;
+  letter_list until_end_;
   waiting_history kept_for_waiting_;
   std::shared_ptr<session_view> view_ = std::make_shared<session_view>();
   std::uint64_t views_ = 0;

@@ -12,6 +12,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -280,6 +281,145 @@ BOOST_DATA_TEST_CASE(an_active_run_is_a_conflict, both, over_a_store) {
   run.wait().value();
   back_to(on, 1);
   BOOST_TEST(lines(live_texts(on)) == "one ");
+}
+
+// One run is active, and one waits for its turn.
+BOOST_DATA_TEST_CASE(a_rewind_cancels_the_runs_of_its_session,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  on.append(here, says_so("one"));
+  const auto model = std::make_shared<held_model>();
+  auto active = on.runtime.run(asks("a", model), here, "active");
+  auto queued = on.runtime.run(says("b", "never"), here, "queued");
+  model->asked.await(1);
+  const auto done = on.sessions()
+                      .rewind(here, rewind_target::to(1), {.cancel_runs = true})
+                      .value();
+  BOOST_TEST(code_of(active.wait().get()) == "cancelled");
+  const auto ended = queued.wait().get();
+  BOOST_TEST(code_of(ended) == "cancelled");
+  BOOST_TEST(ended.error().message() == "session app/user/s is rewound");
+  // The message of the active run was stored, and is taken back.
+  BOOST_TEST(done.revision == 3U);
+  BOOST_TEST(lines(live_texts(on)) == "one ");
+  on.runtime.run(says("c", "hello"), here, "next").wait().value();
+  BOOST_TEST(lines(live_texts(on)) == "one next hello ");
+}
+
+// The first run ignores that it is cancelled for a while. One that interleaves
+// comes meanwhile.
+BOOST_DATA_TEST_CASE(no_run_starts_while_a_rewind_waits_for_the_end,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  on.append(here, says_so("one"));
+  tally entered;
+  std::promise<void> leave;
+  const auto stays
+    = tool({.name = "stays", .run = [&](const json&, tool_context&) -> json {
+              entered.add();
+              leave.get_future().wait();
+              return "left";
+            }});
+  auto first = on.runtime.run(one_call("a", stays), here, "go");
+  entered.await(1);
+  answers<rewound_session> told;
+  on.sessions()
+    .rewind(here, rewind_target::to(1), {.cancel_runs = true})
+    .then(told.next());
+  const auto model = std::make_shared<held_model>();
+  run_options beside;
+  beside.policy = run_policy::interleave;
+  auto second = on.runtime.run(asks("b", model), here, "beside", beside);
+  // The session takes its letters in order, so this comes behind the start.
+  on.fetch(here);
+  leave.set_value();
+  const auto done = told.await();
+  BOOST_TEST(code_of(done.front()) == "ok");
+  BOOST_TEST(code_of(first.wait().get()) == "cancelled");
+  BOOST_TEST(code_of(second.wait().get()) == "cancelled");
+  BOOST_TEST(lines(live_texts(on)) == "one ");
+}
+
+// Nothing could be gained by cancelling: the rewind fails anyway, or has taken
+// effect already.
+BOOST_DATA_TEST_CASE(a_rewind_that_cannot_fit_cancels_no_run,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  on.append(here, says_so("one"));
+  on.append(here, says_so("two"));
+  const auto to_one = [&](std::uint64_t expected) {
+    return on.sessions()
+      .rewind(here,
+              rewind_target::to(1),
+              {.expected_revision = expected, .cancel_runs = true})
+      .get();
+  };
+  const auto first = to_one(2).value();
+  const auto model = std::make_shared<held_model>();
+  auto run = on.runtime.run(asks("a", model), here, "go");
+  model->asked.await(1);
+  BOOST_TEST(to_one(2).value().event->id == first.event->id);
+  BOOST_TEST(code_of(to_one(3)) == "conflict"); // The run's message is the 4th.
+  BOOST_TEST(
+    code_of(on.sessions()
+              .rewind(here, rewind_target::to(9), {.cancel_runs = true})
+              .get())
+    == "not_found");
+  model->answer("done");
+  run.wait().value();
+  BOOST_TEST(lines(live_texts(on)) == "one go done ");
+}
+
+BOOST_DATA_TEST_CASE(a_rewind_that_would_cancel_finds_no_run,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  runtime_fixture on(options_of(place, over_a_store));
+  const rewind_options cancelling{.cancel_runs = true};
+  const auto to_start = [&] {
+    return code_of(
+      on.sessions().rewind(here, rewind_target::to(0), cancelling).get());
+  };
+  BOOST_TEST(to_start() == "not_found");
+  on.open("s");
+  BOOST_TEST(to_start() == "invalid_argument"); // Nothing to take back.
+  on.append(here, says_so("one"));
+  BOOST_TEST(to_start() == "ok");
+}
+
+// The removal ends the wait, too.
+BOOST_DATA_TEST_CASE(a_session_is_removed_while_a_rewind_waits_for_its_run,
+                     both,
+                     over_a_store) {
+  const staged_place place;
+  agent_fixture on(options_of(place, over_a_store));
+  on.append(here, says_so("one"));
+  // A tool that does not stop when its run is cancelled.
+  tally entered;
+  std::promise<void> leave;
+  const auto stays
+    = tool({.name = "stays", .run = [&](const json&, tool_context&) -> json {
+              entered.add();
+              leave.get_future().wait();
+              return "left";
+            }});
+  auto run = on.runtime.run(one_call("a", stays), here, "go");
+  entered.await(1);
+  answers<rewound_session> told;
+  on.sessions()
+    .rewind(here, rewind_target::to(1), {.cancel_runs = true})
+    .then(told.next());
+  const bool is_removed = on.sessions().remove(here).value();
+  leave.set_value();
+  BOOST_TEST(is_removed);
+  BOOST_TEST(code_of(told.await().front()) == "not_found");
+  BOOST_TEST(code_of(run.wait().get()) == "cancelled");
 }
 
 BOOST_DATA_TEST_CASE(a_rewind_takes_effect_once, both, over_a_store) {
