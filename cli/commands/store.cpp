@@ -5,6 +5,7 @@
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/screen_line.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/stores/vacuum_store.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -48,10 +49,11 @@ result<std::vector<std::string>> find_damage(const store_option& chosen) {
 } // namespace
 
 store_command::store_command(CLI::App& program)
-  : program_command(program, "store", "Check a store for damage") {
+  : program_command(
+    program, "store", "Check a store for damage, or vacuum its file") {
   parser().require_subcommand(1);
   // Set before the subcommand, which inherits it.
-  parser().footer("Exit codes: 0 sound; 1 damaged, or it cannot be read; 2 "
+  parser().footer("Exit codes: 0 sound, or done; 1 damaged, or it failed; 2 "
                   "the command line is wrong.");
   show_example(parser(),
                "troupe sessions create --app press --user ann\n"
@@ -59,9 +61,32 @@ store_command::store_command(CLI::App& program)
   auto& check = *parser().add_subcommand(
     "check", "Read a whole store and print its damage, one finding per line");
   store_.add_to(check);
+  auto& vacuum = *parser().add_subcommand(
+    "vacuum",
+    "Rewrite a SQLite file without anything that belonged to removed sessions, "
+    "users and apps; no other program may use it meanwhile");
+  show_example(vacuum,
+               "troupe users remove --app press --user ann --yes\n"
+               "troupe store vacuum --store sqlite:troupe.db");
+  store_.add_to(vacuum);
+  vacuum_ = &vacuum;
 }
 
 int store_command::execute(interrupts& signals) const {
+  return vacuum_->parsed() ? vacuum(signals) : check(signals);
+}
+
+int store_command::vacuum(const interrupts& signals) const {
+  const auto done = vacuum_store(store_.address(), store_.for_store());
+  if (!done)
+    return report(done.error());
+  return print(fmt::format("{} bytes, before: {}\n",
+                           done->bytes_after,
+                           done->bytes_before),
+               signals.descriptor());
+}
+
+int store_command::check(const interrupts& signals) const {
   const auto findings = find_damage(store_);
   if (!findings)
     return report(findings.error());

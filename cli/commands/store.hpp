@@ -13,11 +13,15 @@ public:
   explicit store_command(CLI::App& program);
 
   /// Runs the parsed command line; returns the exit code. A signal ends the
-  /// program at once, since nothing is written to the store.
+  /// program at once: a check writes nothing, and a vacuum leaves a whole store.
   int execute(interrupts& signals) const override;
 
 private:
+  int check(const interrupts& signals) const;
+  int vacuum(const interrupts& signals) const;
+
   store_option store_;
+  const CLI::App* vacuum_ = nullptr;
 };
 
 } // namespace troupe::cli

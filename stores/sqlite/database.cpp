@@ -258,6 +258,8 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
   sqlite3_db_config(opened, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   if (access == read_access::own_index)
     keep_index_in_memory();
+  if (role == sqlite_role::alone)
+    keep_others_out(settings);
   add_row_sum(opened);
   execute("PRAGMA trusted_schema=OFF");
   execute("PRAGMA cell_size_check=ON");
@@ -270,6 +272,35 @@ sqlite_database::sqlite_database(const sqlite_settings& settings,
     execute("PRAGMA cache_size=-65536");
   if (role == sqlite_role::reader)
     execute("PRAGMA query_only=ON");
+}
+
+bool sqlite_database::retry_while_locked(
+  const std::function<void()>& act) const {
+  const auto give_up
+    = std::chrono::steady_clock::now() + waiting_->lock_timeout;
+  for (;;) {
+    try {
+      act();
+      return true;
+    } catch (const error&) {
+      if ((sqlite3_errcode(connection()) & 0xff) != SQLITE_BUSY)
+        throw;
+    }
+    if (std::chrono::steady_clock::now() >= give_up)
+      return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// The mode is set before the first access to the file: then SQLite takes the
+// exclusive lock for the write-ahead log, too, and keeps its index in memory.
+void sqlite_database::keep_others_out(const sqlite_settings& settings) {
+  execute("PRAGMA locking_mode=EXCLUSIVE");
+  if (!retry_while_locked(
+        [this] { number("SELECT count(*) FROM sqlite_schema"); }))
+    throw error(errc::conflict,
+                fmt::format("another program uses {}; close it, and try again",
+                            settings.file.string()));
 }
 
 // SQLite keeps the index in memory only for a connection with the exclusive

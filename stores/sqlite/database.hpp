@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,7 +101,14 @@ private:
   std::unique_ptr<sqlite3_stmt, finalize> statement_;
 };
 
-enum class sqlite_role : std::uint8_t { writer, reader, checkpointer };
+enum class sqlite_role : std::uint8_t {
+  writer,
+  reader,
+  checkpointer,
+  /// The only connection to the file: it waits for the others to close for the
+  /// time of `lock_timeout`, and keeps new ones out. Writes.
+  alone,
+};
 
 /// Resolves the links of `file`. SQLite makes the other files beside the
 /// resolved one.
@@ -108,7 +116,8 @@ std::string real_path(const std::filesystem::path& file);
 
 class sqlite_database {
 public:
-  /// Opens an existing file. Throws `errc::store_failed`.
+  /// Opens an existing file. Throws `errc::store_failed`; to be alone with a
+  /// file that others use, `errc::conflict`.
   sqlite_database(const sqlite_settings& settings, sqlite_role role);
 
   sqlite_statement prepare(std::string_view sql) const {
@@ -119,6 +128,10 @@ public:
 
   /// Returns the first column of the first row; 0 if there is no row.
   std::int64_t number(std::string_view sql) const;
+
+  /// Calls `act` again while SQLite answers that the file is locked, since it
+  /// does not wait for every lock itself. Returns false after `lock_timeout`.
+  bool retry_while_locked(const std::function<void()>& act) const;
 
   /// Describes the failure of the last call; names the file.
   error failure(std::string_view attempt) const;
@@ -169,6 +182,8 @@ private:
   };
 
   static int wait_for_lock(void* context, int count);
+
+  void keep_others_out(const sqlite_settings& settings);
   static int lock_at_most_shared(sqlite3_file* file, int level);
 
   void keep_index_in_memory();

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
-#include <thread>
 
 namespace troupe {
 
@@ -212,30 +211,21 @@ void migrate(const sqlite_database& database, const sqlite_settings& settings) {
   writing.commit();
 }
 
-// Retries, because SQLite does not wait when several processes switch a new
-// file to a write-ahead log at the same time.
+// Several processes may switch a new file to a write-ahead log at the same
+// time.
 void use_write_ahead_log(const sqlite_database& database,
                          const sqlite_settings& settings) {
-  const auto give_up = std::chrono::steady_clock::now() + settings.lock_timeout;
-  for (;;) {
-    try {
-      auto statement = database.prepare("PRAGMA journal_mode=WAL");
-      auto mode = statement.rows();
-      if (mode.next() && mode.text(0) == "wal")
-        return;
+  const bool is_free = database.retry_while_locked([&] {
+    auto statement = database.prepare("PRAGMA journal_mode=WAL");
+    if (auto mode = statement.rows(); !mode.next() || mode.text(0) != "wal")
       throw error(errc::store_failed,
                   fmt::format("open {}: SQLite keeps no write-ahead log for it",
                               settings.file.string()));
-    } catch (const error&) {
-      if ((sqlite3_errcode(database.connection()) & 0xff) != SQLITE_BUSY)
-        throw;
-    }
-    if (std::chrono::steady_clock::now() >= give_up)
-      throw error(errc::store_failed,
-                  fmt::format("open {}: locked by another process",
-                              settings.file.string()));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  });
+  if (!is_free)
+    throw error(errc::store_failed,
+                fmt::format("open {}: locked by another process",
+                            settings.file.string()));
 }
 
 // Removes the `-wal` and `-shm` files of a file that was removed alone. Another

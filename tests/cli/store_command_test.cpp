@@ -1,8 +1,10 @@
 #include "stored_sessions.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 namespace troupe::testing {
@@ -95,6 +97,110 @@ BOOST_FIXTURE_TEST_CASE(a_file_of_another_kind_is_refused, checked_store) {
   BOOST_TEST(done.code == 1);
   BOOST_TEST(done.output == "");
   BOOST_TEST(done.errors.starts_with("error: "), done.errors);
+}
+
+// -- vacuum ----
+
+namespace {
+
+// A store with sessions of `ann` and of `zebra`, who is removed.
+struct removed_user : checked_store {
+  removed_user() {
+    fill();
+    run("create", joined(hers, {"--state", R"({"user:likes": "stripes"})"}));
+    std::string input;
+    for (int number = 0; number < 500; ++number)
+      input += event_line("I like stripes", {{"app:n", number}, {"n", number}});
+    run("append", hers, input);
+    removed = run_program({"users",
+                           "remove",
+                           "--store",
+                           store(),
+                           "--app",
+                           "press",
+                           "--user",
+                           "zebra",
+                           "--yes"});
+  }
+
+  ended vacuum(const std::string& file = "troupe.db") const {
+    return run_program({"store", "vacuum", "--store", store(file)});
+  }
+
+  /// True if any file of the store has these bytes.
+  bool holds(const std::string& bytes) const {
+    for (const auto& file : std::filesystem::directory_iterator(path())) {
+      std::ifstream source(file.path(), std::ios::binary);
+      std::ostringstream text;
+      text << source.rdbuf();
+      if (contains(text.str(), bytes))
+        return true;
+    }
+    return false;
+  }
+
+  const words hers{"--app", "press", "--user", "zebra", "--session", "hers"};
+  ended removed;
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_vacuum_leaves_nothing_of_a_removed_user,
+                        removed_user) {
+  BOOST_REQUIRE(removed.code == 0);
+  const auto others = run("get", s1).output;
+  BOOST_TEST(holds("zebra"));
+  const auto before = std::filesystem::file_size(path() + "/troupe.db");
+  const auto done = vacuum();
+  BOOST_TEST(done.code == 0, done.errors);
+  for (const auto* const rest : {"zebra", "stripes", "hers", "likes"})
+    BOOST_TEST(!holds(rest), rest);
+  const auto after = std::filesystem::file_size(path() + "/troupe.db");
+  BOOST_TEST(after < before);
+  BOOST_TEST(done.output
+             == std::to_string(after)
+                  + " bytes, before: " + std::to_string(before) + "\n");
+  // The others keep all, also that which she has written for them.
+  BOOST_TEST(run("get", s1).output == others);
+  BOOST_TEST(contains(others, R"("app:n":499)"), others);
+  BOOST_TEST(check().code == 0);
+  // The name can be used again.
+  BOOST_TEST(run("create", hers).code == 0);
+  BOOST_TEST(vacuum().code == 0);
+  BOOST_TEST(contains(run("get", hers).output, "hers"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_vacuum_needs_the_file_for_itself, removed_user) {
+  program other(command("follow", s1));
+  BOOST_REQUIRE(other.read_until("499"));
+  const auto refused = vacuum();
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(refused.errors
+             == "error: conflict: vacuum: another program uses " + path()
+                  + "/troupe.db; close it, and try again\n");
+  other.end_by(SIGTERM);
+  // Nothing is changed for the programs that come next.
+  BOOST_TEST(check().code == 0);
+  BOOST_TEST(vacuum().code == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_vacuum_is_for_sqlite_files, removed_user) {
+  const auto of = [](const std::string& address) {
+    return run_program({"store", "vacuum", "--store", address}).errors;
+  };
+  BOOST_TEST(of("memory:")
+             == "error: invalid_argument: vacuum: memory: has no "
+                "file\n");
+  BOOST_TEST(
+    of("postgres://host/database")
+    == "error: invalid_argument: vacuum: this is for SQLite files; use "
+       "VACUUM FULL in the database\n");
+  BOOST_TEST(vacuum("none.db").errors
+             == "error: not_found: vacuum: there is no file " + path()
+                  + "/none.db\n");
+  BOOST_TEST(!std::filesystem::exists(path() + "/none.db"));
+  write("notes.db", std::string(10'000, 'n'));
+  BOOST_TEST(vacuum("notes.db").code == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
