@@ -151,7 +151,7 @@ caf::behavior app_interface(app_actor& self,
       const auto within = key_within(app, key);
       start<bool>(self,
                   *shared,
-                  within ? make_remove(*within)
+                  within ? make_remove(*within, {})
                          : result<std::unique_ptr<remove>>(within.error()));
       return caf::delegated<bool>();
     },

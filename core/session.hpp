@@ -169,6 +169,23 @@ struct append_options {
   std::optional<std::uint64_t> expected_revision = {};
 };
 
+/// Conditions of a removal.
+struct remove_options {
+  /// Refuses the removal with `errc::conflict` unless the session has this
+  /// revision.
+  std::optional<std::uint64_t> expected_revision = {};
+  /// Refuses it unless the last update of the session is before this time.
+  std::optional<timestamp> updated_before = {};
+};
+
+/// The sessions that an expiry removes.
+struct expiry_request {
+  std::string app;                      ///< App whose sessions are removed.
+  std::optional<std::string> user = {}; ///< User; unset: all of the app.
+  /// Sessions stay if their last update is not before this time.
+  timestamp before{};
+};
+
 /// A request for one page of the list of sessions.
 struct list_request {
   list_request() = default;

@@ -372,11 +372,12 @@ void start_list(const backend_ptr& backend,
 
 void start_remove(const backend_ptr& backend,
                   const session_key& key,
+                  const remove_options& options,
                   completion<bool> done) {
   auto checked = check_key(key);
   if (!checked)
     return done(checked.error());
-  auto wanted = actors::make_remove(*checked);
+  auto wanted = actors::make_remove(*checked, options);
   (*wanted)->done = with_artifacts(
     backend->share(), std::move(done), [key = *checked](artifact_store& files) {
       return files.remove_session(key);
@@ -542,11 +543,11 @@ pending<event_ptr> session_service::append_event(session_key key,
   return append(backend_, key, said, options);
 }
 
-pending<bool> session_service::remove(session_key key) {
+pending<bool> session_service::remove(session_key key, remove_options options) {
   return make_pending<bool>(
     backend_->shared(),
-    [backend = backend_, key = std::move(key)](completion<bool> done) {
-      start_remove(backend, key, std::move(done));
+    [backend = backend_, key = std::move(key), options](completion<bool> done) {
+      start_remove(backend, key, options, std::move(done));
     });
 }
 

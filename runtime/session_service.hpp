@@ -154,8 +154,16 @@ public:
   /// Deletes a session; returns whether it existed. Takes its place in the
   /// session's order: earlier appends are answered first, later ones fail with
   /// `errc::not_found`. Cancels the session's runs and removes its artifacts;
-  /// user and app state stay.
-  pending<bool> remove(session_key key);
+  /// user and app state stay. Fails with `errc::conflict`, and changes nothing,
+  /// if the session has another revision than expected.
+  pending<bool> remove(session_key key, remove_options options = {});
+
+  /// Deletes the sessions of an app, or of one user, that have not been updated
+  /// since a time, one after another, each as `remove` does. Returns their
+  /// number. A session that is updated meanwhile stays. After a failure the
+  /// others are left: call it again. Fails with `errc::invalid_argument` if no
+  /// time is given.
+  pending<std::uint64_t> expire(expiry_request request);
 
   /// Deletes all sessions, the state and the artifacts of a user. Returns
   /// whether there were any.

@@ -94,7 +94,7 @@ public:
         copy_past(owner, *change.past);
       break;
     case change_kind::remove:
-      remove(owner);
+      remove(owner, change.session_revision);
       return;
     case change_kind::remove_user:
       remove_user(owner);
@@ -166,8 +166,10 @@ private:
       edit(fork).copy_events(*from, past.revision);
   }
 
-  void remove(const owner_name& owner) {
-    expect(owner, at(owner).has_value());
+  void remove(const owner_name& owner,
+              const std::optional<std::uint64_t>& revision) {
+    const auto& before = at(owner);
+    expect(owner, before && (!revision || before->revision() + 1 == *revision));
     at(owner).reset();
     changed_.insert(owner);
     if (at(user_of(owner)))

@@ -78,8 +78,9 @@ struct store_change {
   /// The revision that the scope has after the change; unset if the change does
   /// not touch that scope. The stored revision must be one less; otherwise the
   /// scope has moved. It is 0 for a session that is created, or that of `past`,
-  /// and that session must not exist. Removals leave all three unset; a session
-  /// that is removed must exist.
+  /// and that session must not exist. A removal leaves the other two unset, and
+  /// this one, too, unless the session must be at the revision one less. A
+  /// session that is removed must exist.
   std::optional<std::uint64_t> session_revision;
   /// Revision of the user's scope, by the same rules.
   std::optional<std::uint64_t> user_revision;

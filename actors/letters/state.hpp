@@ -294,6 +294,7 @@ struct removal : letter_of<Kind, call_for<bool>> {
 /// Removes a session.
 struct remove : removal<letter_kind::remove> {
   std::string id;
+  remove_options options;
 
   void fail(const error& why) override {
     while (!left.empty())
@@ -305,8 +306,8 @@ struct remove : removal<letter_kind::remove> {
   /// Another process may have created the session again, so a new actor handles
   /// them.
   letter_list left;
-  /// The owner record of a session that does not exist. The answer `false` is
-  /// confirmed against it.
+  /// The owner record of a session that does not exist, or has another
+  /// revision than expected. The answer is confirmed against it.
   std::shared_ptr<live_owner> live;
   std::uint64_t generation = 0;
   /// The session is removed as a part of its user's removal.

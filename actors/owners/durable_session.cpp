@@ -432,10 +432,13 @@ bool durable_session::start_remove(std::unique_ptr<remove> removal) {
     return true;
   }
   removing_ = true;
+  const bool expects = removal->options.expected_revision.has_value();
   auto decided = make_commit(std::move(removal));
   store_change change;
   change.kind = change_kind::remove;
   change.owner = live()->name;
+  if (expects)
+    change.session_revision = revision() + 1;
   decided->changes.push_back(std::move(change));
   push(std::move(decided));
   return false;

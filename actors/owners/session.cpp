@@ -188,9 +188,12 @@ void session_actor::undo_batch(const error& why) {
 void session_actor::finish_letters() {
   while (!is_waiting() && !climbing_ && !removing_ && !comparing_
          && !queue_.empty()) {
-    if (!is_one_of<remove>(queue_.front()))
+    if (!is_one_of<remove>(queue_.front())) {
       start_batch();
-    else if (!start_remove(take_as<remove>(queue_.pop_front())))
+      continue;
+    }
+    auto removal = take_as<remove>(queue_.pop_front());
+    if (!refuse_changed(removal) && !start_remove(std::move(removal)))
       return;
   }
   handle_early();
@@ -279,15 +282,36 @@ result<void> session_actor::check_existence(const append& next) const {
   return {};
 }
 
-result<void> session_actor::check_revision(const append& next) const {
+result<void> session_actor::check_revision(
+  const std::optional<std::uint64_t>& expected) const {
   const auto now = revision() + batch_.size();
-  if (!next.expected_revision || *next.expected_revision == now)
+  if (!expected || *expected == now)
     return {};
   return error(errc::conflict,
                fmt::format("session {} is at revision {}, not {}",
                            to_string(key()),
                            now,
-                           *next.expected_revision));
+                           *expected));
+}
+
+result<void> session_actor::check_removal(const remove_options& options) const {
+  if (options.updated_before && last_update_time_ >= *options.updated_before)
+    return error(errc::conflict,
+                 fmt::format("session {} was updated", to_string(key())));
+  return check_revision(options.expected_revision);
+}
+
+bool session_actor::refuse_changed(std::unique_ptr<remove>& removal) {
+  if (!created_)
+    return false;
+  auto judged = check_removal(removal->options);
+  if (judged)
+    return false;
+  removal->outcome = judged.error();
+  removal->live = live();
+  removal->generation = generation();
+  parent().tell(std::move(removal));
+  return true;
 }
 
 // A run that has begun reads events that the rewind takes back. The newest
@@ -329,7 +353,7 @@ bool session_actor::has_run() const noexcept {
 bool session_actor::accept(append& next, bool undecided) {
   auto judged = check_existence(next);
   if (judged)
-    judged = check_revision(next);
+    judged = check_revision(next.expected_revision);
   if (judged && next.rewound_from)
     judged = check_rewind(next);
   if (judged && next.reply_to && !next.starts_run)

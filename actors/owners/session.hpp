@@ -281,9 +281,14 @@ private:
   void start_batch();
   bool accept(append& next, bool undecided);
   result<void> check_existence(const append& next) const;
-  result<void> check_revision(const append& next) const;
+  result<void>
+  check_revision(const std::optional<std::uint64_t>& expected) const;
   result<void> check_rewind(const append& next) const;
   result<void> check_run_of(const append& next) const;
+  result<void> check_removal(const remove_options& options) const;
+  // Refuses a removal if the session is not as it expects. Takes the letter and
+  // returns true then.
+  bool refuse_changed(std::unique_ptr<remove>& removal);
   // Returns true if the letter is a retry and needs no decision of its own.
   // Sets `comparing_` if only the store knows.
   bool join_earlier(std::unique_ptr<append>& retry);

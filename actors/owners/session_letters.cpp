@@ -206,13 +206,15 @@ result<std::unique_ptr<get>> make_get(const session_key& key,
   return wanted;
 }
 
-result<std::unique_ptr<remove>> make_remove(const session_key& key) {
+result<std::unique_ptr<remove>>
+make_remove(const session_key& key, const remove_options& options) {
   auto checked = check_key(key);
   if (!checked)
     return checked.error();
   auto wanted = std::make_unique<remove>();
   wanted->user = std::move(checked->user);
   wanted->id = std::move(checked->id);
+  wanted->options = options;
   return wanted;
 }
 

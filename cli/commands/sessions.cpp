@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -54,6 +55,7 @@ struct arguments {
   std::optional<std::uint64_t> at;
   std::optional<std::uint64_t> to;
   std::optional<std::uint64_t> expected;
+  int days = 0;
   std::string before;
   bool live = false;
   std::optional<std::string> other;
@@ -156,7 +158,26 @@ int delete_session(const arguments& chosen, interrupts& signals) {
     chosen.store,
     signals,
     [&chosen](session_service& sessions, output& target) -> result<void> {
-      const auto removed = sessions.remove(chosen.key()).get();
+      const auto removed
+        = sessions.remove(chosen.key(), {.expected_revision = chosen.expected})
+            .get();
+      return removed ? print_line(target, {{"deleted", *removed}})
+                     : removed.error();
+    });
+}
+
+int expire_sessions(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen.store,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      const auto now = std::chrono::time_point_cast<timestamp::duration>(
+        std::chrono::system_clock::now());
+      const auto removed = sessions
+                             .expire({chosen.app.value(),
+                                      chosen.user,
+                                      now - std::chrono::days(chosen.days)})
+                             .get();
       return removed ? print_line(target, {{"deleted", *removed}})
                      : removed.error();
     });
@@ -663,7 +684,25 @@ sessions_command::sessions_command(CLI::App& program)
                         delete_session);
   // A removal needs the user's name in full.
   add_key(remove, chosen)->required()->description("User");
+  add_revision(remove, "--expected-revision", chosen.expected)
+    ->description("Only if the session is at this revision");
   chosen.store.add_artifacts_to(remove);
+
+  auto& expire = subcommands_->add(
+    "expire",
+    "Delete the sessions of an app or user that have not been updated for some "
+    "days; the state of user and app stays",
+    create_line + "troupe sessions expire --app press --days 30",
+    expire_sessions);
+  add_app(expire, chosen)->required();
+  add_user(expire, chosen)->description("User; default: all of the app");
+  expire
+    .add_option(
+      "--days", chosen.days, "Days since the last update of a session")
+    ->required()
+    ->type_name("N")
+    ->check(CLI::Range(1, 100'000));
+  chosen.store.add_artifacts_to(expire);
 
   auto& write = subcommands_->add(
     "export",

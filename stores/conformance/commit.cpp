@@ -288,6 +288,28 @@ void what_needs_a_session_that_does_not_exist_is_moved(run& on) {
   on.expect_same("app", scope_of(on, app), made_scope(json::object(), 0));
 }
 
+void a_removal_may_need_a_revision(run& on) {
+  change_maker make;
+  on.commit(make.create(key));
+  on.commit(make.append(key));
+  const auto removal_at = [](std::uint64_t revision) {
+    auto made = change_maker().remove(key);
+    made.session_revision = revision + 1;
+    return made;
+  };
+  on.expect_moved("an earlier revision", {removal_at(0)}, {session});
+  on.expect_moved("a later revision", {removal_at(2)}, {session});
+  on.expect_moved(
+    "an append in the same call", {make.append(key), removal_at(1)}, {session});
+  on.expect("the session is still there", !session_of(on, key).is_null());
+  change_maker again;
+  again.create(key);
+  again.append(key);
+  on.commit({again.append(key), removal_at(2)});
+  on.expect("the session is gone", session_of(on, key).is_null());
+  on.expect_moved("a session that does not exist", {removal_at(2)}, {session});
+}
+
 void a_moved_change_leaves_nothing_of_the_others(run& on) {
   change_maker make;
   on.commit({make.create(key), make.create({"press", "bob", "b"})});
@@ -354,6 +376,7 @@ std::vector<conformance_check> commit_checks() {
     TROUPE_CHECK(a_stale_write_is_moved),
     TROUPE_CHECK(create_of_an_existing_session_is_moved),
     TROUPE_CHECK(what_needs_a_session_that_does_not_exist_is_moved),
+    TROUPE_CHECK(a_removal_may_need_a_revision),
     TROUPE_CHECK(a_moved_change_leaves_nothing_of_the_others),
     TROUPE_CHECK(all_owners_that_have_moved_are_named_once),
   };

@@ -42,7 +42,7 @@ postgres_plan::postgres_plan(std::span<const store_change> changes,
       add(change);
       break;
     case change_kind::remove:
-      remove(change.owner);
+      judge_removal(change);
       break;
     case change_kind::remove_user:
       remove_user(change.owner);
@@ -111,6 +111,14 @@ postgres_plan::found_head& postgres_plan::make(const owner_name& owner) {
     step_for_rows().scopes.push_back({found->id, owner});
   }
   return found;
+}
+
+void postgres_plan::judge_removal(const store_change& change) {
+  const auto& found = known_.scopes[change.owner];
+  expect(change.owner,
+         !change.session_revision
+           || (found && found->revision + 1 == *change.session_revision));
+  remove(change.owner);
 }
 
 void postgres_plan::remove(const owner_name& owner) {

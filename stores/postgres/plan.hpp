@@ -76,6 +76,7 @@ private:
   using found_head = std::optional<postgres_head>;
 
   void add(const store_change& change);
+  void judge_removal(const store_change& change);
   void remove(const owner_name& owner);
   void remove_user(const owner_name& user);
   std::int64_t touch(const owner_name& owner, std::uint64_t revision);

@@ -116,7 +116,11 @@ public:
       seen_[owner] = change.session_revision;
       made_.insert(owner);
     } else if (change.kind == change_kind::remove) {
-      expect(owner, revision_of(owner).has_value());
+      const auto before = revision_of(owner);
+      expect(owner,
+             before
+               && (!change.session_revision
+                   || *before + 1 == *change.session_revision));
       seen_[owner].reset();
     } else if (change.session_revision) {
       const auto before = revision_of(owner);

@@ -328,7 +328,10 @@ known_scope* sqlite_writer::judge_wider(const owner_view& owner,
 
 void sqlite_writer::judge_removal(const store_change& change) {
   const auto owner = view_of(change.owner);
-  if (scopes_.find(owner) == nullptr)
+  const auto* const known = scopes_.find(owner);
+  if (known == nullptr
+      || (change.session_revision
+          && known->revision + 1 != signed_revision(*change.session_revision)))
     add_moved(owner);
   if (moved_.empty())
     write_removal(change.kind, owner);

@@ -75,6 +75,7 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     {"sessions", "list"},
     {"sessions", "append"},
     {"sessions", "delete"},
+    {"sessions", "expire"},
     {"sessions", "export"},
     {"sessions", "import"},
     {"apps"},
@@ -91,6 +92,7 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     {"state", "erase"},
     {"store"},
     {"store", "check"},
+    {"store", "vacuum"},
   };
   for (auto command : commands) {
     command.emplace_back("--help");

@@ -45,6 +45,9 @@ const std::vector<refusal> refusals{
   {{"follow", "--app", "a", "--session", "s", "--from", "-1"}, 2},
   {{"append", "--app", "a", "--user", "u"}, 2},
   {{"delete", "--app", "a", "--session", "s"}, 2},
+  {{"expire", "--app", "a"}, 2, "--days"},
+  {{"expire", "--app", "a", "--days", "0"}, 2, "--days"},
+  {{"expire", "--days", "3"}, 2, "--app"},
   {{"list", "--user", "u"}, 2},
   {{"export"}, 2},
   {{"export", "--app", "a", "--session", "s"}, 2},
@@ -104,8 +107,14 @@ BOOST_DATA_TEST_CASE(says_why_it_refuses, data::make(refusals)) {
 }
 
 BOOST_AUTO_TEST_CASE(help_names_the_default_store) {
-  for (const auto* name :
-       {"create", "get", "list", "append", "delete", "export", "import"}) {
+  for (const auto* name : {"create",
+                           "get",
+                           "list",
+                           "append",
+                           "delete",
+                           "expire",
+                           "export",
+                           "import"}) {
     const auto help = run_program({"sessions", name, "--help"});
     BOOST_TEST(help.code == 0);
     BOOST_TEST(contains(help.output, "sqlite:troupe.db"), help.output);
@@ -177,6 +186,30 @@ BOOST_AUTO_TEST_CASE(what_is_not_there_is_listed_and_deleted_without_ado) {
                                     "s"});
   BOOST_TEST(removed.code == 0);
   BOOST_TEST(removed.output == "{\"deleted\":false}\n");
+}
+
+BOOST_FIXTURE_TEST_CASE(old_sessions_expire, stored_sessions) {
+  run("create", s1);
+  const std::string old = R"({"id": "old", "appName": "press", "userId": "ben",
+                              "lastUpdateTime": 9.5, "state": {}, "events": []})";
+  BOOST_REQUIRE(run("import", {}, parse_json(old).value().dump()).code == 0);
+  const auto expired = [this](const words& options) {
+    return show("expire", joined({"--app", "press"}, options))["deleted"];
+  };
+  BOOST_TEST(expired({"--days", "1", "--user", "ann"}) == 0);
+  BOOST_TEST(expired({"--days", "1"}) == 1);
+  BOOST_TEST(expired({"--days", "1"}) == 0);
+  BOOST_TEST(run("get", s1).code == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_session_is_deleted_at_the_expected_revision,
+                        stored_sessions) {
+  run("create", s1);
+  const auto refused = run("delete", joined(s1, {"--expected-revision", "1"}));
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(contains(refused.errors, "is at revision 0, not 1"));
+  BOOST_TEST(show("delete", joined(s1, {"--expected-revision", "0"}))["deleted"]
+             == true);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_session_outlives_the_program, stored_sessions) {
