@@ -1,39 +1,29 @@
 #include "troupe/cli/commands/sessions.hpp"
 
-#include "troupe/cli/adk/source.hpp"
-#include "troupe/cli/adk/target.hpp"
+#include "troupe/cli/commands/session_transfer.hpp"
 #include "troupe/cli/commands/subcommands.hpp"
 #include "troupe/cli/options/page_option.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/sessions/event_lines.hpp"
-#include "troupe/cli/sessions/export.hpp"
-#include "troupe/cli/sessions/import.hpp"
 #include "troupe/cli/sessions/key_history.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"
-#include "troupe/cli/sessions/portable.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/output.hpp"
-#include "troupe/cli/terminal/visible_text.hpp"
 #include "troupe/core/session_diff.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace troupe::cli {
 
@@ -304,156 +294,25 @@ int append_events(const arguments& chosen, interrupts& signals) {
   return end(done, target, signals);
 }
 
-// -- export -------------------------------------------------------------------
+// -- export and import --------------------------------------------------------
 
-export_choice choice_of(const arguments& chosen) {
-  return {
-    .app = chosen.app.value(), .user = chosen.user, .session = chosen.session};
-}
-
-std::string counted(std::size_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
-
-int export_to_stdout(const arguments& chosen, interrupts& signals) {
-  signals.begin();
-  output target(STDOUT_FILENO, signals.descriptor());
-  const auto done
-    = export_sessions(choice_of(chosen), chosen.store.for_runtime(), target);
-  return end(done, target, signals);
-}
-
-// A missing address and an unknown scheme do not parse.
-int report_of_address(const arguments& chosen,
-                      std::string_view forms,
-                      const error& failure) {
-  if (chosen.file == "-")
-    return report(
-      error(
-        errc::invalid_argument,
-        fmt::format("a database of ADK needs FILE, its address: {}", forms)),
-      exit_usage);
-  return report(failure,
-                is_store_scheme(chosen.file) ? exit_failed : exit_usage);
-}
-
-int export_to_adk(const arguments& chosen, interrupts& signals) {
-  signals.begin();
-  auto target = adk_target::open(chosen.file, signals.token());
-  if (!target)
-    return report_of_address(
-      chosen, "sqlite:PATH of a new file", target.error());
-  const auto done
-    = export_sessions(choice_of(chosen), chosen.store.for_runtime(), **target);
-  if (done)
-    std::cerr << fmt::format("exported {} with {}\n",
-                             counted((*target)->session_count(), "session"),
-                             counted((*target)->event_count(), "event"));
-  const output unused(STDOUT_FILENO, signals.descriptor());
-  return end(done, unused, signals);
+session_transfer transfer_of(const arguments& chosen) {
+  return {.app = chosen.app,
+          .user = chosen.user,
+          .session = chosen.session,
+          .file = chosen.file,
+          .is_for_adk = chosen.form == form_adk,
+          .skips_existing = chosen.skip_existing};
 }
 
 int export_chosen(const arguments& chosen, interrupts& signals) {
-  if (chosen.form == form_adk)
-    return export_to_adk(chosen, signals);
-  if (chosen.file != "-")
-    return report(error(errc::invalid_argument,
-                        fmt::format("'{}' needs --to adk", chosen.file)),
-                  exit_usage);
-  return export_to_stdout(chosen, signals);
-}
-
-// -- import -------------------------------------------------------------------
-
-result<std::string> read_all(std::istream& source, const std::string& name) {
-  std::string text;
-  std::array<char, 65'536> piece;
-  do {
-    source.read(piece.data(), piece.size());
-    text.append(piece.data(), static_cast<std::size_t>(source.gcount()));
-  } while (source);
-  if (source.bad())
-    return error(errc::invalid_argument, fmt::format("cannot read {}", name));
-  return text;
-}
-
-result<std::string> read_session_file(const std::string& path) {
-  if (path == "-")
-    return read_all(std::cin, "stdin");
-  std::ifstream source(path, std::ios::binary);
-  if (!source)
-    return error(errc::invalid_argument,
-                 fmt::format("cannot open {}{}",
-                             path,
-                             is_store_scheme(path)
-                               ? "; a database of ADK needs --from adk"
-                               : ""));
-  return read_all(source, path);
-}
-
-result<std::vector<portable_session>>
-sessions_to_import(const arguments& chosen) {
-  const auto text = read_session_file(chosen.file);
-  if (!text)
-    return text.error();
-  auto read = read_portable_sessions(*text);
-  if (!read)
-    return read;
-  for (auto& from : *read) {
-    from.key.app = chosen.app.value_or(from.key.app);
-    from.key.user = chosen.user.value_or(from.key.user);
-    from.key.id = chosen.session.value_or(from.key.id);
-  }
-  return read;
-}
-
-int import_from_file(const arguments& chosen, interrupts& signals) {
-  // A signal during reading and checking ends the program at once: nothing has
-  // been changed yet.
-  auto read = sessions_to_import(chosen);
-  if (!read)
-    return report(read.error());
-  signals.begin();
-  output target(STDOUT_FILENO, signals.descriptor());
-  const auto done = import_sessions(std::move(*read),
-                                    chosen.store.for_runtime(),
-                                    chosen.skip_existing,
-                                    target,
-                                    signals.token());
-  return end(done ? result<void>() : done.error(), target, signals);
-}
-
-int import_from_adk(const arguments& chosen, interrupts& signals) {
-  auto tables = open_adk_tables(chosen.file);
-  if (!tables)
-    return report_of_address(
-      chosen, "sqlite:PATH or postgres:URL", tables.error());
-  const auto source = make_adk_source(
-    std::move(*tables),
-    {.app = chosen.app, .user = chosen.user, .session = chosen.session});
-  if (!source)
-    return report(source.error());
-  signals.begin();
-  output target(STDOUT_FILENO, signals.descriptor());
-  const auto done = import_sessions(*source,
-                                    chosen.store.for_runtime(),
-                                    chosen.skip_existing,
-                                    target,
-                                    signals.token());
-  if (done)
-    std::cerr << fmt::format(
-      "imported {} with {}{}\n",
-      counted(done->sessions, "session"),
-      counted(done->events, "event"),
-      done->skipped > 0
-        ? fmt::format("; {} existed already", counted(done->skipped, "session"))
-        : std::string());
-  return end(done ? result<void>() : done.error(), target, signals);
+  return write_sessions(
+    transfer_of(chosen), chosen.store.for_runtime(), signals);
 }
 
 int import_chosen(const arguments& chosen, interrupts& signals) {
-  return chosen.form == form_adk ? import_from_adk(chosen, signals)
-                                 : import_from_file(chosen, signals);
+  return read_sessions(
+    transfer_of(chosen), chosen.store.for_runtime(), signals);
 }
 
 // -- help --------------------------------------------------------------------
