@@ -93,7 +93,7 @@ public:
   /// once, in order, without a gap between stored and new ones
   /// (runtime/follower.hpp). The call takes its place in the session's order: a
   /// follower that starts at the end gets each event that this thread appends
-  /// afterwards. Errors are told by the follower.
+  /// to this runtime afterwards. Errors are told by the follower.
   follower follow(session_key key, follow_options options = {});
 
   /// Returns sessions of an app or of one user, newest update first, a page at
