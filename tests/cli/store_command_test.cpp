@@ -171,7 +171,7 @@ BOOST_FIXTURE_TEST_CASE(a_vacuum_leaves_nothing_of_a_removed_user,
 }
 
 BOOST_FIXTURE_TEST_CASE(a_vacuum_needs_the_file_for_itself, removed_user) {
-  program other(command("follow", s1));
+  program other(command("follow", joined(s1, {"--from", "0"})));
   BOOST_REQUIRE(other.read_until("499"));
   const auto refused = vacuum();
   BOOST_TEST(refused.code == 1);

@@ -14,6 +14,7 @@
 
 #include <future>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,24 @@ std::string seen_by_a_model(agent_fixture& on, const session_key& key = here) {
   on.runtime.run(asks("a", model), key, "now").wait().value();
   return seen;
 }
+
+/// A tool that stays for a while after its run was cancelled.
+struct stubborn_tool {
+  tool made() {
+    return tool({.name = "stays",
+                 .run = [this](const json&, tool_context& context) -> json {
+                   const std::stop_callback asked(
+                     context.stop(), [this] { asked_to_stop.add(); });
+                   entered.add();
+                   leave.get_future().wait();
+                   return "left";
+                 }});
+  }
+
+  tally entered;
+  tally asked_to_stop;
+  std::promise<void> leave;
+};
 
 } // namespace
 
@@ -300,7 +319,7 @@ BOOST_DATA_TEST_CASE(a_rewind_cancels_the_runs_of_its_session,
   BOOST_TEST(code_of(active.wait().get()) == "cancelled");
   const auto ended = queued.wait().get();
   BOOST_TEST(code_of(ended) == "cancelled");
-  BOOST_TEST(ended.error().message() == "session app/user/s is rewound");
+  BOOST_TEST(ended.error().message() == "session press/ann/s is rewound");
   // The message of the active run was stored, and is taken back.
   BOOST_TEST(done.revision == 3U);
   BOOST_TEST(lines(live_texts(on)) == "one ");
@@ -316,27 +335,21 @@ BOOST_DATA_TEST_CASE(no_run_starts_while_a_rewind_waits_for_the_end,
   const staged_place place;
   agent_fixture on(options_of(place, over_a_store));
   on.append(here, says_so("one"));
-  tally entered;
-  std::promise<void> leave;
-  const auto stays
-    = tool({.name = "stays", .run = [&](const json&, tool_context&) -> json {
-              entered.add();
-              leave.get_future().wait();
-              return "left";
-            }});
-  auto first = on.runtime.run(one_call("a", stays), here, "go");
-  entered.await(1);
+  stubborn_tool stays;
+  auto first = on.runtime.run(one_call("a", stays.made()), here, "go");
+  stays.entered.await(1);
   answers<rewound_session> told;
   on.sessions()
     .rewind(here, rewind_target::to(1), {.cancel_runs = true})
     .then(told.next());
+  stays.asked_to_stop.await(1);
   const auto model = std::make_shared<held_model>();
   run_options beside;
   beside.policy = run_policy::interleave;
   auto second = on.runtime.run(asks("b", model), here, "beside", beside);
   // The session takes its letters in order, so this comes behind the start.
   on.fetch(here);
-  leave.set_value();
+  stays.leave.set_value();
   const auto done = told.await();
   BOOST_TEST(code_of(done.front()) == "ok");
   BOOST_TEST(code_of(first.wait().get()) == "cancelled");
@@ -400,23 +413,16 @@ BOOST_DATA_TEST_CASE(a_session_is_removed_while_a_rewind_waits_for_its_run,
   const staged_place place;
   agent_fixture on(options_of(place, over_a_store));
   on.append(here, says_so("one"));
-  // A tool that does not stop when its run is cancelled.
-  tally entered;
-  std::promise<void> leave;
-  const auto stays
-    = tool({.name = "stays", .run = [&](const json&, tool_context&) -> json {
-              entered.add();
-              leave.get_future().wait();
-              return "left";
-            }});
-  auto run = on.runtime.run(one_call("a", stays), here, "go");
-  entered.await(1);
+  stubborn_tool stays;
+  auto run = on.runtime.run(one_call("a", stays.made()), here, "go");
+  stays.entered.await(1);
   answers<rewound_session> told;
   on.sessions()
     .rewind(here, rewind_target::to(1), {.cancel_runs = true})
     .then(told.next());
+  stays.asked_to_stop.await(1);
   const bool is_removed = on.sessions().remove(here).value();
-  leave.set_value();
+  stays.leave.set_value();
   BOOST_TEST(is_removed);
   BOOST_TEST(code_of(told.await().front()) == "not_found");
   BOOST_TEST(code_of(run.wait().get()) == "cancelled");

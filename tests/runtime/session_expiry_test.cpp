@@ -124,7 +124,7 @@ BOOST_DATA_TEST_CASE(sessions_without_an_update_expire, both, over_a_store) {
   auto& on = with.on;
   on.open("old", {{"user:k", 1}});
   on.open("used");
-  on.open("old", {}, "ben");
+  on.open("old", json::object(), "ben");
   with.time->advance(24h * 10);
   on.open("new");
   on.append({here.app, here.user, "used"}, counting());

@@ -31,8 +31,8 @@ store_change numbered(std::uint64_t number, const session_key& key) {
   return made;
 }
 
-// A file with a session of `ann`, and one of `zebra` that was removed. The
-// program that has removed it was killed: its rows are still to be deleted.
+// A file in which the user `zebra` was removed, and a session of `ann` that has
+// a fork. The program was killed: the rows are still to be deleted.
 struct file_with_rests : sqlite_file {
   file_with_rests() {
     const auto killed = open();
@@ -46,12 +46,13 @@ struct file_with_rests : sqlite_file {
     fork.event = make_event("", {{"n", 1'500}});
     fork.session_revision = 1'500;
     fork.past = shared_past{ann.id, 1'500};
-    store_change removal;
-    removal.kind = change_kind::remove;
-    removal.owner = {zebra.app, zebra.user, zebra.id};
-    auto other = removal;
-    other.owner = {ann.app, ann.user, ann.id};
-    killed->commit(std::array{fork, removal, other}).value();
+    store_change user;
+    user.kind = change_kind::remove_user;
+    user.owner = {zebra.app, zebra.user};
+    store_change parent;
+    parent.kind = change_kind::remove;
+    parent.owner = {ann.app, ann.user, ann.id};
+    killed->commit(std::array{fork, user, parent}).value();
   }
 
   result<vacuumed_store> vacuum() const {
@@ -103,7 +104,7 @@ void die_at_write(int number) {
 BOOST_FIXTURE_TEST_SUITE(vacuum, file_with_rests)
 
 BOOST_AUTO_TEST_CASE(deletes_what_a_killed_program_has_left) {
-  BOOST_TEST(number("SELECT count(*) FROM purges") == 2);
+  BOOST_TEST(number("SELECT count(*) FROM purges") == 3);
   BOOST_TEST(holds("stripes"));
   const auto sizes = vacuum().value();
   BOOST_TEST(sizes.bytes_after < sizes.bytes_before);
@@ -153,7 +154,7 @@ BOOST_AUTO_TEST_CASE(leaves_a_file_alone_that_others_use) {
   BOOST_TEST(reason_of(refused)
              == "vacuum: another program uses " + file.string()
                   + "; close it, and try again");
-  BOOST_TEST(number("SELECT count(*) FROM purges") == 2);
+  BOOST_TEST(number("SELECT count(*) FROM purges") == 3);
   BOOST_TEST(other->close().has_value());
   BOOST_TEST(code_of(vacuum()) == "ok");
 }
