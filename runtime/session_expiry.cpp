@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::size_t page_size = 1'000;
+constexpr std::size_t page_length = 1'000;
 
 // A list shows the newest update first, so this place skips all newer sessions.
 std::string behind_newer(timestamp before) {
@@ -39,7 +39,7 @@ task<result<std::uint64_t>> remove_all(session_service sessions,
                     "then are removed");
   list_request request(std::move(wanted.app),
                        std::move(wanted.user),
-                       page_size,
+                       page_length,
                        behind_newer(wanted.before));
   std::uint64_t count = 0;
   do {
