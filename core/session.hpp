@@ -95,13 +95,13 @@ json to_json(const session& fetched);
 
 /// A request for a new session.
 ///
-/// The types of requests have constructors instead of designated initializers:
-/// g++ 12 destroys an aggregate that is made inside a `co_await` expression
-/// twice.
+/// Requests, which own memory, have constructors: with g++ 12, an aggregate
+/// that is made inside a `co_await` expression is destroyed twice. Options are
+/// aggregates, since their bytes may be copied.
 struct create_request {
   create_request() = default;
 
-  /// A session without state. An empty id means a new UUID v4.
+  /// A session without state. A blank id means a new UUID v4.
   create_request(std::string app_id,
                  std::string user_id,
                  std::string session_id = {})
@@ -132,7 +132,8 @@ struct create_request {
   timestamp last_update_time{};
 };
 
-/// The choice of events of a fetched session. The default is all events.
+/// The choice of the revision and of the events of a fetched session. The
+/// default is the session as it is now, with all events.
 struct get_options {
   /// Maximum number of events, the newest ones; unset for all. Applied before
   /// `after`.
@@ -174,14 +175,26 @@ struct remove_options {
   /// Refuses the removal with `errc::conflict` unless the session has this
   /// revision.
   std::optional<std::uint64_t> expected_revision = {};
-  /// Refuses it unless the last update of the session is before this time.
+  /// Refuses it with `errc::conflict` unless the last update of the session is
+  /// before this time.
   std::optional<timestamp> updated_before = {};
 };
 
 /// The sessions that an expiry removes.
 struct expiry_request {
-  std::string app;                      ///< App whose sessions are removed.
-  std::optional<std::string> user = {}; ///< User; unset: all of the app.
+  expiry_request() = default;
+
+  /// Sessions of all users of an app, or of one user, whose last update is
+  /// before a time.
+  expiry_request(std::string app_id,
+                 timestamp updated_before,
+                 std::optional<std::string> user_id = {})
+    : app(std::move(app_id)),
+      user(std::move(user_id)),
+      before(updated_before) {}
+
+  std::string app;                 ///< App whose sessions are removed.
+  std::optional<std::string> user; ///< User; unset: all of the app.
   /// Sessions stay if their last update is not before this time.
   timestamp before{};
 };

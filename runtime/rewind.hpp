@@ -4,7 +4,7 @@
 //     = sessions.rewind(key, rewind_target::before_run(id)).value();
 //
 // A rewind removes nothing. It is one appended event, which sets the session's
-// keys to their earlier values and takes back the events behind that place
+// keys to their earlier values and takes back the events after that place
 // (core/rewind.hpp).
 
 #pragma once
@@ -62,8 +62,8 @@ struct rewind_options {
   /// If runs of this process are active, cancels them and those that wait for
   /// their turn, waits for their end, and rewinds then. Otherwise an active run
   /// is `errc::conflict`. A call that fails for another reason cancels no run,
-  /// unless the session changes meanwhile. A tool or an agent of such a run must
-  /// not wait for this call: the run would wait for itself.
+  /// unless the session changes meanwhile. A tool or an agent of such a run
+  /// must not wait for this call: the run would wait for itself.
   bool cancel_runs = false;
 };
 
@@ -76,7 +76,7 @@ struct rewound_session {
   /// Revision of the session after the rewind.
   std::uint64_t revision = 0;
   /// The `user:` and `app:` keys, in the order of their bytes, that live events
-  /// behind the place have changed. They keep their values, since other
+  /// after the place have changed. They keep their values, since other
   /// sessions may have used them; write them anew if they should go back, too.
   std::vector<std::string> kept_keys;
   /// Invocation ids of runs that had begun before the place, among the 256

@@ -75,12 +75,12 @@ public:
   /// Creates a session of the same app and user that has the events of this one
   /// up to a revision, with their numbers and ids, and its own keys as they
   /// were there; keys of `user:` and `app:` are those of now. The events are
-  /// shared and not copied: the cost does not depend on their number, and they
-  /// stay when one of the two sessions is removed. The fork's next event, by
-  /// `system`, names its origin: `actions.agentState.forkedFrom`, `{"session":
-  /// string, "revision": integer, "incarnation": integer}`. The session's
-  /// artifacts up to the revision are shared, too, after the creation. Runs are
-  /// not taken over. A blank `id` means a new UUID v4.
+  /// shared and not copied: they need no space, and stay when one of the two
+  /// sessions is removed (docs/time_travel.md has the costs). The fork's next
+  /// event, by `system`, names its origin: `actions.agentState.forkedFrom`,
+  /// `{"session": string, "revision": integer, "incarnation": integer}`. The
+  /// session's artifacts up to the revision are shared, too, after the
+  /// creation. Runs are not taken over. A blank `id` means a new UUID v4.
   ///
   /// Fails with `errc::not_found` if there is no such session or revision, or
   /// if the session is removed meanwhile, with `errc::already_exists` if the id
@@ -93,7 +93,7 @@ public:
   /// once, in order, without a gap between stored and new ones
   /// (runtime/follower.hpp). The call takes its place in the session's order: a
   /// follower that starts at the end gets each event that this thread appends
-  /// to this runtime afterwards. Errors are told by the follower.
+  /// to this runtime afterwards. `follower::next` returns the errors.
   follower follow(session_key key, follow_options options = {});
 
   /// Returns sessions of an app or of one user, newest update first, a page at
@@ -134,20 +134,20 @@ public:
   append_event(session_key key, event_ptr said, append_options options = {});
 
   /// Goes back: appends one event that sets the session's keys to their values
-  /// at `target`, and takes back the events behind it (runtime/rewind.hpp).
+  /// at `target`, and takes back the events after it (runtime/rewind.hpp).
   /// Agents, models and open calls then see the conversation as it was there;
   /// `get` still shows all events, and `session.events().live()` those that are
   /// left. The session's artifacts go back with it (stores/artifact_view.hpp).
-  /// `app:` and `user:` keys stay; the answer names them. Questions that were
-  /// asked behind `target` cannot be answered any more, and those that were
-  /// answered behind it are open again.
+  /// `app:` and `user:` keys stay; the answer names them. Calls that were made
+  /// after `target` cannot be answered any more, and those that were answered
+  /// after it are open again.
   ///
   /// Fails with `errc::not_found` (no such session, revision or run),
-  /// `errc::invalid_argument` (nothing is behind `target`), `errc::conflict` (a
+  /// `errc::invalid_argument` (nothing is after `target`), `errc::conflict` (a
   /// run of this process is active: cancel it, wait for it, or set
   /// `rewind_options::cancel_runs`; the run was taken back already; or another
-  /// revision than expected), and `errc::too_large` if
-  /// the restored keys are larger than 64 events may be. Nothing changes then.
+  /// revision than expected), and `errc::too_large` if the restored keys are
+  /// larger than 64 events may be. The session does not change then.
   pending<rewound_session>
   rewind(session_key key, rewind_target target, rewind_options options = {});
 
@@ -155,7 +155,7 @@ public:
   /// session's order: earlier appends are answered first, later ones fail with
   /// `errc::not_found`. Cancels the session's runs and removes its artifacts;
   /// user and app state stay. Fails with `errc::conflict`, and changes nothing,
-  /// if the session has another revision than expected.
+  /// if a condition of `options` does not hold.
   pending<bool> remove(session_key key, remove_options options = {});
 
   /// Deletes the sessions of an app, or of one user, that have not been updated

@@ -165,8 +165,8 @@ int expire_sessions(const arguments& chosen, interrupts& signals) {
         std::chrono::system_clock::now());
       const auto removed = sessions
                              .expire({chosen.app.value(),
-                                      chosen.user,
-                                      now - std::chrono::days(chosen.days)})
+                                      now - std::chrono::days(chosen.days),
+                                      chosen.user})
                              .get();
       return removed ? print_line(target, {{"deleted", *removed}})
                      : removed.error();

@@ -43,7 +43,7 @@ struct aging_fixture {
   result<std::uint64_t> expire(std::chrono::days unused,
                                std::optional<std::string> user = {}) {
     return on.sessions()
-      .expire({here.app, std::move(user), time->now() - unused})
+      .expire({here.app, time->now() - unused, std::move(user)})
       .get();
   }
 
@@ -164,11 +164,9 @@ BOOST_AUTO_TEST_CASE(an_expiry_needs_a_time_and_an_app) {
   const auto code = [&](const expiry_request& request) {
     return code_of(with.on.sessions().expire(request).get());
   };
-  BOOST_TEST(code({.app = here.app}) == "invalid_argument");
-  BOOST_TEST(code({.app = here.app, .before = timestamp::min()})
-             == "invalid_argument");
-  BOOST_TEST(code({.app = " ", .before = with.time->now()})
-             == "invalid_argument");
+  BOOST_TEST(code({here.app, timestamp()}) == "invalid_argument");
+  BOOST_TEST(code({here.app, timestamp::min()}) == "invalid_argument");
+  BOOST_TEST(code({" ", with.time->now()}) == "invalid_argument");
 }
 
 // More sessions than one page of the list has.
