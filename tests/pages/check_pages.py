@@ -196,6 +196,9 @@ MEASURE = r"""
     if (hidden)
       found.push(`has the hidden U+${hidden[0].codePointAt(0).toString(16)}: ${name(node)}`);
   }
+  for (const svg of document.querySelectorAll("svg"))
+    if (getComputedStyle(svg).filter !== "none" && !svg.closest(".taken-back"))
+      found.push(`has lost its colours: ${svg.getAttribute("aria-label")}`);
   // The text that a script makes of a value that is not text.
   const said = document.body.innerText.match(/.*(\[object |\bNaN\b).*/);
   if (said)
@@ -454,7 +457,7 @@ def self_test(program):
     """Shows that defects are found, and that correct pages have no findings."""
     of_a_load = ["script error", "console error", "nothing was drawn"]
     of_a_width = ["sticks out,", "the page is", "sticks out of its chart", "says '[object",
-                  "is cut off", "lies over 'one'", "scrolls sideways"]
+                  "is cut off", "lies over 'one'", "scrolls sideways", "has lost its colours"]
     expected = {
         "broken_throws.html": (of_a_load, [widths[0] for widths in SCHEMES.values()]),
         "broken_overflows.html": (of_a_width, WIDTHS),
