@@ -220,6 +220,10 @@ private:
     if (llm != nullptr)
       if (auto filled = read_model_and_tools(fields, inherited, *llm); !filled)
         return filled.error();
+    if (llm != nullptr)
+      llm->before_tool.insert(llm->before_tool.begin(),
+                              options_.before_tool.begin(),
+                              options_.before_tool.end());
     if (auto filled = read_common_options(fields, options_.callbacks, *body);
         !filled)
       return filled.error();

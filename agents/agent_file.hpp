@@ -68,6 +68,9 @@ struct agent_file_options {
   /// `{"writer": {"instruction": "Be brief."}}`. A null removes a field. A name
   /// without an agent is an error.
   std::map<std::string, json, std::less<>> overrides = {};
+  /// Called before each tool of every agent, before the callbacks that the
+  /// files name.
+  std::vector<before_tool_callback> before_tool = {};
 };
 
 /// Reads an agent and everything below it. For a folder, reads

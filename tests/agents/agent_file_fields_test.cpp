@@ -125,6 +125,27 @@ sub_agents:
   BOOST_TEST(loaded->transfers());
 }
 
+BOOST_FIXTURE_TEST_CASE(every_agent_gets_the_callbacks_of_the_program, folder) {
+  const before_tool_callback nothing
+    = [](const tool&, json&, tool_context&) { return std::optional<json>(); };
+  options.callbacks.before_tool.emplace("own", nothing);
+  options.before_tool = {nothing};
+  write("helper.yaml", "name: helper\nmodel: scripted:replies.json\n");
+  const auto loaded = load(head + R"(before_tool_callbacks: [own]
+tools: [{name: AgentTool, args: {agent: {config_path: helper.yaml}}}]
+sub_agents:
+- name: below
+)");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto count = [](const agent& each) {
+    return std::get<llm_options>(each.kind()).before_tool.size();
+  };
+  BOOST_TEST(count(*loaded) == 2U);
+  BOOST_TEST(count(loaded->sub_agents().at(0)) == 1U);
+  const auto& tools = std::get<llm_options>(loaded->kind()).tools;
+  BOOST_TEST(count(*tools.at(0).options().as_agent) == 1U);
+}
+
 BOOST_FIXTURE_TEST_CASE(lanes_may_be_limited, folder) {
   const auto loaded = load(R"(agent_class: ParallelAgent
 name: p
