@@ -34,8 +34,8 @@ constexpr std::array<std::string_view, 10> experiment_fields{"agent",
                                                              "seed",
                                                              "state",
                                                              "variants"};
-constexpr std::array<std::string_view, 3> variant_fields{
-  "agents", "latency", "model"};
+constexpr std::array<std::string_view, 4> variant_fields{
+  "agents", "latency", "model", "tool_results"};
 
 template <class Names>
 result<void> check_fields(const field_reader& fields,
@@ -148,6 +148,15 @@ result<variant> read_variant(const fs::path& file,
   if (!read.delays.empty())
     read.changes.push_back(
       "latency: " + shortened(fields.object("latency").value().value()));
+  auto results = fields.object("tool_results");
+  if (!results)
+    return results.error();
+  if (*results)
+    for (const auto& [tool, result] : (*results)->items()) {
+      read.tool_results[tool] = result;
+      read.changes.push_back(
+        fmt::format("result of {}: {}", tool, shortened(result)));
+    }
   return read;
 }
 
@@ -275,29 +284,55 @@ std::uint64_t seed_of(const experiment& planned, const planned_run& which) {
   return std::uint64_t{words[0]} << 32U | words[1];
 }
 
-// Collects the names of an agent and all agents below it, including tools.
-void collect_names(const agent& of, std::set<std::string, std::less<>>& into) {
-  into.insert(of.name());
+using name_set = std::set<std::string, std::less<>>;
+
+// Collects the names of an agent, of all agents below it, including those that
+// are tools, and of their tools.
+void collect_names(const agent& of, name_set& agents, name_set& tools) {
+  agents.insert(of.name());
   for (const auto& below : of.sub_agents())
-    collect_names(below, into);
+    collect_names(below, agents, tools);
   if (const auto* options = std::get_if<llm_options>(&of.kind()))
-    for (const auto& each : options->tools)
+    for (const auto& each : options->tools) {
+      tools.insert(each.name());
       if (each.options().as_agent)
-        collect_names(*each.options().as_agent, into);
+        collect_names(*each.options().as_agent, agents, tools);
+    }
 }
 
-result<void> check_latencies(const variant& chosen, const agent& root) {
-  std::set<std::string, std::less<>> names;
-  collect_names(root, names);
+result<void> check_names(const variant& chosen, const agent& root) {
+  name_set agents;
+  name_set tools;
+  collect_names(root, agents, tools);
   for (const auto& [name, unused] : chosen.delays)
-    if (name != "*" && !names.contains(name))
+    if (name != "*" && !agents.contains(name))
       return error(
         errc::invalid_argument,
         fmt::format(
           "a delay names agent '{}', which does not exist; the agents are {}",
           name,
-          fmt::join(names, ", ")));
+          fmt::join(agents, ", ")));
+  for (const auto& [name, unused] : chosen.tool_results)
+    if (!tools.contains(name))
+      return error(
+        errc::invalid_argument,
+        fmt::format("a result names tool '{}', which no agent has; {}",
+                    name,
+                    tools.empty() ? "the agents have no tools"
+                                  : fmt::format("the tools are {}",
+                                                fmt::join(tools, ", "))));
   return {};
+}
+
+before_tool_callback
+answer_with(std::map<std::string, json, std::less<>> results) {
+  return [results = std::move(results)](
+           const tool& which, json&, tool_context&) -> std::optional<json> {
+    const auto found = results.find(which.name());
+    if (found == results.end())
+      return std::nullopt;
+    return found->second;
+  };
 }
 
 } // namespace
@@ -368,6 +403,9 @@ result<agent> make_agents(const experiment& planned,
   };
   auto options = more;
   options.overrides = chosen.agents;
+  if (!chosen.tool_results.empty())
+    options.before_tool.insert(options.before_tool.begin(),
+                               answer_with(chosen.tool_results));
   options.open = [&](const model_source& source, const fs::path& base) {
     return delayed(open(source, base));
   };
@@ -382,7 +420,7 @@ result<agent> make_agents(const experiment& planned,
   }
   auto made = load_agent_file(planned.agent_file, options);
   if (made)
-    if (auto known = check_latencies(chosen, *made); !known)
+    if (auto known = check_names(chosen, *made); !known)
       return failed(known.error());
   return made ? std::move(made) : result<agent>(failed(made.error()));
 }

@@ -31,6 +31,9 @@ struct variant {
   std::string model = {};
   /// Delay before each model answers, by agent.
   latencies delays = {};
+  /// Results by the name of a tool. Every call of that tool gets the result,
+  /// and the tool itself is not called, as with `before_tool_callback`.
+  std::map<std::string, json, std::less<>> tool_results = {};
   /// The differences as texts.
   std::vector<std::string> changes = {};
 };
@@ -89,7 +92,8 @@ std::vector<planned_run> plan_runs(const experiment& planned);
 /// Makes the agents of one run, with models of their own, so that a script
 /// starts from its beginning. Runs of the same input and repeat have the same
 /// latencies in every variant. `more` adds tools and callbacks. Fails like
-/// `load_agent_file`; the message names the variant.
+/// `load_agent_file`, and if a latency or a result names no agent or tool; the
+/// message names the variant.
 result<agent> make_agents(const experiment& planned,
                           const planned_run& which,
                           const agent_file_options& more);

@@ -103,7 +103,8 @@ const std::vector<refusal_case> refusals{
   {"agent: a.yaml\ninputs: [a]\nvariants:\n  x: 3\n",
    "x.yaml:4: variant 'x' must be a mapping"},
   {"agent: a.yaml\ninputs: [a]\nvariants:\n  x: {agent: {}}\n",
-   "x.yaml:4: a variant has no field 'agent'; it has agents, latency, model"},
+   "x.yaml:4: a variant has no field 'agent'; it has agents, latency, model, "
+   "tool_results"},
   {"agent: a.yaml\ninputs: [a]\nvariants:\n  x: {agents: {a: 3}}\n",
    "x.yaml:4: agent 'a' must be a mapping"},
   {"agent: a.yaml\ninputs: [a]\nvariants:\n  x: {latency: {normal: 3}}\n",
