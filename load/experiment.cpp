@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <random>
 #include <set>
 #include <utility>
@@ -24,9 +25,10 @@ constexpr std::size_t yaml_depth_max = 64;
 constexpr std::size_t yaml_nodes_max = std::size_t{1} << 20U;
 constexpr std::size_t runs_max = 1'000'000;
 
-constexpr std::array<std::string_view, 10> experiment_fields{"agent",
+constexpr std::array<std::string_view, 11> experiment_fields{"agent",
                                                              "at_once",
                                                              "deadline",
+                                                             "from",
                                                              "inputs",
                                                              "keys",
                                                              "name",
@@ -36,6 +38,8 @@ constexpr std::array<std::string_view, 10> experiment_fields{"agent",
                                                              "variants"};
 constexpr std::array<std::string_view, 4> variant_fields{
   "agents", "latency", "model", "tool_results"};
+constexpr std::array<std::string_view, 4> fork_fields{
+  "app", "revision", "session", "user"};
 
 template <class Names>
 result<void> check_fields(const field_reader& fields,
@@ -194,6 +198,52 @@ result<void> read_variants(const field_reader& fields, experiment& read) {
   return {};
 }
 
+// A whole number of at least 0; unset if the field is left out.
+result<std::optional<std::uint64_t>> read_number(const field_reader& fields,
+                                                 std::string_view name) {
+  const auto* written = fields.find(name);
+  if (written == nullptr)
+    return std::optional<std::uint64_t>();
+  const auto number = to_json(*written);
+  if (!number.is_number_unsigned())
+    return fail_at(
+      fields.at(name),
+      fmt::format("'{}' must be a whole number of at least 0", name));
+  return std::optional(number.get<std::uint64_t>());
+}
+
+result<void> read_from(const field_reader& fields, experiment& read) {
+  const auto* written = fields.find("from");
+  if (written == nullptr)
+    return {};
+  if (written->kind != yaml_node::form::map)
+    return fail_at(fields.at("from"),
+                   "'from' must be a mapping with 'app', 'user', 'session' and "
+                   "'revision'");
+  const field_reader point(fields.file(), *written);
+  if (auto fit = check_fields(point, "'from'", fork_fields); !fit)
+    return fit;
+  auto& from = read.from.emplace();
+  from.session.user = "user";
+  for (const auto& [name, target] : {std::pair("app", &from.session.app),
+                                     std::pair("user", &from.session.user),
+                                     std::pair("session", &from.session.id)}) {
+    auto text = point.text(name);
+    if (!text)
+      return text.error();
+    *target = text->value_or(*target);
+  }
+  auto revision = read_number(point, "revision");
+  if (!revision)
+    return revision.error();
+  from.revision = *revision;
+  if (from.session.app.empty() || from.session.id.empty())
+    return fail_at(fields.at("from"), "'from' needs 'app' and 'session'");
+  if (const auto valid = check_key(from.session); !valid)
+    return fail_at(fields.at("from"), valid.error().message());
+  return {};
+}
+
 result<void> read_state(const field_reader& fields, experiment& read) {
   auto state = fields.object("state");
   if (!state)
@@ -252,19 +302,20 @@ result<experiment> read_fields(const field_reader& fields) {
       return count.error();
     *target = static_cast<std::size_t>(count->value_or(*target));
   }
-  if (const auto* seed = fields.find("seed")) {
-    const auto number = to_json(*seed);
-    if (!number.is_number_unsigned())
-      return fail_at(fields.at("seed"),
-                     "'seed' must be a whole number of at least 0");
-    read.seed = number.get<std::uint64_t>();
-  }
+  auto seed = read_number(fields, "seed");
+  if (!seed)
+    return seed.error();
+  read.seed = seed->value_or(read.seed);
   auto deadline = fields.seconds("deadline");
   if (!deadline)
     return deadline.error();
   read.deadline = *deadline;
+  if (auto done = read_from(fields, read); !done)
+    return done.error();
   if (auto done = read_state(fields, read); !done)
     return done.error();
+  if (auto fit = check_start(read); !fit)
+    return fail_at(fields.at("state"), fit.error().message());
   if (auto done = read_variants(fields, read); !done)
     return done.error();
   if (auto fit = check_amounts(read); !fit)
@@ -346,6 +397,39 @@ result<void> check_amounts(const experiment& planned) {
                              "runs, one at a time at least",
                              runs_max));
   return {};
+}
+
+result<void> check_start(const experiment& planned) {
+  if (!planned.from)
+    return {};
+  if (const auto valid = check_key(planned.from->session); !valid)
+    return valid.error();
+  for (const auto& [key, unused] : planned.state.items())
+    if (split_key(key).where != scope::session)
+      return error(errc::invalid_argument,
+                   fmt::format("'{}': forks share the state of the app and of "
+                               "the user with other sessions, so 'state' "
+                               "cannot set it; only keys of the session can be "
+                               "set",
+                               key));
+  return {};
+}
+
+fork_point read_fork_point(std::string_view text) {
+  fork_point read;
+  const auto at = text.rfind('@');
+  read.session.id = text;
+  if (at == std::string_view::npos)
+    return read;
+  const auto* const end = text.data() + text.size();
+  std::uint64_t revision = 0;
+  const auto [rest, failure]
+    = std::from_chars(text.data() + at + 1, end, revision);
+  if (failure == std::errc() && rest == end) {
+    read.session.id = text.substr(0, at);
+    read.revision = revision;
+  }
+  return read;
 }
 
 result<experiment> read_experiment(const fs::path& file) {

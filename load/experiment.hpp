@@ -5,6 +5,7 @@
 
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/core/json.hpp"
+#include "troupe/core/key.hpp"
 #include "troupe/models/delayed_model.hpp"
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::load {
@@ -38,6 +40,18 @@ struct variant {
   std::vector<std::string> changes = {};
 };
 
+/// A revision of a stored session at which runs begin.
+struct fork_point {
+  /// The session. Each run is on a fork of it.
+  session_key session;
+  /// Number of the session's events that each fork has; unset: all.
+  std::optional<std::uint64_t> revision = {};
+};
+
+/// Reads `SESSION@REVISION`, or `SESSION` for all events. App and user stay
+/// empty. Text behind the last `@` that is no number belongs to the id.
+fork_point read_fork_point(std::string_view text);
+
 /// An experiment. Each variant runs with each input, `repeats` times.
 struct experiment {
   /// Name in reports and in names of apps, under the rules of `variant::name`.
@@ -58,7 +72,11 @@ struct experiment {
   std::size_t at_once = 8;
   /// Seed of latencies and of the order of the runs.
   std::uint64_t seed = 1;
-  /// Initial state of each session, any scope.
+  /// Unset: each run has a new session, in an app of its own.
+  std::optional<fork_point> from = {};
+  /// Initial state of each session, any scope. With `from`, each fork gets an
+  /// event by `system` with these keys before its run, and null erases a key;
+  /// `app:` and `user:` keys are refused, since other sessions share them.
   json state = json::object();
   /// State keys to report.
   std::vector<std::string> keys = {};
@@ -75,6 +93,10 @@ result<experiment> read_experiment(const std::filesystem::path& file);
 /// Fails with `errc::invalid_argument` if there are no runs or more than
 /// 1,000,000, or if `at_once` is 0.
 result<void> check_amounts(const experiment& planned);
+
+/// Fails with `errc::invalid_argument` if the runs begin at a session whose key
+/// is not valid, or with state that other sessions share.
+result<void> check_start(const experiment& planned);
 
 /// One run of an experiment, by index.
 struct planned_run {

@@ -237,6 +237,49 @@ json to_json(const variant_summary& made,
   return written;
 }
 
+json to_json(const std::vector<key_difference>& changes) {
+  auto written = json::object();
+  for (const auto& each : changes) {
+    auto& changed = written[each.key] = json::object();
+    if (each.before)
+      changed["before"] = *each.before;
+    if (each.after)
+      changed["after"] = *each.after;
+  }
+  return written;
+}
+
+// The newest events of the past that say something, oldest first.
+json past_of(const event_slice& past) {
+  constexpr std::size_t shown_max = 6;
+  auto shown = json::array();
+  for (auto index = past.size(); index-- > 0 && shown.size() < shown_max;) {
+    const auto& said = *past[index];
+    if (said.text().empty())
+      continue;
+    auto added = json::object();
+    added["revision"] = past.number(index);
+    added["author"] = said.author;
+    added["text"] = said.text();
+    shown.push_back(std::move(added));
+  }
+  std::ranges::reverse(shown);
+  return shown;
+}
+
+json from_of(const experiment_outcome& made) {
+  if (!made.made.from)
+    return nullptr;
+  const auto& [session, revision] = *made.made.from;
+  auto written = json::object();
+  written["app"] = session.app;
+  written["user"] = session.user;
+  written["session"] = session.id;
+  written["revision"] = revision ? json(*revision) : json();
+  written["past"] = past_of(made.past);
+  return written;
+}
+
 json to_json(const experiment_run& made,
              const std::string& variant,
              bool with_timeline) {
@@ -258,8 +301,31 @@ json to_json(const experiment_run& made,
   written["reason"] = made.reason.empty() ? json() : json(made.reason);
   written["output"] = made.output;
   written["state"] = made.state;
+  written["changes"] = to_json(made.changes);
   written["timeline"] = with_timeline ? to_json(made.line) : json();
   return written;
+}
+
+// Names of sessions may hold line ends.
+std::string without_line_ends(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+// The line of the report that names the session of all runs; empty if each run
+// has a session of its own.
+std::string start_of(const experiment& planned) {
+  if (!planned.from)
+    return {};
+  const auto& [session, revision] = *planned.from;
+  return fmt::format(
+    "from       revision {} of session {}, app {}, user {}\n"
+    "           Each run is on a fork in this app; all share the state of the "
+    "app and of the user.\n",
+    revision ? fmt::to_string(*revision) : "newest",
+    without_line_ends(session.id),
+    without_line_ends(session.app),
+    without_line_ends(session.user));
 }
 
 // The runs whose timelines are shown: the first ones of each variant, in equal
@@ -321,7 +387,8 @@ std::string to_text(const experiment_outcome& made) {
   auto text = fmt::format(
     "experiment {}: {} variants x {} inputs x {} repeats, {} at once; seed {}\n"
     "agents     {}\n"
-    "store      {} (apps {}-{}-VARIANT-INPUT-REPEAT)\n"
+    "{}"
+    "store      {} ({} {}-{}-VARIANT-INPUT-REPEAT)\n"
     "machine    {}\n"
     "versions   troupe {}, {}, {}\n\n"
     "{} runs in {}{}\n\n",
@@ -332,7 +399,9 @@ std::string to_text(const experiment_outcome& made) {
     planned.at_once,
     planned.seed,
     planned.agent_file.string(),
+    start_of(planned),
     made.store,
+    planned.from ? "sessions" : "apps",
     planned.name,
     made.run,
     to_text(made.made_on),
@@ -389,6 +458,7 @@ json to_json(const experiment_outcome& made, std::size_t timelines_max) {
   written["elapsedSeconds"]
     = std::chrono::duration<double>(made.elapsed).count();
   written["interrupted"] = made.interrupted;
+  written["from"] = from_of(made);
   written["seed"] = planned.seed;
   written["repeats"] = planned.repeats;
   written["inputs"] = planned.inputs;

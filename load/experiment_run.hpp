@@ -1,8 +1,14 @@
 // Runs experiments. Each run has an app of its own, so that runs share no
-// state, and a session that stays in the store.
+// state, and a session that stays in the store. The runs of an experiment that
+// begins at a stored session are on forks of that session instead, in its app.
+//
+// Invariant: the results of a run come from its own events. The past of a fork
+// counts for nothing.
 
 #pragma once
 
+#include "troupe/core/event_log.hpp"
+#include "troupe/core/session_diff.hpp"
 #include "troupe/load/experiment.hpp"
 #include "troupe/load/machine.hpp"
 #include "troupe/load/timeline.hpp"
@@ -28,16 +34,19 @@ struct experiment_run {
   /// Time from start to end, as measured by the caller; 0 if the session could
   /// not be created.
   std::chrono::nanoseconds wall{};
-  /// Timeline from the session's log; empty if the log could not be read.
+  /// Timeline from the run's events; empty if the log could not be read.
   timeline line;
   /// An error code; `waiting` if the run waits for an answer from outside; or
   /// empty.
   std::string error;
   std::string reason; ///< Message of the error.
-  /// The last text in the log that is not by `user`; may be empty.
+  /// The last text of the run that is not by `user`; may be empty.
   std::string output;
   /// Final values of the reported keys, as far as they are set.
   json state = json::object();
+  /// The session's own keys that the run has changed, in the order of their
+  /// bytes.
+  std::vector<key_difference> changes;
 };
 
 /// Counts of the runs of an experiment that is under way.
@@ -61,8 +70,10 @@ using experiment_watcher = std::function<void(const experiment_progress&)>;
 
 /// Results of an experiment.
 struct experiment_outcome {
-  /// The experiment as it was planned.
+  /// The experiment as it was planned. The revision of `from` is set.
   experiment made;
+  /// The last live events before the fork, at most 32; empty without `from`.
+  event_slice past;
   /// Address of the store with the sessions (`runtime_options::store`), without
   /// a password.
   std::string store;
@@ -80,6 +91,9 @@ struct experiment_outcome {
   bool interrupted = false;
   /// Ordered by variant, input and repeat.
   std::vector<experiment_run> runs;
+  /// Sessions of all runs that were started, also of those that are left out of
+  /// `runs`. A session may be missing in the store if it could not be created.
+  std::vector<session_key> sessions;
 };
 
 /// Runs an experiment on a runtime with these options. `more` adds tools and
@@ -90,8 +104,11 @@ struct experiment_outcome {
 /// those that have ended.
 ///
 /// The agents of every variant are made once before the first run, and again
-/// for each run. Fails as `make_agents` and `runtime::open` do, and with the
-/// error of closing the store; no results are returned then. The sessions of
+/// for each run. Fails as `check_start`, `make_agents` and `runtime::open` do,
+/// and with the error of closing the store; no results are returned then. With
+/// `experiment::from`, fails before the first run with `errc::not_found` if
+/// there is no such session or revision, and with `errc::invalid_argument` over
+/// a store of your own that cannot fork (`store::can_fork`). The sessions of
 /// runs that have ended stay in the store. Throws an exception of the
 /// experiment itself, such as `std::bad_alloc`. A failed run is a result, not a
 /// failure.

@@ -36,6 +36,9 @@ struct experiment_command::arguments {
   std::optional<std::size_t> repeats;
   std::optional<std::uint64_t> seed;
   std::optional<std::string> model;
+  std::optional<std::string> from;
+  std::optional<std::string> app;
+  std::optional<std::string> user;
   std::string json_file;
   std::string html_file;
   bool removes = false;
@@ -86,60 +89,90 @@ std::string absolute_model(const std::string& spec) {
     std::filesystem::absolute(spec.substr(scripted.size())).string());
 }
 
-/// The apps of an experiment, from its start until `--remove` has removed them.
-/// A store in memory ends with its program, so nothing remains of it.
-class made_apps {
+/// The apps of an experiment, or its forks of a session, from its start until
+/// `--remove` has removed them. A store in memory ends with its program, so
+/// nothing remains of it.
+class leftovers {
 public:
-  made_apps(const store_option& store,
-            const std::string& experiment,
+  leftovers(const store_option& store,
+            const load::experiment& planned,
             interrupts& signals)
     : store_(store),
-      experiment_(experiment),
+      planned_(planned),
       signals_(signals) {}
 
-  /// From now on, a process that ends early tells which apps it leaves.
+  /// From now on, a process that ends early tells what it leaves.
   void begin(const std::string& run) {
     if (!prefix_.empty() || store_.address() == "memory:")
       return;
-    // The names of the apps begin with those of the experiment and of this run
-    // of it, also the apps of runs that were interrupted.
-    prefix_ = fmt::format("{}-{}-", experiment_, run);
-    signals_.set_early_error("ended before the apps were removed; " + rest());
+    // The names begin with those of the experiment and of this run of it, also
+    // the names of runs that were interrupted.
+    prefix_ = fmt::format("{}-{}-", planned_.name, run);
+    signals_.set_early_error(
+      fmt::format("ended before the {} were removed; {}", noun(), rest()));
   }
 
-  /// Removes the apps. After a first signal there is no time limit for it.
-  result<void> remove() {
+  /// Removes the apps, or the forks among `sessions`. After a first signal
+  /// there is no time limit for it.
+  result<void> remove(const std::vector<session_key>& sessions) {
     signals_.set_exit_timeout(interrupts::forever);
-    const auto removed
-      = prefix_.empty() ? result<std::size_t>(0) : remove_apps(store_, prefix_);
+    const auto removed = remove_all(sessions);
     if (!removed)
       return error(removed.error().code(),
-                   fmt::format("remove the apps of the runs: {}; {}",
+                   fmt::format("remove the {} of the runs: {}; {}",
+                               noun(),
                                removed.error().message(),
                                rest()));
     signals_.set_early_error({});
-    std::fputs(fmt::format("removed {} apps\n", *removed).c_str(), stderr);
+    std::fputs(fmt::format("removed {} {}\n", *removed, noun()).c_str(),
+               stderr);
     return {};
   }
 
-  /// Prints how the names of the apps that stay begin.
+  /// Prints how the names begin that stay.
   void keep() const {
     if (!prefix_.empty())
-      std::fputs(fmt::format("nothing was removed; {}\n", rest()).c_str(),
-                 stderr);
+      std::fputs(
+        visible_text(fmt::format("nothing was removed; {}\n", rest()), "\n")
+          .c_str(),
+        stderr);
   }
 
 private:
+  const char* noun() const { return planned_.from ? "forks" : "apps"; }
+
+  result<std::size_t>
+  remove_all(const std::vector<session_key>& sessions) const {
+    if (prefix_.empty())
+      return std::size_t{0};
+    // The app of the forks has sessions of others, too.
+    return planned_.from ? remove_sessions(store_, sessions)
+                         : remove_apps(store_, prefix_);
+  }
+
   std::string rest() const {
-    return fmt::format("apps whose names begin with '{0}' may be left: troupe "
-                       "apps list --store {1} lists all apps, and troupe apps "
-                       "remove --store {1} --app NAME removes one",
-                       prefix_,
-                       quoted(without_password(store_.address())));
+    const auto store = quoted(without_password(store_.address()));
+    if (!planned_.from)
+      return fmt::format(
+        "apps whose names begin with '{0}' may be left: troupe apps list "
+        "--store {1} lists all apps, and troupe apps remove --store {1} --app "
+        "NAME removes one",
+        prefix_,
+        store);
+    const auto place = fmt::format("--store {} --app {} --user {}",
+                                   store,
+                                   quoted(planned_.from->session.app),
+                                   quoted(planned_.from->session.user));
+    return fmt::format(
+      "forks whose ids begin with '{0}' may be left: troupe sessions list {1} "
+      "lists all sessions of the user, and troupe sessions delete {1} "
+      "--session ID removes one",
+      prefix_,
+      place);
   }
 
   const store_option& store_;
-  const std::string& experiment_;
+  const load::experiment& planned_;
   interrupts& signals_;
   std::string prefix_;
 };
@@ -187,6 +220,19 @@ experiment_command::experiment_command(CLI::App& program,
                 "Model in place of every agent's own, where a variant has "
                 "none: scripted:FILE")
     ->type_name("M");
+  parser()
+    .add_option("--from",
+                chosen.from,
+                "Run on forks of this session, beginning at this revision; "
+                "without @REVISION at its newest event. In place of the file's")
+    ->type_name("SESSION[@REVISION]");
+  parser()
+    .add_option("--app", chosen.app, "App of the session of --from")
+    ->type_name("A");
+  parser()
+    .add_option(
+      "--user", chosen.user, "User of the session of --from; default: user")
+    ->type_name("U");
   add_allow_env(parser(), chosen.allowed_variables);
   parser()
     .add_option("--json", chosen.json_file, "Write all results to a file")
@@ -198,18 +244,49 @@ experiment_command::experiment_command(CLI::App& program,
     ->type_name("FILE");
   parser().add_flag("--remove",
                     chosen.removes,
-                    "Remove the apps of the runs from the store once all "
-                    "reports are written, also after Ctrl-C");
+                    "Remove the apps of the runs, or with --from the forks, "
+                    "from the store once all reports are written, also after "
+                    "Ctrl-C");
   parser().footer(
     "Each run has a session in an app of its own, which stays in the store "
     "without --remove:\ntroupe trace and troupe sessions get show the single "
     "runs.\n"
+    "With --from, each run has a fork of that session instead, in the "
+    "session's app. The\nsession and all forks share their app: and user: "
+    "state: a run that changes it changes\nit for all of them.\n"
     "Exit codes: 0 done, even if some runs failed; 1 all runs failed, or the "
     "command\nfailed; 2 the command line or a file is wrong; 130 and "
     "143 after Ctrl-C and SIGTERM,\nwith a report.");
 }
 
 experiment_command::~experiment_command() = default;
+
+// The command line wins over the file.
+result<void> experiment_command::choose_start(load::experiment& planned) const {
+  const auto& chosen = *arguments_;
+  const auto fail
+    = [](const char* why) { return error(errc::invalid_argument, why); };
+  if (chosen.from) {
+    auto named = load::read_fork_point(*chosen.from);
+    named.session.app = planned.from ? planned.from->session.app : "";
+    named.session.user = planned.from ? planned.from->session.user : "user";
+    planned.from = std::move(named);
+  }
+  if (!planned.from)
+    return chosen.app || chosen.user
+             ? fail("--app and --user are those of the session of --from, "
+                    "which is missing")
+             : result<void>();
+  auto& session = planned.from->session;
+  session.app = chosen.app.value_or(session.app);
+  session.user = chosen.user.value_or(session.user);
+  if (session.app.empty())
+    return fail("--from needs --app, the app of the session");
+  if (chosen.store.address() == "memory:")
+    return fail("memory: has no session to begin at; choose the store of the "
+                "session with --store");
+  return load::check_start(planned);
+}
 
 int experiment_command::execute(interrupts& signals) const {
   const auto& chosen = *arguments_;
@@ -220,6 +297,8 @@ int experiment_command::execute(interrupts& signals) const {
   planned->at_once = chosen.at_once.value_or(planned->at_once);
   planned->seed = chosen.seed.value_or(planned->seed);
   if (auto fit = load::check_amounts(*planned); !fit)
+    return report(fit.error(), exit_usage);
+  if (auto fit = choose_start(*planned); !fit)
     return report(fit.error(), exit_usage);
   if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)
     return report(apart.error(), exit_usage);
@@ -238,7 +317,7 @@ int experiment_command::execute(interrupts& signals) const {
   if (auto opened = files.open(chosen.json_file, chosen.html_file); !opened)
     return report(opened.error(), exit_usage);
 
-  made_apps apps(chosen.store, planned->name, signals);
+  leftovers left(chosen.store, *planned, signals);
   signals.begin();
   const auto made = [&] {
     run_count line;
@@ -248,21 +327,21 @@ int experiment_command::execute(interrupts& signals) const {
       more,
       [&](const load::experiment_progress& now) {
         if (chosen.removes)
-          apps.begin(now.run);
+          left.begin(now.run);
         line.show(now);
       },
       signals.token());
   }();
   if (!made) {
     const auto code = report(made.error());
-    apps.keep();
+    left.keep();
     return code;
   }
   const auto text = load::to_text(*made);
   // Printed first, so that a file that cannot be written does not lose the
   // report.
   if (const auto code = print(visible_text(text, "\n")); code != exit_done) {
-    apps.keep();
+    left.keep();
     return code;
   }
   bool is_written = true;
@@ -280,9 +359,9 @@ int experiment_command::execute(interrupts& signals) const {
                     visible_text(text, "\n"),
                     to_json(*made, page_timelines_max))));
   if (chosen.removes && is_written)
-    note(apps.remove());
+    note(left.remove(made->sessions));
   else
-    apps.keep();
+    left.keep();
   if (signals.signal() != 0)
     return interrupts::exit_code(signals.signal());
   const bool any_well = std::ranges::any_of(

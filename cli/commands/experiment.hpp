@@ -4,6 +4,7 @@
 
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/cli/commands/program_command.hpp"
+#include "troupe/load/experiment.hpp"
 
 #include <memory>
 
@@ -20,6 +21,9 @@ public:
 
 private:
   struct arguments;
+
+  /// Sets the session at which all runs begin, if there is one.
+  result<void> choose_start(load::experiment& planned) const;
 
   agent_file_options agents_;
   std::unique_ptr<arguments> arguments_;

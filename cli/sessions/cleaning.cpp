@@ -166,4 +166,22 @@ result<std::size_t> remove_apps(const store_option& store,
   return removed;
 }
 
+result<std::size_t> remove_sessions(const store_option& store,
+                                    const std::vector<session_key>& unwanted) {
+  auto owners = runtime::open(store.for_runtime());
+  if (!owners)
+    return owners.error();
+  auto sessions = owners->sessions();
+  std::size_t removed = 0;
+  for (const auto& key : unwanted) {
+    const auto done = sessions.remove(key).get();
+    if (!done)
+      return done.error();
+    removed += *done ? 1 : 0;
+  }
+  if (const auto closed = owners->shut_down(); !closed)
+    return closed.error();
+  return removed;
+}
+
 } // namespace troupe::cli

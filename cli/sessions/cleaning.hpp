@@ -1,5 +1,5 @@
-// Removal of whole users and apps: the question before it, and the counts in
-// it.
+// Removal of whole users and apps, with the question before it and the counts
+// in it; and of the apps and sessions that a command has made.
 
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::cli {
 
@@ -30,5 +31,10 @@ int remove_from(const store_option& store,
 /// store in memory has none: it has ended with its program.
 result<std::size_t> remove_apps(const store_option& store,
                                 const std::string& prefix);
+
+/// Removes these sessions; returns the number of those that existed. Their
+/// artifacts are removed, too, if the store option names where they are.
+result<std::size_t> remove_sessions(const store_option& store,
+                                    const std::vector<session_key>& unwanted);
 
 } // namespace troupe::cli

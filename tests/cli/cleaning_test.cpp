@@ -249,6 +249,79 @@ BOOST_FIXTURE_TEST_CASE(a_second_signal_names_the_apps_that_are_left,
              == 4);
 }
 
+namespace {
+
+// Options of an experiment that begins at the session s1.
+const std::vector<std::string> from_s1{
+  "--from", "s1", "--app", "press", "--user", "ann", "--remove"};
+
+// Ids of the sessions of the user ann.
+std::vector<std::string> ids_in(const filled_store& place) {
+  std::vector<std::string> found;
+  const auto page
+    = place.show({"sessions", "list"}, {"--app", "press", "--user", "ann"});
+  for (const auto& row : page.at("sessions"))
+    found.push_back(row.at("id").get<std::string>());
+  std::ranges::sort(found);
+  return found;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(an_experiment_removes_its_forks_alone, filled_store) {
+  create("press", "ann", "{}", "x-of-another");
+  const auto before = ids_in(*this);
+  const auto file = experiment(2);
+  const auto done = call({"experiment", file}, from_s1);
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(contains(done.errors, "removed 4 forks"), done.errors);
+  BOOST_TEST(ids_in(*this) == before);
+  BOOST_TEST(apps() == json::array({"press", "radio"}));
+  const auto kept
+    = call({"experiment", file}, joined(from_s1, {"--json", "/dev/full"}));
+  BOOST_TEST(kept.code == 1);
+  BOOST_TEST(contains(kept.errors, "nothing was removed; forks whose ids "),
+             kept.errors);
+  BOOST_TEST(ids_in(*this).size() == before.size() + 4);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_interrupted_experiment_removes_its_forks,
+                        filled_store) {
+  const auto before = ids_in(*this);
+  program running(
+    joined({"experiment", experiment(100'000), "--store", store()}, from_s1),
+    program::screen::terminal);
+  BOOST_REQUIRE(running.read_until(" s left"));
+  running.send(SIGINT);
+  const auto end = running.wait();
+  BOOST_TEST(end.code == 130);
+  BOOST_TEST(contains(end.output, "(ended early)"), end.output);
+  BOOST_TEST(contains(end.output, "removed "), end.output);
+  BOOST_TEST(ids_in(*this) == before);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_second_signal_names_the_forks_that_are_left,
+                        filled_store) {
+  const unread_pipe report(path() + "/report");
+  program running(joined({"experiment", experiment(2), "--store", store()},
+                         joined(from_s1, {"--json", report.path()})));
+  BOOST_REQUIRE(running.read_until("\ntwo "));
+  running.send(SIGINT);
+  const auto end = running.end_by(SIGTERM);
+  BOOST_TEST(end.code == 143);
+  const auto found = ids_in(*this);
+  const auto fork = std::ranges::find_if(
+    found, [](const auto& id) { return id.starts_with("x-"); });
+  BOOST_TEST_REQUIRE((fork != found.end()));
+  const auto place = "--store '" + store() + "' --app 'press' --user 'ann'";
+  BOOST_TEST(contains(end.errors,
+                      "error: cancelled: ended before the forks were removed; "
+                      "forks whose ids begin with '"
+                        + fork->substr(0, fork->find('-', 2) + 1)
+                        + "' may be left: troupe sessions list " + place),
+             end.errors);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_load_test_removes_its_apps, filled_store) {
   const words small{"--appends", "50", "--sessions", "4", "--users", "2"};
   BOOST_TEST(call({"load"}, joined(small, {"--remove"})).code == 0);

@@ -153,6 +153,117 @@ BOOST_FIXTURE_TEST_CASE(an_interrupt_ends_with_a_report, place) {
   BOOST_TEST(end.output.find("(ended early)") != std::string::npos, end.output);
 }
 
+namespace {
+
+// The same with a session of two events, the message and the answer.
+struct talked_place : place {
+  talked_place() {
+    BOOST_REQUIRE(
+      run_program(
+        {"run", agents, "--input", "go", "--store", store, "--session", "s1"})
+        .code
+      == 0);
+  }
+
+  ended experiment(const std::string& which,
+                   std::vector<std::string> options) const {
+    std::vector<std::string> words{"experiment", which, "--store", store};
+    words.insert(words.end(), options.begin(), options.end());
+    return run_program(words);
+  }
+
+  std::size_t sessions() const {
+    const auto done
+      = run_program({"sessions", "list", "--store", store, "--app", "a"});
+    return parse_json(done.output).value().at("sessions").size();
+  }
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(runs_begin_at_a_session, talked_place) {
+  const auto done = experiment(file,
+                               {"--from",
+                                "s1",
+                                "--app",
+                                "a",
+                                "--json",
+                                path() + "/x.json",
+                                "--html",
+                                path() + "/x.html"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(done.output.find(
+               "\nfrom       revision 2 of session s1, app a, user user\n")
+               != std::string::npos,
+             done.output);
+  const auto written = parse_json(content_of(path() + "/x.json")).value();
+  BOOST_TEST(written.at("from").at("revision") == 2);
+  BOOST_TEST(written.at("runs").size() == 6U);
+  for (const auto& run : written.at("runs")) {
+    BOOST_TEST(run.at("session").at("app") == "a");
+    BOOST_TEST(run.at("modelCalls") == 1);
+  }
+  BOOST_TEST(sessions() == 7U);
+  BOOST_TEST(content_of(path() + "/x.html").find("\"session\":\"s1\"")
+             != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_session_of_the_command_line_wins, talked_place) {
+  const auto other = write("other.yaml",
+                           "agent: agents.yaml\n"
+                           "inputs: [go]\n"
+                           "repeats: 1\n"
+                           "from: {app: a, session: s1, revision: 2}\n");
+  const auto revision = [&](const std::vector<std::string>& options) {
+    auto words = options;
+    words.emplace_back("--json");
+    words.push_back(path() + "/x.json");
+    const auto done = experiment(other, words);
+    BOOST_TEST(done.code == 0, done.errors);
+    return parse_json(content_of(path() + "/x.json"))
+      .value()
+      .at("from")
+      .at("revision");
+  };
+  BOOST_TEST(revision({}) == 2);
+  BOOST_TEST(revision({"--from", "s1@1"}) == 1);
+  BOOST_TEST(experiment(other, {"--user", "ann"}).code == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_beginning_that_is_not_there_ends_it, talked_place) {
+  for (const auto& options :
+       {std::vector<std::string>{"--from", "none", "--app", "a"},
+        {"--from", "s1", "--app", "none"},
+        {"--from", "s1@99", "--app", "a"}}) {
+    const auto done = experiment(file, options);
+    BOOST_TEST(done.code == 1);
+    BOOST_TEST(done.errors.starts_with("error: not_found: "), done.errors);
+    BOOST_TEST(done.output == "");
+  }
+  const auto shared = write("shared.yaml",
+                            "agent: agents.yaml\n"
+                            "inputs: [go]\n"
+                            "state: {'app:n': 1}\n");
+  for (const auto& [which, options] :
+       {std::pair(file, std::vector<std::string>{"--from", "s1"}),
+        {file, {"--app", "a"}},
+        {file, {"--user", "ann"}},
+        {shared, {"--from", "s1", "--app", "a"}}}) {
+    const auto done = experiment(which, options);
+    BOOST_TEST(done.code == 2);
+    BOOST_TEST(done.errors.starts_with("error: invalid_argument: "),
+               done.errors);
+    BOOST_TEST(done.output == "");
+  }
+  BOOST_TEST(sessions() == 1U);
+  const auto empty = run_program(
+    {"experiment", file, "--from", "s1", "--app", "a", "--store", "memory:"});
+  BOOST_TEST(empty.code == 2);
+  BOOST_TEST(empty.errors.starts_with(
+               "error: invalid_argument: memory: has no session to begin at"),
+             empty.errors);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_run_can_keep_the_times_of_its_steps, place) {
   for (const bool kept : {false, true}) {
     const std::string id = kept ? "kept" : "plain";
