@@ -349,10 +349,9 @@ function runView(report, run) {
 }
 
 function chooser(name, options, chosen, act) {
-  const made = element("select", {}, options.map(([value, text]) => element("option",
-    { value: String(value) }, text)));
-  made.value = String(chosen);
-  made.addEventListener("change", () => act(made.value));
+  const made = element("select", {}, options.map(([, text]) => element("option", {}, text)));
+  made.selectedIndex = options.findIndex(([value]) => value === chosen);
+  made.addEventListener("change", () => act(options[made.selectedIndex][0]));
   return element("label", {}, name, made);
 }
 
@@ -368,24 +367,24 @@ function closestRun(runs, wanted) {
 }
 
 function runChoosers(report, runs, run, show) {
-  const turn = (key, read) => (value) => show(closestRun(
+  const turn = (key) => (value) => show(closestRun(
     key === "variant" ? runs.filter((each) => each.variant === value)
       : key === "input" ? runs.filter((each) => each.variant === run.variant
-        && each.input === read(value))
+        && each.input === value)
         : runs.filter((each) => each.variant === run.variant && each.input === run.input
-          && each.repeat === read(value)),
-    { variant: run.variant, input: run.input, repeat: run.repeat, [key]: read(value) }));
+          && each.repeat === value),
+    { variant: run.variant, input: run.input, repeat: run.repeat, [key]: value }));
   const ofVariant = runs.filter((each) => each.variant === run.variant);
   const ofInput = ofVariant.filter((each) => each.input === run.input);
   return element("div", { class: "choosers" },
     chooser("Variant", distinct(runs.map((each) => each.variant)).map(
-      (name) => [name, shortened(named(name), 60)]), run.variant, turn("variant", String)),
+      (name) => [name, shortened(named(name), 60)]), run.variant, turn("variant")),
     chooser("Input", distinct(ofVariant.map((each) => each.input)).map((index) => [index,
       `${index + 1}: ${shortened(report.inputs?.[index] ?? "", 60)}`]), run.input,
-    turn("input", Number)),
+    turn("input")),
     chooser("Repeat", ofInput.map((each) => [each.repeat,
       `${each.repeat + 1}${hasFailed(each) ? ", failed" : ""}`]), run.repeat,
-    turn("repeat", Number)));
+    turn("repeat")));
 }
 
 function runPanel(report, runs) {
@@ -427,6 +426,9 @@ function experimentSettings(report) {
   return [["file", report.file ?? NONE], ["store", report.settings?.store ?? NONE],
     ["runs at once", formatCount(report.settings?.atOnce)],
     ["repeats", formatCount(report.repeats)], ["seed", String(report.seed ?? NONE)],
+    ...(report.from ? [["session", ["app", "user", "session"].map(
+      (field) => named(report.from[field])).join(" / ")],
+    ["revision", formatCount(report.from.revision)]] : []),
     ...Object.entries(report.settings?.state ?? {}).map(
       ([key, value]) => [`state ${shortened(key, 40)}`, JSON.stringify(value)])];
 }
@@ -438,14 +440,17 @@ function drawExperimentReport(page, report) {
     pageHead(document.title, [report.startedAt ? formatMoment(report.startedAt) : null,
       report.name ? `experiment ${report.name}` : null, report.file,
       isNumber(report.elapsedSeconds) ? formatSeconds(report.elapsedSeconds) : null,
+      report.from ? `from revision ${formatCount(report.from.revision)} of session ${
+        report.from.session}` : null,
       report.interrupted ? "interrupted before its end" : null]),
     experimentFigures(variants, runs, report),
     fill(element("div", { class: "grid" }), {}, [
       panel("Variants", "means, with their 95 % intervals; the best of a column is marked",
         () => (variants.length === 0 ? nothing("There is no variant.")
           : variantTable(variants)), { class: "wide" }),
+      treePanel(report, variants, runs, choose),
       wallPanel(variants, runs, choose), againstPanel(variants, runs, choose),
-      keyPanel(variants), errorPanel(variants, runs, choose), oneRun,
+      keyPanel(variants), errorPanel(variants, runs, choose), pairPanel(report, runs), oneRun,
       surroundings(report, experimentSettings(report)),
     ]));
 }

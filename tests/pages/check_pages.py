@@ -31,7 +31,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 PAGES = HERE.parent.parent / "load" / "pages"
 SCRIPTS = ["charts.js", "timeline.js", "load_report.js", "sweep_report.js", "trace_report.js",
-           "experiment_report.js", "page.js"]
+           "fork_tree.js", "run_pair.js", "experiment_report.js", "page.js"]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--hide-scrollbars", "--remote-debugging-pipe"]
@@ -204,6 +204,65 @@ MEASURE = r"""
   if (said)
     found.push(`says '${said[0].slice(0, 60)}'`);
   return found.slice(0, 20);
+})()
+"""
+
+# Returns the defects of what the page of an experiment on forks does: its tree has each run, the
+# keyboard chooses one, and two chosen runs show the keys that they have left with other values.
+FORKS = r"""
+(async () => {
+  const report = JSON.parse(document.getElementById("report")?.textContent ?? "null");
+  if (report?.kind !== "experiment" || !report.from || report.runs.length < 2)
+    return [];
+  const found = [];
+  const panelOf = title => [...document.querySelectorAll(".panel")]
+    .find(each => each.querySelector("h2")?.textContent === title);
+  const svg = panelOf("Branches")?.querySelector("svg");
+  if (!svg)
+    return ["has no tree of branches"];
+  const revision = report.from.revision.toLocaleString("en-US");
+  if (!svg.getAttribute("aria-label").includes(`revision ${revision}`))
+    found.push("the tree does not name the revision");
+  const drawn = svg.querySelectorAll(".dot.run, .cross").length;
+  if (drawn !== report.runs.length)
+    found.push(`the tree has ${drawn} of ${report.runs.length} runs`);
+  const fold = [...panelOf("Branches").querySelectorAll("details")];
+  if (fold.length !== (report.from.past.length > 0 ? 1 : 0))
+    found.push("the messages before the branches are missing");
+  const last = report.runs[report.runs.length - 1];
+  for (const key of ["Home", "End", "Enter"])
+    svg.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  // Places of a run in the three lists that choose it: variant, input and repeat.
+  const placesOf = run => {
+    const near = report.runs.filter(each => each.variant === run.variant);
+    const place = (runs, key) => [...new Set(runs.map(each => each[key]))].indexOf(run[key]);
+    return [place(report.runs, "variant"), place(near, "input"),
+      place(near.filter(each => each.input === run.input), "repeat")];
+  };
+  const shown = [...panelOf("One run").querySelectorAll("select")].map(each => each.selectedIndex);
+  if (String(shown) !== String(placesOf(last)))
+    found.push("Enter on the last run of the tree does not show that run");
+  svg.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  const pair = panelOf("Two runs side by side");
+  const choose = (side, run) => placesOf(run).forEach((place, index) => {
+    const select = pair.querySelectorAll("[role=group]")[side].querySelectorAll("select")[index];
+    select.selectedIndex = place;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  const first = report.runs[0];
+  choose(0, first);
+  choose(1, last);
+  const answers = [...pair.querySelectorAll("pre.text:not(.error)")].map(each => each.textContent);
+  if (last.output && !answers.includes(last.output))
+    found.push("the answer of the right run is missing");
+  const end = (run, other, key) => JSON.stringify(run.changes[key] ? run.changes[key].after
+    : other.changes[key].before);
+  const apart = Object.keys({ ...first.changes, ...last.changes })
+    .filter(key => end(first, last, key) !== end(last, first, key)).length;
+  const told = pair.querySelectorAll("[aria-label='Keys with other values'] tbody tr").length;
+  if (told !== apart)
+    found.push(`shows ${told} keys with other values, but there are ${apart}`);
+  return found;
 })()
 """
 
@@ -382,6 +441,7 @@ def look(browser, path, scheme, shots):
     found = []
     try:
         found += [(widths[0], each) for each in load(browser, session, page, widths[0], scheme)]
+        found += [(widths[0], each) for each in evaluate(browser, session, FORKS)]
         for width in widths:
             found += [(width, each) for each in measure(browser, session, width)]
             if shots:

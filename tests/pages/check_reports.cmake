@@ -47,8 +47,9 @@ run("${PROGRAM}" load sweep --vary callers=1,8,64 --vary payload=0,1024 --durati
 run("${PROGRAM}" run agents.yaml --store ${store} --session s --input go --input again)
 run("${PROGRAM}" trace --store ${store} --app lanes --session s --html trace.html)
 run("${PROGRAM}" experiment lanes.yaml --store ${store} --html experiment.html)
+run("${PROGRAM}" experiment lanes.yaml --store ${store} --from s@2 --app lanes --html forked.html)
 
 file(GLOB samples "${SOURCE_DIR}/sample_*.json")
 run("${PYTHON}" "${SOURCE_DIR}/check_pages.py" --self-test "${chromium}")
-run("${PYTHON}" "${SOURCE_DIR}/check_pages.py" "${chromium}" load_closed.html load_open.html sweep.html trace.html experiment.html ${samples})
+run("${PYTHON}" "${SOURCE_DIR}/check_pages.py" "${chromium}" load_closed.html load_open.html sweep.html trace.html experiment.html forked.html ${samples})
 file(REMOVE_RECURSE "${folder}")

@@ -300,6 +300,32 @@ def experiment_awkward(chance):
     return made
 
 
+def forked(made, past, **place):
+    """The same experiment on forks of a session, with the keys that each run has changed."""
+    made["from"] = {"app": "travel", "user": "ada", "session": "s-4711", "revision": 9,
+                    "past": past, **place}
+    for run in made["runs"]:
+        run["changes"] = {} if run["error"] else {
+            "city": {"before": "Lisbon", "after": run["state"].get("city")},
+            "score": {"after": run["state"].get("score")},
+            "answered": {"before": False, "after": True}}
+        # A run that leaves a key as it was has no change of it.
+        run["changes"] = {key: each for key, each in run["changes"].items()
+                          if each.get("before") != each["after"]}
+    return made
+
+
+def experiment_forked_awkward(chance):
+    past = [{"revision": 1_000_000 + number, "author": who, "text": text} for number, (who, text)
+            in enumerate([("user", EVIL), (LONG_WORD, LONG_WORD), ("", "会話 1")])]
+    made = forked(experiment_awkward(chance), past, session=EVIL, user=LONG_WORD,
+                  revision=1_000_002)
+    made["runs"][0]["changes"] = {EVIL: {"before": EVIL, "after": {"deep": [1, None, LONG_WORD]}},
+                                  LONG_WORD: {"before": 1}, "topic": {"after": "owls"}}
+    made["runs"][-1]["changes"] = {"topic": {"after": "owls"}}
+    return made
+
+
 def samples(chance):
     researchers = [(f"researchers-{count}", [f"researchers: {count}", "model: gemini-2.0-flash"])
                    for count in (1, 2, 3, 4)]
@@ -349,6 +375,14 @@ def samples(chance):
     yield "experiment_40_variants", experiment(chance, many, inputs[:1], 3, timelines=0)
     yield "experiment_all_failed", experiment(chance, researchers[:2], inputs[:1], 2, 1.1)
     yield "experiment_empty", experiment(chance, [], [], 0)
+    past = [{"revision": 2, "author": "user", "text": "I would like to travel in January."},
+            {"revision": 3, "author": "planner", "text": "Where to?"},
+            {"revision": 8, "author": "user", "text": "Somewhere mild.\nWhat do you propose?"}]
+    yield "experiment_forked", forked(experiment(chance, researchers, inputs[:2], 4), past)
+    yield "experiment_forked_awkward", experiment_forked_awkward(chance)
+    yield "experiment_forked_many", forked(
+        experiment(chance, many[:4], inputs[:1], 60, timelines=0), [], revision=0)
+    yield "experiment_forked_empty", forked(experiment(chance, [], [], 0), [])
 
 
 def large_samples(chance):
