@@ -12,6 +12,7 @@ class Conversation {
     this.failures = [];
     this.run = null;         // The run that this page has started.
     this.others = [];        // Invocation ids of runs under way.
+    this.ends = 0;           // Number of runs of this page that have ended.
     this.calls = [];
     this.cards = new Map();
     this.box = element("div", { class: "scroller talk", tabindex: "0", role: "log",
@@ -232,6 +233,7 @@ class Conversation {
       if (this.run === run)
         this.fail(error.message);
     }
+    ++this.ends;
     if (this.run === run) {
       this.run = null;
       this.pieces.clear();

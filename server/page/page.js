@@ -165,6 +165,7 @@ class Page {
     if (!history || history.state === "gone")
       return;
     const path = sessionPath(history.key);
+    const { ends } = this.conversation;
     try {
       const [session, { openCalls }, { runs }] = await Promise.all([
         this.at === null ? this.server.get(`${path}?events=0`) : null,
@@ -177,9 +178,15 @@ class Page {
         this.state.show(session.state);
       }
       this.conversation.calls = openCalls;
-      this.conversation.others = runs.filter((each) => each !== this.conversation.run?.id);
+      // A run of this page that has ended meanwhile may still be in the list. Words typed after its
+      // end would wait for it.
+      const isLate = ends !== this.conversation.ends;
+      if (isLate)
+        this.refresh();
+      else
+        this.conversation.others = runs.filter((each) => each !== this.conversation.run?.id);
       // The end of another client's run is not an event.
-      if (runs.length > 0)
+      if (runs.length > 0 && !isLate)
         setTimeout(() => this.refresh(), 1000);
     } catch (error) {
       if (!(error instanceof Refusal) && !history.isClosed)

@@ -74,6 +74,21 @@ new Promise(done => {
 })
 """
 
+# Holds the next answer to the question for runs under way.
+HOLD_RUNS = """
+(() => {
+  const fetched = window.fetch;
+  window.fetch = async (path, ...rest) => {
+    const answer = await fetched(path, ...rest);
+    if (String(path).endsWith("/runs")) {
+      window.fetch = fetched;
+      await new Promise(done => window.release = done);
+    }
+    return answer;
+  };
+})()
+"""
+
 # Returns the parts of the page that stick out of the window.
 OVERFLOW = """
 (() => {
@@ -336,9 +351,16 @@ class Checks:
         with self.tab("cancel", {"app": "slow", "user": "ann"}, allowed=("503",)) as tab:
             tab.say("Wait.")
             tab.until_text("works")
+            # The list of runs comes after the end of the run that it names.
+            tab.js(HOLD_RUNS)
+            tab.until("window.release")
             tab.press("Cancel")
             tab.until("document.querySelector('.failure')")
             tab.until("document.querySelector('.say .go').checkVisibility()")
+            tab.js("window.release()")
+            tab.js(SETTLE)
+            expect(tab.js("document.querySelector('.say .go').checkVisibility()"),
+                   "a run that has ended is shown as under way")
             tab.say("Again.")
             tab.until("document.querySelectorAll('article').length === 2")
             tab.reload()
