@@ -284,6 +284,7 @@ int serve_command::execute(interrupts& signals) const {
   const auto& chosen = *arguments_;
   auto wanted = chosen.server;
   wanted.limits.body_bytes_max = chosen.body_max << 20U;
+  wanted.runs.step_times = true;
   auto tokens = read_tokens(chosen.token_file);
   if (!tokens)
     return report(tokens.error());

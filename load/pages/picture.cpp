@@ -38,7 +38,7 @@ constexpr double bar_character = 6.2;
 constexpr double title_character = 8.5;
 constexpr double summary_width = 280;
 
-// The tokens of load/pages/page.css that a timeline needs.
+// The tokens of load/pages/page.css and charts.css that a timeline needs.
 constexpr std::string_view style = R"(
 svg { --surface: #ffffff; --text: #191d22; --muted: #565f6a; --grid: #e7eaee;
   --sunken: #f6f7f9; --model: #3a69c7; --tool: #0b7668; --other: #65707c; --wait: #a9b2bc;

@@ -320,7 +320,7 @@ function timelineGist(timeline, rows) {
     + `${formatTime(timeline.wall)}.`;
 }
 
-function drawTimeline(holder, timeline, rows, view, setView) {
+function drawTimeline(holder, timeline, rows, view, setView, pick) {
   const width = Math.floor(holder.clientWidth);
   const layout = layOut(rows, width);
   const scale = linearScale(view.from, view.to);
@@ -333,7 +333,7 @@ function drawTimeline(holder, timeline, rows, view, setView) {
   drawGuides(svg, layout, scale);
   drawSteps(svg, rows, layout, scale, hatch);
   svg.append(overlay);
-  makeInteractive(svg, overlay, stepFinder(rows, layout, scale, overlay));
+  makeInteractive(svg, overlay, { ...stepFinder(rows, layout, scale, overlay), pick });
   zoomByDrag(svg, layout, scale, setView);
   hideTip();
   holder.replaceChildren(element("div", { class: "axis" }, axisSvg(layout, scale)), svg);
@@ -378,7 +378,8 @@ function zoomControls(view, whole, setView) {
     "aria-label": "Part of the time" }, readout, Object.values(made)) };
 }
 
-function timelineView(timeline) {
+// `pick(step)` may take a click on a step.
+function timelineView(timeline, pick = null) {
   const rows = preparedRows(timeline);
   const steps = rows.flatMap((row) => row.steps);
   if (steps.length === 0)
@@ -387,7 +388,7 @@ function timelineView(timeline) {
   const view = { from: 0, to: whole };
   const holder = element("div", { class: rows.length > 24 ? "rows tall" : "rows" });
   const redraw = () => holder.clientWidth > 0
-    && drawTimeline(holder, timeline, rows, view, setView);
+    && drawTimeline(holder, timeline, rows, view, setView, pick);
   const setView = (from, to) => {
     Object.assign(view, { from, to });
     controls.update();

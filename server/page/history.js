@@ -40,6 +40,12 @@ class History {
     return this.events[number];
   }
 
+  // Returns the number of an event that is here; null for another one.
+  numberOf(id) {
+    const number = this.events.findLastIndex((each) => each?.id === id);
+    return number < 0 ? null : number;
+  }
+
   // Asks for the events around a number, if they are not here.
   load(number) {
     if (number < 1 || number > this.revision || this.events[number])

@@ -9,6 +9,7 @@ namespace embedded {
 
 extern const std::string_view page_frame;
 extern const std::string_view page_style;
+extern const std::string_view page_charts;
 extern const std::string_view page_script;
 
 } // namespace embedded
@@ -36,11 +37,12 @@ response to_response(const page_file& file) {
 
 } // namespace
 
-std::array<page_file, 3> page_files() {
-  return {
-    {{"/", "text/html; charset=utf-8", embedded::page_frame},
-     {"/page.css", "text/css; charset=utf-8", embedded::page_style},
-     {"/page.js", "text/javascript; charset=utf-8", embedded::page_script}}};
+std::array<page_file, 4> page_files() {
+  constexpr std::string_view script = "text/javascript; charset=utf-8";
+  return {{{"/", "text/html; charset=utf-8", embedded::page_frame},
+           {"/page.css", "text/css; charset=utf-8", embedded::page_style},
+           {"/page.js", script, embedded::page_script},
+           {"/charts.js", script, embedded::page_charts}}};
 }
 
 void add_page(router& routes) {

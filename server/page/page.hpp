@@ -1,5 +1,5 @@
-// The page of the server: the files of server/page/, which are embedded when
-// the program is built.
+// The page of the server: the files of server/page/, and the charts of reports
+// in load/pages/, which are embedded when the program is built.
 
 #pragma once
 
@@ -18,7 +18,7 @@ struct page_file {
 };
 
 /// Returns the files of the page.
-std::array<page_file, 3> page_files();
+std::array<page_file, 4> page_files();
 
 /// Adds the routes of these files.
 void add_page(router& routes);

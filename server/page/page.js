@@ -5,6 +5,7 @@ const VIEWS = [
   { id: "sessions", name: "Sessions" },
   { id: "conversation", name: "Conversation" },
   { id: "events", name: "Events" },
+  { id: "runs", name: "Runs" },
   { id: "state", name: "State" },
 ];
 
@@ -19,6 +20,7 @@ class Page {
     this.sessions = new SessionsPane(root("sessions"), this);
     this.conversation = new Conversation(root("conversation"), this);
     this.events = new EventList(root("events"), this);
+    this.runs = new RunsPane(root("runs"), this);
     this.state = new StatePane(root("state"), this);
     this.revisions = new Revisions(root("revisions"), this);
     this.tabs = new Map();
@@ -82,7 +84,7 @@ class Page {
     this.at = null;
     this.place = { ...this.place, session: id };
     this.writeAddress();
-    for (const each of [this.conversation, this.events, this.state])
+    for (const each of [this.conversation, this.events, this.runs, this.state])
       each.open();
     if (id !== null) {
       const opened = new History(this.server, this.place, () => this.changed(opened));
@@ -304,8 +306,14 @@ class Page {
     this.draw?.();
   }
 
+  showEvent(number) {
+    this.show("events");
+    this.events.show(number);
+  }
+
   drawNow() {
-    for (const each of [this.conversation, this.events, this.state, this.revisions, this.sessions])
+    for (const each of [this.conversation, this.events, this.runs, this.state, this.revisions,
+      this.sessions])
       each.draw();
     this.drawCrumb();
     const { count } = this.tabs.get("events");

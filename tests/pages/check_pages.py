@@ -30,6 +30,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGES = HERE.parent.parent / "load" / "pages"
+STYLES = ["charts.css", "page.css"]
 SCRIPTS = ["charts.js", "timeline.js", "load_report.js", "sweep_report.js", "trace_report.js",
            "fork_tree.js", "run_pair.js", "experiment_report.js", "page.js"]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -483,7 +484,7 @@ def assembled(sample):
     report = json.loads(sample.read_text(encoding="utf-8"))
     parts = {
         "title": html.escape(f"troupe {report.get('kind')}: {sample.stem}"),
-        "style": (PAGES / "page.css").read_text(encoding="utf-8"),
+        "style": "\n".join((PAGES / name).read_text(encoding="utf-8") for name in STYLES),
         "script": "\n".join((PAGES / name).read_text(encoding="utf-8") for name in SCRIPTS),
         "summary": html.escape(f"A {report.get('kind')} report."),
         "report": json.dumps(report, ensure_ascii=False).replace("<", "\\u003c"),

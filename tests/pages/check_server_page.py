@@ -274,7 +274,7 @@ class Checks:
 
     def run(self):
         with contextlib.closing(Server(self.program, self.folder)) as self.server:
-            for check in (self.check_conversation, self.check_words, self.check_cancel,
+            for check in (self.check_conversation, self.check_runs, self.check_words, self.check_cancel,
                           self.check_markup, self.check_live, self.check_many_events,
                           self.check_widths):
                 self.browser.deadline = time.monotonic() + SECONDS_PER_CHECK
@@ -331,6 +331,26 @@ class Checks:
     def revision(self):
         path = f"/apps/desk/users/ann/sessions/{self.session}/events?limit=0"
         return self.server.ask("GET", path)["revision"]
+
+    def check_runs(self):
+        """Each run is a timeline, with the lanes of its agents and a step for each call."""
+        place = {"app": "desk", "user": "ann", "session": self.session}
+        with self.tab("runs", place) as tab:
+            tab.press("Runs", "document.querySelector('.tabs')")
+            tab.until("document.querySelectorAll('.run').length === 3")
+            newest = "document.querySelector('.run[open]')"
+            tab.until(f"{newest}.querySelector('.step.tool')")
+            told = tab.js(f"{newest}.querySelector('summary').innerText")
+            expect("1 tool call" in told, f"a run does not tell its calls: {told}")
+            kinds = tab.js(f"[...{newest}.querySelectorAll('.legend li')].map(each => "
+                           "each.textContent).join()")
+            expect(kinds.startswith("model,tool"), f"the kinds of steps are {kinds}")
+            # A step leads to its event, by keyboard.
+            tab.js(f"{newest}.querySelector('svg[tabindex]').focus()")
+            tab.key("Home")
+            tab.until("!document.querySelector('.tip').hidden")
+            tab.key("Enter")
+            tab.until("document.querySelector('.line.on')?.checkVisibility()")
 
     def check_words(self):
         """The words of an answer are shown before it is complete."""
@@ -460,7 +480,7 @@ class Checks:
         for width, scheme in ((400, "light"), (1600, "dark"), (400, "dark"), (1600, "light"),
                               (320, "light"), (901, "light")):
             with self.tab(f"width_{width}_{scheme}", place, width, scheme) as tab:
-                for view in ("sessions", "events", "state", "conversation"):
+                for view in ("sessions", "events", "runs", "state", "conversation"):
                     tab.until("document.querySelectorAll('article').length > 4")
                     if not tab.js(f"document.querySelector('#tab-{view}').checkVisibility()"):
                         continue

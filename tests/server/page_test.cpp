@@ -26,13 +26,14 @@ BOOST_AUTO_TEST_CASE(its_files_are_served_with_their_types) {
              == "text/html; charset=utf-8");
   BOOST_TEST(on.client.get("/page.css").header("content-type")
              == "text/css; charset=utf-8");
-  BOOST_TEST(on.client.get("/page.js").header("content-type")
-             == "text/javascript; charset=utf-8");
+  for (const auto* path : {"/page.js", "/charts.js"})
+    BOOST_TEST(on.client.get(path).header("content-type")
+               == "text/javascript; charset=utf-8");
 }
 
 BOOST_AUTO_TEST_CASE(no_file_may_run_or_load_anything_else) {
   server_fixture on;
-  for (const auto* path : {"/", "/page.css", "/page.js"}) {
+  for (const auto* path : {"/", "/page.css", "/page.js", "/charts.js"}) {
     const auto answer = on.client.get(path);
     BOOST_TEST(answer.header("content-security-policy")
                  .starts_with("default-src 'none'; script-src 'self'; "
@@ -44,7 +45,7 @@ BOOST_AUTO_TEST_CASE(no_file_may_run_or_load_anything_else) {
 
 BOOST_AUTO_TEST_CASE(the_page_needs_no_token_and_its_requests_do) {
   server_fixture on({}, with_tokens());
-  for (const auto* path : {"/", "/?x", "/page.css", "/page.js"})
+  for (const auto* path : {"/", "/?x", "/page.css", "/page.js", "/charts.js"})
     BOOST_TEST(on.client.get(path).status == 200, path);
   for (const auto* path : {"/list-apps", "//", "/page.css/", "/openapi.json"})
     BOOST_TEST(on.client.get(path).status == 401, path);

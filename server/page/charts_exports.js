@@ -1,0 +1,3 @@
+
+// The drawings of the reports that the page shows too.
+export { figuresRow, lineChart, linearScale, spanScale, timelineView };
