@@ -108,16 +108,7 @@ class Conversation {
   drawnEvents(last) {
     const { history } = this.page;
     const taken = history.takenBack(last);
-    const results = new Map();
-    const asked = new Set();
-    for (let number = this.first; number <= last; ++number) {
-      const event = history.at(number);
-      if (!event)
-        continue;
-      callsOf(event).forEach((each) => asked.add(each.id));
-      for (const each of responsesOf(event))
-        results.set(each.id, { ...each, time: event.timestamp });
-    }
+    const { results, asked } = answersIn(history, this.first, last);
     const drawn = [];
     for (let number = this.first; number <= last; ++number) {
       const event = history.at(number);
@@ -319,6 +310,21 @@ class Conversation {
 
 function pieceKey(event) {
   return `${event.author} ${event.branch ?? ""}`;
+}
+
+// Returns the results of calls in these events by the ids of the calls, and the ids of all calls.
+function answersIn(history, first, last) {
+  const results = new Map();
+  const asked = new Set();
+  for (let number = first; number <= last; ++number) {
+    const event = history.at(number);
+    if (!event)
+      continue;
+    callsOf(event).forEach((each) => asked.add(each.id));
+    for (const each of responsesOf(event))
+      results.set(each.id, { ...each, time: event.timestamp });
+  }
+  return { results, asked };
 }
 
 // Returns the element of an event; null if it has nothing to show.

@@ -6,6 +6,7 @@ const VIEWS = [
   { id: "conversation", name: "Conversation" },
   { id: "events", name: "Events" },
   { id: "runs", name: "Runs" },
+  { id: "branches", name: "Branches" },
   { id: "state", name: "State" },
 ];
 
@@ -21,6 +22,7 @@ class Page {
     this.conversation = new Conversation(root("conversation"), this);
     this.events = new EventList(root("events"), this);
     this.runs = new RunsPane(root("runs"), this);
+    this.branches = new BranchesPane(root("branches"), this);
     this.state = new StatePane(root("state"), this);
     this.revisions = new Revisions(root("revisions"), this);
     this.tabs = new Map();
@@ -67,6 +69,7 @@ class Page {
   // Without a user, the first one that the caller may see is chosen.
   async openUser(app, user, session = null) {
     this.place = { app, user: null, session: null };
+    this.origins.clear();
     this.sessions.showApps(this.apps ?? []);
     if (app) {
       const users = await this.sessions.readUsers();
@@ -84,7 +87,7 @@ class Page {
     this.at = null;
     this.place = { ...this.place, session: id };
     this.writeAddress();
-    for (const each of [this.conversation, this.events, this.runs, this.state])
+    for (const each of [this.conversation, this.events, this.runs, this.branches, this.state])
       each.open();
     if (id !== null) {
       const opened = new History(this.server, this.place, () => this.changed(opened));
@@ -147,10 +150,14 @@ class Page {
     if (this.origins.has(history.key.session) || history.noted === history.version)
       return;
     history.noted = history.version;
+    this.noteOriginIn(history.key.session, history.events);
+  }
+
+  noteOriginIn(session, events) {
     // A fork of a fork has the origins of both; the newest is its own.
-    const event = history.events.findLast((each) => each?.actions?.agentState?.forkedFrom);
+    const event = events.findLast((each) => each?.actions?.agentState?.forkedFrom);
     if (event)
-      this.origins.set(history.key.session, event.actions.agentState.forkedFrom);
+      this.origins.set(session, event.actions.agentState.forkedFrom);
   }
 
   originOf(session) {
@@ -312,8 +319,8 @@ class Page {
   }
 
   drawNow() {
-    for (const each of [this.conversation, this.events, this.runs, this.state, this.revisions,
-      this.sessions])
+    for (const each of [this.conversation, this.events, this.runs, this.branches, this.state,
+      this.revisions, this.sessions])
       each.draw();
     this.drawCrumb();
     const { count } = this.tabs.get("events");

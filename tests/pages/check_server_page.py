@@ -274,7 +274,8 @@ class Checks:
 
     def run(self):
         with contextlib.closing(Server(self.program, self.folder)) as self.server:
-            for check in (self.check_conversation, self.check_runs, self.check_words, self.check_cancel,
+            for check in (self.check_conversation, self.check_runs, self.check_branches,
+                          self.check_words, self.check_cancel,
                           self.check_markup, self.check_live, self.check_many_events,
                           self.check_widths):
                 self.browser.deadline = time.monotonic() + SECONDS_PER_CHECK
@@ -351,6 +352,33 @@ class Checks:
             tab.until("!document.querySelector('.tip').hidden")
             tab.key("Enter")
             tab.until("document.querySelector('.line.on')?.checkVisibility()")
+
+    def check_branches(self):
+        """A fork stands beside its parent: the past once, two futures, the keys that differ."""
+        path = "/apps/marks/users/forks/sessions"
+        self.server.ask("POST", path, {"sessionId": "s1"})
+        for number in (1, 2):
+            self.append(path, f"past {number}", {"count": number})
+        fork = self.server.ask("POST", f"{path}/s1/fork", {})["id"]
+        self.append(path, "left", {"count": 3, "same": 1})
+        self.append(path, "right", {"count": 4, "same": 1, "extra": True}, fork)
+        with self.tab("branches", {"app": "marks", "user": "forks", "session": "s1"}) as tab:
+            tab.until("document.querySelector('#link').textContent === 'live'")
+            tab.press("Branches", "document.querySelector('.tabs')")
+            # The page has not seen the fork before.
+            tab.until_text("2 events in common, then 1 more here and 2 more there")
+            tab.until("document.querySelectorAll('.shared-past li').length === 2")
+            sides = "[...document.querySelectorAll('.future')].map(each => each.innerText)"
+            tab.until(f"{sides}[0].includes('left') && {sides}[1].includes('right')")
+            expect(not tab.js(f"{sides}.some(each => each.includes('past'))"),
+                   "the shared past is shown in a future")
+            differ = ("[...document.querySelectorAll('[data-differs]')].map(each => "
+                      "each.innerText.split(/\\s+/).join(' ')).join()")
+            tab.until(f"{differ} === 'count 3 4,extra not set true'")
+            # Both futures go on.
+            self.append(path, "far right", {"count": 5}, fork)
+            tab.until(f"{sides}[1].includes('far right')")
+            tab.until(f"{differ}.startsWith('count 3 5')")
 
     def check_words(self):
         """The words of an answer are shown before it is complete."""
@@ -434,8 +462,8 @@ class Checks:
             self.server.ask("POST", path, {"sessionId": "s2"})
             tab.until("document.querySelector('[data-session=s2]')")
 
-    def append(self, path, text, state):
-        self.server.ask("POST", f"{path}/s1/events", {
+    def append(self, path, text, state, session="s1"):
+        self.server.ask("POST", f"{path}/{session}/events", {
             "author": "user", "content": {"role": "user", "parts": [{"text": text}]},
             "actions": {"stateDelta": state}})
 
@@ -480,7 +508,8 @@ class Checks:
         for width, scheme in ((400, "light"), (1600, "dark"), (400, "dark"), (1600, "light"),
                               (320, "light"), (901, "light")):
             with self.tab(f"width_{width}_{scheme}", place, width, scheme) as tab:
-                for view in ("sessions", "events", "runs", "state", "conversation"):
+                for view in ("sessions", "events", "runs", "branches", "state",
+                             "conversation"):
                     tab.until("document.querySelectorAll('article').length > 4")
                     if not tab.js(f"document.querySelector('#tab-{view}').checkVisibility()"):
                         continue
