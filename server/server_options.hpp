@@ -3,10 +3,12 @@
 #pragma once
 
 #include "troupe/contexts/run_options.hpp"
+#include "troupe/server/commit_counts.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,9 @@ struct server_options {
   std::string tls_key = {};
   /// Options of the runs that requests start.
   run_options runs = {};
+  /// Commits of the runtime, for `GET /figures`: `runtime_options::on_commit`
+  /// adds to them. Null: the figures tell nothing about commits.
+  std::shared_ptr<const commit_counts> commits = {};
   /// Folder with the page of ADK, `google/adk/cli/browser` of its package,
   /// which is then served under `/dev-ui/`. Empty: none.
   std::string ui_folder = {};

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -310,6 +311,9 @@ int serve_command::execute(interrupts& signals) const {
   auto kept = chosen.store.for_runtime();
   kept.append_wait_max = runtime_options().append_wait_max;
   kept.compaction = chosen.compaction.for_runtime();
+  const auto commits = std::make_shared<commit_counts>();
+  kept.on_commit = [commits](std::size_t changes) { commits->add(changes); };
+  wanted.commits = commits;
   auto owners = runtime::open(std::move(kept));
   if (!owners)
     return report(owners.error());

@@ -20,6 +20,11 @@ void following::remove(const follower& ended) {
   followers_.erase(&ended);
 }
 
+std::size_t following::count() const {
+  const std::lock_guard guard(mutex_);
+  return followers_.size();
+}
+
 void following::close_all() {
   std::vector<std::shared_ptr<follower>> all;
   {

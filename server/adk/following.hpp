@@ -4,6 +4,7 @@
 
 #include "troupe/runtime/follower.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -16,11 +17,14 @@ public:
   void add(const std::shared_ptr<follower>& added);
   void remove(const follower& ended);
 
+  /// Number of followers.
+  std::size_t count() const;
+
   /// Closes all followers, also those that are added later.
   void close_all();
 
 private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<const follower*, std::weak_ptr<follower>> followers_;
   bool is_closed_ = false;
 };

@@ -8,6 +8,7 @@ active_run_ptr running::add(session_key key, run started) {
   {
     const std::lock_guard guard(mutex_);
     runs_.emplace(added->handle.invocation_id(), added);
+    ++started_;
     is_late = is_closed_;
   }
   if (is_late)
@@ -15,7 +16,7 @@ active_run_ptr running::add(session_key key, run started) {
   return added;
 }
 
-void running::remove(const std::string& id) {
+void running::remove(const std::string& id, bool has_failed) {
   active_run_ptr removed; // Destroyed without the lock.
   const std::lock_guard guard(mutex_);
   const auto found = runs_.find(id);
@@ -23,8 +24,14 @@ void running::remove(const std::string& id) {
     return;
   removed = std::move(found->second);
   runs_.erase(found);
+  failed_ += has_failed ? 1 : 0;
   if (runs_.empty())
     fewer_.notify_all();
+}
+
+run_counts running::counts() const {
+  const std::lock_guard guard(mutex_);
+  return {runs_.size(), started_, failed_};
 }
 
 bool running::await_none(std::chrono::milliseconds limit) {

@@ -10,6 +10,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,17 +33,25 @@ struct active_run {
 
 using active_run_ptr = std::shared_ptr<active_run>;
 
+struct run_counts {
+  std::size_t active = 0;    ///< Runs that have not ended.
+  std::uint64_t started = 0; ///< All runs.
+  std::uint64_t failed = 0;  ///< Runs that ended with an error or cancelled.
+};
+
 /// Thread-safe.
 class running {
 public:
   active_run_ptr add(session_key key, run started);
-  void remove(const std::string& id);
+  void remove(const std::string& id, bool has_failed);
 
   /// Returns the run of a session by its id; null if it has ended.
   active_run_ptr find(const session_key& key, const std::string& id) const;
 
   /// Returns the ids of a session's runs.
   std::vector<std::string> of(const session_key& key) const;
+
+  run_counts counts() const;
 
   /// Waits until there is no run, at most for `limit`. Returns whether that is
   /// so.
@@ -54,6 +64,8 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable fewer_;
   std::map<std::string, active_run_ptr> runs_;
+  std::uint64_t started_ = 0;
+  std::uint64_t failed_ = 0;
   bool is_closed_ = false;
 };
 

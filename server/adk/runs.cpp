@@ -84,7 +84,7 @@ private:
   void receive(const result<event_ptr>& next) {
     if (next && *next != nullptr)
       return pass(**next);
-    on_->runs.remove(id());
+    on_->runs.remove(id(), !next);
     finish(next ? result<void>() : result<void>(next.error()));
   }
 

@@ -36,6 +36,7 @@ router make_routes(const served_ptr& on) {
   add_apps(routes, on);
   add_artifacts(routes, on);
   add_events(routes, on);
+  add_figures(routes, on);
   add_runs(routes, on);
   add_sessions(routes, on);
   add_time_travel(routes, on);

@@ -11,6 +11,7 @@
 #include "troupe/server/http/router.hpp"
 #include "troupe/server/server_options.hpp"
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,6 +28,8 @@ struct served {
   running runs;
   following follows;
   event_lines lines;
+  const std::chrono::steady_clock::time_point started
+    = std::chrono::steady_clock::now();
 };
 
 using served_ptr = std::shared_ptr<served>;
@@ -35,6 +38,7 @@ using served_ptr = std::shared_ptr<served>;
 void add_apps(router& routes, const served_ptr& on);
 void add_artifacts(router& routes, const served_ptr& on);
 void add_events(router& routes, const served_ptr& on);
+void add_figures(router& routes, const served_ptr& on);
 void add_pages(router& routes, const served_ptr& on);
 void add_runs(router& routes, const served_ptr& on);
 void add_sessions(router& routes, const served_ptr& on);

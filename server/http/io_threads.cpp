@@ -39,11 +39,12 @@ struct io_threads::parts {
   std::shared_mutex open_mutex;
   bool is_open = true; // Guarded by `open_mutex`.
 
-  mutable std::mutex mutex;            // Guards the next four.
+  mutable std::mutex mutex;            // Guards the next five.
   std::list<net::steady_timer> timers; // Those of `call_after`.
   std::unordered_map<const live_connection*, std::weak_ptr<live_connection>>
     live;
   std::size_t requests = 0;
+  std::uint64_t requests_begun = 0;
   std::condition_variable fewer_requests;
 
   std::atomic<bool> draining{false};
@@ -173,9 +174,15 @@ std::size_t io_threads::connections() const {
   return parts_->live.size();
 }
 
+std::uint64_t io_threads::requests() const {
+  const std::lock_guard lock(parts_->mutex);
+  return parts_->requests_begun;
+}
+
 void io_threads::begin_request() noexcept {
   const std::lock_guard lock(parts_->mutex);
   ++parts_->requests;
+  ++parts_->requests_begun;
 }
 
 void io_threads::end_request() noexcept {

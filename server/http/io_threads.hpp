@@ -70,6 +70,9 @@ public:
 
   std::size_t connections() const;
 
+  /// Number of requests since the start.
+  std::uint64_t requests() const;
+
   /// Counts the requests under way.
   void begin_request() noexcept;
   void end_request() noexcept;

@@ -1,3 +1,3 @@
 
 // The drawings of the reports that the page shows too.
-export { figuresRow, lineChart, linearScale, spanScale, timelineView };
+export { amountScale, figuresRow, lineChart, linearScale, timelineView };

@@ -8,6 +8,7 @@ const VIEWS = [
   { id: "runs", name: "Runs" },
   { id: "branches", name: "Branches" },
   { id: "state", name: "State" },
+  { id: "figures", name: "Figures" },
 ];
 
 class Page {
@@ -24,6 +25,7 @@ class Page {
     this.runs = new RunsPane(root("runs"), this);
     this.branches = new BranchesPane(root("branches"), this);
     this.state = new StatePane(root("state"), this);
+    this.figures = new FiguresPane(root("figures"), this);
     this.revisions = new Revisions(root("revisions"), this);
     this.tabs = new Map();
     this.addTabs(root("tabs"));
@@ -320,7 +322,7 @@ class Page {
 
   drawNow() {
     for (const each of [this.conversation, this.events, this.runs, this.branches, this.state,
-      this.revisions, this.sessions])
+      this.revisions, this.sessions, this.figures])
       each.draw();
     this.drawCrumb();
     const { count } = this.tabs.get("events");

@@ -120,6 +120,24 @@ BOOST_AUTO_TEST_CASE(a_folder_of_apps_is_served_until_sigterm) {
   BOOST_TEST(again.end_by(SIGINT).code == 130);
 }
 
+BOOST_AUTO_TEST_CASE(commits_are_counted_and_steps_are_timed) {
+  const agent_folder agents;
+  program served(agents.command());
+  http_client client(port_of(served));
+  client.post("/apps/hello/users/ann/sessions", {{"sessionId", "s1"}});
+  const auto ran
+    = client
+        .post("/run",
+              {{"appName", "hello"},
+               {"userId", "ann"},
+               {"sessionId", "s1"},
+               {"newMessage", {{"parts", {{{"text", "Hello!"}}}}}}})
+        .data();
+  BOOST_TEST(ran[0]["customMetadata"]["troupe"]["steps"][0]["kind"] == "model");
+  BOOST_TEST(client.get("/figures").data()["store"]["changes"] == 3);
+  BOOST_TEST(served.end_by(SIGTERM).code == 143);
+}
+
 BOOST_AUTO_TEST_CASE(what_was_acknowledged_survives_a_kill) {
   const agent_folder agents;
   const std::string path = "/apps/hello/users/ann/sessions";

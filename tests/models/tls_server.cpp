@@ -99,8 +99,8 @@ void tls_server::run() {
     if (socket < 0)
       continue;
     // A silent client must not block the end of the test.
-    const timeval patience{.tv_sec = 10, .tv_usec = 0};
-    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const timeval limit{.tv_sec = 10, .tv_usec = 0};
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     serve(socket);
     ::close(socket);
   }

@@ -275,7 +275,7 @@ class Checks:
     def run(self):
         with contextlib.closing(Server(self.program, self.folder)) as self.server:
             for check in (self.check_conversation, self.check_runs, self.check_branches,
-                          self.check_words, self.check_cancel,
+                          self.check_figures, self.check_words, self.check_cancel,
                           self.check_markup, self.check_live, self.check_many_events,
                           self.check_widths):
                 self.browser.deadline = time.monotonic() + SECONDS_PER_CHECK
@@ -379,6 +379,20 @@ class Checks:
             self.append(path, "far right", {"count": 5}, fork)
             tab.until(f"{sides}[1].includes('far right')")
             tab.until(f"{differ}.startsWith('count 3 5')")
+
+    def check_figures(self):
+        """The figures of runs and store change while they are looked at."""
+        path = "/apps/marks/users/figures/sessions"
+        self.server.ask("POST", path, {"sessionId": "s1"})
+        with self.tab("figures", {"app": "marks", "user": "figures", "session": "s1"}) as tab:
+            tab.press("Figures", "document.querySelector('.tabs')")
+            figure = ("Number([...document.querySelectorAll('.figures dt')].find(each => "
+                      "each.textContent === 'commits').nextSibling.textContent.replace(/,/g, ''))")
+            tab.until("document.querySelector('.figures dt')")
+            before = tab.js(figure)
+            self.append(path, "one", {"count": 1})
+            tab.until(f"{figure} > {before}")
+            tab.until("document.querySelectorAll('.charts svg .line').length === 4")
 
     def check_words(self):
         """The words of an answer are shown before it is complete."""
@@ -509,7 +523,7 @@ class Checks:
                               (320, "light"), (901, "light")):
             with self.tab(f"width_{width}_{scheme}", place, width, scheme) as tab:
                 for view in ("sessions", "events", "runs", "branches", "state",
-                             "conversation"):
+                             "figures", "conversation"):
                     tab.until("document.querySelectorAll('article').length > 4")
                     if not tab.js(f"document.querySelector('#tab-{view}').checkVisibility()"):
                         continue
