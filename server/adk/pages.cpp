@@ -124,8 +124,7 @@ void add_pages(router& routes, const served_ptr& on) {
   // Keeps the page from asking whether it may send data to others.
   for (const auto* method : {"GET", "POST"})
     routes.add(method, "/config/telemetry", always(R"({"telemetry":false})"));
-  routes.add(
-    "GET", "/dev/apps/{app}/debug/trace/session/{session}", always("[]"));
+  add_traces(routes, on);
   for (const auto* noun : {"eval_sets", "eval_results", "tests"})
     routes.add("GET", std::string("/dev/apps/{app}/") + noun, always("[]"));
 }
