@@ -68,8 +68,8 @@ struct agent_file_options {
   /// `{"writer": {"instruction": "Be brief."}}`. A null removes a field. A name
   /// without an agent is an error.
   std::map<std::string, json, std::less<>> overrides = {};
-  /// Called before each tool of every agent, before the callbacks that the
-  /// files name.
+  /// Called before each tool of every agent in the files, before the callbacks
+  /// that the files name.
   std::vector<before_tool_callback> before_tool = {};
 };
 

@@ -338,23 +338,33 @@ std::uint64_t seed_of(const experiment& planned, const planned_run& which) {
 using name_set = std::set<std::string, std::less<>>;
 
 // Collects the names of an agent, of all agents below it, including those that
-// are tools, and of their tools.
-void collect_names(const agent& of, name_set& agents, name_set& tools) {
+// are tools, and of their tools. An agent that the program has made is a tool
+// like any other: its own tools cannot be answered from outside.
+void collect_names(const agent& of,
+                   const tool_registry& own,
+                   name_set& agents,
+                   name_set& tools) {
   agents.insert(of.name());
   for (const auto& below : of.sub_agents())
-    collect_names(below, agents, tools);
+    collect_names(below, own, agents, tools);
   if (const auto* options = std::get_if<llm_options>(&of.kind()))
     for (const auto& each : options->tools) {
       tools.insert(each.name());
+      name_set unreachable;
       if (each.options().as_agent)
-        collect_names(*each.options().as_agent, agents, tools);
+        collect_names(*each.options().as_agent,
+                      own,
+                      agents,
+                      own.contains(each.name()) ? unreachable : tools);
     }
 }
 
-result<void> check_names(const variant& chosen, const agent& root) {
+result<void> check_names(const variant& chosen,
+                         const agent& root,
+                         const tool_registry& own) {
   name_set agents;
   name_set tools;
-  collect_names(root, agents, tools);
+  collect_names(root, own, agents, tools);
   for (const auto& [name, unused] : chosen.delays)
     if (name != "*" && !agents.contains(name))
       return error(
@@ -399,19 +409,34 @@ result<void> check_amounts(const experiment& planned) {
   return {};
 }
 
+namespace {
+
+// Another run may have written a key that the sessions of a user share.
+error not_of_the_session(const std::string& key, std::string_view field) {
+  return {errc::invalid_argument,
+          fmt::format("'{}' in '{}': forks share the state of the app and of "
+                      "the user with other sessions, so only keys of the "
+                      "session can be named",
+                      key,
+                      field)};
+}
+
+} // namespace
+
 result<void> check_start(const experiment& planned) {
   if (!planned.from)
     return {};
   if (const auto valid = check_key(planned.from->session); !valid)
     return valid.error();
-  for (const auto& [key, unused] : planned.state.items())
+  const auto state = delta::from_json(planned.state);
+  if (!state)
+    return state.error();
+  for (const auto& set : state->operations())
+    if (set.where != scope::session)
+      return not_of_the_session(join_key(set.where, set.name), "state");
+  for (const auto& key : planned.keys)
     if (split_key(key).where != scope::session)
-      return error(errc::invalid_argument,
-                   fmt::format("'{}': forks share the state of the app and of "
-                               "the user with other sessions, so 'state' "
-                               "cannot set it; only keys of the session can be "
-                               "set",
-                               key));
+      return not_of_the_session(key, "keys");
   return {};
 }
 
@@ -504,7 +529,7 @@ result<agent> make_agents(const experiment& planned,
   }
   auto made = load_agent_file(planned.agent_file, options);
   if (made)
-    if (auto known = check_names(chosen, *made); !known)
+    if (auto known = check_names(chosen, *made, more.tools); !known)
       return failed(known.error());
   return made ? std::move(made) : result<agent>(failed(made.error()));
 }

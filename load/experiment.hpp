@@ -34,7 +34,8 @@ struct variant {
   /// Delay before each model answers, by agent.
   latencies delays = {};
   /// Results by the name of a tool. Every call of that tool gets the result,
-  /// and the tool itself is not called, as with `before_tool_callback`.
+  /// and the tool itself is not called, as with `before_tool_callback`. Tools
+  /// of agents that the program has made cannot be named.
   std::map<std::string, json, std::less<>> tool_results = {};
   /// The differences as texts.
   std::vector<std::string> changes = {};
@@ -94,8 +95,9 @@ result<experiment> read_experiment(const std::filesystem::path& file);
 /// 1,000,000, or if `at_once` is 0.
 result<void> check_amounts(const experiment& planned);
 
-/// Fails with `errc::invalid_argument` if the runs begin at a session whose key
-/// is not valid, or with state that other sessions share.
+/// Fails with `errc::invalid_argument` if the runs begin at a session and its
+/// key is not valid, or `state` is no delta, or `state` or `keys` has keys that
+/// other sessions share.
 result<void> check_start(const experiment& planned);
 
 /// One run of an experiment, by index.

@@ -154,7 +154,8 @@ task<result<session>> experiment_runner::fetch_behind(session start) {
   if (!newest)
     co_return newest;
   const auto count = newest->revision() - start.revision();
-  co_return co_await sessions.get(start.key(), {.num_recent_events = count});
+  co_return co_await sessions.get(
+    start.key(), {.num_recent_events = count, .at = newest->revision()});
 }
 
 task<experiment_run> experiment_runner::perform_one(planned_run which,

@@ -85,7 +85,7 @@ struct experiment_outcome {
   timestamp started{};
   /// Duration of all runs, without the opening and closing of the store.
   std::chrono::nanoseconds elapsed{};
-  /// Part of the apps' names.
+  /// Part of the names of the apps, or of the ids of the forks.
   std::string run;
   /// The experiment was ended early; interrupted runs are left out.
   bool interrupted = false;

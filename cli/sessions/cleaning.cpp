@@ -173,14 +173,18 @@ result<std::size_t> remove_sessions(const store_option& store,
     return owners.error();
   auto sessions = owners->sessions();
   std::size_t removed = 0;
+  result<void> failed;
   for (const auto& key : unwanted) {
     const auto done = sessions.remove(key).get();
-    if (!done)
-      return done.error();
-    removed += *done ? 1 : 0;
+    if (done)
+      removed += *done ? 1 : 0;
+    else if (failed)
+      failed = done.error();
   }
-  if (const auto closed = owners->shut_down(); !closed)
-    return closed.error();
+  if (const auto closed = owners->shut_down(); failed && !closed)
+    failed = closed.error();
+  if (!failed)
+    return failed.error();
   return removed;
 }
 

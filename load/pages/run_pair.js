@@ -1,13 +1,16 @@
 // Two runs of an experiment side by side: their answers, and the keys of the session that have
 // other values at their ends.
 
-// The runs of an experiment begin with the same keys. So a key that one run has left alone has the
-// value at its end that the other one has found.
+// A key may have the name of a member of every object, such as `constructor`.
+function changeOf(run, key) {
+  return Object.hasOwn(run.changes ?? {}, key) ? run.changes[key] : undefined;
+}
+
+// The runs of an experiment begin with the same keys. So a key that only one run has changed still
+// has its first value in the other run.
 function endOf(run, other, key) {
-  const own = run.changes?.[key];
-  if (own)
-    return own.after;
-  return other.changes?.[key]?.before;
+  const own = changeOf(run, key);
+  return own ? own.after : changeOf(other, key)?.before;
 }
 
 function valueText(value) {
@@ -17,7 +20,7 @@ function valueText(value) {
 function comparedKeys(left, right) {
   const keys = [...new Set([left, right].flatMap((run) => Object.keys(run.changes ?? {})))].sort();
   return keys.map((key) => ({
-    key, start: valueText((left.changes?.[key] ?? right.changes?.[key]).before),
+    key, start: valueText((changeOf(left, key) ?? changeOf(right, key)).before),
     left: valueText(endOf(left, right, key)), right: valueText(endOf(right, left, key)),
   }));
 }
@@ -37,7 +40,7 @@ function pairState(left, right) {
   const apart = rows.filter((row) => row.left !== row.right);
   const alike = rows.filter((row) => row.left === row.right);
   return titled("State of the session at the end", element("div", { class: "stack" },
-    apart.length > 0 ? keyTable(apart, "Keys with other values")
+    apart.length > 0 ? keyTable(apart, "Keys with different values")
       : element("p", { class: "muted" }, "All keys of the session have the same values."),
     alike.length > 0 ? folded(`${many(alike.length, "key")} changed alike`,
       () => keyTable(alike, "Keys that both runs changed alike")) : null));

@@ -130,7 +130,10 @@ const std::vector<refusal_case> refusals{
   {"from: {app: press, session: s1, revision: -1}\n",
    "x.yaml:3: 'revision' must be a whole number of at least 0"},
   {"from: {app: press, session: s1}\nstate: {'user:mood': bad}\n",
-   "x.yaml:4: 'user:mood': forks share the state of the app and of the user"},
+   "x.yaml:4: 'user:mood' in 'state': forks share the state of the app and of "
+   "the user"},
+  {"from: {app: press, session: s1}\nkeys: ['app:mood']\n",
+   "'app:mood' in 'keys': forks share the state of the app and of the user"},
 };
 
 } // namespace

@@ -256,13 +256,14 @@ FORKS = r"""
   const answers = [...pair.querySelectorAll("pre.text:not(.error)")].map(each => each.textContent);
   if (last.output && !answers.includes(last.output))
     found.push("the answer of the right run is missing");
-  const end = (run, other, key) => JSON.stringify(run.changes[key] ? run.changes[key].after
+  const own = (run, key) => Object.hasOwn(run.changes, key);
+  const end = (run, other, key) => JSON.stringify(own(run, key) ? run.changes[key].after
     : other.changes[key].before);
   const apart = Object.keys({ ...first.changes, ...last.changes })
     .filter(key => end(first, last, key) !== end(last, first, key)).length;
-  const told = pair.querySelectorAll("[aria-label='Keys with other values'] tbody tr").length;
+  const told = pair.querySelectorAll("[aria-label='Keys with different values'] tbody tr").length;
   if (told !== apart)
-    found.push(`shows ${told} keys with other values, but there are ${apart}`);
+    found.push(`shows ${told} keys with different values, but there are ${apart}`);
   return found;
 })()
 """

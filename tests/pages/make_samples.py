@@ -322,7 +322,9 @@ def experiment_forked_awkward(chance):
                   revision=1_000_002)
     made["runs"][0]["changes"] = {EVIL: {"before": EVIL, "after": {"deep": [1, None, LONG_WORD]}},
                                   LONG_WORD: {"before": 1}, "topic": {"after": "owls"}}
-    made["runs"][-1]["changes"] = {"topic": {"after": "owls"}}
+    # Every object of JavaScript has a member of this name.
+    made["runs"][-1]["changes"] = {"topic": {"after": "owls"},
+                                   "constructor": {"before": 1, "after": 2}}
     return made
 
 
