@@ -2,7 +2,8 @@
 //
 // Events of runs with step times tell when their models and tools worked. In other runs only the
 // ends of steps are known: the time since the event before it on its branch counts as one step.
-// `troupe trace` reads a session in the same way (load/timeline.cpp). Times are in nanoseconds.
+// `troupe trace` reads a session in the same way (load/timeline.cpp), but takes questions for
+// permissions for model calls. Times are in nanoseconds.
 
 // Shorter gaps are not waits, but work of the runtime between two steps.
 const WAIT_MIN = 100_000;
@@ -31,7 +32,8 @@ function toldSteps(event) {
 
 // A step of which only the end is known.
 function derivedStep(event) {
-  const called = callsOf(event).map((each) => each.name);
+  // The runtime asks for permissions, and no model does.
+  const called = callsOf(event).map((each) => each.name).filter((name) => name !== CONFIRMATION);
   const answered = responsesOf(event).map((each) => each.name);
   if (answered.length > 0)
     return { kind: "tool", name: answered.join(", ") };

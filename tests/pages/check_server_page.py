@@ -343,6 +343,8 @@ class Checks:
             tab.until(f"{newest}.querySelector('.step.tool')")
             told = tab.js(f"{newest}.querySelector('summary').innerText")
             expect("1 tool call" in told, f"a run does not tell its calls: {told}")
+            asking = tab.js("document.querySelectorAll('.run')[1].querySelector('summary').innerText")
+            expect("1 model call" in asking, f"a question counts as a call: {asking}")
             kinds = tab.js(f"[...{newest}.querySelectorAll('.legend li')].map(each => "
                            "each.textContent).join()")
             expect(kinds.startswith("model,tool"), f"the kinds of steps are {kinds}")
