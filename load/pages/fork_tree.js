@@ -9,7 +9,8 @@ function treeLayout(variants, width) {
   const words = above ? 0 : Math.min(Math.ceil(largest(variants.map(
     (variant) => textWidth(visible(named(variant.name)))))) + 2, Math.round((width - fork) * 0.35));
   const pitch = above ? 46 : 32;
-  return { above, fork, words, pitch, left: 10, right: width - 12, top: TREE_TOP,
+  const rows = variants.map((_, index) => TREE_TOP + (index + 1) * pitch + (above ? 4 : 0));
+  return { above, fork, words, rows, left: 10, right: width - 12, top: TREE_TOP,
     first: fork + (above ? 22 : words + 44), height: TREE_TOP + variants.length * pitch + 22 };
 }
 
@@ -40,6 +41,8 @@ function drawTrunk(svg, from, layout, add) {
 
 function drawFork(svg, from, layout, add) {
   svg.append(
+    shape("path", { class: "trunk", d: `M${layout.fork} ${layout.top}V${layout.rows[
+      layout.rows.length - 1] - 8}` }),
     shape("circle", { class: "dot ring cq", cx: layout.fork, cy: layout.top, r: 5 }),
     shape("text", { class: "quiet", x: layout.fork + 12, y: layout.top + 4 },
       fitted(`revision ${formatCount(from.revision)}`, layout.right - layout.fork - 12)));
@@ -57,11 +60,10 @@ function branchRows(run) {
 
 // Runs keep their distance until they no longer fit; then they lie closer together.
 function drawBranch(svg, variant, runs, layout, { index, color, choose, add }) {
-  const y = layout.top + (index + 1) * layout.pitch + (layout.above ? 4 : 0);
+  const y = layout.rows[index];
   const step = Math.min((layout.right - layout.first) / Math.max(runs.length, 1), 20);
   const end = layout.first + step * Math.max(runs.length - 1, 0);
-  const curve = `M${layout.fork} ${layout.top + 5}V${y - 8}Q${layout.fork} ${y} ${
-    layout.fork + 8} ${y}`;
+  const curve = `M${layout.fork} ${y - 8}Q${layout.fork} ${y} ${layout.fork + 8} ${y}`;
   svg.append(shape("path", { class: `line ${color}`, d: layout.above ? `${curve}H${end}`
     : `${curve}H${layout.fork + 16}M${layout.first - 12} ${y}H${end}` }));
   svg.append(layout.above
