@@ -1,5 +1,7 @@
 #include "session_model.hpp"
 
+#include "troupe/core/rewind.hpp"
+
 #include "model_rules.hpp"
 
 #include <algorithm>
@@ -46,7 +48,14 @@ bool is_same_event(const event& stored, const event& again) {
   return true;
 }
 
-result<void> check_said(const event& said, const size_limits& limits) {
+bool is_blank(const std::string& id) {
+  return id.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
+}
+
+// A rewind carries all keys that it restores.
+result<void> check_said(const event& said, size_limits limits) {
+  if (is_rewind(said))
+    limits.event_bytes_max *= 64;
   if (!said.id.empty())
     if (auto id = check_id(said.id, "event id"); !id)
       return id.error();
@@ -64,6 +73,12 @@ error unknown(const session_key& key) {
   return {errc::not_found, "the model has no session " + to_string(key)};
 }
 
+error unknown_revision(const session_key& key, std::uint64_t revision) {
+  return {errc::not_found,
+          "the session " + to_string(key) + " of the model has no revision "
+            + std::to_string(revision)};
+}
+
 // Orders rows by time, newest first, then by name.
 auto rank(const session_view& row) {
   return std::tuple(
@@ -75,21 +90,25 @@ auto rank(const session_view& row) {
 // -- calls ----
 
 session_view session_model::view(const session_key& key,
-                                 const log& held) const {
-  auto state = model_rules::as_object(held.state);
+                                 const log& held,
+                                 std::uint64_t revision) const {
+  const auto& then = *held.moments[revision];
+  auto state = model_rules::as_object(then.state);
   for (const auto& [name, data] : users_.at({key.app, key.user}).state)
     state["user:" + name] = data;
   for (const auto& [name, data] : apps_.at(key.app).state)
     state["app:" + name] = data;
+  const auto end = held.events.begin() + static_cast<std::ptrdiff_t>(revision);
   return {key,
           std::move(state),
-          held.events,
-          held.last_update_time,
-          held.events.size()};
+          {held.events.begin(), end},
+          then.last_update_time,
+          revision,
+          revision < held.events.size()};
 }
 
 result<session_view> session_model::create(create_request request) {
-  if (request.id.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
+  if (is_blank(request.id))
     request.id = new_id();
   const auto key = check_key({request.app, request.user, request.id});
   if (!key)
@@ -122,7 +141,8 @@ result<session_view> session_model::create(create_request request) {
      : done.where == scope::user ? user.state
                                  : made.state)[done.name]
       = done.operand.data();
-  return view(*key, made);
+  made.note_moment();
+  return view(*key, made, 0);
 }
 
 result<session_view> session_model::get(const session_key& asked,
@@ -133,7 +153,10 @@ result<session_view> session_model::get(const session_key& asked,
   const auto found = sessions_.find(*key);
   if (found == sessions_.end())
     return unknown(*key);
-  auto shown = view(*key, found->second);
+  const auto newest = found->second.events.size();
+  if (options.at && *options.at > newest)
+    return unknown_revision(*key, *options.at);
+  auto shown = view(*key, found->second, options.at.value_or(newest));
   auto& events = shown.events;
   if (const auto count = options.num_recent_events.value_or(events.size());
       count < events.size())
@@ -168,7 +191,7 @@ result<page_view> session_model::list(const list_request& request) const {
   for (const auto& [key, held] : sessions_) {
     if (key.app != *app || (user && key.user != *user))
       continue;
-    auto row = view(key, held);
+    auto row = view(key, held, held.events.size());
     row.events.clear();
     if (behind.is_null()
         || rank(row) > std::tuple(behind[0].get<std::int64_t>(),
@@ -248,7 +271,68 @@ result<event_ptr> session_model::append(const session_key& asked,
   held.last_update_time = std::max(held.last_update_time, said.timestamp);
   held.places[said.id] = held.events.size();
   held.events.push_back(std::make_shared<const event>(std::move(said)));
+  held.note_moment();
   return held.events.back();
+}
+
+// Keys of user and app stay as they are, and the ids of all events count as
+// used.
+result<session_view> session_model::fork(const session_key& asked,
+                                         const fork_options& options,
+                                         std::string id) {
+  const auto parent = check_key(asked);
+  if (!parent)
+    return parent.error();
+  if (is_blank(id))
+    id = new_id();
+  const auto key = check_key({parent->app, parent->user, std::move(id)});
+  if (!key)
+    return key.error();
+  const auto found = sessions_.find(*parent);
+  if (found == sessions_.end())
+    return unknown(*parent);
+  const auto& from = found->second;
+  const auto revision = options.at.value_or(from.events.size());
+  if (revision > from.events.size())
+    return unknown_revision(*parent, revision);
+  if (sessions_.contains(*key))
+    return error(errc::already_exists, "the model has it");
+
+  const auto count = static_cast<std::ptrdiff_t>(revision);
+  log made;
+  made.state = from.moments[revision]->state;
+  made.last_update_time = from.moments[revision]->last_update_time;
+  made.events.assign(from.events.begin(), from.events.begin() + count);
+  made.moments.assign(from.moments.begin(), from.moments.begin() + count + 1);
+  for (std::size_t index = 0; index < made.events.size(); ++index)
+    made.places[made.events[index]->id] = index;
+  const auto& kept = sessions_[*key] = std::move(made);
+  return view(*key, kept, revision);
+}
+
+result<event_ptr> session_model::rewind(const session_key& asked, event said) {
+  const auto key = check_key(asked);
+  if (!key)
+    return key.error();
+  const auto found = sessions_.find(*key);
+  if (found == sessions_.end())
+    return unknown(*key);
+  const auto& held = found->second;
+  const auto count = taken_back_by(said);
+  if (!count || *count > held.events.size())
+    return error(errc::invalid_argument, "it takes back too much, or nothing");
+  const auto& then = held.moments[held.events.size() - *count]->state;
+  delta changes;
+  for (const auto& [name, data] : held.state)
+    if (!then.contains(name))
+      changes.record(name, operation_kind::erase, {}).value();
+  for (const auto& [name, data] : then)
+    if (const auto present = held.state.find(name);
+        present == held.state.end()
+        || !model_rules::is_same(present->second, data))
+      changes.record(name, operation_kind::set, data).value();
+  said.actions.state_delta = std::move(changes);
+  return append(*key, std::move(said));
 }
 
 result<shared_write>

@@ -2,7 +2,8 @@
 // runs are compared with it.
 //
 // It keeps plain maps of JSON and has a loop per operation. It uses the values
-// of core, but shares no code with the owners: it evaluates deltas itself.
+// of core, but shares no code with the owners: it evaluates deltas itself. It
+// keeps the state of a session after each of its events.
 
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +31,8 @@ struct session_view {
   std::vector<event_ptr> events;
   timestamp last_update_time;
   std::uint64_t revision = 0;
+  /// True if the session has events after this revision.
+  bool is_earlier = false;
 };
 
 struct page_view {
@@ -59,9 +63,17 @@ public:
                            const get_options& options = {}) const;
   result<page_view> list(const list_request& request) const;
 
+  /// Makes a fork without the event that names its origin; append that next.
+  result<session_view>
+  fork(const session_key& parent, const fork_options& options, std::string id);
+
   /// Fills in missing ids by counting: `model-1`, `model-2`, …
   result<event_ptr>
   append(const session_key& key, event said, const append_options& how = {});
+
+  /// Appends `said`, a rewind, with the changes that set the session's keys to
+  /// their values of as many events ago as it takes back.
+  result<event_ptr> rewind(const session_key& key, event said);
 
   /// Writes keys of a user, or of the app if `user` is unset, without a
   /// session. An empty id is not remembered.
@@ -103,16 +115,30 @@ private:
     std::vector<remembered_write> writes; // The newest 64, oldest first.
   };
 
+  // A session's own keys after one of its events, or after its creation.
+  struct moment {
+    keys state;
+    timestamp last_update_time;
+  };
+
   struct log {
     keys state;
     std::vector<event_ptr> events;
     std::map<std::string, std::size_t> places; // Newest event of each id.
     timestamp last_update_time;
+    /// By revision. Shared, because models are copied.
+    std::vector<std::shared_ptr<const moment>> moments;
+
+    void note_moment() {
+      moments.push_back(
+        std::make_shared<const moment>(moment{state, last_update_time}));
+    }
   };
 
   std::string new_id() { return "model-" + std::to_string(++ids_); }
 
-  session_view view(const session_key& key, const log& held) const;
+  session_view
+  view(const session_key& key, const log& held, std::uint64_t revision) const;
 
   const model_options options_;
   std::map<session_key, log> sessions_;

@@ -3,6 +3,7 @@
 
 #include "session_model.hpp"
 
+#include "troupe/core/rewind.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/stores/open_store.hpp"
 #include "troupe/stores/shared/memory_store.hpp"
@@ -28,7 +29,7 @@ namespace {
 
 constexpr std::array apps = {"press", "shop"};
 constexpr std::array users = {"ann", "bob"};
-constexpr std::array ids = {"a", "b", "c"};
+constexpr std::array ids = {"a", "b", "c", "fork"};
 constexpr std::array names = {"n", "list", "object", "k", "__own", ""};
 constexpr std::array prefixes = {"", "", "user:", "app:", "temp:"};
 
@@ -55,7 +56,8 @@ json shown_session(const Session& held, json state) {
           {"state", std::move(state)},
           {"events", std::move(events)},
           {"updated", held.last_update_time.time_since_epoch().count()},
-          {"revision", held.revision}};
+          {"revision", held.revision},
+          {"earlier", held.is_earlier}};
 }
 
 json shown(const session_view& held) {
@@ -67,7 +69,8 @@ json shown(const session& held) {
                     held.state().all(),
                     {},
                     held.last_update_time(),
-                    held.revision()};
+                    held.revision(),
+                    held.is_earlier()};
   for (std::size_t index = 0; index < held.events().size(); ++index)
     same.events.push_back(held.events()[index]);
   return shown(same);
@@ -175,7 +178,7 @@ private:
   }
 
   void take_step() {
-    switch (random_.below(20)) {
+    switch (random_.below(23)) {
     case 0:
     case 1:
     case 2:
@@ -185,9 +188,14 @@ private:
     case 4:
       return list();
     case 5:
-      return random_.one_in(3) ? remove() : get();
+      return random_.one_in(2) ? remove() : get();
     case 6:
       return random_.one_in(6) ? remove_user() : get_states();
+    case 7:
+    case 8:
+      return fork();
+    case 9:
+      return rewind();
     default:
       return append();
     }
@@ -269,8 +277,11 @@ private:
 
   // -- calls ----
 
+  // A key that only forks have is left to them most often.
   void create() {
-    const auto key = any_key();
+    auto key = any_key();
+    if (key.id == ids.back() && !random_.one_in(8))
+      key.id = ids.front();
     create_request request{key.app, key.user, key.id};
     for (auto left = random_.below(4); left > 0; --left)
       request.state[state_key()]
@@ -285,8 +296,16 @@ private:
             model_.create(request));
   }
 
-  get_options any_options() {
+  // A revision of the session, or the one after the newest.
+  std::uint64_t any_revision(const session_key& key) {
+    const auto held = model_.get(key, {.num_recent_events = 0});
+    return random_.below((held ? held->revision : 0) + 2);
+  }
+
+  get_options any_options(const session_key& key) {
     get_options options;
+    if (random_.one_in(2))
+      options.at = any_revision(key);
     if (random_.one_in(3))
       options.num_recent_events = random_.below(8);
     if (random_.one_in(4))
@@ -297,10 +316,80 @@ private:
 
   void get() {
     const auto key = any_key();
-    const auto options = any_options();
-    compare("get " + to_string(key),
+    const auto options = any_options(key);
+    compare(fmt::format("get {} at {}",
+                        to_string(key),
+                        options.at ? std::to_string(*options.at) : "the end"),
             sessions().get(key, options).get(),
             model_.get(key, options));
+  }
+
+  // The model gets the event that names the origin from the runtime, which
+  // chooses its id and time.
+  void fork() {
+    const auto key = any_key();
+    auto id = mangled(random_.one_in(3) ? random_.pick(ids) : ids.back());
+    fork_options options;
+    if (random_.one_in(2))
+      options.at = any_revision(key);
+    const auto real = sessions().fork(key, options, id).get();
+    if (real)
+      id = real->key().id; // The requested id may have been blank.
+    auto model = model_.fork(key, options, id);
+    if (real && model) {
+      const auto newest
+        = sessions().get(real->key(), {.num_recent_events = 1}).get().value();
+      model_.append(real->key(), *newest.events().back()).value();
+      model = model_.get(real->key(), {.num_recent_events = 0});
+    }
+    compare("fork of " + to_string(key) + " as " + id, real, model);
+  }
+
+  void rewind() {
+    const auto key = any_key();
+    const auto to = any_revision(key);
+    std::optional<std::uint64_t> expected;
+    if (random_.one_in(2))
+      expected = any_revision(key);
+    const auto answer
+      = sessions()
+          .rewind(key, rewind_target::to(to), {.expected_revision = expected})
+          .get();
+    const auto real = answer ? result<event_ptr>(answer->event)
+                             : result<event_ptr>(answer.error());
+    compare(fmt::format("rewind of {} to {}", to_string(key), to),
+            real,
+            rewind_model(key, to, expected, real));
+  }
+
+  result<event_ptr> rewind_model(const session_key& key,
+                                 std::uint64_t to,
+                                 std::optional<std::uint64_t> expected,
+                                 const result<event_ptr>& real) {
+    const auto held = model_.get(key);
+    if (!held)
+      return held.error();
+    const auto from = expected.value_or(held->revision);
+    if (from > held->revision)
+      return error(errc::conflict, "the revision is another");
+    if (to > from)
+      return error(errc::not_found, "there is no such revision");
+    if (to == from)
+      return error(errc::invalid_argument, "nothing is to be taken back");
+    event said;
+    said.id = fmt::format("rewind-{}-to-{}", from, to);
+    for (const auto& each : held->events)
+      if (each->id == said.id)
+        return each;
+    if (from != held->revision)
+      return error(errc::conflict, "the revision is another");
+    said.author = "user";
+    take_back(said, from - to);
+    if (real) {
+      said.timestamp = (*real)->timestamp;
+      said.invocation_id = (*real)->invocation_id;
+    }
+    return model_.rewind(key, std::move(said));
   }
 
   // Reads the pages one by one; model and runtime each use their own cursors.

@@ -24,6 +24,8 @@ std::string_view to_string(call_kind kind) noexcept {
     return "get_app_state";
   case call_kind::rewind:
     return "rewind";
+  case call_kind::fork:
+    return "fork";
   case call_kind::write:
     return "write_state";
   }

@@ -36,6 +36,7 @@ enum class call_kind : std::uint8_t {
   app_state,
   write,
   rewind,
+  fork,
 };
 
 std::string_view to_string(call_kind kind) noexcept;
@@ -48,10 +49,17 @@ struct wanted_write {
   std::optional<std::uint64_t> expected_revision;
 };
 
-/// A rewind to a revision.
+/// A rewind to a revision, or to before a run.
 struct wanted_rewind {
   std::optional<std::uint64_t> to;
+  std::string run;
   std::optional<std::uint64_t> expected;
+};
+
+/// A fork of a session, under another id.
+struct wanted_fork {
+  std::string id;
+  fork_options how;
 };
 
 /// One call of the session service. A moment is the number of changes stored by
@@ -66,6 +74,7 @@ struct call_record {
   list_request listed;
   wanted_write write;
   wanted_rewind rewind;
+  wanted_fork fork;
 
   std::size_t client = 0;
   std::size_t place_in_burst = 0; ///< Calls of a burst overlap.
@@ -94,6 +103,12 @@ struct call_record {
   std::optional<rewound_session> rewound;
   json state;
   session_page page;
+
+  /// The session that the call reads, changes or makes.
+  session_key target() const {
+    return kind == call_kind::fork ? session_key{key.app, key.user, fork.id}
+                                   : key;
+  }
 };
 
 /// One run, and the events and the end that its holder received.

@@ -64,6 +64,8 @@ public:
     return read().find_events(key, ids);
   }
 
+  bool can_fork() const noexcept override { return true; }
+
   std::optional<lost_history> take_lost_history() override {
     return std::exchange(lost_, {});
   }

@@ -30,6 +30,9 @@ struct plan {
   std::size_t removals = 3;
   std::size_t writes = 0; ///< Writes to shared state.
   std::size_t rewinds = 0;
+  std::size_t forks = 0;
+  /// One in so many reads is of an earlier revision; 0: none.
+  std::size_t past_reads = 0;
   /// Before one in so many operations, a client starts to follow a session; 0:
   /// never.
   std::size_t follows = 0;

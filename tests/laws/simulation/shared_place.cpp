@@ -45,10 +45,14 @@ std::unique_ptr<store> open_file(const std::filesystem::path& file) {
   return open_sqlite_store(file, options).value();
 }
 
+// The sessions may get other incarnations.
 void write(store& into, std::span<const store_change> changes) {
-  for (const auto& each : changes)
+  for (auto each : changes) {
+    if (each.past)
+      each.past->incarnation = 0;
     if (!into.commit({&each, 1}).value().moved.empty())
       throw std::logic_error("the written changes do not fit any more");
+  }
 }
 
 } // namespace

@@ -119,10 +119,35 @@ private:
     }
     world_.run_until([&waited] { return waited == 0; });
     add(wrong, last.compare(found));
+    read_earlier(sessions, last, found, wrong);
     add(wrong, last_->end(false));
     last_.reset();
     for (const auto& each : place_.open()->check({}).value())
       wrong.push_back("the store is damaged: " + each);
+  }
+
+  // Reads each session at some of its revisions.
+  void read_earlier(session_service& sessions,
+                    const verdict& last,
+                    const std::map<session_key, session>& found,
+                    findings& wrong) {
+    std::size_t waited = 0;
+    for (const auto& [key, held] : found)
+      for (std::uint64_t at = 0; at <= held.revision();
+           at += 1 + held.revision() / 6) {
+        ++waited;
+        sessions.get(key, {.at = at})
+          .then([&wrong, &waited, &last, key = key](result<session> got) {
+            --waited;
+            if (got)
+              add(wrong, last.compare_earlier(*got));
+            else
+              wrong.push_back("after the end an earlier revision of "
+                              + to_string(key) + " is "
+                              + to_string(got.error()));
+          });
+      }
+    world_.run_until([&waited] { return waited == 0; });
   }
 
   void report_open(findings& wrong) const {

@@ -110,7 +110,7 @@ void traffic::act_once(std::size_t client, runtime& on) {
 void traffic::call_once(std::size_t client, runtime& on) {
   auto& sessions = on.sessions();
   auto drawn = chance_.below(100 + plan_.runs + plan_.writes + plan_.rewinds
-                             + plan_.removals * 2);
+                             + plan_.forks + plan_.removals * 2);
   const auto is_next = [&drawn](std::size_t weight) {
     if (drawn < weight)
       return true;
@@ -138,6 +138,8 @@ void traffic::call_once(std::size_t client, runtime& on) {
     write(client, sessions);
   else if (is_next(plan_.rewinds))
     rewind(client, sessions);
+  else if (is_next(plan_.forks))
+    fork(client, sessions);
   else if (chance_.one_in(5))
     remove_user(client, sessions);
   else
@@ -198,9 +200,21 @@ session_key traffic::any_session() {
 
 session_key traffic::any_session(dice& chance) const {
   static constexpr std::array<const char*, 3> users{"ann", "ben", "cy"};
+  if (!forks_.empty() && chance.one_in(2))
+    return chance.pick(forks_);
   return {chance.one_in(4) ? "other" : "press",
           users[chance.below(plan_.users)],
           "s" + std::to_string(chance.below(plan_.sessions))};
+}
+
+// A revision that the session has at the moment, or the one after the newest.
+std::uint64_t traffic::any_revision(const session_key& key) {
+  std::uint64_t newest = 0;
+  for (const auto& each : told_.kept())
+    if (each.session_revision
+        && each.owner == owner_name{key.app, key.user, key.id})
+      newest = *each.session_revision;
+  return chance_.below(newest + 2);
 }
 
 // -- calls ----
@@ -250,6 +264,9 @@ void traffic::repeat(std::size_t client, session_service& sessions) {
   const auto& first = *sent[sent.size() - 1 - chance_.below(recent)];
   auto& call = note(client, call_kind::append);
   call.key = first.key;
+  // A fork may have the event from its parent.
+  if (!forks_.empty() && chance_.one_in(3))
+    call.key = chance_.pick(forks_);
   call.event = first.event;
   if (chance_.one_in(6))
     call.event.content = user_text("something else");
@@ -295,6 +312,8 @@ void traffic::get(std::size_t client, session_service& sessions) {
     call.wanted.after = world_.now()
                         - std::chrono::duration_cast<std::chrono::microseconds>(
                           chance_.time(1s));
+  if (chance_.one_in(plan_.past_reads))
+    call.wanted.at = any_revision(call.key);
   sessions.get(call.key, call.wanted)
     .then(answer_to<session>(call, [](call_record& to, session answer) {
       to.fetched.emplace(std::move(answer));
@@ -379,18 +398,50 @@ void traffic::write(std::size_t client, session_service& sessions) {
 void traffic::rewind(std::size_t client, session_service& sessions) {
   auto& call = note(client, call_kind::rewind);
   call.key = any_session();
-  call.rewind.to = chance_.below(12);
+  auto& [to, before_run, expected] = call.rewind;
+  if (plan_.forks > 0 && chance_.one_in(3))
+    before_run = any_run(call.key);
+  if (before_run.empty())
+    to = chance_.below(12);
   if (chance_.one_in(4))
-    call.rewind.expected = *call.rewind.to + chance_.below(6);
+    expected = to.value_or(0) + chance_.below(6);
   sessions
     .rewind(call.key,
-            rewind_target::to(*call.rewind.to),
-            {.expected_revision = call.rewind.expected})
+            to ? rewind_target::to(*to) : rewind_target::before_run(before_run),
+            {.expected_revision = expected})
     .then(answer_to<rewound_session>(
-      call, [](call_record& to, rewound_session answer) {
-        to.stored = answer.event;
-        to.rewound.emplace(std::move(answer));
+      call, [](call_record& told, rewound_session answer) {
+        told.stored = answer.event;
+        told.rewound.emplace(std::move(answer));
       }));
+}
+
+// A run that was started on the session or on another one.
+std::string traffic::any_run(const session_key& key) {
+  std::vector<std::string> ids;
+  for (const auto& each : told_.runs)
+    if (each.key == key || chance_.one_in(8))
+      ids.push_back(each.invocation_id);
+  return ids.empty() ? std::string() : chance_.pick(ids);
+}
+
+// The id is a new one most often, and otherwise one that may be taken.
+void traffic::fork(std::size_t client, session_service& sessions) {
+  constexpr std::size_t forks_max = 8;
+  auto& call = note(client, call_kind::fork);
+  call.key = any_session();
+  if (chance_.one_in(2))
+    call.fork.how.at = any_revision(call.key);
+  call.fork.how.keep_open_calls = chance_.one_in(4);
+  call.fork.id = chance_.one_in(3) ? any_session().id
+                                   : "f" + std::to_string(told_.calls.size());
+  forks_.push_back(call.target());
+  if (forks_.size() > forks_max)
+    forks_.erase(forks_.begin());
+  sessions.fork(call.key, call.fork.how, call.fork.id)
+    .then(answer_to<session>(call, [](call_record& to, session answer) {
+      to.fetched.emplace(std::move(answer));
+    }));
 }
 
 void traffic::send_write(call_record& call, session_service& sessions) {

@@ -66,6 +66,7 @@ private:
   void settle(call_record& call, const std::string& code);
 
   session_key any_session();
+  std::uint64_t any_revision(const session_key& key);
   session_key any_session(dice& chance) const;
   void create(std::size_t client, session_service& sessions);
   void append(std::size_t client, session_service& sessions);
@@ -81,6 +82,8 @@ private:
   void read_state(std::size_t client, session_service& sessions);
   void write(std::size_t client, session_service& sessions);
   void rewind(std::size_t client, session_service& sessions);
+  std::string any_run(const session_key& key);
+  void fork(std::size_t client, session_service& sessions);
   void send_write(call_record& call, session_service& sessions);
   void run(std::size_t client, runtime& on);
   void follow(const std::shared_ptr<troupe::run>& started,
@@ -104,6 +107,7 @@ private:
   std::vector<std::size_t> waits_;  // Open calls of each client's burst.
   std::vector<std::size_t> parked_; // Clients of closed programs.
   std::vector<std::string> cursors_;
+  std::vector<session_key> forks_; // The newest keys of forks.
   // Indexed by burst and session; kept until the burst ends.
   std::map<std::pair<std::size_t, session_key>, session_writer> writers_;
   std::optional<wish> wish_;

@@ -1,5 +1,6 @@
 #include "verdict.hpp"
 
+#include "troupe/core/rewind.hpp"
 #include "troupe/core/support/recent_writes.hpp"
 
 #include <algorithm>
@@ -56,13 +57,16 @@ void verdict::replay() {
     switch (change.kind) {
     case change_kind::create:
       births_.back()[key] = at_.size() - 1;
-      replay_create(change, model);
+      if (change.past)
+        replay_fork(change, model);
+      else
+        replay_create(change, model);
       break;
     case change_kind::append:
-      events_[{key, change.event->id}].push_back(at_.size() - 1);
+      events_[{key, change.event->id}].push_back(
+        {at_.size() - 1, *change.session_revision, change.event});
       note_losses(change, model);
       replay_append(change, model);
-      check_rewind(change, model);
       break;
     case change_kind::remove:
       if (!model.remove(key).value())
@@ -152,7 +156,8 @@ void verdict::replay_append(const store_change& change, session_model& model) {
   const auto key = key_of(change.owner);
   if (!stored.actions.state_delta.share(scope::temp).empty())
     find("temp: keys are stored in " + stored.id);
-  auto again = model.append(key, expect(change));
+  auto again = taken_back_by(stored) ? model.rewind(key, stored)
+                                     : model.append(key, expect(change));
   if (!again) {
     find("should have been refused: " + stored.id + " in " + to_string(key)
          + ", " + to_string(again.error()));
@@ -230,26 +235,35 @@ void verdict::check_revisions(const store_change& change,
 
 // -- the state at the end ----
 
+namespace {
+
+void compare_session(const session& found,
+                     const session_view& expected,
+                     const std::string& when,
+                     std::vector<std::string>& wrong) {
+  const auto name = to_string(expected.key);
+  if (!(found.state().all() == expected.state))
+    wrong.push_back("the state of " + name + " is " + found.state().all().dump()
+                    + when + ", expected " + expected.state.dump());
+  if (found.revision() != expected.revision
+      || found.last_update_time() != expected.last_update_time)
+    wrong.push_back("revision or time of " + name + " are others" + when);
+  if (!std::ranges::equal(found.events(),
+                          expected.events,
+                          [](const event_ptr& one, const event_ptr& other) {
+                            return to_json(*one) == to_json(*other);
+                          }))
+    wrong.push_back("the events of " + name + " are others" + when);
+}
+
+} // namespace
+
 std::vector<std::string>
 verdict::compare(const std::map<session_key, session>& found) const {
   std::vector<std::string> wrong;
   for (const auto& [key, fetched] : found) {
     const auto expected = at_.back().get(key).value();
-    if (!(fetched.state().all() == expected.state))
-      wrong.push_back("the state of " + to_string(key) + " is "
-                      + fetched.state().all().dump() + " at the end, expected "
-                      + expected.state.dump());
-    if (fetched.revision() != expected.revision
-        || fetched.last_update_time() != expected.last_update_time)
-      wrong.push_back("revision or time of " + to_string(key)
-                      + " are others at the end");
-    if (!std::ranges::equal(fetched.events(),
-                            expected.events,
-                            [](const event_ptr& one, const event_ptr& other) {
-                              return to_json(*one) == to_json(*other);
-                            }))
-      wrong.push_back("the events of " + to_string(key)
-                      + " are others at the end");
+    compare_session(fetched, expected, " at the end", wrong);
     if (const auto live = fetched.events().live();
         !std::ranges::equal(live,
                             live_events(expected.events),
@@ -259,6 +273,18 @@ verdict::compare(const std::map<session_key, session>& found) const {
       wrong.push_back("the live events of " + to_string(key)
                       + " are others at the end");
   }
+  return wrong;
+}
+
+std::vector<std::string> verdict::compare_earlier(const session& found) const {
+  std::vector<std::string> wrong;
+  const auto expected
+    = at_.back().get(found.key(), {.at = found.revision()}).value();
+  compare_session(
+    found, expected, " at revision " + std::to_string(found.revision()), wrong);
+  if (found.is_earlier() != expected.is_earlier)
+    wrong.push_back("another revision of " + to_string(found.key())
+                    + " is the newest one");
   return wrong;
 }
 

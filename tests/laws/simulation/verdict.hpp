@@ -32,7 +32,19 @@ public:
   std::vector<std::string>
   compare(const std::map<session_key, session>& found) const;
 
+  /// Compares a session as it was read at an earlier revision, at the end.
+  std::vector<std::string> compare_earlier(const session& found) const;
+
 private:
+  // An event in the log of one session, since the change `place`: its own
+  // append, or the creation of a fork that has the event from its parent.
+  struct stored_event {
+    std::size_t place = 0;
+    std::uint64_t number = 0;
+    event_ptr event;
+    bool is_shared = false;
+  };
+
   // -- stored changes, in verdict.cpp ----
   void replay();
   void replay_create(const store_change& change, session_model& model);
@@ -51,17 +63,23 @@ private:
   void judge_list(const call_record& call);
   void judge_removal(const call_record& call);
   void judge_run(const run_record& run);
+  bool is_stored(const session_key& key,
+                 const event& said,
+                 std::size_t moment) const;
+
   // -- readers, in verdict_readers.cpp ----
   void judge(const follow_record& reader);
-  std::optional<std::size_t> judge_taken(const follow_record& reader);
+  const stored_event* judge_taken(const follow_record& reader);
   bool follows(const follow_record& reader,
-               std::size_t last,
-               std::size_t place) const;
+               const stored_event& last,
+               const stored_event& next) const;
   bool is_first(const follow_record& reader,
-                std::size_t place,
+                const stored_event& next,
                 std::size_t taken_at) const;
+  bool was_acknowledged_before(const follow_record& reader,
+                               const stored_event& next) const;
   bool is_reason(const follow_record& reader) const;
-  void judge_end(const follow_record& reader, std::optional<std::size_t> last);
+  void judge_end(const follow_record& reader, const stored_event* last);
   bool is_reason(const run_record& run) const;
   bool may_be_gone(const run_record& run) const;
   bool is_being_removed(const session_key& key,
@@ -73,15 +91,19 @@ private:
   void judge_refused_writes();
 
   // -- rewinds, in verdict_rewinds.cpp ----
-  const session_model* at_revision(const session_key& key,
-                                   std::uint64_t revision,
-                                   std::size_t moment) const;
-  void check_rewind(const store_change& change, const session_model& after);
   void judge_rewind(const call_record& call);
   bool is_rewind_refused(const call_record& call, std::size_t moment) const;
   bool was_rewound(const session_key& key,
                    std::size_t before,
                    std::size_t after) const;
+
+  // -- forks, in verdict_forks.cpp ----
+  void replay_fork(const store_change& change, session_model& model);
+  event_ptr stored_as(const session_key& key, const event& of_model) const;
+  void check_origin(const store_change& creation);
+  const call_record* cause_of_fork(const store_change& creation,
+                                   const event& origin) const;
+  void judge_fork(const call_record& call);
 
   void judge_order();
   void judge_writers();
@@ -104,9 +126,10 @@ private:
   std::vector<session_model> at_;
   /// The place of the creation of each session after as many changes.
   std::vector<std::map<session_key, std::size_t>> births_;
-  /// Places of each event in the order of changes, by session and id. A lost
-  /// event that was stored again has several.
-  std::map<std::pair<session_key, std::string>, std::vector<std::size_t>>
+  /// In the order of changes, by session and id. A lost event that was stored
+  /// again is there several times, and so is a shared one of sessions that had
+  /// the same key.
+  std::map<std::pair<session_key, std::string>, std::vector<stored_event>>
     events_;
   std::multimap<std::string, const call_record*> calls_by_id_;
   /// Places of each write to shared state, by id, with the answer to it.
@@ -121,6 +144,14 @@ private:
   std::set<std::pair<std::string, std::string>> kept_losses_;
   std::vector<std::string> findings_;
 };
+
+template <class Holds>
+bool verdict::once(const call_record& call, const Holds& holds) const {
+  for (auto moment = call.before; moment <= call.after; ++moment)
+    if (holds(moment))
+      return true;
+  return false;
+}
 
 session_key key_of(const owner_name& owner);
 

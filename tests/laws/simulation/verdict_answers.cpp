@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -18,6 +19,14 @@ json part_of(const json& all, scope where) {
     if (const auto key = split_key(name); key.where == where)
       part[std::string(key.name)] = data;
   return part;
+}
+
+// The earlier revision that a call names, and the fork that it makes.
+std::string shown_place(const call_record& call) {
+  const auto& at
+    = call.kind == call_kind::fork ? call.fork.how.at : call.wanted.at;
+  return (at ? "@" + std::to_string(*at) : std::string())
+         + (call.fork.id.empty() ? "" : " as " + call.fork.id);
 }
 
 bool has_ids(const event_slice& events, const std::vector<event_ptr>& model) {
@@ -52,17 +61,9 @@ std::vector<std::string> verdict::judge() {
 
 std::string verdict::name(const call_record& call) const {
   return std::string(to_string(call.kind)) + " " + call.event.id + call.write.id
-         + " " + to_string(call.key) + " (" + std::to_string(call.before)
-         + " to " + std::to_string(call.after) + ", " + call.code + ": "
-         + call.reason + ")";
-}
-
-template <class Holds>
-bool verdict::once(const call_record& call, const Holds& holds) const {
-  for (auto moment = call.before; moment <= call.after; ++moment)
-    if (holds(moment))
-      return true;
-  return false;
+         + " " + to_string(call.key) + shown_place(call) + " ("
+         + std::to_string(call.before) + " to " + std::to_string(call.after)
+         + ", " + call.code + ": " + call.reason + ")";
 }
 
 void verdict::judge(const call_record& call) {
@@ -89,6 +90,8 @@ void verdict::judge(const call_record& call) {
     return judge_write(call);
   case call_kind::rewind:
     return judge_rewind(call);
+  case call_kind::fork:
+    return judge_fork(call);
   case call_kind::user_state:
     if (!once(call, [&](std::size_t moment) {
           return at_[moment].get_user_state(call.key.app, call.key.user).value()
@@ -128,12 +131,16 @@ bool verdict::is_model_refusing(const call_record& call,
     return is_code(write_in(model, call));
   case call_kind::rewind:
     return is_rewind_refused(call, moment);
+  case call_kind::fork:
+    return is_code(model.fork(call.key, call.fork.how, call.fork.id));
   default:
     return false;
   }
 }
 
 void verdict::judge_refusal(const call_record& call) {
+  const bool creates
+    = call.kind == call_kind::create || call.kind == call_kind::fork;
   if (call.code == "cancelled") {
     if (!call.was_closing && !behind_failures_.contains(&call))
       find("cancelled for no reason: " + name(call));
@@ -144,8 +151,8 @@ void verdict::judge_refusal(const call_record& call) {
     // explains the failure.
     if (call.faults_after == call.faults_before
         && (call.kind == call_kind::get || !was_lost(call.before, call.after))
-        && (call.kind != call_kind::create
-            || !is_being_removed(call.key, call.before, call.after)))
+        && (!creates
+            || !is_being_removed(call.target(), call.before, call.after)))
       find("store_failed, but no store has failed: " + name(call));
     return;
   }
@@ -158,7 +165,12 @@ void verdict::judge_refusal(const call_record& call) {
     return;
   }
   // The session was created, and removed or lost before the answer was read.
-  if (call.kind == call_kind::create && call.code == "not_found"
+  if (creates && call.code == "not_found"
+      && (was_removed(call.target(), call.before, call.after)
+          || was_lost(call.before, call.after)))
+    return;
+  // The session was removed, or lost, between the two steps of the read.
+  if (call.kind == call_kind::get && call.wanted.at && call.code == "conflict"
       && (was_removed(call.key, call.before, call.after)
           || was_lost(call.before, call.after)))
     return;
@@ -172,21 +184,16 @@ void verdict::judge_refusal(const call_record& call) {
 
 void verdict::judge_append(const call_record& call) {
   const auto found = events_.find({call.key, call.event.id});
-  const auto is_stored
-    = found != events_.end()
-      && std::ranges::any_of(found->second, [&](std::size_t place) {
-           return place < call.after
-                  && *told_.written[place].event == *call.stored;
-         });
-  if (!is_stored)
+  const bool was_stored = is_stored(call.key, *call.stored, call.after);
+  if (!was_stored)
     find("answered before it was stored, or with another event: " + name(call));
   if (call.stored->content != call.event.content)
     find("an id with other content was taken for a retry: " + name(call));
   // The event must have been sent by the time it was stored.
-  if (is_stored && call.before > found->second.back()) {
+  if (was_stored && call.before > found->second.back().place) {
     const auto [first, last] = calls_by_id_.equal_range(call.event.id);
     if (std::none_of(first, last, [&](const auto& each) {
-          return each.second->before <= found->second.back();
+          return each.second->before <= found->second.back().place;
         }))
       find("was stored before it was sent: " + name(call));
   }
@@ -196,7 +203,8 @@ void verdict::judge_create(const call_record& call) {
   const auto& token = call.created.state.at("born");
   for (auto place = call.before; place < call.after; ++place) {
     const auto& change = told_.written[place];
-    if (change.kind != change_kind::create || key_of(change.owner) != call.key)
+    if (change.kind != change_kind::create || change.past
+        || key_of(change.owner) != call.key)
       continue;
     const auto* born
       = change.event->actions.state_delta.find_last(scope::session, "born");
@@ -206,6 +214,17 @@ void verdict::judge_create(const call_record& call) {
     }
   }
   find("answered before it was stored: " + name(call));
+}
+
+// Returns true if the session had the event before `moment`.
+bool verdict::is_stored(const session_key& key,
+                        const event& said,
+                        std::size_t moment) const {
+  const auto found = events_.find({key, said.id});
+  return found != events_.end()
+         && std::ranges::any_of(found->second, [&](const stored_event& each) {
+              return each.place < moment && *each.event == said;
+            });
 }
 
 // A retry gets the answer of the write that was stored, except for a large
@@ -261,9 +280,10 @@ void verdict::check_cut(const call_record& call, bool with_events) {
   std::vector<std::size_t> moments[3];
   for (auto moment = call.before; moment <= call.after; ++moment) {
     const auto& model = at_[moment];
-    const auto held = model.get(call.key, call.wanted);
+    const auto held = model.get(call.target(), call.wanted);
     const bool fits[3] = {
       held && held->revision == fetched.revision()
+        && held->is_earlier == fetched.is_earlier()
         && held->last_update_time == fetched.last_update_time()
         && (!with_events || has_ids(fetched.events(), held->events))
         && part_of(all, scope::session) == part_of(held->state, scope::session),
@@ -279,7 +299,8 @@ void verdict::check_cut(const call_record& call, bool with_events) {
   const auto agree
     = [&](scope one, std::size_t at, scope other, std::size_t to) {
         for (auto place = std::min(at, to); place < std::max(at, to); ++place)
-          if (touches(place, one, call.key) && touches(place, other, call.key))
+          if (touches(place, one, call.target())
+              && touches(place, other, call.target()))
             return false;
         return true;
       };
@@ -304,15 +325,10 @@ void verdict::check_cut(const call_record& call, bool with_events) {
 
 void verdict::judge_get(const call_record& call) {
   check_cut(call, true);
-  for (const auto& said : call.fetched->events()) {
-    const auto found = events_.find({call.key, said->id});
-    if (found == events_.end()
-        || std::ranges::none_of(found->second, [&](std::size_t place) {
-             return *told_.written[place].event == *said;
-           }))
+  for (const auto& said : call.fetched->events())
+    if (!is_stored(call.key, *said, told_.written.size()))
       find("shows an event that differs from the stored one: " + said->id + ", "
            + name(call));
-  }
 }
 
 void verdict::judge_list(const call_record& call) {
@@ -465,12 +481,7 @@ void verdict::judge_run(const run_record& run) {
       find("temp: keys in an event of " + name);
     if (said.partial)
       continue;
-    const auto found = events_.find({run.key, said.id});
-    if (found == events_.end()
-        || std::ranges::none_of(found->second, [&](std::size_t place) {
-             return place < run.taken_at[index]
-                    && *told_.written[place].event == said;
-           }))
+    if (!is_stored(run.key, said, run.taken_at[index]))
       find("handed out before it was stored, or not as stored: " + said.id
            + " of " + name);
     next = std::find(next, stored.end(), said.id);
@@ -506,7 +517,13 @@ void verdict::judge_order() {
     const auto found = events_.find({call.key, call.event.id});
     if (found == events_.end())
       continue;
-    const auto place = found->second.back();
+    const auto own
+      = std::ranges::find_if(found->second.rbegin(),
+                             found->second.rend(),
+                             std::not_fn(&stored_event::is_shared));
+    if (own == found->second.rend())
+      continue;
+    const auto place = own->place;
     const auto [at, is_first]
       = newest.try_emplace({call.burst, call.key}, std::pair(place, &call));
     if (!is_first && place < at->second.first)

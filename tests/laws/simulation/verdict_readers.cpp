@@ -32,26 +32,25 @@ void verdict::judge(const follow_record& reader) {
     judge_end(reader, last);
 }
 
-// Returns the place of the last event. An event is right if it was stored, by
-// then, directly after the one that was handed out before it, in the same
-// session.
-std::optional<std::size_t> verdict::judge_taken(const follow_record& reader) {
-  std::optional<std::size_t> last;
+// Returns the last event. An event is right if it was stored, by then, directly
+// after the one that was handed out before it, in the same session.
+const verdict::stored_event* verdict::judge_taken(const follow_record& reader) {
+  const stored_event* last = nullptr;
   for (std::size_t index = 0; index < reader.taken.size(); ++index) {
     const auto& said = *reader.taken[index];
     const auto found = events_.find({reader.key, said.id});
-    std::optional<std::size_t> next;
+    const stored_event* next = nullptr;
     if (found != events_.end())
-      for (const auto place : found->second)
-        if (place < reader.taken_at[index]
-            && *told_.written[place].event == said
-            && (last ? follows(reader, *last, place)
-                     : is_first(reader, place, reader.taken_at[index])))
-          next = place;
-    if (!next) {
+      for (const auto& each : found->second)
+        if (each.place < reader.taken_at[index] && *each.event == said
+            && (last != nullptr
+                  ? follows(reader, *last, each)
+                  : is_first(reader, each, reader.taken_at[index])))
+          next = &each;
+    if (next == nullptr) {
       find("handed out " + said.id
            + " although it is not the next event: " + shown(reader));
-      return std::nullopt;
+      return nullptr;
     }
     last = next;
   }
@@ -59,44 +58,54 @@ std::optional<std::size_t> verdict::judge_taken(const follow_record& reader) {
 }
 
 bool verdict::follows(const follow_record& reader,
-                      std::size_t last,
-                      std::size_t place) const {
-  const auto number = *told_.written[place].session_revision;
-  if (births_[last + 1].at(reader.key) != births_[place + 1].at(reader.key)
-      || *told_.written[last].session_revision + 1 != number)
+                      const stored_event& last,
+                      const stored_event& next) const {
+  if (births_[last.place + 1].at(reader.key)
+        != births_[next.place + 1].at(reader.key)
+      || last.number + 1 != next.number)
     return false;
-  const auto held = at_[place + 1].get(reader.key);
-  return held->events[number - 2]->id == told_.written[last].event->id;
+  const auto held = at_[next.place + 1].get(reader.key);
+  return held->events[last.number - 1]->id == last.event->id;
+}
+
+// Returns true if the append of the event, or the fork that has it from its
+// parent, was answered before the reader began.
+bool verdict::was_acknowledged_before(const follow_record& reader,
+                                      const stored_event& next) const {
+  const auto is_earlier = [&reader](const call_record& call) {
+    return call.code == "ok" && call.target() == reader.key
+           && call.answered_at <= reader.answered_before;
+  };
+  if (next.is_shared)
+    return std::ranges::any_of(told_.calls, [&](const call_record& call) {
+      return call.kind == call_kind::fork && call.after > next.place
+             && is_earlier(call);
+    });
+  const auto [first, last] = calls_by_id_.equal_range(next.event->id);
+  return std::any_of(
+    first, last, [&](const auto& each) { return is_earlier(*each.second); });
 }
 
 // A reader from the end gets no event that was acknowledged before its call,
 // and all that its client appended afterwards.
 bool verdict::is_first(const follow_record& reader,
-                       std::size_t place,
+                       const stored_event& next,
                        std::size_t taken_at) const {
-  const auto number = *told_.written[place].session_revision;
   if (reader.how.from)
-    return number == *reader.how.from + 1;
-  if (place < reader.before) {
-    const auto [first, last]
-      = calls_by_id_.equal_range(told_.written[place].event->id);
-    if (std::any_of(first, last, [&](const auto& each) {
-          return each.second->code == "ok" && each.second->key == reader.key
-                 && each.second->answered_at <= reader.answered_before;
-        }))
-      return false;
-  }
+    return next.number == *reader.how.from + 1;
+  if (next.place < reader.before && was_acknowledged_before(reader, next))
+    return false;
   for (auto index = reader.calls_before; index < told_.calls.size(); ++index) {
     const auto& call = told_.calls[index];
     if (call.kind != call_kind::append || call.burst != reader.burst
         || call.key != reader.key || call.code != "ok" || call.was_dead
         || calls_by_id_.count(call.event.id) != 1)
       continue;
-    for (const auto own : events_.at({call.key, call.event.id}))
-      if (own < place && own < taken_at
-          && births_[own + 1].at(reader.key)
-               == births_[place + 1].at(reader.key)
-          && !was_lost(own, taken_at))
+    for (const auto& own : events_.at({call.key, call.event.id}))
+      if (own.place < next.place && own.place < taken_at
+          && births_[own.place + 1].at(reader.key)
+               == births_[next.place + 1].at(reader.key)
+          && !was_lost(own.place, taken_at))
         return false;
   }
   return true;
@@ -128,8 +137,7 @@ bool verdict::is_reason(const follow_record& reader) const {
 }
 
 // The reader waits for the event after the newest one of a session that exists.
-void verdict::judge_end(const follow_record& reader,
-                        std::optional<std::size_t> last) {
+void verdict::judge_end(const follow_record& reader, const stored_event* last) {
   const auto held = at_.back().get(reader.key, {.num_recent_events = 0});
   if (!held)
     return find("waits for a session that does not exist: " + shown(reader));
@@ -137,8 +145,9 @@ void verdict::judge_end(const follow_record& reader,
     find("was not handed out all events: " + shown(reader) + ", "
          + std::to_string(reader.revision_at_end.value_or(0)) + " of "
          + std::to_string(held->revision));
-  if (last
-      && births_[*last + 1].at(reader.key) != births_.back().at(reader.key))
+  if (last != nullptr
+      && births_[last->place + 1].at(reader.key)
+           != births_.back().at(reader.key))
     find("waits for another session of the same key: " + shown(reader));
 }
 
