@@ -78,6 +78,7 @@ private:
                 std::size_t taken_at) const;
   bool was_acknowledged_before(const follow_record& reader,
                                const stored_event& next) const;
+  bool is_beyond(const follow_record& reader, std::size_t moment) const;
   bool is_reason(const follow_record& reader) const;
   void judge_end(const follow_record& reader, const stored_event* last);
   bool is_reason(const run_record& run) const;
@@ -103,6 +104,7 @@ private:
   void check_origin(const store_change& creation);
   const call_record* cause_of_fork(const store_change& creation,
                                    const event& origin) const;
+  bool is_fork_refused(const call_record& call, std::size_t moment) const;
   void judge_fork(const call_record& call);
 
   void judge_order();

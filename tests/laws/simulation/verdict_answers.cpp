@@ -132,7 +132,7 @@ bool verdict::is_model_refusing(const call_record& call,
   case call_kind::rewind:
     return is_rewind_refused(call, moment);
   case call_kind::fork:
-    return is_code(model.fork(call.key, call.fork.how, call.fork.id));
+    return is_fork_refused(call, moment);
   default:
     return false;
   }
@@ -169,8 +169,11 @@ void verdict::judge_refusal(const call_record& call) {
       && (was_removed(call.target(), call.before, call.after)
           || was_lost(call.before, call.after)))
     return;
-  // The session was removed, or lost, between the two steps of the read.
-  if (call.kind == call_kind::get && call.wanted.at && call.code == "conflict"
+  // The session was removed, or lost, between the steps of the call.
+  const bool has_steps
+    = call.kind == call_kind::fork
+      || (call.kind == call_kind::get && call.wanted.at.has_value());
+  if (has_steps && call.code == "conflict"
       && (was_removed(call.key, call.before, call.after)
           || was_lost(call.before, call.after)))
     return;

@@ -94,6 +94,17 @@ const call_record* verdict::cause_of_fork(const store_change& creation,
   return found == told_.calls.end() ? nullptr : &*found;
 }
 
+// The parent is asked first: when the id is found to be taken, the parent may
+// be gone.
+bool verdict::is_fork_refused(const call_record& call,
+                              std::size_t moment) const {
+  if (call.code == "already_exists")
+    return at_[moment].get(call.target(), {.num_recent_events = 0}).has_value();
+  auto model = at_[moment];
+  const auto made = model.fork(call.key, call.fork.how, call.fork.id);
+  return !made && to_string(made.error().code()) == call.code;
+}
+
 // Without a revision, the fork begins at one that was the newest during the
 // call.
 void verdict::judge_fork(const call_record& call) {

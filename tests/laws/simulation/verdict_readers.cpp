@@ -48,7 +48,8 @@ const verdict::stored_event* verdict::judge_taken(const follow_record& reader) {
                   : is_first(reader, each, reader.taken_at[index])))
           next = &each;
     if (next == nullptr) {
-      find("handed out " + said.id
+      find("handed out " + said.id + " after "
+           + (last == nullptr ? "none" : last->event->id)
            + " although it is not the next event: " + shown(reader));
       return nullptr;
     }
@@ -128,12 +129,26 @@ bool verdict::is_reason(const follow_record& reader) const {
     return true;
   if (!reader.taken.empty())
     return false;
-  for (auto moment = reader.before; moment <= reader.after; ++moment) {
-    const auto held = at_[moment].get(reader.key, {.num_recent_events = 0});
-    if (!held || held->revision < reader.how.from.value_or(0))
+  for (auto moment = reader.before; moment <= reader.after; ++moment)
+    if (is_beyond(reader, moment))
       return true;
-  }
   return false;
+}
+
+// Returns true if there is no session, or the event before the reader's place
+// was not acknowledged when the reader began.
+bool verdict::is_beyond(const follow_record& reader, std::size_t moment) const {
+  const auto held = at_[moment].get(reader.key);
+  const auto from = reader.how.from.value_or(0);
+  if (!held || held->revision < from)
+    return true;
+  if (from == 0)
+    return false;
+  const auto found = events_.find({reader.key, held->events[from - 1]->id});
+  return found != events_.end()
+         && std::ranges::none_of(found->second, [&](const auto& each) {
+              return was_acknowledged_before(reader, each);
+            });
 }
 
 // The reader waits for the event after the newest one of a session that exists.
