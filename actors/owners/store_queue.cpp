@@ -22,6 +22,11 @@ namespace troupe::actors {
 
 namespace {
 
+// The creation is the first change of its session.
+bool makes_fork(const commit& decided) noexcept {
+  return !decided.changes.empty() && decided.changes.front().past;
+}
+
 bool is_ready(const letter& sent) noexcept {
   const auto* const decided = as<commit>(sent);
   return decided == nullptr || decided->filled;
@@ -190,12 +195,17 @@ void store_queue::hand_over() noexcept {
   came_.notify_one();
 }
 
+// A fork begins a group. Behind the removal of its parent in one commit, it
+// would be refused before that removal is durable.
 store_queue::group store_queue::take() {
   group next;
   std::size_t changes = 0;
   while (!queue_.empty() && is_ready(queue_.front()) && changes < changes_max) {
-    if (const auto* const decided = as<commit>(queue_.front()))
+    if (const auto* const decided = as<commit>(queue_.front())) {
+      if (changes > 0 && makes_fork(*decided))
+        break;
       changes += decided->changes.size();
+    }
     dispatch<commit, confirm, load, read_events, find_events, leave, look>(
       queue_.pop_front(), [&next](auto front) { next.add(std::move(front)); });
   }
