@@ -389,7 +389,10 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
     return owner_actor::deliver(std::move(answered));
   if (!read)
     return answer_follow(std::move(answered), read.error());
-  if (read->size() != answered->last - answered->first + 1) {
+  const bool is_complete = read->size() == answered->last - answered->first + 1;
+  if (!is_complete && is_changing())
+    return waiting_.push_back(std::move(answered));
+  if (!is_complete) {
     error why(errc::corrupt,
               fmt::format("session {} has {} of its events {} to {}",
                           to_string(key()),
