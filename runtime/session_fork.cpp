@@ -90,7 +90,8 @@ pending<bool> ask_store(const backend_ptr& backend,
       auto& shared = backend->shared();
       if (admit_call(*wanted, shared))
         actors::read_then_complete<bool>(
-          shared, std::move(wanted), [parent, past](store& kept) {
+          shared, std::move(wanted), [backend, parent, past](store& kept) {
+            past->losses = backend->shared().store->losses();
             return read_past(kept, parent, *past);
           });
     });
@@ -258,10 +259,10 @@ task<error> take_back(backend_ptr backend, session fork, error cause) {
   co_return removed ? cause : left_without_artifacts(fork.key(), cause);
 }
 
-task<result<session>> fork_session(backend_ptr backend,
-                                   session_key key,
-                                   fork_options options,
-                                   std::string id) {
+task<result<session>> fork_once(backend_ptr backend,
+                                session_key key,
+                                fork_options options,
+                                std::string id) {
   const auto parent = check_key(key);
   if (!parent)
     co_return parent.error();
@@ -295,6 +296,20 @@ task<result<session>> fork_session(backend_ptr backend,
   if (copied)
     co_return made;
   co_return co_await take_back(backend, *made, copied.error());
+}
+
+// A store that has lost events while they were read is read again.
+task<result<session>> fork_session(backend_ptr backend,
+                                   session_key key,
+                                   fork_options options,
+                                   std::string id) {
+  constexpr int attempts_max = 3;
+  for (int attempt = 1;; ++attempt) {
+    auto made = co_await fork_once(backend, key, options, id);
+    if (made || made.error().code() != errc::conflict
+        || attempt == attempts_max)
+      co_return made;
+  }
 }
 
 } // namespace

@@ -84,8 +84,9 @@ public:
   ///
   /// Fails with `errc::not_found` if there is no such session or revision, or
   /// if the session is removed meanwhile, with `errc::already_exists` if the id
-  /// is taken, and with `errc::invalid_argument` over a store of your own that
-  /// cannot fork (`store::can_fork`).
+  /// is taken, with `errc::conflict` if the store lost events during each of
+  /// three attempts, and with `errc::invalid_argument` over a store of your own
+  /// that cannot fork (`store::can_fork`).
   pending<session>
   fork(session_key key, fork_options options = {}, std::string id = {});
 

@@ -15,6 +15,7 @@
 #include "troupe/actors/caf_interface.hpp"
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/retirement.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/owners/user.hpp"
 #include "troupe/actors/sessions/forked_past.hpp"
 #include "troupe/actors/sessions/overwritten.hpp"
@@ -272,6 +273,20 @@ void session_actor::start_batch() {
   parent().tell(std::move(up));
 }
 
+// A parent that has lost events and got others instead may be at the same
+// revision again, as the same incarnation.
+result<void> session_actor::check_past(const append& next) const {
+  const auto* const creation = as<create>(next);
+  if (creation == nullptr || !creation->fork || !shared().store
+      || creation->fork->losses == shared().store->losses())
+    return {};
+  return error(errc::conflict,
+               fmt::format("the store lost events while session {} was made "
+                           "from session '{}': fork it again",
+                           to_string(key()),
+                           creation->fork->from.session));
+}
+
 result<void> session_actor::check_existence(const append& next) const {
   const bool exists = created_ || batch_.creates();
   if (is_one_of<create>(next) && exists)
@@ -352,6 +367,8 @@ bool session_actor::has_run() const noexcept {
 
 bool session_actor::accept(append& next, bool undecided) {
   auto judged = check_existence(next);
+  if (judged)
+    judged = check_past(next);
   if (judged)
     judged = check_revision(next.expected_revision);
   if (judged && next.rewound_from)

@@ -281,6 +281,7 @@ private:
   void start_batch();
   bool accept(append& next, bool undecided);
   result<void> check_existence(const append& next) const;
+  result<void> check_past(const append& next) const;
   result<void>
   check_revision(const std::optional<std::uint64_t>& expected) const;
   result<void> check_rewind(const append& next) const;

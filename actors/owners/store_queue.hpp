@@ -63,6 +63,10 @@ public:
 
   void remove_watcher() noexcept { watchers_.fetch_sub(1); }
 
+  /// Number of times that the store has lost commits. It grows before the
+  /// owners become stale, so a decision on older data is made again.
+  std::uint64_t losses() const noexcept { return losses_; }
+
   /// Writes the queued changes, closes the store and ends the threads. Only
   /// `leave` letters may be pushed from now on. Fails with the error of closing
   /// the store.
@@ -157,6 +161,7 @@ private:
   bool is_watching_ = false;
   bool is_looking_ = false;
   std::atomic<std::size_t> watchers_{0};
+  std::atomic<std::uint64_t> losses_{0}; // Changed by the writer.
   std::deque<std::function<void(store&)>> jobs_;
   std::condition_variable job_came_;
   bool readers_stopping_ = false;
@@ -167,7 +172,6 @@ private:
 
   // The members below belong to the writer.
   std::unordered_map<owner_name, std::shared_ptr<live_owner>> live_;
-  std::uint64_t losses_ = 0; // Number of times that the store lost commits.
   letter_list answered_;
   // Load of the group's appends, and of all that were under way when the group
   // was written.

@@ -58,7 +58,7 @@ void store_queue::handle(group& next) {
           || std::ranges::any_of(next.commits, [](const auto& settled) {
                return is_refusal(*settled);
              }))) {
-    const auto losses = losses_;
+    const auto losses = losses_.load();
     is_seen = check_other_processes(next).has_value();
     if (losses_ != losses)
       fail_written(next);
