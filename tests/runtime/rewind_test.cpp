@@ -12,6 +12,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <stop_token>
@@ -448,6 +449,32 @@ BOOST_DATA_TEST_CASE(a_rewind_takes_effect_once, both, over_a_store) {
   BOOST_TEST(
     code_of(on.sessions().rewind(here, target, {.expected_revision = 9}).get())
     == "conflict");
+}
+
+// Another program makes the session again, up to the same revision, before the
+// rewind is stored.
+BOOST_AUTO_TEST_CASE(a_rewind_takes_back_no_events_of_another_session) {
+  const staged_place place;
+  runtime_fixture beside(place.beside());
+  const auto make = [&] {
+    beside.open("s");
+    beside.append(here, says_so("one"));
+    beside.append(here, says_so("two"));
+  };
+  make();
+  std::atomic<bool> is_armed = true;
+  place.script->each_commit([&] {
+    if (is_armed.exchange(false)) {
+      beside.sessions().remove(here).value();
+      make();
+    }
+    return store_script::step::work;
+  });
+  runtime_fixture on(place.options());
+  const auto answer = on.sessions().rewind(here, rewind_target::to(1)).get();
+  BOOST_TEST(!is_armed);
+  BOOST_TEST(code_of(answer) == "conflict");
+  BOOST_TEST(lines(live_texts(on)) == "one two ");
 }
 
 BOOST_DATA_TEST_CASE(a_place_must_exist, both, over_a_store) {
