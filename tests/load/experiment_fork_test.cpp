@@ -270,7 +270,7 @@ BOOST_FIXTURE_TEST_CASE(state_is_set_on_each_fork_and_is_no_change_of_a_run,
   shared.state = {{"app:theme", "dark"}};
   const auto failed = try_run(shared);
   BOOST_TEST(code_of(failed) == "invalid_argument");
-  BOOST_TEST(reason_of(failed).starts_with("'app:theme': forks share"),
+  BOOST_TEST(reason_of(failed).starts_with("'app:theme' in 'state': forks"),
              reason_of(failed));
 }
 
