@@ -236,8 +236,10 @@ BOOST_AUTO_TEST_CASE(what_was_tampered_with_is_found) {
     // The missing token may come from another session, so this needs the order
     // by time of all calls.
     longest_read(told).list.pop_back();
-    BOOST_TEST(
-      says(to_string(judge(told, time_order::all)), "G-single with time: "));
+    // Which cycle is the shortest depends on the threads.
+    const auto found = to_string(judge(told, time_order::all));
+    BOOST_TEST((says(found, "G-single with time: ") || says(found, "G2: ")),
+               found);
   }
   {
     auto told = real;
