@@ -13,7 +13,7 @@ namespace troupe {
 /// Sizes of a store's file in bytes.
 struct vacuumed_store {
   std::uint64_t bytes_before = 0; ///< With its write-ahead log.
-  std::uint64_t bytes_after = 0;
+  std::uint64_t bytes_after = 0;  ///< After the vacuum.
 };
 
 /// Rewrites a SQLite file (`sqlite:PATH`) without anything that belonged to
