@@ -18,11 +18,11 @@ struct vacuumed_store {
 
 /// Rewrites a SQLite file (`sqlite:PATH`) without anything that belonged to
 /// removed sessions, users and apps: their rows, their names, and the unused
-/// space where they were. Blocks; takes time, and free space for a copy of what
-/// is left, both beside the file and in SQLite's folder for temporary files. No
-/// other program may use the file meanwhile, and this one may not have it open;
-/// programs that only read it are not noticed. Not for several threads at a
-/// time.
+/// space where they were. Blocks until it is done. Needs free space for a copy
+/// of the remaining data, both beside the file and in SQLite's folder for
+/// temporary files. No other program may use the file meanwhile, and this one
+/// may not have it open; programs that only read it are not noticed. Not for
+/// several threads at a time.
 ///
 /// A failure or a crash leaves a whole store with the same sessions; call it
 /// again. It fails with `errc::invalid_argument` for a store that is not a

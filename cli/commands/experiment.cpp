@@ -101,7 +101,7 @@ public:
       planned_(planned),
       signals_(signals) {}
 
-  /// From now on, a process that ends early tells what it leaves.
+  /// Makes a process that ends early name the apps or forks that it leaves.
   void begin(const std::string& run) {
     if (!prefix_.empty() || store_.address() == "memory:")
       return;

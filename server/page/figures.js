@@ -53,7 +53,7 @@ class FiguresPane {
     this.samples.push(sample);
     this.samples.splice(0, this.samples.length - SAMPLES_MAX);
     this.numbers.replaceChildren(figuresRow(figuresIn(sample)));
-    // A chart that somebody reads stays.
+    // Keeps a chart while the reader points at it.
     if (!this.charts.matches(":hover, :focus-within"))
       this.charts.replaceChildren(...CHARTS.map((each) => this.chart(each)).filter(Boolean));
   }

@@ -208,8 +208,8 @@ MEASURE = r"""
 })()
 """
 
-# Returns the defects of what the page of an experiment on forks does: its tree has each run, the
-# keyboard chooses one, and two chosen runs show the keys that they have left with other values.
+# Checks the page of an experiment on forks: its tree has each run, the keyboard chooses one, and two
+# chosen runs show the keys with different values at their ends.
 FORKS = r"""
 (async () => {
   const report = JSON.parse(document.getElementById("report")?.textContent ?? "null");
