@@ -72,6 +72,6 @@
 #include "troupe/stores/artifact_view.hpp"
 #include "troupe/stores/map_stores.hpp"
 #include "troupe/stores/open_store.hpp"
-#include "troupe/stores/vacuum_store.hpp"
 #include "troupe/stores/store.hpp"
 #include "troupe/stores/store_options.hpp"
+#include "troupe/stores/vacuum_store.hpp"

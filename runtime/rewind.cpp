@@ -8,8 +8,6 @@
 
 #include "troupe/actors/artifact_versions.hpp"
 #include "troupe/actors/backend.hpp"
-#include "troupe/actors/owners/app.hpp"
-#include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/stepwise_call.hpp"
 #include "troupe/core/rewind.hpp"
@@ -147,13 +145,7 @@ pending<session> end_runs(const backend_ptr& backend, const session_key& key) {
         errc::cancelled,
         fmt::format("session {} is rewound", to_string((*wanted)->key)));
       (*wanted)->done = std::move(done);
-      auto& shared = backend->shared();
-      if (!admit_call(**wanted, shared))
-        return;
-      if (const auto app = actors::app_of(shared, (*wanted)->key.app))
-        app->tell(std::move(*wanted));
-      else
-        (*wanted)->fail(actors::unknown_session((*wanted)->key));
+      actors::send_get(backend->shared(), std::move(*wanted));
     });
 }
 

@@ -47,13 +47,7 @@ pending<session> ask_parent(const backend_ptr& backend,
         return done(wanted.error());
       (*wanted)->fork = past;
       (*wanted)->done = std::move(done);
-      auto& shared = backend->shared();
-      if (!admit_call(**wanted, shared))
-        return;
-      if (const auto app = actors::app_of(shared, parent.app))
-        app->tell(std::move(*wanted));
-      else
-        (*wanted)->fail(actors::unknown_session(parent));
+      actors::send_get(backend->shared(), std::move(*wanted));
     });
 }
 

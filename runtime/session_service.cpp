@@ -98,12 +98,7 @@ void start_get(const backend_ptr& backend,
   if (!wanted)
     return done(wanted.error());
   (*wanted)->done = std::move(done);
-  if (!admit_call(**wanted, backend->shared()))
-    return;
-  if (const auto app = app_of(backend->shared(), (*wanted)->key.app))
-    app->tell(std::move(*wanted));
-  else
-    (*wanted)->fail(actors::unknown_session((*wanted)->key));
+  actors::send_get(backend->shared(), std::move(*wanted));
 }
 
 // -- earlier revisions --------------------------------------------------------

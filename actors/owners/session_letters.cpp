@@ -206,8 +206,17 @@ result<std::unique_ptr<get>> make_get(const session_key& key,
   return wanted;
 }
 
-result<std::unique_ptr<remove>>
-make_remove(const session_key& key, const remove_options& options) {
+void send_get(setup& shared, std::unique_ptr<get> wanted) {
+  if (!admit_call(*wanted, shared))
+    return;
+  if (const auto app = app_of(shared, wanted->key.app))
+    return app->tell(std::move(wanted));
+  const auto why = unknown_session(wanted->key);
+  wanted->fail(why);
+}
+
+result<std::unique_ptr<remove>> make_remove(const session_key& key,
+                                            const remove_options& options) {
   auto checked = check_key(key);
   if (!checked)
     return checked.error();

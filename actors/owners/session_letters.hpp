@@ -31,8 +31,11 @@ result<std::unique_ptr<create>> make_fork(session_key key,
                                           setup& shared);
 result<std::unique_ptr<get>> make_get(const session_key& key,
                                       const get_options& options);
-result<std::unique_ptr<remove>>
-make_remove(const session_key& key, const remove_options& options);
+/// Sends it to its app. It is always answered once.
+void send_get(setup& shared, std::unique_ptr<get> wanted);
+
+result<std::unique_ptr<remove>> make_remove(const session_key& key,
+                                            const remove_options& options);
 
 /// Partial events are returned to the caller and not stored.
 bool is_partial(const event& said);

@@ -13,7 +13,8 @@ public:
   explicit store_command(CLI::App& program);
 
   /// Runs the parsed command line; returns the exit code. A signal ends the
-  /// program at once: a check writes nothing, and a vacuum leaves a whole store.
+  /// program at once: a check writes nothing, and a vacuum leaves a whole
+  /// store.
   int execute(interrupts& signals) const override;
 
 private:
