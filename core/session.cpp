@@ -22,8 +22,10 @@ json to_json(const session& fetched) {
                 {"events", to_json(fetched.events())},
                 {"lastUpdateTime", to_seconds(fetched.last_update_time())},
                 {"revision", fetched.revision()}};
-  if (fetched.is_earlier())
+  if (fetched.is_earlier()) {
     shown["isEarlier"] = true;
+    shown["sharedStateIsOfNow"] = fetched.shared_state_is_of_now();
+  }
   return shown;
 }
 

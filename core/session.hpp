@@ -30,13 +30,15 @@ public:
           event_slice events,
           timestamp last_update_time,
           std::uint64_t revision,
-          bool is_earlier = false)
+          bool is_earlier = false,
+          bool shared_state_is_earlier = false)
     : key_(std::move(key)),
       state_(std::move(state)),
       events_(std::move(events)),
       last_update_time_(last_update_time),
       revision_(revision),
-      is_earlier_(is_earlier) {}
+      is_earlier_(is_earlier),
+      shared_state_is_earlier_(shared_state_is_earlier) {}
 
   /// Names of the app, the user and the session.
   const session_key& key() const& noexcept { return key_; }
@@ -64,9 +66,16 @@ public:
   std::uint64_t revision() const noexcept { return revision_; }
 
   /// Returns true if this is an earlier revision of the session
-  /// (`get_options::at`). The `app:` and `user:` keys of its state are those of
-  /// now: no store keeps them for each revision of a session.
+  /// (`get_options::at`).
   bool is_earlier() const noexcept { return is_earlier_; }
+
+  /// Returns true if the `app:` and `user:` keys are those of now. For an
+  /// earlier revision they are, unless the store keeps the history of apps and
+  /// users, as SQLite does: then they are as they were when the session came to
+  /// that revision.
+  bool shared_state_is_of_now() const noexcept {
+    return !is_earlier_ || !shared_state_is_earlier_;
+  }
 
 private:
   session_key key_;
@@ -75,6 +84,7 @@ private:
   timestamp last_update_time_;
   std::uint64_t revision_;
   bool is_earlier_;
+  bool shared_state_is_earlier_;
 };
 
 namespace detail {
@@ -87,8 +97,8 @@ error no_revision(const session_key& key,
 } // namespace detail
 
 /// Returns `{"id", "appName", "userId", "state", "events", "lastUpdateTime",
-/// "revision"}`, as ADK writes it, and `"isEarlier": true` for an earlier
-/// revision.
+/// "revision"}`, as ADK writes it. For an earlier revision also `"isEarlier":
+/// true` and `"sharedStateIsOfNow"`, true or false.
 json to_json(const session& fetched);
 
 // -- requests ----
@@ -142,7 +152,9 @@ struct get_options {
   std::optional<timestamp> after = {};
   /// The session as it was after this many events: its own keys, and the events
   /// up to there. 0 is the state of the creation. The `app:` and `user:` keys
-  /// are those of now. Unset for the session as it is now. `get` fails with
+  /// are as they were then, where the store keeps their history, else as they
+  /// are now (`session::shared_state_is_of_now`). Unset for the session as it
+  /// is now. `get` fails with
   /// `errc::not_found` if the session has no such revision yet, with
   /// `errc::conflict` if the store lost events of it during the read, and with
   /// `errc::invalid_argument` over a store of your own that does not override

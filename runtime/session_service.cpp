@@ -125,14 +125,36 @@ error changed_while_read(const session_key& key) {
                 to_string(key))};
 }
 
-// A session from the store, with the state of user and app of `present`. Fails
-// with `changed_while_read` if the store has another session now.
+// The merged state of an earlier revision, with the keys of user and app as
+// they were then, or those of `present`.
+readonly_state merge(state_map keys,
+                     std::optional<earlier_shared_state> shared,
+                     const session& present) {
+  if (!shared)
+    return present.state().with_session(std::move(keys));
+  hide_recent_writes(shared->user);
+  hide_recent_writes(shared->app);
+  return readonly_state(
+    {std::move(keys), std::move(shared->user), std::move(shared->app), {}});
+}
+
+// A session from the store, with the state of user and app of `present` if the
+// store does not keep theirs. Fails with `changed_while_read` if the store has
+// another session now.
 result<session>
 read_earlier(store& kept, const session& present, const get_options& options) {
   auto loaded = kept.load_session_at(
     present.key(), *options.at, options.num_recent_events.value_or(SIZE_MAX));
   if (!loaded && loaded.error().code() != errc::not_found)
     return loaded.error();
+  const bool is_earlier = *options.at < present.revision();
+  std::optional<earlier_shared_state> shared;
+  if (is_earlier) {
+    auto found = kept.load_shared_state_at(present.key(), *options.at);
+    if (!found)
+      return found.error();
+    shared = *std::move(found);
+  }
   const auto is_same = is_still_there(kept, present);
   if (!is_same)
     return is_same.error();
@@ -142,13 +164,15 @@ read_earlier(store& kept, const session& present, const get_options& options) {
   event_log log(past.scope.revision - past.events.size());
   for (auto& said : past.events)
     log.push_back(std::move(said));
+  const bool has_shared = shared.has_value();
   return session(present.key(),
-                 present.state().with_session(std::move(past.scope.keys)),
+                 merge(std::move(past.scope.keys), std::move(shared), present),
                  options.after ? log.slice().after(*options.after)
                                : log.slice(),
                  past.last_update_time,
                  past.scope.revision,
-                 past.scope.revision < present.revision());
+                 is_earlier,
+                 has_shared);
 }
 
 // The session checks the revision first, because its answer waits for the

@@ -24,6 +24,11 @@ store::load_session_at(const session_key&, std::uint64_t, std::size_t) {
                "does not override store::load_session_at");
 }
 
+result<std::optional<earlier_shared_state>>
+store::load_shared_state_at(const session_key&, std::uint64_t) {
+  return std::nullopt;
+}
+
 result<std::vector<event_ptr>>
 store::find_events(const session_key& key, std::span<const std::string> ids) {
   // Small enough to fit in memory if each event has a megabyte.

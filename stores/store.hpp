@@ -156,6 +156,12 @@ struct stored_session {
   std::uint64_t incarnation = 0;
 };
 
+/// The keys of a session's user and app at an earlier moment, without prefix.
+struct earlier_shared_state {
+  state_map user; ///< Keys of the user.
+  state_map app;  ///< Keys of the app.
+};
+
 /// A position in a list; the next page starts after this row.
 struct row_position {
   /// Time of the row; rows of the same time are ordered by the ids.
@@ -288,6 +294,15 @@ public:
   /// at the creation; a store that keeps it overrides this.
   virtual result<std::optional<stored_session>> load_session_at(
     const session_key& key, std::uint64_t revision, std::size_t events_max);
+
+  /// Loads the state of a session's user and app as it was when the session
+  /// came to `revision`: the effects of all changes that were committed before,
+  /// and of the change that made the revision. Returns nothing if the store
+  /// does not keep the history of users and apps, if the session does not
+  /// exist, or if it is not at that revision yet. The default returns nothing;
+  /// sessions at an earlier revision are then shown with the present state.
+  virtual result<std::optional<earlier_shared_state>>
+  load_shared_state_at(const session_key& key, std::uint64_t revision);
 
   /// Finds events of a session by id. Returns one result per id, in the order
   /// of `ids`; null for an id that no event has. The default reads all events

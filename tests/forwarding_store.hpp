@@ -46,6 +46,12 @@ public:
     return kept_->load_session_at(key, revision, events_max);
   }
 
+  result<std::optional<earlier_shared_state>>
+  load_shared_state_at(const session_key& key,
+                       std::uint64_t revision) override {
+    return kept_->load_shared_state_at(key, revision);
+  }
+
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override {

@@ -418,8 +418,8 @@ sessions_command::sessions_command(CLI::App& program)
     ->check(check_seconds);
 
   add_revision(get, "--at", chosen.at)
-    ->description("The session as it was after N events; user and app state "
-                  "are those of now");
+    ->description("The session as it was after N events; over PostgreSQL with "
+                  "the present state of user and app");
   get.add_flag("--live",
                chosen.live,
                "Without the events that rewinds have taken back; applied last");

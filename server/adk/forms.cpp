@@ -62,12 +62,16 @@ json session_form(const session& fetched) {
   auto events = json::array();
   for (const auto& said : fetched.events())
     events.push_back(event_form(*said));
-  return {{"id", fetched.key().id},
-          {"appName", fetched.key().app},
-          {"userId", fetched.key().user},
-          {"state", keys_to_adk(fetched.state().all())},
-          {"events", std::move(events)},
-          {"lastUpdateTime", to_seconds(fetched.last_update_time())}};
+  json shown = {{"id", fetched.key().id},
+                {"appName", fetched.key().app},
+                {"userId", fetched.key().user},
+                {"state", keys_to_adk(fetched.state().all())},
+                {"events", std::move(events)},
+                {"lastUpdateTime", to_seconds(fetched.last_update_time())}};
+  // ADK has no earlier revisions, and its clients do not ask for them.
+  if (fetched.is_earlier())
+    shown["sharedStateIsOfNow"] = fetched.shared_state_is_of_now();
+  return shown;
 }
 
 std::string etag_of(std::uint64_t revision) {

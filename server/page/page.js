@@ -239,7 +239,7 @@ class Page {
       const past = await this.server.get(`${sessionPath(history.key)}?at=${wanted}&events=0`);
       await history.load(wanted);
       if (history === this.history && this.at === wanted)
-        this.state.show(past.state);
+        this.state.show(past.state, past.sharedStateIsOfNow);
     } catch (error) {
       notify(error.message, true);
     } finally {

@@ -28,8 +28,10 @@ class StatePane {
     this.draw();
   }
 
-  show(state) {
+  // `isOfNow`: an earlier revision is shown, but with the present keys of user and app.
+  show(state, isOfNow = false) {
     this.state = state;
+    this.isOfNow = isOfNow;
     this.draw();
   }
 
@@ -59,7 +61,7 @@ class StatePane {
       .filter((key) => scopeOf(key) === scope && key !== METADATA).sort();
     if (keys.length === 0)
       return null;
-    const isOfNow = this.page.at !== null && ["app", "user"].includes(scope.name);
+    const isOfNow = this.isOfNow && ["app", "user"].includes(scope.name);
     return element("section", { class: `scope ${scope.name}` },
       element("h3", {}, scope.name, element("span", { class: "tag" },
         isOfNow ? `${scope.about}, as it is now` : scope.about)),

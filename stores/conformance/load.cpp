@@ -170,6 +170,42 @@ void a_long_session_loads_as_it_was(run& on) {
   compare();
 }
 
+// A store without the history of users and apps returns nothing.
+void a_session_has_the_shared_state_of_its_time(run& on) {
+  const session_key other{key.app, key.user, "other"};
+  change_maker make;
+  on.commit(make.create(key, {{"user:n", 0}}));
+  on.commit(make.create(other, {{"app:n", 10}}));
+  on.commit(make.append(key, {{"user:n", 1}, {"app:m", true}}));
+  on.commit({make.append(other, {{"user:n", 2}, {"app:n", nullptr}}),
+             make.append(key, {{"n", 1}})});
+  on.commit(make.append(other, {{"user:n", nullptr}}));
+  const auto compare = [&on](const session_key& whose,
+                             std::uint64_t revision,
+                             const json& user,
+                             const json& app) {
+    const auto found = on.kept().load_shared_state_at(whose, revision).value();
+    if (found)
+      on.expect_same(fmt::format("{} at {}", to_string(whose), revision),
+                     {shown(found->user), shown(found->app)},
+                     {user, app});
+  };
+  const auto compare_all = [&] {
+    const json none = json::object();
+    compare(key, 0, {{"n", 0}}, none);
+    compare(other, 0, {{"n", 0}}, {{"n", 10}});
+    compare(key, 1, {{"n", 1}}, {{"n", 10}, {"m", true}});
+    compare(other, 1, {{"n", 2}}, {{"m", true}});
+    compare(key, 2, {{"n", 2}}, {{"m", true}});
+    compare(other, 2, none, {{"m", true}});
+    on.expect("a revision that is not there",
+              !on.kept().load_shared_state_at(key, 3).value());
+  };
+  compare_all();
+  on.reopen();
+  compare_all();
+}
+
 void a_session_made_again_has_its_own_past(run& on) {
   change_maker make;
   on.commit({make.create(key, {{"n", 1}}), make.append(key, {{"n", 2}})});
@@ -533,6 +569,7 @@ std::vector<conformance_check> load_checks() {
     TROUPE_CHECK(ranges_of_events_are_cut_to_what_exists),
     TROUPE_CHECK(a_session_loads_as_it_was, revisions),
     TROUPE_CHECK(a_long_session_loads_as_it_was, revisions, lasting),
+    TROUPE_CHECK(a_session_has_the_shared_state_of_its_time),
     TROUPE_CHECK(a_session_made_again_has_its_own_past, revisions),
     TROUPE_CHECK(the_last_update_is_the_newest_time),
     TROUPE_CHECK(a_scope_may_have_ten_thousand_keys),

@@ -46,7 +46,7 @@ public:
       break;
     case 11:
       if (has_revisions_ && one_in(2))
-        load_session_at(any_key(), below(12), one_in(4) ? all : below(8));
+        load_earlier(any_key(), below(12));
       else
         load_events(any_key(), 1 + below(12), below(16));
       break;
@@ -312,6 +312,23 @@ private:
     compare("load_session_at of " + to_string(key),
             loaded ? shown(*loaded) : json(to_string(loaded.error().code())),
             [&] { return model_.load_session_at(key, revision, events_max); });
+  }
+
+  void load_earlier(const session_key& key, std::uint64_t revision) {
+    if (one_in(2))
+      load_session_at(key, revision, one_in(4) ? all : below(8));
+    else
+      load_shared_state_at(key, revision);
+  }
+
+  // A store that keeps no history of users and apps returns nothing.
+  void load_shared_state_at(const session_key& key, std::uint64_t revision) {
+    const auto loaded
+      = at(any_store()).load_shared_state_at(key, revision).value();
+    if (loaded)
+      compare("load_shared_state_at of " + to_string(key),
+              {{"user", shown(loaded->user)}, {"app", shown(loaded->app)}},
+              [&] { return model_.load_shared_state_at(key, revision); });
   }
 
   // Returns the position of a row, or a random one.

@@ -40,6 +40,17 @@ void trial::apply(const store_change& change) {
   advance(owner, change, change.session_revision);
   advance(user_of(owner), change, change.user_revision);
   advance(app_of(owner), change, change.app_revision);
+  note_shared_state(change);
+}
+
+// The change made a revision of a session: keeps the user and the app as they
+// are then.
+void trial::note_shared_state(const store_change& change) {
+  if (change.owner.where() != scope::session || !change.session_revision)
+    return;
+  auto& noted = owners_[change.owner].revisions[*change.session_revision];
+  noted.user = owners_[user_of(change.owner)].keys;
+  noted.app = owners_[app_of(change.owner)].keys;
 }
 
 // The events and the earlier states that a fork begins with.
@@ -177,6 +188,17 @@ json store_model::load_session_at(const session_key& key,
           {"last_update_time", past->second.time},
           {"events", shown(events)},
           {"id_hashes", json::array()}};
+}
+
+json store_model::load_shared_state_at(const session_key& key,
+                                       std::uint64_t revision) const {
+  const auto found = owners_.find(owner_of(key));
+  if (found == owners_.end())
+    return nullptr;
+  const auto past = found->second.revisions.find(revision);
+  if (past == found->second.revisions.end())
+    return nullptr;
+  return {{"user", past->second.user}, {"app", past->second.app}};
 }
 
 json store_model::load_events(const session_key& key,

@@ -30,6 +30,8 @@ public:
     struct earlier_state {
       json keys;             ///< Keys of the session.
       std::int64_t time = 0; ///< Newest time of the changes up to it.
+      json user = {};        ///< Keys of the user at that moment.
+      json app = {};         ///< Keys of the app at that moment.
     };
 
     /// Of a session: by revision.
@@ -57,6 +59,10 @@ public:
   json load_session_at(const session_key& key,
                        std::uint64_t revision,
                        std::size_t events_max) const;
+  /// Expected answer of `store::load_shared_state_at`, of a store that keeps
+  /// the history of apps and users; null if the session has no such revision.
+  json load_shared_state_at(const session_key& key,
+                            std::uint64_t revision) const;
   /// Expected answer of `store::load_events`; empty if the session does
   /// not exist.
   json load_events(const session_key& key,
@@ -107,6 +113,7 @@ public:
 
 private:
   store_model::kept_owner past_of(const store_change& fork);
+  void note_shared_state(const store_change& change);
   void advance(const owner_name& owner,
                const store_change& change,
                const std::optional<std::uint64_t>& revision);

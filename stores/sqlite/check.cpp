@@ -26,6 +26,8 @@ constexpr int body = 12;
 
 // The state of one scope according to the log.
 struct replayed_scope {
+  /// True for an app or a user, which have no time of their own.
+  bool is_shared = false;
   /// True for a removed session whose events forks share.
   bool is_past = false;
   /// Newest revision that is replayed: of a past the newest that forks share.
@@ -85,12 +87,12 @@ private:
   }
 
   void check_progress() {
-    auto statement = prepare(fmt::format("SELECT name,{} FROM fold_progress",
-                                         is_sound("sum", sums::fold_progress)));
+    auto statement = prepare(fmt::format("SELECT name,{} FROM fold_position",
+                                         is_sound("sum", sums::fold_position)));
     for (auto rows = statement.rows(); rows.next();)
       if (rows.integer(1) != 1)
         find(fmt::format(
-          "the row '{}' of the table fold_progress has a wrong checksum",
+          "the row '{}' of the table fold_position has a wrong checksum",
           rows.text(0)));
   }
 
@@ -98,7 +100,8 @@ private:
     auto live = prepare("SELECT id,app,session FROM scopes");
     for (auto rows = live.rows(); rows.next();) {
       auto& scope = replayed_[rows.integer(0)];
-      scope.revision = rows.text(2).empty() ? 0 : -1;
+      scope.is_shared = rows.text(2).empty();
+      scope.revision = scope.is_shared ? 0 : -1;
       scope.is_past = rows.text(1).empty();
     }
   }
@@ -169,9 +172,10 @@ private:
       return;
     try {
       const auto kept = kept_.find(scope_id, replayed.revision);
-      bool is_same = kept && kept->revision == replayed.revision
-                     && kept->microseconds == replayed.microseconds
-                     && kept->keys.size() == replayed.keys.size();
+      bool is_same
+        = kept && kept->revision == replayed.revision
+          && (replayed.is_shared || kept->microseconds == replayed.microseconds)
+          && kept->keys.size() == replayed.keys.size();
       for (const auto& [name, expected] : replayed.keys) {
         const auto* const found = is_same ? kept->keys.find(name) : nullptr;
         is_same = found != nullptr && *found == expected;
@@ -247,13 +251,12 @@ private:
           else
             replayed.keys.insert_or_assign(done.name, done.operand);
         }
-      if (index == 0) {
+      if (index == 0)
         replayed.microseconds
           = row.kind == change_kind::create
               ? row.microseconds
               : std::max(replayed.microseconds, row.microseconds);
-        check_snapshot(row.scopes[0], replayed);
-      }
+      check_snapshot(row.scopes[index], replayed);
       if (index == 0 && row.kind == change_kind::append) {
         replayed.events.emplace(row.revisions[0], row.number);
         check_event(row, columns);
@@ -311,6 +314,8 @@ private:
     check_keys(owner, read->keys, replayed);
     if (owner.where() == scope::session)
       check_entries(to_string(owner), *read, replayed);
+    else
+      check_shared_entries(owner, *read);
   }
 
   // Only its events are read, and only those that forks share.
@@ -373,6 +378,53 @@ private:
                        name,
                        found.size(),
                        replayed.events.size()));
+  }
+
+  // The entries of an app or a user lead to all folded changes, or to all that
+  // were folded since the file got its present layout.
+  void check_shared_entries(const owner_name& owner, const read_scope& read) {
+    auto entries
+      = prepare(fmt::format("SELECT log,number,logs,{} FROM shared_entries"
+                            " WHERE scope=?1 ORDER BY log",
+                            is_sound("sum", sums::shared_entries)));
+    auto row = prepare(fmt::format(
+      "SELECT 1 FROM log WHERE id=?1 AND {0}=?2 AND {0}_revision=?3",
+      owner.where() == scope::user ? "user" : "app"));
+    std::optional<std::int64_t> last;
+    for (auto rows = entries.rows(read.id); rows.next();) {
+      const auto number = rows.integer(1);
+      if (rows.integer(3) != 1
+          || !leads_to(row, read.id, number, rows.text(2), last))
+        find(fmt::format("{}: its entry {} is damaged or out of order",
+                         to_string(owner),
+                         number));
+      last = number;
+    }
+    if (last && *last != read.folded_revision)
+      find(fmt::format("{}: its entries end at revision {} and not {}",
+                       to_string(owner),
+                       *last,
+                       read.folded_revision));
+  }
+
+  // Returns true if the entry `number` begins after revision `last`, and each
+  // of its positions is that of the next change.
+  static bool leads_to(sqlite_statement& row,
+                       std::int64_t scope_id,
+                       std::int64_t number,
+                       std::string_view logs,
+                       const std::optional<std::int64_t>& last) {
+    try {
+      const shared_entry entry{number, decode_logs(logs)};
+      auto revision = entry.base();
+      if (last && *last != revision)
+        return false;
+      return std::ranges::all_of(entry.logs, [&](std::int64_t log) {
+        return row.rows(log, scope_id, ++revision).next();
+      });
+    } catch (const error&) {
+      return false;
+    }
   }
 
   sqlite_reader& reader_;                          // The caller's.

@@ -1,10 +1,12 @@
 #include "troupe/stores/sqlite/entries.hpp"
 
+#include "troupe/stores/shared/stored_event.hpp"
 #include "troupe/stores/sqlite/sums.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe {
 
@@ -23,7 +25,25 @@ constexpr std::int64_t slice_entries_max = 1'024;
 // Entries to move when the file is closed.
 constexpr std::int64_t moves_at_end = 16'384;
 
+error damaged_logs() {
+  return {errc::corrupt, "an entry has no list of positions"};
+}
+
 } // namespace
+
+std::vector<std::int64_t> decode_logs(std::string_view text) {
+  const auto list = decode_value(text);
+  if (!list || !list->data().is_array() || list->data().empty())
+    throw damaged_logs();
+  std::vector<std::int64_t> logs;
+  std::int64_t last = 0;
+  for (const auto& step : list->data()) {
+    if (!step.is_number_integer())
+      throw damaged_logs();
+    logs.push_back(last += step.get<std::int64_t>());
+  }
+  return logs;
+}
 
 sqlite_entries::sqlite_entries(const sqlite_database& database,
                                std::int64_t settle_rows)
@@ -33,11 +53,13 @@ sqlite_entries::sqlite_entries(const sqlite_database& database,
                           " VALUES(?1,?2,?3,?4,row_sum(?1,?2,?3,?4))")),
     add_fresh_(database.prepare("INSERT OR REPLACE INTO fresh_entries"
                                 " VALUES(?1,?2,?3,?4,row_sum(?1,?2,?3,?4))")),
+    add_shared_(database.prepare("INSERT OR REPLACE INTO shared_entries"
+                                 " VALUES(?1,?2,?3,?4,row_sum(?1,?2,?3,?4))")),
     find_settled_(database.prepare(
-      fmt::format("SELECT value,{} FROM fold_progress WHERE name='settled'",
-                  is_sound("sum", sums::fold_progress)))),
+      fmt::format("SELECT value,{} FROM fold_position WHERE name='settled'",
+                  is_sound("sum", sums::fold_position)))),
     raise_settled_(
-      database.prepare("UPDATE fold_progress SET value=?1,sum=row_sum(name,?1)"
+      database.prepare("UPDATE fold_position SET value=?1,sum=row_sum(name,?1)"
                        " WHERE name='settled' AND value<?1")),
     find_slice_(database.prepare(
       "SELECT scope,number FROM fresh_entries WHERE (scope,number)>(?1,?2)"
@@ -56,6 +78,21 @@ void sqlite_entries::add(std::int64_t scope_id,
   auto& target = rows.size() < long_run ? add_fresh_ : add_;
   for (const auto& change : rows)
     target.run(scope_id, change.revision, change.row, change.id_hash);
+}
+
+void sqlite_entries::add_shared(std::int64_t scope_id,
+                                std::span<const pending_change> run) {
+  logs_ = '[';
+  std::int64_t last = 0;
+  for (const auto& change : run) {
+    fmt::format_to(std::back_inserter(logs_),
+                   "{}{}",
+                   last == 0 ? "" : ",",
+                   change.row - last);
+    last = change.row;
+  }
+  logs_ += ']';
+  add_shared_.run(scope_id, last, run.back().revision, std::string_view(logs_));
 }
 
 void sqlite_entries::settle(std::int64_t rows, std::int64_t folded) {
@@ -78,8 +115,8 @@ void sqlite_entries::start_pass(std::int64_t folded) {
   auto found = find_settled_.rows();
   if (!found.next())
     throw error(errc::corrupt,
-                "the table fold_progress has lost its row 'settled'");
-  found.expect_sound(1, "fold_progress");
+                "the table fold_position has lost its row 'settled'");
+  found.expect_sound(1, "fold_position");
   settled_ = found.integer(0);
   if (folded - *settled_ < settle_rows_)
     return;

@@ -48,7 +48,7 @@ sqlite_fold::sqlite_fold(const sqlite_database& database,
       database.prepare("INSERT INTO state VALUES(?1,?2,?3,row_sum(?1,?2,?3))")),
     erase_(database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
     raise_folded_(
-      database.prepare("UPDATE fold_progress SET value=?1,sum=row_sum(name,?1)"
+      database.prepare("UPDATE fold_position SET value=?1,sum=row_sum(name,?1)"
                        " WHERE name='folded' AND value<?1")) {}
 
 std::int64_t sqlite_fold::work(std::int64_t rows, std::int64_t folded) {
@@ -116,8 +116,9 @@ void sqlite_fold::fold_next(std::int64_t folded) {
     // State and revision change in the same transaction. A revision that lags
     // would make the next process fold the rows twice.
     raise_revision_.run(id, run_.back().revision, newest, grown);
-    if (where == scope::session)
-      snapshots_.note(id, run_.front().revision, run_.back().revision);
+    if (where != scope::session)
+      entries_.add_shared(id, run_);
+    snapshots_.note(id, run_.front().revision, run_.back().revision);
   }
   write_entries(id, where);
 }

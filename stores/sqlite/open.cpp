@@ -234,6 +234,16 @@ public:
       });
   }
 
+  result<std::optional<earlier_shared_state>>
+  load_shared_state_at(const session_key& key,
+                       std::uint64_t revision) override {
+    return loading<std::optional<earlier_shared_state>>(
+      "user and app of " + to_string(key),
+      [&key, revision](sqlite_reader& reader) {
+        return reader.load_shared_state_at(key, revision);
+      });
+  }
+
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override {

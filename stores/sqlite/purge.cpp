@@ -42,6 +42,9 @@ sqlite_purge::sqlite_purge(const sqlite_database& database, sqlite_pasts& pasts)
       "DELETE FROM snapshots WHERE scope=?1 AND revision IN"
       " (SELECT revision FROM snapshots WHERE scope=?1 AND revision>?2"
       " LIMIT ?3)")),
+    erase_shared_entries_(database.prepare(
+      "DELETE FROM shared_entries WHERE scope=?1 AND log IN"
+      " (SELECT log FROM shared_entries WHERE scope=?1 LIMIT ?2)")),
     find_scope_(database.prepare("SELECT app FROM scopes WHERE id=?1")),
     forget_keys_(database.prepare(
       "UPDATE scopes SET keys=0,"
@@ -88,6 +91,8 @@ void sqlite_purge::work(std::int64_t rows, std::int64_t folded) {
     if (rows > 0)
       rows -= rows_per_snapshot
               * erase_snapshots_.run(id, kept, 1 + rows / rows_per_snapshot);
+    if (rows > 0)
+      rows -= erase_shared_entries_.run(id, rows);
     if (rows <= 0)
       return;
     if (kept != none_kept)

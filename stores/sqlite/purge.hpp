@@ -43,6 +43,7 @@ private:
   sqlite_statement find_state_;
   sqlite_statement erase_state_;
   sqlite_statement erase_snapshots_;
+  sqlite_statement erase_shared_entries_;
   sqlite_statement find_scope_;
   sqlite_statement forget_keys_;
   sqlite_statement find_row_;

@@ -100,6 +100,17 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
       fmt::format("SELECT time,delta,session,session_revision,{} FROM log"
                   " WHERE id=?1",
                   is_sound("head_sum", sums::log_head)))),
+    shared_change_(database_.prepare(
+      fmt::format("SELECT delta,user,user_revision,app,app_revision,{} FROM log"
+                  " WHERE id=?1",
+                  is_sound("head_sum", sums::log_head)))),
+    shared_entries_(database_.prepare(
+      fmt::format("SELECT number,logs,{} FROM shared_entries WHERE scope=?1"
+                  " AND log<=?2 ORDER BY log DESC",
+                  is_sound("sum", sums::shared_entries)))),
+    shared_entry_behind_(
+      database_.prepare("SELECT min(log) FROM shared_entries WHERE scope=?1"
+                        " AND log>=?2")),
     settled_ids_(database_.prepare(
       fmt::format("SELECT {} FROM settled_entries INDEXED BY settled_ids WHERE "
                   "scope=?1 AND number>>16=?2 AND id_hash=?3",
@@ -379,11 +390,7 @@ std::optional<stored_session> sqlite_reader::load_session_at(
     throw detail::no_revision(
       key, revision, static_cast<std::uint64_t>(newest));
   const auto last = static_cast<std::int64_t>(revision);
-  const auto part = std::ranges::find_if(
-    *parts, [last](const auto& each) { return each.scope.first <= last; });
-  if (part == parts->end())
-    throw error(errc::corrupt, "a session has no creation");
-  auto state = state_at(part->scope, last);
+  auto state = state_at(part_with(*parts, last).scope, last);
   stored_session past;
   past.scope = {std::move(state.keys), revision};
   past.last_update_time = time_of(state.microseconds);
@@ -391,6 +398,16 @@ std::optional<stored_session> sqlite_reader::load_session_at(
     past.events.push_back(read_event(row.log, row.scope, row.number));
   std::ranges::reverse(past.events);
   return past;
+}
+
+const sqlite_reader::event_part&
+sqlite_reader::part_with(const event_parts& parts, std::int64_t revision) {
+  const auto part = std::ranges::find_if(parts, [revision](const auto& each) {
+    return each.scope.first <= revision;
+  });
+  if (part == parts.end())
+    throw error(errc::corrupt, "a session has no creation");
+  return *part;
 }
 
 // Replays the log from the nearest snapshot, or from the creation.
@@ -433,6 +450,132 @@ void sqlite_reader::replay(std::int64_t log,
   state.revision = number;
   state.microseconds = std::max(state.microseconds, rows.integer(0));
   apply(decode_delta(rows.text(1)).value(), scope::session, state.keys);
+}
+
+// -- earlier states of users and apps ----
+
+// All changes are rows of one log. So the row that made the session's revision
+// is a moment in the history of its user and app, too.
+std::optional<earlier_shared_state>
+sqlite_reader::load_shared_state_at(const session_key& key,
+                                    std::uint64_t revision) {
+  const moment now(*this);
+  const auto parts = find_parts(key);
+  const auto number = bounded(revision);
+  if (!parts || number > parts->front().scope.revision)
+    return std::nullopt;
+  const auto last = row_of(part_with(*parts, number).scope, number);
+  return earlier_shared_state{shared_state_after(last, {key.app, key.user}),
+                              shared_state_after(last, {key.app})};
+}
+
+std::int64_t sqlite_reader::row_of(const read_scope& session,
+                                   std::int64_t revision) {
+  if (revision > session.folded_revision)
+    return session
+      .pending[static_cast<std::size_t>(revision - session.folded_revision - 1)]
+      .row;
+  auto rows = entries_between_.rows(session.id, revision, revision);
+  next_entry(rows, revision);
+  return rows.integer(1);
+}
+
+// Replays the changes since the nearest snapshot. Folded changes are found by
+// their entries, the others are in memory.
+state_map sqlite_reader::shared_state_after(std::int64_t last,
+                                            const owner_name& owner) {
+  const auto found = find(owner);
+  if (!found)
+    return {};
+  const auto where = owner.where();
+  sqlite_snapshot state;
+  const auto entries = entries_since_snapshot(*found, last, state);
+  if (state.revision == 0)
+    replay_unlisted(*found,
+                    where,
+                    entries.empty() ? found->folded_revision
+                                    : entries.front().base(),
+                    last,
+                    state);
+  for (const auto& entry : entries)
+    for (const auto log : entry.logs)
+      if (log <= last)
+        replay_shared(log, *found, where, state);
+  for (const auto& change : found->pending) {
+    if (change.row > last)
+      break;
+    if (change.event)
+      apply(change.event->actions.state_delta, where, state.keys);
+  }
+  return std::move(state.keys);
+}
+
+// The entries that have changes up to the row `last`, oldest first, as far as
+// the nearest snapshot, which becomes `state`. The last one may also have later
+// changes.
+std::vector<shared_entry> sqlite_reader::entries_since_snapshot(
+  const read_scope& found, std::int64_t last, sqlite_snapshot& state) {
+  auto newest = last;
+  if (auto behind = shared_entry_behind_.rows(found.id, last);
+      behind.next() && !behind.is_null(0))
+    newest = behind.integer(0);
+  std::vector<shared_entry> entries;
+  auto rows = shared_entries_.rows(found.id, newest);
+  while (rows.next()) {
+    rows.expect_sound(2, "shared_entries");
+    shared_entry entry{rows.integer(0), decode_logs(rows.text(1))};
+    if (!entries.empty() && entry.revision != entries.back().base())
+      throw error(errc::corrupt,
+                  fmt::format("scope {} has no entry of its revision {}",
+                              found.id,
+                              entries.back().base()));
+    // A snapshot is made after the last change of an entry.
+    const bool is_whole = entry.logs.back() <= last;
+    if (is_whole)
+      if (auto kept = snapshots_.find(found.id, entry.revision);
+          kept && kept->revision == entry.revision) {
+        state = std::move(*kept);
+        break;
+      }
+    entries.push_back(std::move(entry));
+  }
+  std::ranges::reverse(entries);
+  return entries;
+}
+
+// Files of older layouts have no entries of the changes that were folded then,
+// up to revision `until`. Searches the log for them, from its beginning.
+void sqlite_reader::replay_unlisted(const read_scope& found,
+                                    scope where,
+                                    std::int64_t until,
+                                    std::int64_t last,
+                                    sqlite_snapshot& state) {
+  if (until == 0)
+    return;
+  auto unlisted = database_.prepare(fmt::format(
+    "SELECT id FROM log WHERE {0}=?1 AND {0}_revision<=?2 AND id<=?3"
+    " ORDER BY id",
+    where == scope::user ? "user" : "app"));
+  for (auto rows = unlisted.rows(found.id, until, last); rows.next();)
+    replay_shared(rows.integer(0), found, where, state);
+}
+
+void sqlite_reader::replay_shared(std::int64_t log,
+                                  const read_scope& found,
+                                  scope where,
+                                  sqlite_snapshot& state) {
+  auto rows = shared_change_.rows(log);
+  if (!rows.next())
+    throw error(errc::corrupt,
+                fmt::format("row {} of the log is missing", log));
+  rows.expect_sound(5, "log");
+  const int column = where == scope::user ? 1 : 3;
+  if (rows.integer(column) != found.id
+      || rows.integer(column + 1) != state.revision + 1)
+    throw error(errc::corrupt,
+                fmt::format("row {} of the log is another change", log));
+  ++state.revision;
+  apply(decode_delta(rows.text(0)).value(), where, state.keys);
 }
 
 std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "troupe/stores/sqlite/entries.hpp"
 #include "troupe/stores/sqlite/log.hpp"
 #include "troupe/stores/sqlite/pasts.hpp"
 #include "troupe/stores/sqlite/session_list.hpp"
@@ -43,6 +44,8 @@ public:
   std::optional<stored_session> load_session_at(const session_key& key,
                                                 std::uint64_t revision,
                                                 std::size_t events_max);
+  std::optional<earlier_shared_state>
+  load_shared_state_at(const session_key& key, std::uint64_t revision);
   std::vector<event_ptr>
   load_events(const session_key& key, std::uint64_t first, std::uint64_t last);
   std::vector<event_ptr> find_events(const session_key& key,
@@ -109,6 +112,25 @@ private:
                                    const std::vector<listed_session>& found);
   void collect_pending(read_scope& found, scope where);
   void read_keys(read_scope& found, scope where);
+  // The part that has this revision.
+  static const event_part& part_with(const event_parts& parts,
+                                     std::int64_t revision);
+  // The row of the log that made a revision of the session.
+  std::int64_t row_of(const read_scope& session, std::int64_t revision);
+  // The keys of an app or a user after the row `last` of the log.
+  state_map shared_state_after(std::int64_t last, const owner_name& owner);
+  std::vector<shared_entry> entries_since_snapshot(const read_scope& found,
+                                                   std::int64_t last,
+                                                   sqlite_snapshot& state);
+  void replay_unlisted(const read_scope& found,
+                       scope where,
+                       std::int64_t until,
+                       std::int64_t last,
+                       sqlite_snapshot& state);
+  void replay_shared(std::int64_t log,
+                     const read_scope& found,
+                     scope where,
+                     sqlite_snapshot& state);
   sqlite_snapshot state_at(const read_scope& session, std::int64_t revision);
   void replay(std::int64_t log,
               std::int64_t session,
@@ -142,6 +164,9 @@ private:
   sqlite_statement entries_between_;
   sqlite_statement event_;
   sqlite_statement change_;
+  sqlite_statement shared_change_;
+  sqlite_statement shared_entries_;
+  sqlite_statement shared_entry_behind_;
   sqlite_statement settled_ids_;
   sqlite_statement fresh_ids_;
   sqlite_session_list sessions_;

@@ -146,6 +146,19 @@ CREATE TABLE pasts(
 );
 CREATE INDEX uses_of_pasts ON pasts(past, revision);
 )sql",
+  R"sql(
+-- The new name makes a program of the old layout that has the file open fail.
+-- It would fold without the entries of apps and users.
+ALTER TABLE fold_progress RENAME TO fold_position;
+CREATE TABLE shared_entries(
+  scope INTEGER NOT NULL,
+  log INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  logs TEXT NOT NULL,
+  sum INTEGER NOT NULL,
+  PRIMARY KEY(scope, log)
+) WITHOUT ROWID;
+)sql",
 };
 
 error damaged(const sqlite_settings& settings, std::string_view why) {

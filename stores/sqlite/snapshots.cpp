@@ -68,32 +68,32 @@ sqlite_snapshots::sqlite_snapshots(const sqlite_database& database)
 
 // Large states have a snapshot after as many more revisions. So snapshots add
 // little to the file, whatever the state.
-void sqlite_snapshots::note(std::int64_t session,
+void sqlite_snapshots::note(std::int64_t scope_id,
                             std::int64_t first,
                             std::int64_t last) {
   const auto stride = largest_stride(first, last);
   if (stride == 0)
     return;
   if (const auto object
-      = read_state(session, std::min(stride * bytes_per_revision, bytes_max)))
-    add_.run(session, last, std::string_view(*object));
+      = read_state(scope_id, std::min(stride * bytes_per_revision, bytes_max)))
+    add_.run(scope_id, last, std::string_view(*object));
 }
 
-// The keys of the session as a JSON object; nothing if it has more than `most`
+// The keys of the scope as a JSON object; nothing if it has more than `most`
 // bytes. A damaged row gives nothing either: a snapshot would hide the damage,
 // and an error would stop all commits.
-std::optional<std::string> sqlite_snapshots::read_state(std::int64_t session,
+std::optional<std::string> sqlite_snapshots::read_state(std::int64_t scope_id,
                                                         std::int64_t most) {
   std::string object;
   std::int64_t count = 0;
-  for (auto rows = keys_.rows(session); rows.next(); ++count) {
+  for (auto rows = keys_.rows(scope_id); rows.next(); ++count) {
     if (rows.integer(2) != 1)
       return std::nullopt;
     append_key(object, rows.text(0), rows.text(1));
     if (std::ssize(object) > most)
       return std::nullopt;
   }
-  auto expected = count_keys_.rows(session);
+  auto expected = count_keys_.rows(scope_id);
   if (!expected.next() || expected.integer(1) != 1
       || expected.integer(0) != count)
     return std::nullopt;
@@ -101,9 +101,9 @@ std::optional<std::string> sqlite_snapshots::read_state(std::int64_t session,
   return object;
 }
 
-std::optional<sqlite_snapshot> sqlite_snapshots::find(std::int64_t session,
+std::optional<sqlite_snapshot> sqlite_snapshots::find(std::int64_t scope_id,
                                                       std::int64_t revision) {
-  auto rows = find_.rows(session, revision);
+  auto rows = find_.rows(scope_id, revision);
   if (!rows.next())
     return std::nullopt;
   rows.expect_sound(3, "snapshots");

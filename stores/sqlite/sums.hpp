@@ -16,10 +16,12 @@ namespace troupe {
 
 namespace sums {
 
-inline constexpr std::string_view fold_progress = "row_sum(name,value)";
+inline constexpr std::string_view fold_position = "row_sum(name,value)";
 inline constexpr std::string_view scopes
   = "row_sum(app,user,session,revision,updated,keys)";
 inline constexpr std::string_view entries = "row_sum(scope,number,log,id_hash)";
+inline constexpr std::string_view shared_entries
+  = "row_sum(scope,log,number,logs)";
 inline constexpr std::string_view state = "row_sum(scope,key,value)";
 inline constexpr std::string_view pasts = "row_sum(scope,past,revision)";
 inline constexpr std::string_view snapshots

@@ -3,6 +3,7 @@
 #include "troupe/runtime/session_writer.hpp"
 #include "troupe/stores/shared/memory_store.hpp"
 
+#include "../stores/temporary_folder.hpp"
 #include "counting.hpp"
 #include "staged_store.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -78,6 +79,42 @@ BOOST_DATA_TEST_CASE(a_session_is_read_as_it_was,
   BOOST_TEST(code_of(beyond) == "not_found");
   BOOST_TEST(beyond.error().message()
              == "session press/ann/s has no revision 4; its newest one is 3");
+}
+
+// Another session writes in between, and so does a call without a session.
+BOOST_AUTO_TEST_CASE(user_and_app_are_as_they_were_in_a_file) {
+  const temporary_folder folder;
+  const auto file = "sqlite:" + (folder.path() / "s.db").string();
+  const auto expect_all = [](runtime_fixture& on) {
+    BOOST_TEST(state_at(on, 0) == json({{"app:n", 1}}));
+    BOOST_TEST(state_at(on, 1) == json({{"app:n", 1}, {"user:n", 1}}));
+    BOOST_TEST(state_at(on, 2)
+               == json({{"app:n", 3}, {"user:n", 2}, {"user:x", true}}));
+    BOOST_TEST(!at(on, 1).value().shared_state_is_of_now());
+    BOOST_TEST(to_json(at(on, 1).value()).at("sharedStateIsOfNow") == false);
+    BOOST_TEST(at(on, 3).value().shared_state_is_of_now());
+    BOOST_TEST(state_at(on, 3) == json({{"app:n", 4}, {"user:n", 2}}));
+  };
+  {
+    runtime_fixture on({.store = file});
+    auto& sessions = on.sessions();
+    sessions.state_of_app(key.app)
+      .set("app:n", 1, shared_write_options("w"))
+      .value();
+    on.open("s");
+    on.open("other");
+    const session_key other{key.app, key.user, "other"};
+    sessions.append_event(key, timed({{"user:n", 1}}, 5s)).value();
+    sessions.append_event(other, timed({{"user:x", true}, {"app:n", 2}}, 5s))
+      .value();
+    sessions.append_event(key, timed({{"user:n", 2}, {"app:n", 3}}, 6s))
+      .value();
+    sessions.append_event(other, timed({{"user:x", nullptr}}, 5s)).value();
+    sessions.append_event(key, timed({{"app:n", 4}}, 7s)).value();
+    expect_all(on);
+  }
+  runtime_fixture again({.store = file});
+  expect_all(again);
 }
 
 BOOST_DATA_TEST_CASE(options_choose_among_the_events_up_to_a_revision,

@@ -236,6 +236,8 @@ BOOST_AUTO_TEST_CASE(a_session_is_read_at_an_earlier_revision) {
   BOOST_TEST(earlier.header("etag") == "\"2\"");
   BOOST_TEST(earlier.data()["state"] == json({{"n", 2}}));
   BOOST_TEST(earlier.data()["events"].size() == 2U);
+  BOOST_TEST(earlier.data()["sharedStateIsOfNow"] == true); // In memory.
+  BOOST_TEST(!on.client.get(one_path).data().contains("sharedStateIsOfNow"));
   BOOST_TEST(on.client.get(one_path + "?at=9").status == 404);
   BOOST_TEST(on.client.get(one_path + "?events=1").data()["events"].size()
              == 1U);

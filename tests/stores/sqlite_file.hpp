@@ -136,8 +136,11 @@ struct sqlite_file {
 
   // Puts the file into the layout of an older version.
   void set_back_to(int version) const {
-    execute("DROP TABLE pasts;"
-            "ALTER TABLE fold_progress RENAME TO folded_rows");
+    execute("DROP TABLE shared_entries;"
+            "ALTER TABLE fold_position RENAME TO fold_progress");
+    if (version < 6)
+      execute("DROP TABLE pasts;"
+              "ALTER TABLE fold_progress RENAME TO folded_rows");
     if (version < 5)
       execute("DROP TABLE snapshots;"
               "ALTER TABLE folded_rows RENAME TO folding");
