@@ -334,8 +334,11 @@ void durable_session::reply_held(std::unique_ptr<append> answered,
   if (creation != nullptr && seen && *seen && creation->created)
     creation->created = **seen;
   // A run, or a creator, must not continue without the current state. If the
-  // session is gone, the run ends with `cancelled`.
-  if (seen && !*seen && (creation != nullptr || answered->reply_to))
+  // session is gone, the run ends with `cancelled`. A refused creation keeps
+  // its reason.
+  const bool continues = creation != nullptr ? creation->created.has_value()
+                                             : answered->reply_to != nullptr;
+  if (seen && !*seen && continues)
     answered->refuse(answered->reply_to && (goes_with_user_ || is_gone(*seen))
                        ? deleted_session(key())
                        : seen->error());

@@ -131,6 +131,7 @@ private:
   // -- readers that follow the session ----------------------------------------
 
   bool has_in_memory(const follow& wanted) const noexcept;
+  void note_load(std::uint64_t before);
   void read_for(std::unique_ptr<follow> wanted);
   void take_read(std::unique_ptr<follow> answered);
 
@@ -142,11 +143,19 @@ private:
   void leave_all_behind();
 
   // Number of the newest event that is durable.
-  // Of the newest load: the revision that it found, and the one before it.
-  std::uint64_t loaded_revision_ = 0;
-  std::uint64_t acknowledged_before_load_ = 0;
-  std::uint64_t loads_ = 0;
   std::uint64_t acknowledged_ = 0;
+
+  // A load: the revision that it found, and the acknowledged one before it.
+  struct past_load {
+    std::uint64_t number = 0;
+    std::uint64_t found = 0;
+    std::uint64_t before = 0;
+  };
+
+  // The newest loads, oldest first. Kept once a reader has asked for the end.
+  std::vector<past_load> past_loads_;
+  bool keeps_loads_ = false;
+  std::uint64_t loads_ = 0;
   // Number of the stored session; 0 if the store has no such numbers. Known if
   // the last load has found the session.
   std::uint64_t incarnation_ = 0;

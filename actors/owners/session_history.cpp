@@ -20,6 +20,9 @@ namespace troupe::actors {
 
 namespace {
 
+// More loads than come while one letter is confirmed.
+constexpr std::size_t loads_kept = 16;
+
 void set_start(history_start& into, const history_search& found) {
   into.since_summary = found.since_summary();
   into.answered = found.answered().value_or(UINT64_MAX);
@@ -334,16 +337,18 @@ bool durable_session::waits_for_store(std::unique_ptr<follow>& wanted) {
 }
 
 // A letter whose answer was stale comes again, after other letters of its
-// sender. If an append has taken effect behind the first end, that end was
-// true. Otherwise the log was already longer, and the load shows its end.
+// sender. So the end is that of the first load behind the letter, unless an
+// append had taken effect behind the first end before that load: then the first
+// end was true.
 std::uint64_t durable_session::end_for(follow& wanted) {
+  keeps_loads_ = true;
   if (!wanted.end)
     wanted.end.emplace(follow::first_end{acknowledged_, loads_});
-  const bool was_true = wanted.end->loads == loads_
-                        || (wanted.end->loads + 1 == loads_
-                            && acknowledged_before_load_ > wanted.end->number);
-  return std::min(was_true ? wanted.end->number : loaded_revision_,
-                  acknowledged_);
+  const auto& [first, loads] = *wanted.end;
+  const auto next
+    = std::ranges::upper_bound(past_loads_, loads, {}, &past_load::number);
+  const bool was_true = next == past_loads_.end() || next->before > first;
+  return std::min(was_true ? first : next->found, acknowledged_);
 }
 
 // Returns true if the events after the place are in memory, and the event at
@@ -433,9 +438,7 @@ void durable_session::install(load& loaded) {
   events_ = found
               ? event_window(found->scope.revision, std::move(found->events))
               : event_window();
-  acknowledged_before_load_ = std::exchange(acknowledged_, revision());
-  loaded_revision_ = acknowledged_;
-  ++loads_;
+  note_load(std::exchange(acknowledged_, revision()));
   incarnation_ = found ? found->incarnation : 0;
   knows_incarnation_ = found.has_value();
   install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
@@ -456,6 +459,15 @@ void durable_session::install(load& loaded) {
   // Before the parked letters, which came later.
   if (!is_waiting())
     requeue();
+}
+
+void durable_session::note_load(std::uint64_t before) {
+  ++loads_;
+  if (!keeps_loads_)
+    return;
+  if (past_loads_.size() == loads_kept)
+    past_loads_.erase(past_loads_.begin());
+  past_loads_.push_back({loads_, acknowledged_, before});
 }
 
 // Returns true if the loaded session is the one whose event number `before` was

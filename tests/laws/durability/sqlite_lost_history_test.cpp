@@ -4,13 +4,16 @@
 
 #include "troupe/stores/open_store.hpp"
 
+#include "../../runtime/staged_store.hpp"
 #include "../../stores/sqlite_copy.hpp"
 #include "../../stores/temporary_folder.hpp"
 #include "lost_history.hpp"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 using namespace troupe;
@@ -78,6 +81,38 @@ BOOST_FIXTURE_TEST_CASE(a_removed_file_leaves_no_false_answer, watched_file) {
   of_other.check("1 commit ");
   const auto stored = open_store(url, {.read_only = true}).value();
   BOOST_TEST(stored->check({}).value().empty());
+}
+
+// The parent loses its event between the two steps of a fork, and gets another
+// one. It is at the same revision then, as the same incarnation.
+BOOST_FIXTURE_TEST_CASE(a_fork_has_no_state_that_its_parent_lost,
+                        watched_file) {
+  const auto script = std::make_shared<store_script>();
+  std::atomic<bool> is_armed = false;
+  std::atomic<int> loads = 0;
+  script->on_session_load = [&] {
+    // The second load is that of the fork's key.
+    if (!is_armed || loads.fetch_add(1) != 1)
+      return;
+    lose("replaced");
+    runtime_options options;
+    options.store = url;
+    runtime_fixture other(options);
+    BOOST_TEST(other.append(here, {{"topic", "bats"}}) == "ok");
+  };
+  runtime_options options;
+  options.store
+    = std::make_shared<staged_store>(open_store(url).value(), script);
+  runtime_fixture on(options);
+  on.open();
+  copy_database(file, copy);
+  BOOST_TEST(on.append(here, {{"topic", "owls"}}) == "ok");
+  is_armed = true;
+  const auto fork = on.sessions().fork(here, {}, "fork").get();
+  BOOST_TEST(code_of(fork) == "ok", reason_of(fork));
+  const auto made = on.fetch({"press", "ann", "fork"});
+  BOOST_TEST(made.state().all() == replay(made.events()));
+  BOOST_TEST(made.state().all() == json({{"topic", "bats"}}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
