@@ -37,21 +37,32 @@ struct counted_file : sqlite_file {
       .value();
   }
 
-  // The sessions count in turn, up to `count` changes in all.
+  // The sessions count in turn, up to `count` changes in all, in one commit.
   void count_to(store& on, std::int64_t count) {
-    auto next = static_cast<std::int64_t>(moments.size());
-    if (next == 0)
+    std::vector<store_change> changes;
+    if (moments.empty())
       for (const auto& each : sessions)
-        counter(on, each).create();
-    for (; next < count; ++next) {
+        changes.push_back(creation(each));
+    for (auto next = std::ssize(moments); next < count; ++next) {
       const auto& key = sessions[static_cast<std::size_t>(next) % 3];
-      counter(on, key).add("e" + std::to_string(next));
+      const auto of_user
+        = key.user == "ann" ? next / 3 * 2 + next % 3 + 1 : next / 3 + 1;
       moments.push_back(
-        {key,
-         static_cast<std::uint64_t>(next / 3 + 1),
-         key.user == "ann" ? next / 3 * 2 + next % 3 + 1 : next / 3 + 1,
-         next + 1});
+        {key, static_cast<std::uint64_t>(next / 3 + 1), of_user, next + 1});
+      changes.push_back(change_to(moments.back()));
     }
+    BOOST_TEST_REQUIRE(on.commit(changes).value().moved.empty());
+  }
+
+  static store_change change_to(const moment& at) {
+    store_change change;
+    change.owner = {at.session.app, at.session.user, at.session.id};
+    change.event = make_event("e" + std::to_string(at.app),
+                              {{"user:n", at.user}, {"app:n", at.app}});
+    change.session_revision = at.revision;
+    change.user_revision = static_cast<std::uint64_t>(at.user);
+    change.app_revision = static_cast<std::uint64_t>(at.app);
+    return change;
   }
 
   static std::string
@@ -88,7 +99,8 @@ BOOST_DATA_TEST_CASE(each_revision_has_its_user_and_app,
                      data::make({7, 256, 4'096}),
                      fold_rows) {
   const auto made = open_fast(fold_rows);
-  count_to(*made, 1'500);
+  for (std::int64_t count = 20; count <= 1'500; count += 20)
+    count_to(*made, count);
   expect_all(*made);
   BOOST_TEST(made->check({}).value().empty());
   made->close().value();
@@ -108,7 +120,8 @@ BOOST_AUTO_TEST_CASE(what_is_not_there_has_none) {
 // read.
 BOOST_AUTO_TEST_CASE(a_read_starts_from_the_nearest_snapshot_of_the_app) {
   const auto made = open_fast(600);
-  count_to(*made, 2'400);
+  for (std::int64_t count = 600; count <= 2'400; count += 600)
+    count_to(*made, count);
   made->close().value();
   const auto app
     = number("SELECT id FROM scopes WHERE app='press' AND user=''");
@@ -187,7 +200,8 @@ BOOST_DATA_TEST_CASE(
     "DELETE FROM shared_entries WHERE number BETWEEN 50 AND 150"}),
   damage) {
   const auto made = open_fast(16);
-  count_to(*made, 300);
+  for (std::int64_t count = 20; count <= 300; count += 20)
+    count_to(*made, count);
   made->close().value();
   execute(damage);
   const auto opened = open();
