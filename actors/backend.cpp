@@ -62,13 +62,13 @@ bool session_backend::enter_run(const std::shared_ptr<run_control>& run) {
 }
 
 bool session_backend::enter_follower(
-  const std::shared_ptr<follow_control>& follower) {
+  const std::shared_ptr<ending_reader>& follower) {
   const std::lock_guard guard(mutex_);
   if (is_closing())
     return false;
   // As for runs.
   if (followers_.size() >= followers_swept_) {
-    std::erase_if(followers_, [](const std::weak_ptr<follow_control>& each) {
+    std::erase_if(followers_, [](const std::weak_ptr<ending_reader>& each) {
       return each.expired();
     });
     followers_swept_ = std::max<std::size_t>(64, followers_.size() * 2);
@@ -96,7 +96,7 @@ result<void> session_backend::shut_down() {
   // until they end.
   std::call_once(shut_, [this] {
     std::vector<std::weak_ptr<run_control>> runs;
-    std::vector<std::weak_ptr<follow_control>> followers;
+    std::vector<std::weak_ptr<ending_reader>> followers;
     {
       const std::lock_guard guard(mutex_);
       shared_->closing = true;

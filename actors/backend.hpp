@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "troupe/actors/follow_control.hpp"
+#include "troupe/actors/reader_control.hpp"
 #include "troupe/actors/run_control.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/stores/store.hpp"
@@ -50,7 +50,7 @@ public:
 
   /// Registers a follower, so that `shut_down` can end it. Returns false once
   /// the runtime is closing.
-  bool enter_follower(const std::shared_ptr<follow_control>& follower);
+  bool enter_follower(const std::shared_ptr<ending_reader>& follower);
 
   /// Sets the store that keeps the state. Call before the first actor is made.
   void use_store(std::shared_ptr<store> kept);
@@ -69,7 +69,7 @@ private:
   mutable std::mutex mutex_;
   std::vector<std::weak_ptr<run_control>> runs_;
   std::size_t runs_swept_ = 64;
-  std::vector<std::weak_ptr<follow_control>> followers_;
+  std::vector<std::weak_ptr<ending_reader>> followers_;
   std::size_t followers_swept_ = 64;
   std::once_flag shut_;
   result<void> closed_;

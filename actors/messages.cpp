@@ -242,23 +242,40 @@ void get::complete() {
   call_for::complete();
 }
 
-follow::~follow() {
+template <letter_kind Kind, class Answer>
+follow_call<Kind, Answer>::~follow_call() {
   if (receiver)
     fail({errc::internal, "a call was dropped"});
 }
 
-void follow::complete() {
+template <letter_kind Kind, class Answer>
+void follow_call<Kind, Answer>::complete() {
   with_memory_or_end([this] {
     std::exchange(receiver, nullptr)->receive(std::move(outcome));
-    if (auto* const counted = std::exchange(gate, nullptr))
-      counted->leave(0);
+    stop_counting();
   });
 }
 
-void follow::fail(const error& why) {
+template <letter_kind Kind, class Answer>
+void follow_call<Kind, Answer>::fail(const error& why) {
   outcome = why;
   complete();
 }
+
+template <letter_kind Kind, class Answer>
+void follow_call<Kind, Answer>::count_in(load_gate& calls) {
+  calls.enter(0);
+  this->gate = &calls;
+}
+
+template <letter_kind Kind, class Answer>
+void follow_call<Kind, Answer>::stop_counting() {
+  if (auto* const counted = std::exchange(this->gate, nullptr))
+    counted->leave(0);
+}
+
+template struct follow_call<letter_kind::follow, followed>;
+template struct follow_call<letter_kind::follow_state, followed_state>;
 
 void commit::fail(const error& reason) {
   while (!letters.empty())

@@ -12,6 +12,7 @@
 #include "troupe/actors/letters/call.hpp"
 #include "troupe/actors/letters/dispatch.hpp"
 #include "troupe/actors/letters/follow.hpp"
+#include "troupe/actors/letters/follow_state.hpp"
 #include "troupe/actors/letters/kind.hpp"
 #include "troupe/actors/letters/look_up.hpp"
 #include "troupe/actors/letters/run.hpp"

@@ -6,6 +6,7 @@
 #include "troupe/actors/engine/execution.hpp"
 #include "troupe/actors/engine/tool_pool.hpp"
 #include "troupe/actors/parts/append_wait.hpp"
+#include "troupe/actors/parts/removal_counts.hpp"
 #include "troupe/agents/compaction.hpp"
 #include "troupe/agents/plugin.hpp"
 #include "troupe/agents/turns/session_tokens.hpp"
@@ -91,6 +92,8 @@ struct setup : execution {
   load_gate runs;
   /// Number of sessions without a store that were followed.
   std::atomic<std::uint64_t> incarnations{0};
+  /// Removals of users whose state is followed.
+  removal_counts removals;
   std::atomic<bool> closing{false};
   /// All actors have ended, and the actor system is about to end.
   std::atomic<bool> ended{false};

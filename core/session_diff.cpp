@@ -41,17 +41,21 @@ session_diff diff(const session& before, const session& after) {
   return made;
 }
 
-json to_json(const session_diff& found) {
-  auto keys = json::array();
-  for (const auto& each : found.keys) {
+json to_json(const std::vector<key_difference>& keys) {
+  auto all = json::array();
+  for (const auto& each : keys) {
     json shown = {{"key", each.key}};
     if (each.before)
       shown["before"] = *each.before;
     if (each.after)
       shown["after"] = *each.after;
-    keys.push_back(std::move(shown));
+    all.push_back(std::move(shown));
   }
-  return {{"keys", std::move(keys)},
+  return all;
+}
+
+json to_json(const session_diff& found) {
+  return {{"keys", to_json(found.keys)},
           {"eventsBefore", to_json(found.before)},
           {"eventsAfter", to_json(found.after)}};
 }

@@ -34,6 +34,9 @@ struct session_diff {
 /// fetches.
 session_diff diff(const session& before, const session& after);
 
+/// Returns `[{"key", "before", "after"}]`. A side without a value has no field.
+json to_json(const std::vector<key_difference>& keys);
+
 /// Returns `{"keys": [{"key", "before", "after"}], "eventsBefore": [event],
 /// "eventsAfter": [event]}`. A side without a value has no field.
 json to_json(const session_diff& found);

@@ -237,7 +237,7 @@ json to_json(const variant_summary& made,
   return written;
 }
 
-json to_json(const std::vector<key_difference>& changes) {
+json by_key(const std::vector<key_difference>& changes) {
   auto written = json::object();
   for (const auto& each : changes) {
     auto& changed = written[each.key] = json::object();
@@ -301,7 +301,7 @@ json to_json(const experiment_run& made,
   written["reason"] = made.reason.empty() ? json() : json(made.reason);
   written["output"] = made.output;
   written["state"] = made.state;
-  written["changes"] = to_json(made.changes);
+  written["changes"] = by_key(made.changes);
   written["timeline"] = with_timeline ? to_json(made.line) : json();
   return written;
 }

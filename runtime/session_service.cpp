@@ -2,6 +2,7 @@
 
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/failure.hpp"
+#include "troupe/actors/follow_control.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/direct_read.hpp"
 #include "troupe/actors/owners/directory.hpp"

@@ -4,6 +4,7 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/pending_call.hpp"
+#include "troupe/actors/state_follow_control.hpp"
 
 #include <fmt/format.h>
 
@@ -56,6 +57,19 @@ pending<shared_snapshot> shared_state::snapshot() const {
                     : result<shared_snapshot>(read.error()));
         });
     });
+}
+
+state_follower shared_state::follow(state_follow_options options) const {
+  auto names = actors::check_names(app_, user_);
+  auto control = std::make_shared<detail::state_follow_control>(
+    backend_->share(), names ? *names : owner_name{app_}, options.from);
+  if (!names)
+    control->cancel(names.error());
+  else if (!backend_->enter_follower(control))
+    control->cancel(actors::closed());
+  else if (!options.from) // A known place is no reason to fetch a state early.
+    control->start();
+  return state_follower(std::move(control));
 }
 
 pending<shared_write> shared_state::write(std::string key,

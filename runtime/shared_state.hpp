@@ -15,6 +15,7 @@
 #include "troupe/core/shared_write.hpp"
 #include "troupe/core/state.hpp"
 #include "troupe/runtime/state_calls.hpp"
+#include "troupe/runtime/state_follower.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -92,6 +93,14 @@ public:
   /// Returns all keys and the revision. Empty, at revision 0, if there was no
   /// change yet.
   pending<shared_snapshot> snapshot() const;
+
+  /// Returns a reader that delivers the newest state after each change. Without
+  /// `from` it starts at the state at the time when it reaches its owner:
+  /// writes by handles that follow the call in its thread come later. An event
+  /// of a session may still be part of the start, so to miss nothing, pass the
+  /// revision of a snapshot. Does not block; errors come with the first
+  /// delivery.
+  state_follower follow(state_follow_options options = {}) const;
 
 private:
   friend state_calls<shared_state, shared_write, shared_write_options>;

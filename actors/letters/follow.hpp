@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -37,11 +38,12 @@ struct followed {
 };
 
 /// Receives the answers to the letters of one reader. Thread-safe.
-class follow_receiver {
+template <class Answer>
+class receiver_of {
 public:
-  virtual ~follow_receiver() = default;
+  virtual ~receiver_of() = default;
 
-  virtual void receive(result<followed> answer) = 0;
+  virtual void receive(result<Answer> answer) = 0;
 
   /// Returns true if the reader does not wait any more.
   bool is_over() const noexcept {
@@ -52,27 +54,40 @@ protected:
   std::atomic<bool> is_over_{false};
 };
 
-struct follow : letter_of<letter_kind::follow, call> {
-  follow() { is_of_blocked_thread = false; }
+/// A letter of a reader, which its owner may keep. It is counted as a call only
+/// while its answer is on the way.
+template <letter_kind Kind, class Answer>
+struct follow_call : letter_of<Kind, call> {
+  follow_call() { this->is_of_blocked_thread = false; }
 
-  ~follow() override;
-
-  /// Limit of the events in one answer.
-  static constexpr std::size_t events_max = 256;
+  ~follow_call() override;
 
   void complete() override;
   void fail(const error& why) override;
 
   void refuse(error why) override { outcome = std::move(why); }
 
+  /// Counts the letter as a call, from now until it is complete.
+  void count_in(load_gate& calls);
+
+  /// Called by an owner that gets the letter, since an answer that turned out
+  /// to be stale comes back.
+  void stop_counting();
+
+  /// Null once it has the answer.
+  std::shared_ptr<receiver_of<Answer>> receiver;
+  result<Answer> outcome = error(errc::internal, "not answered");
+};
+
+struct follow : follow_call<letter_kind::follow, followed> {
+  /// Limit of the events in one answer.
+  static constexpr std::size_t events_max = 256;
+
   session_key key;
   /// Unset: the end of the log, at the time when the session gets the letter.
   std::optional<follow_place> place;
   /// The caller has named the place, and no session has confirmed it yet.
   bool is_wish = false;
-  /// Null once it has the answer.
-  std::shared_ptr<follow_receiver> receiver;
-  result<followed> outcome = error(errc::internal, "not answered");
 
   /// Over a store, without a place: the end of the log when the session got the
   /// letter, and the number of its loads then.

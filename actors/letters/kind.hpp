@@ -29,6 +29,7 @@ enum class letter_kind : std::uint8_t {
   user_climb,   // user → app and back
   get,          // anyone → app → user → session
   follow,       // anyone → session, which may keep it until an event is there
+  follow_state, // anyone → app, or → app → user, which may keep it
   list,         // anyone → app → users → sessions
   list_users,   // anyone → app
   read_state,   // anyone → app, or → app → user

@@ -102,6 +102,11 @@ void app_actor::finish_letters() {
   if (std::exchange(leaving_, false) && is_idle()
       && shared().apps->remove_unused(*this))
     return quit();
+  finish_climbs();
+  answer_readers();
+}
+
+void app_actor::finish_climbs() {
   if (judged_.empty())
     return;
   state_.install();
@@ -178,6 +183,17 @@ void app_actor::receive(std::unique_ptr<read_state> wanted) {
   known->send(std::move(wanted));
 }
 
+void app_actor::receive(std::unique_ptr<follow_state> wanted) {
+  if (wanted->owner.where() == scope::app)
+    return parent_actor::receive(std::move(wanted));
+  const auto& user = wanted->owner.user;
+  // A letter of a reader that has ended makes no user.
+  auto* const known
+    = wanted->receiver->is_over() ? children_.find(user) : &open_child(user);
+  if (known != nullptr)
+    known->send(std::move(wanted));
+}
+
 // -- writes without a session -------------------------------------------------
 
 // `handle` has finished the climbs before.
@@ -221,7 +237,7 @@ void app_actor::receive_removed(std::unique_ptr<remove_user> removed) {
 
 bool app_actor::is_idle() const noexcept {
   return live() && children_.empty() && judged_.empty() && !has_writes()
-         && !is_loading() && !is_stale();
+         && !is_loading() && !is_stale() && !has_readers();
 }
 
 // An app has no parent that could park letters while it leaves. So it leaves

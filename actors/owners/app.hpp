@@ -44,6 +44,8 @@ protected:
   void hand_on(letter_ptr left, const std::string& child) override;
   error closed_reason() const override;
 
+  owner_actor& top() noexcept override { return *this; }
+
   bool can_load() const noexcept override {
     return judged_.empty() && !is_writing();
   }
@@ -56,6 +58,7 @@ private:
   void receive(std::unique_ptr<Letter> wanted);
   void receive(std::unique_ptr<list> wanted);
   void receive(std::unique_ptr<list_users> wanted);
+  void receive(std::unique_ptr<follow_state> wanted);
   void receive(std::unique_ptr<read_state> wanted);
   void receive(std::unique_ptr<write_state> wanted);
   void receive(std::unique_ptr<struct commit> answered);
@@ -66,6 +69,7 @@ private:
   bool is_idle() const noexcept;
 
   void judge(user_climb& next);
+  void finish_climbs();
 
   const std::string name_;
   const std::shared_ptr<list_index> listed_; // Null over a store.

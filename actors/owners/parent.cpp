@@ -1,5 +1,9 @@
 #include "troupe/actors/owners/parent.hpp"
 
+#include "troupe/actors/owners/store_queue.hpp"
+
+#include <utility>
+
 namespace troupe::actors {
 
 void parent_actor::receive(std::unique_ptr<shut_down>) {
@@ -21,6 +25,8 @@ void parent_actor::install(load& loaded) {
     = found ? recent_writes::take_from(found->keys) : recent_writes();
   state_ = found ? scope_state(std::move(found->keys), found->revision)
                  : scope_state();
+  if (readers_)
+    readers_->note_load();
   // Before the letters that came since. An owner that is stale already keeps
   // them for its next load.
   if (!is_waiting())
@@ -29,7 +35,44 @@ void parent_actor::install(load& loaded) {
 
 void parent_actor::release() {
   children_.clear();
+  for (auto waiting = take_readers(); !waiting.empty();)
+    waiting.pop_front()->fail(closed_reason());
 }
+
+// -- readers that follow the state --------------------------------------------
+
+// Over a store, the answer waits until the shown state is durable. If it turns
+// out to be stale, the letter enters at the app again.
+void parent_actor::receive(std::unique_ptr<follow_state> wanted) {
+  if (!readers_)
+    readers_ = std::make_unique<state_followers>();
+  const auto losses = live() ? shared().store->losses() : 0;
+  auto answered = readers_->serve(std::move(wanted),
+                                  {state_.keys(),
+                                   state_.revision(),
+                                   shared().removals.of(wanted->owner),
+                                   losses});
+  if (!answered)
+    return;
+  answered->count_in(shared().calls);
+  confirm(std::move(answered),
+          live() ? as_owners() : live_owners(),
+          {0, generation(), generation()},
+          top());
+}
+
+void parent_actor::answer_readers() {
+  if (!readers_ || is_waiting() || !readers_->may_answer(state_.revision()))
+    return;
+  for (auto waiting = readers_->take_all(); !waiting.empty();)
+    receive(take_as<follow_state>(waiting.pop_front()));
+}
+
+letter_list parent_actor::take_readers() {
+  return readers_ ? readers_->take_all() : letter_list();
+}
+
+// -- children -----------------------------------------------------------------
 
 children::child* parent_actor::find_child(const std::string& name) {
   if (live())

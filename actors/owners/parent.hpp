@@ -8,6 +8,7 @@
 
 #include "troupe/actors/owners/children.hpp"
 #include "troupe/actors/owners/owner.hpp"
+#include "troupe/actors/sessions/state_followers.hpp"
 #include "troupe/core/support/recent_writes.hpp"
 
 #include <cstddef>
@@ -38,6 +39,9 @@ protected:
   /// Called when letters for a child are no longer parked.
   virtual void child_settled() {}
 
+  /// The app, where look-ups and letters of readers enter.
+  virtual owner_actor& top() noexcept = 0;
+
   /// Calls `handle` with a letter of a parent, or one of `Own`.
   template <class... Own, class Handle>
   static void dispatch_to_parent(letter_ptr received, const Handle& handle) {
@@ -48,6 +52,7 @@ protected:
              end_run,
              create,
              list,
+             follow_state,
              read_state,
              write_state,
              remove,
@@ -79,6 +84,19 @@ protected:
   bool has_writes() const noexcept {
     return writes_under_way_ > 0 || !writes_again_.empty();
   }
+
+  // -- readers that follow the state ------------------------------------------
+
+  /// Answers a reader of this owner, or keeps its letter.
+  void receive(std::unique_ptr<follow_state> wanted);
+
+  /// Answers the readers that wait, if the state has changed.
+  void answer_readers();
+
+  bool has_readers() const noexcept { return readers_ && !readers_->empty(); }
+
+  /// Returns the letters of all readers that wait.
+  letter_list take_readers();
 
   // -- children ---------------------------------------------------------------
 
@@ -139,6 +157,8 @@ private:
                          std::vector<resolution> remembered) const;
   live_owners as_owners() const;
 
+  // Null if the state was never followed.
+  std::unique_ptr<state_followers> readers_;
   recent_writes recent_writes_;
   std::size_t writes_under_way_ = 0;
   letter_list writes_again_;

@@ -167,6 +167,9 @@ void parent_actor::refuse_waiting(const error& why) {
   for (auto again = std::exchange(writes_again_, letter_list());
        !again.empty();)
     refuse(again.pop_front(), why);
+  // Nothing else would load the owner for the readers that wait.
+  for (auto waiting = take_readers(); !waiting.empty();)
+    refuse(waiting.pop_front(), why);
 }
 
 } // namespace troupe::actors

@@ -462,9 +462,7 @@ void session_actor::reply(std::unique_ptr<append> answered) {
 // -- readers that follow the session ------------------------------------------
 
 void session_actor::receive(std::unique_ptr<follow> wanted) {
-  // Set if the answer turned out to be stale.
-  if (auto* const counted = std::exchange(wanted->gate, nullptr))
-    counted->leave(0);
+  wanted->stop_counting();
   if (wanted->receiver->is_over() || waits_for_store(wanted))
     return;
   if (const auto wrong = check_place(
@@ -506,8 +504,7 @@ void session_actor::hand_out(std::unique_ptr<follow> wanted) {
   auto last = events.back();
   wanted->outcome = followed{
     std::move(events), {place.number + count, std::move(last), incarnation()}};
-  shared().calls.enter(0);
-  wanted->gate = &shared().calls;
+  wanted->count_in(shared().calls);
   answer(std::move(wanted));
 }
 
@@ -537,8 +534,7 @@ void session_actor::end_follow(std::unique_ptr<follow> ended,
 void session_actor::answer_follow(std::unique_ptr<follow> answered,
                                   result<followed> outcome) {
   answered->outcome = std::move(outcome);
-  shared().calls.enter(0);
-  answered->gate = &shared().calls;
+  answered->count_in(shared().calls);
   confirm(std::move(answered), owners(false, false), {generation()}, *this);
 }
 

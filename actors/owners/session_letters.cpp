@@ -319,9 +319,6 @@ void follow_session(setup& shared, std::unique_ptr<follow> wanted) {
 
 // -- state without a session --------------------------------------------------
 
-namespace {
-
-// Checks the names of an app and, if it is set, of a user.
 result<owner_name> check_names(const std::string& app,
                                const std::optional<std::string>& user) {
   auto app_name = check_id(app, "app");
@@ -336,6 +333,8 @@ result<owner_name> check_names(const std::string& app,
   }
   return checked;
 }
+
+namespace {
 
 // The checks are those of an event with these changes.
 result<std::unique_ptr<write_state>>
@@ -378,6 +377,18 @@ void read_state_of(setup& shared,
     return known->tell(std::move(wanted));
   wanted->outcome = scope_keys();
   wanted->complete();
+}
+
+// Counted while it is sent, as in `follow_session`.
+void follow_state_of(const std::shared_ptr<setup>& shared,
+                     std::unique_ptr<follow_state> wanted) {
+  if (!admit_call(*shared))
+    return wanted->fail(closed());
+  if (const auto known = shared->apps->open(shared, wanted->owner.app))
+    known->tell(std::move(wanted));
+  else
+    wanted->fail(closed());
+  shared->calls.leave(0);
 }
 
 void write_state_of(const std::shared_ptr<setup>& shared,

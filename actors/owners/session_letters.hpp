@@ -87,6 +87,15 @@ struct write_conditions {
   std::optional<std::uint64_t> expected_revision;
 };
 
+/// Checks the names of an app and, if it is set, of a user.
+result<owner_name> check_names(const std::string& app,
+                               const std::optional<std::string>& user);
+
+/// Sends the letter of a reader to the app or user that it names. It is always
+/// answered once, as in `follow_session`.
+void follow_state_of(const std::shared_ptr<setup>& shared,
+                     std::unique_ptr<follow_state> wanted);
+
 /// Reads the state of a user, or of the app if `user` is unset. `done` is
 /// always called once.
 void read_state_of(setup& shared,

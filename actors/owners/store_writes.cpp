@@ -298,9 +298,13 @@ result<void> store_queue::check_other_processes(group& next) {
   const auto moved = guarded([this] { return store_->changed_elsewhere(); });
   leave_lost_history();
   if (moved) {
-    for (const auto& each : *moved)
+    for (const auto& each : *moved) {
+      // Noted before the owner is stale: it reads the count when it has loaded.
+      if (!each.revision)
+        shared_.removals.note(each.owner);
       if (const auto found = live_.find(each.owner); found != live_.end())
         make_stale(found->second);
+    }
     return {};
   }
   for (auto& held : next.confirms) {

@@ -51,6 +51,10 @@ owner_actor& user_actor::app() const noexcept {
   return app_;
 }
 
+owner_actor& user_actor::top() noexcept {
+  return app_;
+}
+
 caf::behavior user_actor::make_behavior() {
   return closed_interface();
 }
@@ -148,6 +152,7 @@ void user_actor::finish_letters() {
     remove_sessions();
   if (!climbing_ && !is_waiting())
     decide_waiting();
+  answer_readers();
   if (is_removable())
     finish_remove_user();
   // A user without sessions leaves memory, and is made again on demand. Without
@@ -341,7 +346,7 @@ bool user_actor::exists() const noexcept {
 
 bool user_actor::is_idle() const noexcept {
   return children_.empty() && queue_.empty() && !climbing_ && !removal_
-         && !has_writes() && !is_loading();
+         && !has_writes() && !is_loading() && !has_readers();
 }
 
 // -- removing -----------------------------------------------------------------
@@ -439,9 +444,28 @@ void user_actor::finish_remove_user() {
     return;
   }
   removal_->outcome = exists();
+  end_removed();
+}
+
+// Readers of a user that is not removed wait for its successor.
+void user_actor::end_removed() {
+  const bool is_removed = removal_->outcome && *removal_->outcome;
+  auto readers = take_readers();
+  if (is_removed)
+    shared().removals.note({names_->app, names_->user});
   removal_->gone = true;
   quit();
   app_.tell(std::move(removal_));
+  while (!readers.empty()) {
+    auto next = take_as<follow_state>(readers.pop_front());
+    if (!is_removed) {
+      app_.tell(std::move(next));
+      continue;
+    }
+    next->outcome = removed_user(next->owner);
+    next->count_in(shared().calls);
+    answer(std::move(next));
+  }
 }
 
 void user_actor::receive(std::unique_ptr<struct commit> answered) {
@@ -451,9 +475,7 @@ void user_actor::receive(std::unique_ptr<struct commit> answered) {
     removal_->outcome = exists();
   else
     removal_->outcome = answered->why;
-  removal_->gone = true;
-  quit();
-  app_.tell(std::move(removal_));
+  end_removed();
 }
 
 } // namespace troupe::actors

@@ -43,6 +43,7 @@ protected:
   void hand_on(letter_ptr left, const std::string& child) override;
   void child_settled() override;
   error closed_reason() const override;
+  owner_actor& top() noexcept override;
 
   bool can_load() const noexcept override {
     return !climbing_ && !is_writing();
@@ -78,6 +79,7 @@ private:
   void remove_sessions();
   bool is_removable() const noexcept;
   void finish_remove_user();
+  void end_removed();
   bool exists() const noexcept;
   bool is_idle() const noexcept;
 

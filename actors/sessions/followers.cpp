@@ -1,37 +1,10 @@
 #include "troupe/actors/sessions/followers.hpp"
 
 #include "troupe/actors/failure.hpp"
-#include "troupe/actors/letters/dispatch.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 namespace troupe::actors {
-
-void followers::keep(std::unique_ptr<follow> waiting) {
-  waiting_.push_back(std::move(waiting));
-  if (++count_ >= dropped_at_)
-    drop_ended();
-}
-
-void followers::drop_ended() {
-  count_ = 0;
-  for (auto all = std::exchange(waiting_, letter_list()); !all.empty();) {
-    auto next = take_as<follow>(all.pop_front());
-    if (next->receiver->is_over())
-      continue;
-    waiting_.push_back(std::move(next));
-    ++count_;
-  }
-  dropped_at_ = std::max<std::size_t>(16, count_ * 2);
-}
-
-letter_list followers::take() {
-  count_ = 0;
-  return std::exchange(waiting_, letter_list());
-}
 
 misplacement check_place(const follow& wanted,
                          const followed_session& session) {

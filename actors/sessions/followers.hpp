@@ -5,38 +5,21 @@
 
 #include "troupe/actors/letters/follow.hpp"
 #include "troupe/actors/parts/event_window.hpp"
+#include "troupe/actors/sessions/waiting_readers.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 
 namespace troupe::actors {
 
-class followers {
+class followers : public waiting_readers<follow> {
 public:
   explicit followers(std::uint64_t incarnation) : incarnation_(incarnation) {}
 
   /// Number of the session among those of the same key, without a store.
   std::uint64_t incarnation() const noexcept { return incarnation_; }
 
-  void keep(std::unique_ptr<follow> waiting);
-
-  bool empty() const noexcept { return waiting_.empty(); }
-
-  /// Drops the letters of readers that do not wait any more.
-  void drop_ended();
-
-  /// Returns all letters, in the order in which they came.
-  letter_list take();
-
 private:
   const std::uint64_t incarnation_;
-  letter_list waiting_;
-  std::size_t count_ = 0;
-  // Ended letters are dropped when the list has doubled, so that a letter costs
-  // O(1).
-  std::size_t dropped_at_ = 16;
 };
 
 /// A session as its readers know it.

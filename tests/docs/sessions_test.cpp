@@ -68,6 +68,22 @@ BOOST_AUTO_TEST_CASE(a_session_is_followed) {
              == "user: Hello!\nuser: Goodbye!\nAnd then: One more thing.\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_state_is_followed) {
+  const auto press = sessions.state_of_app("press");
+  auto changes = press.follow({.from = press.snapshot().value().revision});
+  press.set("app:motto", "Hoot!").value();
+  press.set("app:motto", "To whit!").value();
+  for (const auto& change : changes) {
+    std::cout << "revision " << change.revision << '\n';
+    for (const auto& each : change.keys)
+      std::cout << each.key << " is " << each.after.value_or(nullptr) << '\n';
+    if (change.revision == 2)
+      break;
+  }
+
+  BOOST_TEST(printed.text().ends_with("app:motto is \"To whit!\"\n"));
+}
+
 BOOST_AUTO_TEST_CASE(a_session_is_created_with_state_in_every_scope) {
   const auto session = runtime.sessions()
                          .create({"my_app", "user_123"}, // A new id.

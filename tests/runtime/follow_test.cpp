@@ -5,7 +5,7 @@
 #include "../stores/temporary_folder.hpp"
 #include "agent_fixture.hpp"
 #include "counting.hpp"
-#include "staged_store.hpp"
+#include "locations.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -27,33 +27,6 @@ namespace data = boost::unit_test::data;
 BOOST_AUTO_TEST_SUITE(follow, *boost::unit_test::timeout(120))
 
 namespace {
-
-// Locations for runtimes that tests start. Runtimes on one location share it,
-// except in memory.
-class location_of {
-public:
-  explicit location_of(std::string kind) : kind_(std::move(kind)) {}
-
-  runtime_options options() const {
-    if (kind_ == "store")
-      return place_.options();
-    runtime_options chosen;
-    chosen.append_wait_max = {};
-    if (kind_ == "sqlite")
-      chosen.store = "sqlite:" + (folder_.path() / "s.db").string();
-    return chosen;
-  }
-
-  staged_place& place() { return place_; }
-
-private:
-  const std::string kind_;
-  const temporary_folder folder_;
-  staged_place place_;
-};
-
-const std::vector<std::string> all_kinds{"memory", "store", "sqlite"};
-const std::vector<std::string> shared_kinds{"store", "sqlite"};
 
 void say(runtime_fixture& on, int first, int last) {
   for (int number = first; number <= last; ++number)

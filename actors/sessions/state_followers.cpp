@@ -1,0 +1,108 @@
+#include "troupe/actors/sessions/state_followers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::actors {
+
+namespace {
+
+std::string named(const owner_name& owner) {
+  return fmt::format(
+    "{} {}", owner.where() == scope::user ? "user" : "app", to_string(owner));
+}
+
+error beyond(const follow_state& wanted, std::uint64_t revision) {
+  return {errc::not_found,
+          fmt::format("the state of {} is at revision {}, so it cannot be "
+                      "followed from revision {}",
+                      named(wanted.owner),
+                      revision,
+                      wanted.place->revision)};
+}
+
+error went_back(const follow_state& wanted, std::uint64_t revision) {
+  return {errc::conflict,
+          fmt::format("the state of {} was at revision {} and is at revision "
+                      "{}, because the store has lost commits; read it again",
+                      named(wanted.owner),
+                      wanted.place->revision,
+                      revision)};
+}
+
+// Returns the error that ends the reader, if its place is not in the history of
+// the owner. Without a loss of the store, only a removal makes a revision
+// lower.
+std::optional<error> check(const follow_state& wanted, const shown_state& now) {
+  const auto& place = *wanted.place;
+  if (!place.keys) {
+    if (place.revision > now.revision)
+      return beyond(wanted, now.revision);
+    return std::nullopt;
+  }
+  const bool has_lost = place.losses != now.losses;
+  if (place.removals != now.removals
+      || (place.revision > now.revision && !has_lost
+          && wanted.owner.where() == scope::user))
+    return removed_user(wanted.owner);
+  // The keys are compared after a loss only: that takes time.
+  if (place.revision > now.revision
+      || (place.revision == now.revision && has_lost
+          && *place.keys != now.keys))
+    return went_back(wanted, now.revision);
+  return std::nullopt;
+}
+
+state_place place_at(const shown_state& now) {
+  return {now.revision, now.keys, now.removals, now.losses};
+}
+
+} // namespace
+
+std::unique_ptr<follow_state>
+state_followers::serve(std::unique_ptr<follow_state> wanted,
+                       const shown_state& now) {
+  wanted->stop_counting();
+  if (wanted->receiver->is_over()) {
+    note_end();
+    return nullptr;
+  }
+  // A start that comes back is the same start, unless there was a change since.
+  if (!wanted->place
+      || (wanted->is_start && now.revision <= wanted->place->revision)) {
+    wanted->is_start = true;
+    wanted->place = state_place{now.revision, std::nullopt, 0, 0};
+    wanted->outcome = followed_state{place_at(now), {}, true};
+    return wanted;
+  }
+  wanted->is_start = false;
+  if (auto wrong = check(*wanted, now)) {
+    wanted->outcome = *std::move(wrong);
+    return wanted;
+  }
+  if (now.revision > wanted->place->revision) {
+    wanted->outcome = followed_state{place_at(now), wanted->place->keys};
+    return wanted;
+  }
+  wanted->place = place_at(now);
+  revision_ = empty() ? now.revision : std::min(revision_, now.revision);
+  keep(std::move(wanted));
+  return nullptr;
+}
+
+letter_list state_followers::take_all() {
+  was_loaded_ = false;
+  return take();
+}
+
+error removed_user(const owner_name& user) {
+  return {
+    errc::not_found,
+    fmt::format("{} was removed while its state was followed", named(user))};
+}
+
+} // namespace troupe::actors
