@@ -1,10 +1,14 @@
 #include "troupe/server/adk/failure.hpp"
+#include "troupe/server/adk/forms.hpp"
 #include "troupe/server/adk/query.hpp"
 #include "troupe/server/adk/served.hpp"
+#include "troupe/server/http/event_stream.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -105,6 +109,109 @@ void list_users(const served_ptr& on, exchange asked) {
     });
 }
 
+// -- state of an app or a user ----
+
+// Delivers states to one client until one of both ends.
+class live_states : public std::enable_shared_from_this<live_states> {
+public:
+  live_states(served_ptr on, state_follower source, const reply& to)
+    : on_(std::move(on)),
+      source_(std::make_shared<state_follower>(std::move(source))),
+      stream_(to, {}) {}
+
+  void start(const reply& to) {
+    on_->follows.add(source_);
+    to.watch([source = std::weak_ptr(source_)](departure how) {
+      const auto held = source.lock();
+      if (held && how == departure::whole)
+        held->close();
+    });
+    ask();
+  }
+
+private:
+  void ask() {
+    source_->next().then([self = shared_from_this()](
+                           const result<std::optional<state_change>>& next) {
+      if (next && *next)
+        self->take(**next);
+      else
+        self->finish(next);
+    });
+  }
+
+  void take(const state_change& change) {
+    stream_.write(
+      to_text(to_json(change)),
+      [self = shared_from_this()] { self->ask(); },
+      std::to_string(change.revision));
+  }
+
+  void finish(const result<std::optional<state_change>>& last) {
+    on_->follows.remove(*source_);
+    if (!last)
+      stream_.write(
+        to_text(error_line(last.error(), on_->on.environment()->now())), {});
+    stream_.end();
+  }
+
+  const served_ptr on_;
+  const std::shared_ptr<state_follower> source_;
+  const event_stream stream_;
+};
+
+void answer_state(const reply& to, const result<shared_snapshot>& read) {
+  to.send(read ? json_response(
+                   {{"revision", read->revision}, {"state", read->state.all()}})
+                   .with("etag", etag_of(read->revision))
+               : failure(read.error()));
+}
+
+void give_state(const served_ptr& on, exchange asked, shared_state wanted) {
+  if (!wants_stream(asked.asked)) {
+    wanted.snapshot().then(
+      [to = asked.to](const result<shared_snapshot>& read) {
+        answer_state(to, read);
+      });
+    return;
+  }
+  const auto place = stream_place(asked.asked);
+  if (!place)
+    return asked.to.send(failure(place.error()));
+  // The names are checked, and a place that the state is not at yet is refused,
+  // before the stream begins.
+  wanted.snapshot().then([on, asked = std::move(asked), place = *place, wanted](
+                           const result<shared_snapshot>& read) {
+    if (!read)
+      return asked.to.send(failure(read.error()));
+    if (place && *place > read->revision)
+      return asked.to.send(
+        failure({errc::not_found,
+                 fmt::format("the state is at revision {}, so it cannot be "
+                             "followed from revision {}",
+                             read->revision,
+                             *place)}));
+    if (asked.asked.method == "HEAD")
+      return asked.to.send(stream_head());
+    std::make_shared<live_states>(
+      on, wanted.follow({.from = place.value_or(read->revision)}), asked.to)
+      ->start(asked.to);
+  });
+}
+
+void get_app_state(const served_ptr& on, exchange asked) {
+  auto wanted = on->on.sessions().state_of_app(asked.path["app"]);
+  give_state(on, std::move(asked), std::move(wanted));
+}
+
+void get_user_state(const served_ptr& on, exchange asked) {
+  auto wanted
+    = on->on.sessions().state_of_user(asked.path["app"], asked.path["user"]);
+  give_state(on, std::move(asked), std::move(wanted));
+}
+
+// -- the server ----
+
 void tell_health(const served_ptr&, exchange asked) {
   asked.to.send(json_text_response(R"({"status":"ok"})"));
 }
@@ -123,6 +230,9 @@ void add_apps(router& routes, const served_ptr& on) {
   routes.add("GET", "/list-apps", handled_by(on, list_apps));
   routes.add("GET", "/apps/{app}/app-info", handled_by(on, show_app));
   routes.add("GET", "/apps/{app}/users", handled_by(on, list_users));
+  routes.add("GET", "/apps/{app}/state", handled_by(on, get_app_state));
+  routes.add(
+    "GET", "/apps/{app}/users/{user}/state", handled_by(on, get_user_state));
 }
 
 } // namespace troupe::serving

@@ -10,7 +10,6 @@
 #include "troupe/server/http/event_stream.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -164,20 +163,6 @@ private:
   const event_stream stream_;
 };
 
-// The place of a client that connects again comes first.
-result<std::optional<std::uint64_t>> place_of(const request& asked) {
-  const auto* last = asked.header("last-event-id");
-  if (last == nullptr)
-    return number_in(asked, "after");
-  std::uint64_t number = 0;
-  const auto* end = last->data() + last->size();
-  const auto [rest, failed] = std::from_chars(last->data(), end, number);
-  if (failed != std::errc() || rest != end)
-    return error(errc::invalid_argument,
-                 "Last-Event-ID is not the number of an event");
-  return std::optional(number);
-}
-
 void follow(const served_ptr& on,
             const exchange& asked,
             std::optional<std::uint64_t> place,
@@ -191,13 +176,6 @@ void follow(const served_ptr& on,
   std::make_shared<live_events>(
     on, on->on.sessions().follow(key_in(asked.path), {.from = from}), asked.to)
     ->start(asked.to);
-}
-
-bool wants_stream(const request& asked) {
-  const auto* accepted = asked.header("accept");
-  return asked.target.find("follow") != nullptr
-         || (accepted != nullptr
-             && accepted->find("text/event-stream") != std::string::npos);
 }
 
 // Calls `take` with the session, without its events.
@@ -216,7 +194,7 @@ void with_session(const served_ptr& on, exchange asked, Take take) {
 
 void get_events(const served_ptr& on, exchange asked) {
   if (wants_stream(asked.asked)) {
-    const auto place = place_of(asked.asked);
+    const auto place = stream_place(asked.asked);
     if (!place)
       return asked.to.send(failure(place.error()));
     return with_session(

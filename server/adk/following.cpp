@@ -1,42 +1,42 @@
 #include "troupe/server/adk/following.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace troupe::serving {
 
-void following::add(const std::shared_ptr<follower>& added) {
-  bool is_late = false;
+void following::add(const void* added, std::function<void()> close) {
   {
     const std::lock_guard guard(mutex_);
-    followers_.emplace(added.get(), added);
-    is_late = is_closed_;
+    if (!is_closed_) {
+      closings_.emplace(added, std::move(close));
+      return;
+    }
   }
-  if (is_late)
-    added->close();
+  close();
 }
 
-void following::remove(const follower& ended) {
+void following::remove(const void* ended) {
   const std::lock_guard guard(mutex_);
-  followers_.erase(&ended);
+  closings_.erase(ended);
 }
 
 std::size_t following::count() const {
   const std::lock_guard guard(mutex_);
-  return followers_.size();
+  return closings_.size();
 }
 
 void following::close_all() {
-  std::vector<std::shared_ptr<follower>> all;
+  std::vector<std::function<void()>> all;
   {
     const std::lock_guard guard(mutex_);
     is_closed_ = true;
-    for (const auto& [key, each] : followers_)
-      if (auto held = each.lock())
-        all.push_back(std::move(held));
+    for (const auto& [key, close] : closings_)
+      all.push_back(close);
   }
   // Without the lock: the end of a follower is told inside this call.
-  for (const auto& each : all)
-    each->close();
+  for (const auto& close : all)
+    close();
 }
 
 } // namespace troupe::serving

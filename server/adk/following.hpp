@@ -2,9 +2,8 @@
 
 #pragma once
 
-#include "troupe/runtime/follower.hpp"
-
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -14,8 +13,19 @@ namespace troupe::serving {
 /// Thread-safe.
 class following {
 public:
-  void add(const std::shared_ptr<follower>& added);
-  void remove(const follower& ended);
+  /// Adds a `follower` or a `state_follower`.
+  template <class Follower>
+  void add(const std::shared_ptr<Follower>& added) {
+    add(added.get(), [weak = std::weak_ptr(added)] {
+      if (const auto held = weak.lock())
+        held->close();
+    });
+  }
+
+  template <class Follower>
+  void remove(const Follower& ended) {
+    remove(static_cast<const void*>(&ended));
+  }
 
   /// Number of followers.
   std::size_t count() const;
@@ -24,8 +34,11 @@ public:
   void close_all();
 
 private:
+  void add(const void* added, std::function<void()> close);
+  void remove(const void* ended);
+
   mutable std::mutex mutex_;
-  std::unordered_map<const follower*, std::weak_ptr<follower>> followers_;
+  std::unordered_map<const void*, std::function<void()>> closings_;
   bool is_closed_ = false;
 };
 

@@ -47,4 +47,23 @@ result<std::optional<std::uint64_t>> expected_revision(const request& asked) {
   return number;
 }
 
+bool wants_stream(const request& asked) {
+  const auto* accepted = asked.header("accept");
+  return asked.target.find("follow") != nullptr
+         || (accepted != nullptr
+             && accepted->find("text/event-stream") != std::string::npos);
+}
+
+// The place of a client that connects again comes first.
+result<std::optional<std::uint64_t>> stream_place(const request& asked) {
+  const auto* last = asked.header("last-event-id");
+  if (last == nullptr)
+    return number_in(asked, "after");
+  const auto number = read_number(*last);
+  if (!number)
+    return error(errc::invalid_argument,
+                 "Last-Event-ID is not the number of an event");
+  return number;
+}
+
 } // namespace troupe::serving

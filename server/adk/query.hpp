@@ -20,4 +20,12 @@ result<std::optional<std::uint64_t>> number_in(const request& asked,
 /// without the header, and for `*`. Fails with `errc::invalid_argument`.
 result<std::optional<std::uint64_t>> expected_revision(const request& asked);
 
+/// Returns true if the client asks for a stream of server-sent events.
+bool wants_stream(const request& asked);
+
+/// Returns the number behind which a stream begins: that of `Last-Event-ID`, or
+/// of `after` in the query. Nothing without both. Fails with
+/// `errc::invalid_argument`.
+result<std::optional<std::uint64_t>> stream_place(const request& asked);
+
 } // namespace troupe::serving

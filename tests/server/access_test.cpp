@@ -147,6 +147,9 @@ BOOST_AUTO_TEST_CASE(a_user_sees_only_the_own_sessions) {
     BOOST_TEST(on.client.get(all_path + path).status == 403, path);
   for (const auto* path : {"/run", "/run_sse"})
     BOOST_TEST(on.client.post(path, start()).status == 403);
+  BOOST_TEST(on.client.get("/apps/press/users/ann/state").status == 403);
+  BOOST_TEST(on.client.get("/apps/press/users/ann/state?follow").status == 403);
+  BOOST_TEST(on.client.get("/apps/press/state").status == 200);
   BOOST_TEST(on.client.get("/apps/press/users/ann%20/sessions").status == 403);
   BOOST_TEST(on.client.get("/apps/press/users/%20bob/sessions").status == 200);
   BOOST_TEST(on.as(ann_token).post("/run", start()).status == 200);

@@ -219,6 +219,84 @@ BOOST_AUTO_TEST_CASE(each_of_many_events_reaches_all_followers) {
       BOOST_TEST(next_text(each) == std::to_string(number));
 }
 
+// -- state of an app or a user ----
+
+namespace {
+
+const std::string app_state = "/apps/press/state";
+const std::string user_state = "/apps/press/users/ann/state";
+
+http_client follow_state(server_fixture& on, const std::string& path) {
+  auto reader = on.connect();
+  reader.send_request("GET", path);
+  BOOST_TEST(reader.read_head().header("content-type")
+             == "text/event-stream; charset=utf-8");
+  return reader;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(states_are_read_with_their_revisions, fixture) {
+  client.patch(one_path, {{"stateDelta", {{"app:n", 1}, {"user:x", 2}}}});
+  client.patch(one_path, {{"stateDelta", {{"app:n", 2}}}});
+  const auto app = client.get(app_state);
+  BOOST_TEST(app.status == 200);
+  BOOST_TEST(app.header("etag") == "\"2\"");
+  BOOST_TEST(app.data() == json({{"revision", 2}, {"state", {{"app:n", 2}}}}));
+  BOOST_TEST(client.get(user_state).data()
+             == json({{"revision", 1}, {"state", {{"user:x", 2}}}}));
+  BOOST_TEST(client.get("/apps/press/users/bob/state").data()
+             == json({{"revision", 0}, {"state", json::object()}}));
+}
+
+BOOST_FIXTURE_TEST_CASE(states_come_as_they_change, fixture) {
+  client.patch(one_path, {{"stateDelta", {{"app:n", 1}, {"user:n", 1}}}});
+  auto app = follow_state(*this, app_state + "?follow");
+  auto user = follow_state(*this, user_state + "?follow&after=0");
+  auto first = user.next_event();
+  BOOST_TEST(first["revision"] == 1);
+  BOOST_TEST(first["listsAll"] == true);
+  client.patch(one_path, {{"stateDelta", {{"app:n", 2}, {"user:n", 2}}}});
+  for (auto* reader : {&app, &user}) {
+    const auto next = reader->next_event();
+    const std::string key = reader == &app ? "app:n" : "user:n";
+    BOOST_TEST(next["revision"] == 2);
+    BOOST_TEST(next["state"] == json({{key, 2}}));
+    BOOST_TEST(next["keys"]
+               == json::array({{{"key", key}, {"before", 1}, {"after", 2}}}));
+    BOOST_TEST(next["listsAll"] == false);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_stream_of_states_goes_on_at_its_last_id, fixture) {
+  client.patch(one_path, {{"stateDelta", {{"app:n", 1}}}});
+  client.patch(one_path, {{"stateDelta", {{"app:n", 2}}}});
+  auto reader = connect();
+  reader.headers = {"last-event-id: 1"};
+  reader.send_request("GET", app_state + "?follow&after=2");
+  reader.read_head();
+  BOOST_TEST(reader.next_event()["revision"] == 2);
+  client.headers = {"last-event-id: x"};
+  BOOST_TEST(client.get(app_state + "?follow").status == 400);
+  client.headers = {"last-event-id: 3"};
+  BOOST_TEST(client.get(app_state + "?follow").status == 404);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_stream_of_states_ends_with_the_user, fixture) {
+  client.patch(one_path, {{"stateDelta", {{"user:n", 1}}}});
+  auto reader = follow_state(*this, user_state + "?follow&after=0");
+  BOOST_TEST(reader.next_event()["revision"] == 1);
+  runtime.sessions().remove_user("press", "ann").value();
+  BOOST_TEST(reader.next_event()["error_details"]["error_type"] == "not_found");
+  BOOST_TEST(reader.next_event() == nullptr);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_stopped_server_ends_streams_of_states, fixture) {
+  auto reader = follow_state(*this, app_state + "?follow");
+  server.stop();
+  BOOST_TEST(reader.next_event() == nullptr);
+}
+
 // -- time travel ----
 
 BOOST_FIXTURE_TEST_CASE(a_session_goes_back, fixture) {
