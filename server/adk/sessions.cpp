@@ -318,10 +318,16 @@ void patch_session(const served_ptr& on, exchange asked) {
 }
 
 void delete_session(const served_ptr& on, exchange asked) {
+  const auto expected = expected_revision(asked.asked);
+  if (!expected)
+    return asked.to.send(failure(expected.error()));
   on->on.sessions()
-    .remove(key_in(asked.path))
-    .then([to = asked.to](result<bool> removed) {
-      to.send(removed ? json_text_response("null") : failure(removed.error()));
+    .remove(key_in(asked.path), {.expected_revision = *expected})
+    .then([on, asked = std::move(asked)](const result<bool>& removed) {
+      if (removed)
+        asked.to.send(json_text_response("null"));
+      else
+        answer_failed_write(on, asked, removed.error());
     });
 }
 

@@ -28,6 +28,7 @@ void rewind(const served_ptr& on, exchange asked) {
   body given(asked.asked.body);
   const auto to = given.number("to");
   const auto run = given.text("beforeInvocationId");
+  const auto cancels = given.flag("cancelRuns").value_or(false);
   if (auto refused = given.refusal())
     return asked.to.send(std::move(*refused));
   if (to.has_value() == run.has_value())
@@ -40,7 +41,7 @@ void rewind(const served_ptr& on, exchange asked) {
   on->on.sessions()
     .rewind(key_in(asked.path),
             to ? rewind_target::to(*to) : rewind_target::before_run(*run),
-            {.expected_revision = *expected})
+            {.expected_revision = *expected, .cancel_runs = cancels})
     .then([on, asked = std::move(asked)](const result<rewound_session>& done) {
       if (done)
         asked.to.send(json_response(rewind_form(*done)));

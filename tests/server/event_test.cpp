@@ -304,6 +304,8 @@ BOOST_FIXTURE_TEST_CASE(a_session_goes_back, fixture) {
   client.patch(one_path, {{"stateDelta", {{"n", 2}, {"user:x", 1}}}});
   const auto path = one_path + "/rewind";
   BOOST_TEST(client.post(path, {{"to", -1}}).status == 422);
+  BOOST_TEST(client.post(path, {{"to", 0}, {"cancelRuns", "yes"}}).status
+             == 422);
   BOOST_TEST(client.post(path, json::object()).status == 400);
   BOOST_TEST(client.post(path, {{"to", 1}, {"beforeInvocationId", "i"}}).status
              == 400);

@@ -351,6 +351,22 @@ BOOST_AUTO_TEST_CASE(a_run_is_cancelled_by_its_id) {
   BOOST_TEST(on.client.ask("POST", path).status == 404);
 }
 
+BOOST_AUTO_TEST_CASE(a_rewind_cancels_runs_if_it_is_told_to) {
+  const held_agent held;
+  server_fixture on({{"press", held.root}});
+  on.create();
+  auto client = on.connect();
+  client.send_request("POST", "/run_sse", to_text(start()));
+  held.model->asked.await(1);
+  client.read_head();
+  const auto path = one_path + "/rewind";
+  BOOST_TEST(on.client.post(path, {{"to", 0}}).status == 409);
+  const auto done = on.client.post(path, {{"to", 0}, {"cancelRuns", true}});
+  BOOST_TEST(done.status == 200);
+  BOOST_TEST(done.data()["to"] == 0);
+  BOOST_TEST(client.next_event()["error_details"]["error_type"] == "cancelled");
+}
+
 BOOST_AUTO_TEST_CASE(blanks_around_ids_name_the_same_session) {
   const held_agent held;
   server_fixture on({{"press", held.root}});

@@ -227,6 +227,22 @@ BOOST_AUTO_TEST_CASE(a_write_with_an_old_etag_is_refused) {
   BOOST_TEST(on.client.patch(one_path, change).status == 400);
 }
 
+BOOST_AUTO_TEST_CASE(a_deletion_with_an_old_etag_is_refused) {
+  server_fixture on;
+  const auto etag = on.create().header("etag");
+  on.client.patch(one_path, {{"stateDelta", {{"a", 1}}}});
+  on.client.headers = {"if-match: seven"};
+  BOOST_TEST(on.client.erase(one_path).status == 400);
+  on.client.headers = {"if-match: " + etag};
+  const auto late = on.client.erase(one_path);
+  BOOST_TEST(late.status == 412);
+  BOOST_TEST(late.header("troupe-error") == "conflict");
+  on.client.headers = {"if-match: \"1\""};
+  BOOST_TEST(on.client.erase(one_path).status == 200);
+  on.client.headers = {};
+  BOOST_TEST(on.client.get(one_path).status == 404);
+}
+
 BOOST_AUTO_TEST_CASE(a_session_is_read_at_an_earlier_revision) {
   server_fixture on;
   on.create({{"n", 0}});
