@@ -1,6 +1,7 @@
 #include "troupe/load/timeline.hpp"
 
 #include "troupe/agents/turns/step_times.hpp"
+#include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/rewind.hpp"
 #include "troupe/load/report.hpp"
 
@@ -65,7 +66,9 @@ timeline_step derived_step(const event& said) {
   std::vector<std::string> calls;
   std::vector<std::string> responses;
   for (const auto& element : said.content.parts) {
-    if (const auto* wanted = element.call())
+    // The runtime asks for permissions, and no model does.
+    if (const auto* wanted = element.call();
+        wanted != nullptr && wanted->name != confirmation_name)
       calls.push_back(wanted->name);
     if (const auto* given = element.response())
       responses.push_back(given->name);

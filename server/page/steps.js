@@ -2,8 +2,7 @@
 //
 // Events of runs with step times tell when their models and tools worked. In other runs only the
 // ends of steps are known: the time since the event before it on its branch counts as one step.
-// `troupe trace` reads a session in the same way (load/timeline.cpp), but takes questions for
-// permissions for model calls. Times are in nanoseconds.
+// `troupe trace` reads a session in the same way (load/timeline.cpp). Times are in nanoseconds.
 
 // Shorter gaps are not waits, but work of the runtime between two steps.
 const WAIT_MIN = 100_000;

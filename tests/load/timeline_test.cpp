@@ -4,6 +4,7 @@
 #include "troupe/load/timeline.hpp"
 
 #include "troupe/agents/turns/step_times.hpp"
+#include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/rewind.hpp"
 
@@ -157,6 +158,21 @@ BOOST_AUTO_TEST_CASE(without_told_times_a_step_lasts_from_event_to_event) {
   BOOST_TEST(shown(line.lanes.at(0)) == "model 0-10, tool 10-30, other 30-35");
   BOOST_TEST((line.work == 35ms));
   BOOST_TEST(line.lanes[0].steps[1].name == "look");
+}
+
+BOOST_AUTO_TEST_CASE(a_question_for_a_permission_is_no_model_call) {
+  log_writer log;
+  log.call("a", 10);
+  log.add(
+    event(content("model",
+                  {part(function_call{
+                    "2", std::string(confirmation_name), json::object()})})),
+    "a",
+    "",
+    12);
+  const auto line = log.respond("a", 30).line();
+  BOOST_TEST(shown(line.lanes.at(0)) == "model 0-10, other 10-12, tool 12-30");
+  BOOST_TEST(line.model_calls == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(lanes_beside_each_other_do_not_wait_for_each_other) {
