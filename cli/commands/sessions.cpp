@@ -258,24 +258,46 @@ int rewind_session(const arguments& chosen, interrupts& signals) {
 
 // -- follow -------------------------------------------------------------------
 
-// Ends with the session, or with a signal.
+// Prints each delivery until the reader ends, or a signal comes.
+template <class Reader>
+result<void> print_news(Reader news,
+                        const arguments& chosen,
+                        interrupts& signals,
+                        output& target) {
+  const std::stop_callback stop(signals.token(), [&news] { news.close(); });
+  for (auto left = chosen.count.value_or(SIZE_MAX); left > 0; --left) {
+    const auto next = news.next().get();
+    if (!next)
+      return next.error();
+    if (!*next)
+      return {};
+    if (auto written = print_line(target, to_json(**next)); !written)
+      return written;
+  }
+  return {};
+}
+
+// Without a session: the state of the user, or of the app.
+shared_state state_of(session_service& sessions, const arguments& chosen) {
+  return chosen.user ? sessions.state_of_user(chosen.app.value(), *chosen.user)
+                     : sessions.state_of_app(chosen.app.value());
+}
+
 int follow_session(const arguments& chosen, interrupts& signals) {
   return on_sessions(
     chosen.store,
     signals,
     [&](session_service& sessions, output& target) -> result<void> {
-      auto news = sessions.follow(chosen.key(), {.from = chosen.from});
-      const std::stop_callback stop(signals.token(), [&news] { news.close(); });
-      for (auto left = chosen.count.value_or(SIZE_MAX); left > 0; --left) {
-        const auto next = news.next().get();
-        if (!next)
-          return next.error();
-        if (!*next)
-          return {};
-        if (auto written = print_line(target, to_json(**next)); !written)
-          return written;
-      }
-      return {};
+      if (chosen.session)
+        return print_news(sessions.follow(chosen.key(), {.from = chosen.from}),
+                          chosen,
+                          signals,
+                          target);
+      return print_news(
+        state_of(sessions, chosen).follow({.from = chosen.from}),
+        chosen,
+        signals,
+        target);
     });
 }
 
@@ -498,21 +520,26 @@ sessions_command::sessions_command(CLI::App& program)
   auto& follow = subcommands_->add(
     "follow",
     "Print each event of a session once it is stored, one JSON object per "
-    "line, until Ctrl-C",
+    "line, until Ctrl-C; without --session, the newest state of the user, or "
+    "of the app, after each change",
     create_line + append_line
       + "troupe sessions follow --app press --user ann --session s1 --from 0 "
         "--count 1",
     follow_session);
-  add_key(follow, chosen);
+  add_app(follow, chosen)->required();
+  add_user(follow, chosen)
+    ->description("User; default: user, or without --session the app");
+  add_session(follow, chosen)
+    ->description("Session; default: the state of the user or the app");
   follow
     .add_option("--from",
                 chosen.from,
                 "Start after this revision, 0 for all events; default: only "
-                "new events")
+                "new events and changes")
     ->type_name("N")
     ->check(check_count);
   follow
-    .add_option("--count", chosen.count, "End after N events; default: never")
+    .add_option("--count", chosen.count, "End after N lines; default: never")
     ->type_name("N")
     ->check(check_count);
 

@@ -41,7 +41,8 @@ const std::vector<refusal> refusals{
   {{"walk"}, 2},
   {{"create"}, 2},
   {{"get", "--app", "a", "--user", "u"}, 2},
-  {{"follow", "--app", "a", "--user", "u"}, 2},
+  {{"follow", "--user", "u"}, 2, "--app"},
+  {{"follow", "--app", "a", "--user", " "}, 1},
   {{"follow", "--app", "a", "--session", "s", "--from", "-1"}, 2},
   {{"append", "--app", "a", "--user", "u"}, 2},
   {{"delete", "--app", "a", "--session", "s"}, 2},
@@ -477,6 +478,34 @@ BOOST_FIXTURE_TEST_CASE(a_session_is_followed_until_it_is_deleted,
   BOOST_TEST(done.errors
              == "error: not_found: session press/ann/s1 was removed while it "
                 "was followed\n");
+}
+
+// The changes of another program, by sessions.
+BOOST_DATA_TEST_CASE_F(stored_sessions,
+                       a_state_is_followed_without_a_session,
+                       data::make({"app", "user"})) {
+  const std::string prefix = std::string(sample) + ":";
+  std::vector<std::string> place{"--app", "press"};
+  if (prefix == "user:")
+    place = {"--app", "press", "--user", "ann"};
+  run("create", joined(s1, {"--state", "{\"" + prefix + "n\": 1}"}));
+  program reader(command("follow", joined(place, {"--from", "0"})));
+  BOOST_REQUIRE(reader.read_until("\"" + prefix + "n\":1"));
+  run("append",
+      s1,
+      "{\"author\": \"user\", \"actions\": {\"stateDelta\": {\"" + prefix
+        + "n\": 2}}}\n");
+  BOOST_REQUIRE(reader.read_until("\"" + prefix + "n\":2"));
+  reader.send(SIGINT);
+  const auto done = reader.wait();
+  BOOST_TEST(done.code == 128 + SIGINT);
+  const auto lines = objects(done.output);
+  BOOST_TEST_REQUIRE(lines.size() == 2U);
+  BOOST_TEST(lines[0]["listsAll"] == true);
+  BOOST_TEST(lines[1]["listsAll"] == false);
+  BOOST_TEST(
+    lines[1]["keys"]
+    == json::array({{{"key", prefix + "n"}, {"before", 1}, {"after", 2}}}));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_closed_stdout_ends_it_quietly, stored_sessions) {
