@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -25,13 +24,6 @@ constexpr std::array operation_names = {
   std::pair{operation_kind::merge, std::string_view("merge")},
   std::pair{operation_kind::compare_and_set, std::string_view("cas")},
 };
-
-std::optional<operation_kind> kind_of(std::string_view name) {
-  for (const auto& [kind, spelling] : operation_names)
-    if (spelling == name)
-      return kind;
-  return std::nullopt;
-}
 
 // Returns the kind of operand that the operation needs; empty if any will do.
 std::string_view needed_operand(operation_kind kind, const value& operand) {
@@ -70,6 +62,13 @@ constexpr auto by_scope = [](const operation& done) { return done.where; };
 
 std::string_view to_string(operation_kind kind) noexcept {
   return operation_names[static_cast<std::size_t>(kind)].second;
+}
+
+std::optional<operation_kind> operation_named(std::string_view name) noexcept {
+  for (const auto& [kind, spelling] : operation_names)
+    if (spelling == name)
+      return kind;
+  return std::nullopt;
 }
 
 bool is_typed(const operation& done) noexcept {
@@ -255,7 +254,7 @@ result<void> record_operations(delta& target, const json& operations) {
           && field != "expected")
         return refuse(fmt::format("stateOps has no field '{}'", field));
     const auto name = shown["op"].get<std::string>();
-    const auto kind = kind_of(name);
+    const auto kind = operation_named(name);
     if (!kind || *kind == operation_kind::set)
       return refuse(fmt::format("stateOps has no operation '{}'; it has add, "
                                 "append, union, min, max, merge, cas, erase",

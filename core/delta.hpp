@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,9 @@ struct resolution {
   std::string name;
   /// Value after the operation; null if the key is erased.
   value outcome;
+  /// Value before the operation; null if the key was absent. Set by the owner
+  /// that judged the operation.
+  value before = {};
 };
 
 /// Returns true if the outcome depends on the current value. The owner may
@@ -144,5 +148,8 @@ result<void> record_operations(delta& target, const json& operations);
 
 /// Returns the wire name: `"add"`, `"union"`, `"cas"`, ….
 std::string_view to_string(operation_kind kind) noexcept;
+
+/// Returns the operation with that wire name; unset if there is none.
+std::optional<operation_kind> operation_named(std::string_view name) noexcept;
 
 } // namespace troupe

@@ -1,5 +1,6 @@
 #include "troupe/core/event.hpp"
 
+#include "troupe/core/support/applied_operations.hpp"
 #include "troupe/core/support/wire.hpp"
 
 #include <boost/date_time/posix_time/posix_time.hpp>
@@ -119,6 +120,8 @@ json to_json(const event_actions& actions) {
   shown["stateDelta"] = actions.state_delta.to_json();
   if (actions.state_delta.has_typed())
     shown["stateOps"] = actions.state_delta.typed_to_json();
+  if (!actions.applied.empty())
+    shown["appliedOps"] = to_json(actions.applied);
   shown["artifactDelta"] = actions.artifact_delta;
   if (!actions.transfer_to_agent.empty())
     shown["transferToAgent"] = actions.transfer_to_agent;
@@ -144,6 +147,12 @@ result<event_actions> actions_from_json(const json& data) {
     if (auto recorded = record_operations(made.state_delta, *operations);
         !recorded)
       return recorded.error();
+  if (const auto* list = reader->take("appliedOps", kind::array)) {
+    auto applied = applied_from_json(*list);
+    if (!applied)
+      return applied.error();
+    made.applied = std::move(*applied);
+  }
   if (const auto* files = reader->take("artifactDelta", kind::object))
     for (const auto& [name, version] : files->items()) {
       if (version.is_number_integer())
@@ -210,6 +219,12 @@ public:
                                    join_key(done.where, done.name),
                                    largest,
                                    limits_.value_bytes_max));
+  }
+
+  void applied(const applied_operation& done) {
+    text(done.name, "a key in appliedOps");
+    data(done.operand, "a value in appliedOps");
+    data(done.former, "a former value in appliedOps");
   }
 
   // Checks a field that is written as an object, or left out if it is null.
@@ -354,6 +369,8 @@ result<std::size_t> check_event(const event& said, const size_limits& limits) {
   }
   for (const auto& done : said.actions.state_delta.operations())
     check.done(done);
+  for (const auto& done : said.actions.applied)
+    check.applied(done);
   for (const auto& [name, version] : said.actions.artifact_delta)
     check.text(name, "an artifact's name");
   check.text(said.actions.transfer_to_agent, "transferToAgent");

@@ -27,12 +27,38 @@ using timestamp = std::chrono::sys_time<std::chrono::microseconds>;
 /// Converts to seconds as a floating number, as on ADK's wire.
 double to_seconds(timestamp time) noexcept;
 
+/// A typed operation on a `user:` or `app:` key as the owner applied it, with
+/// the data that undoing it needs. The outcome is in the event's delta.
+struct applied_operation {
+  /// The operation.
+  operation_kind kind = operation_kind::add;
+  /// Scope of the key: `user` or `app`.
+  scope where = scope::app;
+  /// Key without prefix.
+  std::string name;
+  /// Of `add` the number; of `append` and `add_to_set` a list of the elements
+  /// that the value got; of `merge` a list of the top-level keys that it got.
+  /// Null for others.
+  value operand;
+  /// Of `min`, `max` and `compare_and_set` the value before, null if there was
+  /// none; of `merge` the values before of top-level keys; of `append` and
+  /// `add_to_set` a list of the elements that a rewind took out, or null.
+  value former;
+
+  friend bool operator==(const applied_operation&, const applied_operation&)
+    = default;
+};
+
 /// The effects of an event. Field names follow ADK's `EventActions`.
 struct event_actions {
   event_actions() = default;
 
   /// Changes of state.
   delta state_delta;
+  /// The typed operations on `user:` and `app:` keys that the owners applied,
+  /// so that a rewind can undo them (`actions.appliedOps` on the wire). The
+  /// append sets it, and ignores that of the caller.
+  std::vector<applied_operation> applied;
   /// Version by file name.
   std::map<std::string, std::int64_t> artifact_delta;
   /// Name of the agent that takes over; empty for none.

@@ -79,6 +79,7 @@ void take_back(event& said,
 
 json to_adk_json(const event& said) {
   auto wire = to_json(said);
+  wire["actions"].erase("appliedOps");
   if (taken_back_by(said) && !run_of(said).empty()) {
     auto& actions = wire["actions"];
     auto& state = actions[state_field];

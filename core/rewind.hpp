@@ -33,8 +33,9 @@ void take_back(event& said,
                std::uint64_t count,
                const std::string& before_run = {});
 
-/// Returns the wire form of an event for ADK: `to_json`, but a rewind that
-/// ADK's field describes has no number. `number_rewinds` finds it again.
+/// Returns the wire form of an event for ADK: `to_json` without `appliedOps`,
+/// and a rewind that ADK's field describes has no number. `number_rewinds`
+/// finds it again.
 json to_adk_json(const event& said);
 
 /// Gives the rewinds of ADK in a whole log, oldest event first, the number of

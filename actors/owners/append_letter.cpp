@@ -30,7 +30,8 @@ bool has_temp(const event& said) {
 
 bool is_complete(const event& said) {
   return !said.id.empty() && !said.invocation_id.empty()
-         && said.timestamp != timestamp() && !has_temp(said);
+         && said.timestamp != timestamp() && !has_temp(said)
+         && said.actions.applied.empty();
 }
 
 void complete(event& said, environment& environment) {
@@ -42,6 +43,8 @@ void complete(event& said, environment& environment) {
     said.timestamp = environment.now();
   if (has_temp(said))
     said.actions.state_delta.drop(scope::temp);
+  // The owners say which operations they apply, not the sender of an event.
+  said.actions.applied.clear();
 }
 
 result<void> check_wait(const setup& shared) {
@@ -94,11 +97,14 @@ result<std::unique_ptr<append>> make_past_append(event&& said, setup& shared) {
 
 result<std::unique_ptr<append>>
 make_rewind(event&& said, rewind_basis from, setup& shared) {
+  auto applied = said.actions.applied;
   auto letter = make_letter(
     std::move(said), {.expected_revision = from.revision}, shared);
-  if (letter)
-    (*letter)->rewound_from
-      = std::make_unique<const std::string>(std::move(from.newest_id));
+  if (!letter)
+    return letter;
+  (*letter)->own->actions.applied = std::move(applied);
+  (*letter)->rewound_from
+    = std::make_unique<const std::string>(std::move(from.newest_id));
   return letter;
 }
 

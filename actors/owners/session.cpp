@@ -20,6 +20,7 @@
 #include "troupe/actors/sessions/forked_past.hpp"
 #include "troupe/actors/sessions/overwritten.hpp"
 #include "troupe/actors/sessions/past.hpp"
+#include "troupe/core/support/applied_operations.hpp"
 
 #include <fmt/format.h>
 
@@ -422,7 +423,11 @@ event_ptr session_actor::finish_event(append& judged) {
     return judged.event;
   if (!judged.own)
     judged.own = std::make_shared<event>(*judged.event);
-  judged.own->actions.state_delta.resolve(judged.resolved);
+  auto& actions = judged.own->actions;
+  // A rewind says itself which operations it undoes.
+  if (!judged.rewound_from)
+    actions.applied = applied_by(actions.state_delta, judged.resolved);
+  actions.state_delta.resolve(judged.resolved);
   return judged.own;
 }
 

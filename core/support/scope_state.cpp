@@ -221,15 +221,18 @@ result<void> scope_state::judge(std::span<const operation> share,
     auto before = *working_;
     const auto resolved_count = resolved.size();
     for (const auto& done : share) {
-      auto outcome = evaluate(done, working_->find(done.name), limits);
+      const auto* const current = working_->find(done.name);
+      auto outcome = evaluate(done, current, limits);
       if (!outcome) {
         working_ = std::move(before);
         resolved.resize(resolved_count);
         return outcome.error();
       }
+      auto former = typed && current != nullptr ? *current : value();
       apply(*working_, done, *outcome);
       if (typed)
-        resolved.push_back({done.where, done.name, std::move(*outcome)});
+        resolved.push_back(
+          {done.where, done.name, std::move(*outcome), std::move(former)});
     }
     if (undecided)
       before_last_ = std::move(before);

@@ -47,6 +47,7 @@ json keys_to_adk(json keys) {
 json event_form(const event& said) {
   auto shown = to_json(said);
   auto& actions = shown["actions"];
+  actions.erase("appliedOps"); // Clients of ADK refuse fields they do not know.
   actions["stateDelta"] = keys_to_adk(std::move(actions["stateDelta"]));
   for (const char* name :
        {"requestedAuthConfigs", "requestedToolConfirmations"})

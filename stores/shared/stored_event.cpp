@@ -119,7 +119,26 @@ bool is_plain(const event& said) noexcept {
             });
 }
 
-// Encodes the usual event, which has only ids, an author and text.
+void encode(const std::vector<applied_operation>& applied, text_writer& out) {
+  out.raw(R"(,"actions":{"appliedOps":[)");
+  bool first = true;
+  for (const auto& done : applied) {
+    out.raw(first ? "{\"op\":" : ",{\"op\":");
+    out.quoted(to_string(done.kind));
+    out.field("key", join_key(done.where, done.name));
+    for (const auto& [name, held] :
+         {std::pair("value", &done.operand), std::pair("former", &done.former)})
+      if (!held->is_null()) {
+        out.raw(fmt::format(",\"{}\":", name));
+        out.data(held->data());
+      }
+    out.raw("}");
+    first = false;
+  }
+  out.raw("]}");
+}
+
+// Encodes the usual event, which has only ids, an author, text and operations.
 result<void> encode_plain(const event& said, std::string& body) {
   text_writer out(body);
   out.raw("{\"author\":");
@@ -142,6 +161,8 @@ result<void> encode_plain(const event& said, std::string& body) {
       out.field("role", said.content.role);
     out.raw("}");
   }
+  if (!said.actions.applied.empty())
+    encode(said.actions.applied, out);
   out.raw("}");
   return out.finish();
 }

@@ -48,6 +48,10 @@ struct model_options {
   std::size_t remembered_ids = SIZE_MAX / 2;
 };
 
+/// Returns the wire form of an event without the records of its operations,
+/// which the model does not keep.
+json without_records(const event& said);
+
 /// A value: a copy is a snapshot. Fails as `session_service` does, for the same
 /// reasons in the same order.
 class session_model {

@@ -44,14 +44,14 @@ json shown(const json& answer) {
 }
 
 json shown(const event_ptr& said) {
-  return to_json(*said);
+  return without_records(*said);
 }
 
 template <class Session>
 json shown_session(const Session& held, json state) {
   auto events = json::array();
   for (std::size_t index = 0; index < std::size(held.events); ++index)
-    events.push_back(to_json(*held.events[index]));
+    events.push_back(shown(held.events[index]));
   return {{"key", to_string(held.key)},
           {"state", std::move(state)},
           {"events", std::move(events)},

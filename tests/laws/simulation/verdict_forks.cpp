@@ -50,11 +50,11 @@ void verdict::replay_fork(const store_change& change, session_model& model) {
 // The event as it was stored. The model's own event has other operations.
 event_ptr verdict::stored_as(const session_key& key,
                              const event& of_model) const {
-  const auto shown = to_json(of_model);
+  const auto shown = without_records(of_model);
   const auto& all = events_.at({key, of_model.id});
   const auto found = std::ranges::find_if(
     all.rbegin(), all.rend(), [&shown](const stored_event& each) {
-      return to_json(*each.event) == shown;
+      return without_records(*each.event) == shown;
     });
   return found == all.rend() ? all.back().event : found->event;
 }
