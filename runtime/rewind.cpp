@@ -10,9 +10,11 @@
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/owners/session_letters.hpp"
 #include "troupe/actors/stepwise_call.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 #include "troupe/core/rewind.hpp"
 #include "troupe/core/session_diff.hpp"
 #include "troupe/core/support/artifact_place.hpp"
+#include "troupe/core/support/compensation.hpp"
 #include "troupe/runtime/session_service.hpp"
 
 #include <fmt/format.h>
@@ -67,7 +69,9 @@ struct rewind_plan {
   std::string newest_id;      // Of the event of that number.
   std::uint64_t to = 0;
   event change;
+  event_ptr stored; // Set if the same rewind has taken effect before.
   std::vector<std::string> kept_keys;
+  std::vector<std::string> compensated_keys;
   std::vector<std::string> cut_runs;
 };
 
@@ -121,6 +125,37 @@ std::vector<std::string> wide_keys_of(const event_slice& live) {
   return {keys.begin(), keys.end()};
 }
 
+// Number of the newest event that a fork shares with its parent, if it is among
+// these or directly before them; else 0.
+std::uint64_t shared_with_parent(const event_slice& events) {
+  for (auto index = events.size(); index > 0; --index) {
+    const auto before = events.number(index - 1) - 1;
+    if (forked_at(*events[index - 1]) == before)
+      return before;
+  }
+  return 0;
+}
+
+// A key of the first compensation that the second one treats otherwise; empty
+// if there is none.
+std::string differing_key(const delta& one, const delta& other) {
+  for (const auto where : {scope::user, scope::app})
+    for (const auto& done : one.share(where)) {
+      const auto* const found = other.find_last(where, done.name);
+      if (found == nullptr || *found != done)
+        return join_key(where, done.name);
+    }
+  return {};
+}
+
+// The key whose compensation differs between two plans; empty if there is none.
+std::string changed_key(const rewind_plan& before, const rewind_plan& now) {
+  const auto& then = before.change.actions.state_delta;
+  const auto& present = now.change.actions.state_delta;
+  auto key = differing_key(present, then);
+  return key.empty() ? differing_key(then, present) : key;
+}
+
 // Runs with live events on both sides of the place.
 std::vector<std::string> cut_runs_of(const event_slice& before,
                                      const event_slice& behind) {
@@ -160,13 +195,16 @@ public:
       key_(std::move(key)),
       target_(std::move(target)),
       expected_(options.expected_revision),
-      cancels_runs_(options.cancel_runs) {}
+      cancels_runs_(options.cancel_runs),
+      compensates_(options.compensate) {}
 
-  // A rewind that another append has overtaken is planned again. If the session
-  // has not changed, the reason is another one, such as an active run. Runs are
-  // cancelled only for a rewind that could take effect without them.
+  // A rewind that another append has overtaken is planned again, also one whose
+  // compensation another session has overtaken. If neither has changed, the
+  // reason is another one, such as an active run. Runs are cancelled only for a
+  // rewind that could take effect without them.
   static task<result<rewound_session>> perform(rewind_call held) {
-    std::optional<std::uint64_t> tried;
+    std::optional<rewind_plan> tried;
+    std::string raced; // Key that other sessions have changed meanwhile.
     auto failed = error(errc::internal, "no attempt was made");
     bool is_overtaken = false;
     bool has_cancelled = false;
@@ -174,19 +212,21 @@ public:
       auto plan = co_await held.make_plan();
       if (!plan)
         co_return plan.error();
-      is_overtaken = has_cancelled || tried != plan->revision;
+      if (plan->stored)
+        co_return answer(std::move(*plan));
+      const bool is_same = tried && tried->revision == plan->revision;
+      raced = is_same ? changed_key(*tried, *plan) : std::string();
+      is_overtaken = has_cancelled || !is_same || !raced.empty();
       if (!is_overtaken)
         break;
-      tried = plan->revision;
       auto stored = co_await held.send(*plan);
-      if (stored)
-        co_return rewound_session{std::move(*stored),
-                                  plan->to,
-                                  plan->revision + 1,
-                                  std::move(plan->kept_keys),
-                                  std::move(plan->cut_runs)};
+      if (stored) {
+        plan->stored = std::move(*stored);
+        co_return answer(std::move(*plan));
+      }
       failed = stored.error();
       const bool may_fit = !held.expected_ || plan->newest == held.expected_;
+      tried = std::move(*plan);
       if (failed.code() != errc::conflict || !may_fit)
         break;
       if (!held.cancels_runs_)
@@ -196,12 +236,23 @@ public:
         co_return ended.error();
       has_cancelled = true;
     }
+    if (is_overtaken && failed.code() == errc::conflict && !raced.empty())
+      co_return held.overtaken(raced, failed);
     if (is_overtaken && failed.code() == errc::conflict && !held.expected_)
       co_return held.overtaken();
     co_return failed;
   }
 
 private:
+  static rewound_session answer(rewind_plan plan) {
+    return {std::move(plan.stored),
+            plan.to,
+            plan.revision + 1,
+            std::move(plan.kept_keys),
+            std::move(plan.compensated_keys),
+            std::move(plan.cut_runs)};
+  }
+
   // Everything is read as of one revision, which the append expects.
   task<result<rewind_plan>> make_plan() {
     rewind_plan plan;
@@ -229,9 +280,17 @@ private:
     const auto behind = now->events().live();
     if (!target_.revision() && behind.hides(plan.to + 1))
       co_return taken_back_already();
-    plan.kept_keys = wide_keys_of(behind);
     plan.cut_runs = cut_runs_of(past->events().live(), behind);
     plan.change = make_change(plan);
+    if (!compensates_) {
+      plan.kept_keys = wide_keys_of(behind);
+    } else {
+      const auto compensated = co_await compensate(plan, *now);
+      if (!compensated)
+        co_return compensated.error();
+      if (plan.stored)
+        co_return plan;
+    }
     auto saved = actors::saved_by(now->events());
     const auto found
       = co_await actors::find_earlier(backend_->share(), key_, plan.to, saved);
@@ -248,6 +307,32 @@ private:
         !restored)
       co_return restored.error();
     co_return plan;
+  }
+
+  // A rewind that was stored before has undone the operations already, so it is
+  // found by its id and not planned again.
+  task<result<bool>> compensate(rewind_plan& plan, const session& now) {
+    const wide_changes behind(
+      now.events(), plan.to, shared_with_parent(now.events()));
+    if (plan.newest > plan.revision) {
+      const auto next = co_await actors::load_events(
+        backend_->share(), key_, plan.revision + 1, plan.revision + 1);
+      if (!next)
+        co_return next.error();
+      const auto is_same = [&plan](const event_ptr& said) {
+        return said->id == plan.change.id
+               && taken_back_by(*said) == taken_back_by(plan.change);
+      };
+      if (!next->empty() && is_same(next->front()))
+        plan.stored = next->front();
+    }
+    if (!plan.stored)
+      if (auto undone = behind.undo(now.state(), plan.change); !undone)
+        co_return undone.error();
+    plan.kept_keys = behind.kept_keys();
+    plan.compensated_keys
+      = behind.undone_keys(plan.stored ? *plan.stored : plan.change);
+    co_return true;
   }
 
   task<result<std::uint64_t>> find_place(std::uint64_t newest) {
@@ -285,6 +370,18 @@ private:
                         attempts_max)};
   }
 
+  error overtaken(const std::string& key, const error& newest) const {
+    return {errc::conflict,
+            fmt::format("'{}' was changed during each of {} attempts to undo "
+                        "the operations of session {} on it; stop its other "
+                        "writers, try again later, or rewind without "
+                        "compensate (the last attempt: {})",
+                        key,
+                        attempts_max,
+                        to_string(key_),
+                        newest.message())};
+  }
+
   error taken_back_already() const {
     return {errc::conflict,
             fmt::format("the run '{}' of session {} was taken back already; "
@@ -297,10 +394,11 @@ private:
   // once.
   event make_change(const rewind_plan& plan) const {
     event made;
-    made.id = fmt::format("rewind-{}-{}-{}",
+    made.id = fmt::format("rewind-{}-{}-{}{}",
                           plan.revision,
                           target_.revision() ? "to" : "before-run-at",
-                          plan.to);
+                          plan.to,
+                          compensates_ ? "-compensating" : "");
     made.author = "user";
     take_back(made, plan.revision - plan.to, target_.run());
     return made;
@@ -328,6 +426,7 @@ private:
   rewind_target target_;
   std::optional<std::uint64_t> expected_;
   bool cancels_runs_;
+  bool compensates_;
 };
 
 } // namespace

@@ -65,6 +65,14 @@ struct rewind_options {
   /// unless the session changes meanwhile. A tool or an agent of such a run
   /// must not wait for this call: the run would wait for itself.
   bool cancel_runs = false;
+  /// Also undoes the typed operations on `user:` and `app:` keys (`add`,
+  /// `append`, `add_to_set`, `min`, `max`, `merge`, `compare_and_set`) of the
+  /// session's events after the place, in the same event: a counter loses the
+  /// numbers that this session has added, whatever other sessions have added.
+  /// The rewind is refused as a whole with `errc::conflict`, which names the
+  /// key, if one of them can no longer be undone. Values that were set or
+  /// erased stay, see `rewound_session::kept_keys`.
+  bool compensate = false;
 };
 
 /// A rewind that has taken effect.
@@ -78,7 +86,15 @@ struct rewound_session {
   /// The `user:` and `app:` keys, in the order of their bytes, that live events
   /// after the place have changed. They keep their values, since other
   /// sessions may have used them; write them anew if they should go back, too.
+  /// With `compensate` these are the keys that such an event has set or erased,
+  /// also those whose later typed operations were undone, keys of operations
+  /// that were stored by an older version, and keys that only events from
+  /// before a fork have changed.
   std::vector<std::string> kept_keys;
+  /// The other `user:` and `app:` keys with typed operations after the place,
+  /// in the order of their bytes: these operations have no effect any more.
+  /// Empty without `compensate`.
+  std::vector<std::string> compensated_keys;
   /// Invocation ids of runs that had begun before the place, among the 256
   /// events before it, and lost only their later events.
   std::vector<std::string> cut_runs;

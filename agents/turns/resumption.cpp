@@ -294,6 +294,19 @@ event make_fork_event(const fork_origin& origin, bool keeps_open_calls) {
   return made;
 }
 
+std::optional<std::uint64_t> forked_at(const event& said) {
+  const auto* state = state_of(said);
+  if (state == nullptr || said.author != "system")
+    return std::nullopt;
+  const auto origin = state->find("forkedFrom");
+  if (origin == state->end() || !origin->is_object())
+    return std::nullopt;
+  const auto revision = origin->find("revision");
+  if (revision == origin->end() || !revision->is_number_unsigned())
+    return std::nullopt;
+  return revision->get<std::uint64_t>();
+}
+
 bool closes_calls(const event& said) {
   const auto* state = state_of(said);
   return state != nullptr && state->contains("forkedFrom")

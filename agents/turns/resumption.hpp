@@ -125,6 +125,10 @@ struct fork_origin {
 /// fork keeps them open.
 event make_fork_event(const fork_origin& origin, bool keeps_open_calls);
 
+/// The revision of the parent at which a fork began, if this is the fork's
+/// first own event; else unset.
+std::optional<std::uint64_t> forked_at(const event& said);
+
 /// Returns true if the event closes the pauses before it.
 bool closes_calls(const event& said);
 

@@ -41,6 +41,20 @@ BOOST_AUTO_TEST_CASE(going_back) {
   BOOST_TEST(gone_back.to == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(undoing_operations) {
+  const auto other = sessions.create({"my_app", "bob", "s2"}).value().key();
+  sessions.state(key).set("topic", "owls").value();
+  sessions.state(key).add("app:visits", 2).value();
+  sessions.state(other).add("app:visits", 5).value();
+  const auto undone
+    = sessions.rewind(key, troupe::rewind_target::to(1), {.compensate = true})
+        .value();
+  std::cout << undone.compensated_keys.front(); // app:visits
+  const auto left = sessions.get(key).value();
+  std::cout << left.state().get<int>("app:visits"); // 5
+  BOOST_TEST(printed.text() == "app:visits5");
+}
+
 BOOST_AUTO_TEST_CASE(the_same_past_and_another_future) {
   sessions.state(key).set("topic", "owls").value();
   sessions.state(key).set("topic", "bats").value();
