@@ -50,6 +50,7 @@ struct arguments {
   bool live = false;
   std::optional<std::string> other;
   bool keep_open_calls = false;
+  bool compensate = false;
   std::string name;
   std::optional<std::size_t> from;
   std::optional<std::size_t> count;
@@ -233,6 +234,7 @@ json to_json(const rewound_session& done) {
           {"to", done.to},
           {"revision", done.revision},
           {"keptKeys", done.kept_keys},
+          {"compensatedKeys", done.compensated_keys},
           {"cutRuns", done.cut_runs}};
 }
 
@@ -250,7 +252,8 @@ int rewind_session(const arguments& chosen, interrupts& signals) {
       const auto done = sessions
                           .rewind(chosen.key(),
                                   std::move(place),
-                                  {.expected_revision = chosen.expected})
+                                  {.expected_revision = chosen.expected,
+                                   .compensate = chosen.compensate})
                           .get();
       return done ? print_line(target, to_json(*done)) : done.error();
     });
@@ -516,6 +519,10 @@ sessions_command::sessions_command(CLI::App& program)
     ->excludes(before);
   add_revision(rewind, "--expected-revision", chosen.expected)
     ->description("Only if the session is at this revision");
+  rewind.add_flag("--compensate",
+                  chosen.compensate,
+                  "Also undo the session's typed operations on app: and user: "
+                  "keys, or refuse the rewind");
 
   auto& follow = subcommands_->add(
     "follow",

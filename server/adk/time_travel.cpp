@@ -21,6 +21,7 @@ json rewind_form(const rewound_session& done) {
           {"to", done.to},
           {"revision", done.revision},
           {"keptKeys", done.kept_keys},
+          {"compensatedKeys", done.compensated_keys},
           {"cutRuns", done.cut_runs}};
 }
 
@@ -29,19 +30,26 @@ void rewind(const served_ptr& on, exchange asked) {
   const auto to = given.number("to");
   const auto run = given.text("beforeInvocationId");
   const auto cancels = given.flag("cancelRuns").value_or(false);
+  const bool compensate = given.flag("compensate").value_or(false);
   if (auto refused = given.refusal())
     return asked.to.send(std::move(*refused));
   if (to.has_value() == run.has_value())
     return asked.to.send(
       failure({errc::invalid_argument,
                "a rewind needs one of 'to' and 'beforeInvocationId'"}));
+  // The session's agents may have operated on `app:` keys.
+  if (compensate && !asked.who.is_trusted())
+    return asked.to.send(forbidden("this token cannot rewind with compensate, "
+                                   "since it writes no app: keys"));
   const auto expected = expected_revision(asked.asked);
   if (!expected)
     return asked.to.send(failure(expected.error()));
   on->on.sessions()
     .rewind(key_in(asked.path),
             to ? rewind_target::to(*to) : rewind_target::before_run(*run),
-            {.expected_revision = *expected, .cancel_runs = cancels})
+            {.expected_revision = *expected,
+             .cancel_runs = cancels,
+             .compensate = compensate})
     .then([on, asked = std::move(asked)](const result<rewound_session>& done) {
       if (done)
         asked.to.send(json_response(rewind_form(*done)));

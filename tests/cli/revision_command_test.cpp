@@ -50,6 +50,7 @@ BOOST_FIXTURE_TEST_CASE(a_session_goes_back, told_session) {
   BOOST_TEST(done["to"] == 1);
   BOOST_TEST(done["revision"] == 4);
   BOOST_TEST(done["keptKeys"] == json({"user:x"}));
+  BOOST_TEST(done["compensatedKeys"] == json::array());
   BOOST_TEST(done["cutRuns"] == json::array());
   BOOST_TEST(done["event"]["actions"]["stateDelta"]
              == json({{"topic", "owls"}, {"n", 1}}));
@@ -69,6 +70,23 @@ BOOST_FIXTURE_TEST_CASE(a_session_goes_back, told_session) {
   expect({"--before", "x"}, 1);
   expect({"--to", "0", "--expected-revision", "3"}, 1);
   BOOST_TEST(show("get", s1)["revision"] == 4);
+}
+
+BOOST_FIXTURE_TEST_CASE(operations_are_undone_on_request, told_session) {
+  const json add{{"op", "add"}, {"key", "app:n"}, {"value", 2}};
+  run("append",
+      s1,
+      json{{"author", "a"}, {"actions", {{"stateOps", {add}}}}}.dump() + '\n');
+  BOOST_TEST(show("get", s1)["events"][3]["actions"]["appliedOps"]
+             == json({add}));
+  const auto done = show("rewind", joined(s1, {"--to", "0", "--compensate"}));
+  BOOST_TEST(done["keptKeys"] == json({"user:x"}));
+  BOOST_TEST(done["compensatedKeys"] == json({"app:n"}));
+  BOOST_TEST(
+    show("get", s1)["state"]
+    == json({{"topic", "owls"}, {"n", 0}, {"user:x", 1}, {"app:n", 0}}));
+  BOOST_TEST(run("export", {"--app", "press"}).output.find("appliedOps")
+             == std::string::npos);
 }
 
 // An exported session has the rewind with its effect.

@@ -183,6 +183,10 @@ BOOST_AUTO_TEST_CASE(a_user_changes_nothing_that_others_rely_on) {
      json::array({{{"op", "add"}, {"key", "app:x"}, {"value", 1}}})}};
   BOOST_TEST(on.client.patch(one_path, {{"stateDelta", shared}}).status == 403);
   BOOST_TEST(on.client.patch(one_path, operation).status == 403);
+  BOOST_TEST(
+    on.client.post(one_path + "/rewind", {{"to", 0}, {"compensate", true}})
+      .status
+    == 403);
   BOOST_TEST(on.client.post(all_path, {{"state", shared}}).status == 403);
   BOOST_TEST(
     on.client.post(events, {{"actions", {{"stateDelta", shared}}}}).status

@@ -319,6 +319,26 @@ BOOST_FIXTURE_TEST_CASE(a_session_goes_back, fixture) {
   BOOST_TEST(held["events"].size() == 3U);
 }
 
+BOOST_FIXTURE_TEST_CASE(operations_are_undone_on_request, fixture) {
+  const auto add = [](const std::string& key) {
+    return json{
+      {"stateOps", json::array({{{"op", "add"}, {"key", key}, {"value", 2}}})}};
+  };
+  client.patch(one_path, add("user:n"));
+  client.patch(one_path, {{"stateDelta", {{"user:x", 1}}}});
+  const auto path = one_path + "/rewind";
+  BOOST_TEST(client.post(path, {{"to", 0}, {"compensate", 1}}).status == 422);
+  const auto done = client.post(path, {{"to", 0}, {"compensate", true}});
+  BOOST_TEST(done.status == 200);
+  BOOST_TEST(done.data()["keptKeys"] == json({"user:x"}));
+  BOOST_TEST(done.data()["compensatedKeys"] == json({"user:n"}));
+  const auto held = client.get(one_path).data();
+  BOOST_TEST(held["state"] == json({{"user:n", 0}, {"user:x", 1}}));
+  // Clients of ADK refuse actions that they do not know.
+  for (const auto& each : held["events"])
+    BOOST_TEST(!each["actions"].contains("appliedOps"));
+}
+
 BOOST_FIXTURE_TEST_CASE(a_session_is_forked, fixture) {
   fill(3);
   const auto path = one_path + "/fork";
