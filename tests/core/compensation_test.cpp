@@ -58,11 +58,11 @@ public:
     const wide_changes changes(behind, place, shared);
     event change;
     take_back(change, log_.size() - place);
-    if (auto undone
+    if (auto judged
         = changes.undo(readonly_state({{}, {}, app_.keys(), {}}), change);
-        !undone) {
-      why = undone.error().message();
-      return code_of(undone);
+        !judged) {
+      why = judged.error().message();
+      return code_of(judged);
     }
     kept = changes.kept_keys();
     undone = changes.undone_keys(change);
@@ -109,13 +109,13 @@ private:
 
   result<event> judge(event said) {
     auto& actions = said.actions;
-    const auto sent = actions.state_delta;
+    const auto given = actions.state_delta;
     std::vector<resolution> resolved;
-    if (auto judged = app_.judge(sent.share(scope::app), resolved, false, {});
+    if (auto judged = app_.judge(given.share(scope::app), resolved, false, {});
         !judged)
       return judged.error();
     app_.install();
-    actions.applied = applied_by(sent, resolved);
+    actions.applied = applied_by(given, resolved);
     actions.state_delta.resolve(resolved);
     return said;
   }
