@@ -75,6 +75,13 @@ public:
     return "ok";
   }
 
+  /// A rewind that undoes nothing.
+  void take_back_only(std::uint64_t place) {
+    event change;
+    take_back(change, log_.size() - place);
+    log_.push_back(std::make_shared<const event>(std::move(change)));
+  }
+
   std::string value() const {
     const auto* const held = app_.keys().find("k");
     return held != nullptr ? to_text(held->data()) : "absent";
@@ -279,6 +286,16 @@ BOOST_AUTO_TEST_CASE(a_set_loses_only_the_elements_that_it_got) {
   BOOST_TEST(key.value() == R"(["a","b"])");
 }
 
+// The element is there once, though the session has added it twice.
+BOOST_AUTO_TEST_CASE(a_set_loses_an_element_once) {
+  shared_key key;
+  key.own({R"({"op":"union","value":["a"]})"});
+  key.other(R"({"op":"cas","value":["b"],"expected":["a"]})");
+  key.own({R"({"op":"union","value":["a"]})"});
+  BOOST_TEST(key.back_to(0) == "ok");
+  BOOST_TEST(key.value() == R"(["b"])");
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_element_is_a_refusal) {
   shared_key key;
   key.own({R"({"op":"append","value":"x"})"});
@@ -398,6 +415,28 @@ BOOST_AUTO_TEST_CASE(a_set_value_is_kept_and_hides_older_operations) {
   BOOST_TEST(key.kept.empty());
   BOOST_TEST(key.back_to(0) == "ok");
   BOOST_TEST(key.value() == "50");
+}
+
+// The rewind took back the event that has set the value, but left the value.
+BOOST_AUTO_TEST_CASE(a_value_that_a_dead_event_has_set_is_kept) {
+  shared_key key;
+  key.own({R"({"op":"add","value":2})"});
+  key.set(json(50));
+  key.take_back_only(1);
+  BOOST_TEST(key.back_to(0) == "ok");
+  BOOST_TEST(key.value() == "50");
+  BOOST_TEST(key.kept == only_key, boost::test_tools::per_element());
+  BOOST_TEST(key.undone.empty());
+}
+
+// A rewind without compensation has left the operations of dead events.
+BOOST_AUTO_TEST_CASE(operations_of_dead_events_are_undone) {
+  shared_key key;
+  key.own({R"({"op":"add","value":2})", R"({"op":"add","value":3})"});
+  key.take_back_only(1);
+  BOOST_TEST(key.back_to(1) == "ok");
+  BOOST_TEST(key.value() == "2");
+  BOOST_TEST(key.undone == only_key, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(events_of_a_parent_are_not_undone) {
