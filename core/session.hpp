@@ -18,6 +18,13 @@
 
 namespace troupe {
 
+/// The moment of a fetched session.
+enum class session_moment : std::uint8_t {
+  now,     ///< The newest revision.
+  mixed,   ///< An earlier revision, with the present keys of user and app.
+  earlier, ///< An earlier revision, with the keys of user and app of that time.
+};
+
 /// A session as it was fetched. Each event is in it completely, with its
 /// changes in all scopes, or not at all. Safe to read from several threads. The
 /// members of a temporary return copies, which cost O(1), so a loop over
@@ -30,15 +37,13 @@ public:
           event_slice events,
           timestamp last_update_time,
           std::uint64_t revision,
-          bool is_earlier = false,
-          bool shared_state_is_earlier = false)
+          session_moment moment = session_moment::now)
     : key_(std::move(key)),
       state_(std::move(state)),
       events_(std::move(events)),
       last_update_time_(last_update_time),
       revision_(revision),
-      is_earlier_(is_earlier),
-      shared_state_is_earlier_(shared_state_is_earlier) {}
+      moment_(moment) {}
 
   /// Names of the app, the user and the session.
   const session_key& key() const& noexcept { return key_; }
@@ -67,14 +72,14 @@ public:
 
   /// Returns true if this is an earlier revision of the session
   /// (`get_options::at`).
-  bool is_earlier() const noexcept { return is_earlier_; }
+  bool is_earlier() const noexcept { return moment_ != session_moment::now; }
 
   /// Returns true if the `app:` and `user:` keys are those of now. For an
   /// earlier revision they are, unless the store keeps the history of apps and
   /// users, as SQLite does: then they are as they were when the session came to
   /// that revision.
   bool shared_state_is_of_now() const noexcept {
-    return !is_earlier_ || !shared_state_is_earlier_;
+    return moment_ != session_moment::earlier;
   }
 
 private:
@@ -83,8 +88,7 @@ private:
   event_slice events_;
   timestamp last_update_time_;
   std::uint64_t revision_;
-  bool is_earlier_;
-  bool shared_state_is_earlier_;
+  session_moment moment_;
 };
 
 namespace detail {

@@ -91,8 +91,7 @@ artifact_places places_of(const actors::artifact_versions& saved,
   return places;
 }
 
-// Records the session's earlier values. Both sessions have the same `user:` and
-// `app:` keys, unless those changed in between.
+// Records the session's earlier values. Keys of user and app are not restored.
 result<void> restore(event& change,
                      const session& now,
                      const session& past,

@@ -88,8 +88,8 @@ struct rewound_session {
   /// sessions may have used them; write them anew if they should go back, too.
   /// With `compensate` these are the keys that such an event has set or erased,
   /// also those whose later typed operations were undone, keys of operations
-  /// that were stored by an older version, and keys that only events from
-  /// before a fork have changed.
+  /// that were stored by an older version, and, in a fork, keys that live
+  /// events of its parent have changed.
   std::vector<std::string> kept_keys;
   /// The other `user:` and `app:` keys with typed operations after the place,
   /// in the order of their bytes: these operations have no effect any more.

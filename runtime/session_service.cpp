@@ -165,15 +165,16 @@ read_earlier(store& kept, const session& present, const get_options& options) {
   event_log log(past.scope.revision - past.events.size());
   for (auto& said : past.events)
     log.push_back(std::move(said));
-  const bool has_shared = shared.has_value();
+  const auto moment = !is_earlier ? session_moment::now
+                      : shared    ? session_moment::earlier
+                                  : session_moment::mixed;
   return session(present.key(),
                  merge(std::move(past.scope.keys), std::move(shared), present),
                  options.after ? log.slice().after(*options.after)
                                : log.slice(),
                  past.last_update_time,
                  past.scope.revision,
-                 is_earlier,
-                 has_shared);
+                 moment);
 }
 
 // The session checks the revision first, because its answer waits for the

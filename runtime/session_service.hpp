@@ -67,9 +67,9 @@ public:
 
   /// Returns the session with its events and state. Each event is included
   /// completely, in all scopes, or not at all. With `get_options::at` this
-  /// holds for the session's own keys and events at that revision; `app:` and
-  /// `user:` keys are those of now. Fails with `errc::not_found`, and as
-  /// `get_options::at` says.
+  /// holds at that revision; for `app:` and `user:` keys only where
+  /// `session::shared_state_is_of_now` is false. Fails with `errc::not_found`,
+  /// and as `get_options::at` says.
   pending<session> get(session_key key, get_options options = {});
 
   /// Creates a session of the same app and user that has the events of this one

@@ -94,6 +94,8 @@ struct follow : follow_call<letter_kind::follow, followed> {
   struct first_end {
     std::uint64_t number = 0;
     std::uint64_t loads = 0;
+    /// The first load behind the letter has been compared.
+    bool is_sure = false;
   };
 
   std::optional<first_end> end;

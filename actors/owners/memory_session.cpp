@@ -84,7 +84,7 @@ session memory_session::read_earlier(const get_options& options) {
           std::move(events),
           state.last_update_time,
           state.revision,
-          true};
+          session_moment::mixed};
 }
 
 void memory_session::share_past(const get_options& options, forked_past& past) {

@@ -344,11 +344,15 @@ std::uint64_t durable_session::end_for(follow& wanted) {
   keeps_loads_ = true;
   if (!wanted.end)
     wanted.end.emplace(follow::first_end{acknowledged_, loads_});
-  const auto& [first, loads] = *wanted.end;
+  auto& end = *wanted.end;
   const auto next
-    = std::ranges::upper_bound(past_loads_, loads, {}, &past_load::number);
-  const bool was_true = next == past_loads_.end() || next->before > first;
-  return std::min(was_true ? first : next->found, acknowledged_);
+    = std::ranges::upper_bound(past_loads_, end.loads, {}, &past_load::number);
+  if (!end.is_sure && next != past_loads_.end()) {
+    end.is_sure = true;
+    if (next->before <= end.number)
+      end.number = next->found;
+  }
+  return std::min(end.number, acknowledged_);
 }
 
 // Returns true if the events after the place are in memory, and the event at

@@ -504,6 +504,11 @@ state_map sqlite_reader::shared_state_after(std::int64_t last,
   for (const auto& change : found->pending) {
     if (change.row > last)
       break;
+    if (change.revision != ++state.revision)
+      throw error(errc::corrupt,
+                  fmt::format("{} has no entry of its revision {}",
+                              to_string(owner),
+                              state.revision));
     if (change.event)
       apply(change.event->actions.state_delta, where, state.keys);
   }
@@ -516,31 +521,46 @@ state_map sqlite_reader::shared_state_after(std::int64_t last,
 std::vector<shared_entry> sqlite_reader::entries_since_snapshot(
   const read_scope& found, std::int64_t last, sqlite_snapshot& state) {
   auto newest = last;
+  // The revision at which the next entry ends; unset for one that has changes
+  // behind `last`.
+  std::optional<std::int64_t> expected = found.folded_revision;
   if (auto behind = shared_entry_behind_.rows(found.id, last);
-      behind.next() && !behind.is_null(0))
+      behind.next() && !behind.is_null(0)) {
     newest = behind.integer(0);
+    expected.reset();
+  }
   std::vector<shared_entry> entries;
-  auto rows = shared_entries_.rows(found.id, newest);
-  while (rows.next()) {
-    rows.expect_sound(2, "shared_entries");
-    shared_entry entry{rows.integer(0), decode_logs(rows.text(1))};
-    if (!entries.empty() && entry.revision != entries.back().base())
-      throw error(errc::corrupt,
-                  fmt::format("scope {} has no entry of its revision {}",
-                              found.id,
-                              entries.back().base()));
+  std::optional<sqlite_snapshot> kept;
+  bool has_looked = false;
+  for (auto rows = shared_entries_.rows(found.id, newest); rows.next();) {
+    auto entry = read_entry(rows, found.id, expected);
     // A snapshot is made after the last change of an entry.
-    const bool is_whole = entry.logs.back() <= last;
-    if (is_whole)
-      if (auto kept = snapshots_.find(found.id, entry.revision);
-          kept && kept->revision == entry.revision) {
-        state = std::move(*kept);
-        break;
-      }
+    if (entry.logs.back() <= last && !std::exchange(has_looked, true))
+      kept = snapshots_.find(found.id, entry.revision);
+    if (kept && kept->revision == entry.revision) {
+      state = *std::move(kept);
+      break;
+    }
+    expected = entry.base();
     entries.push_back(std::move(entry));
   }
   std::ranges::reverse(entries);
   return entries;
+}
+
+// Each folded change has an entry, so a gap is damage.
+shared_entry
+sqlite_reader::read_entry(const sqlite_rows& rows,
+                          std::int64_t scope_id,
+                          const std::optional<std::int64_t>& expected) {
+  rows.expect_sound(2, "shared_entries");
+  shared_entry entry{rows.integer(0), decode_logs(rows.text(1))};
+  if (expected && entry.revision != *expected)
+    throw error(errc::corrupt,
+                fmt::format("scope {} has no entry of its revision {}",
+                            scope_id,
+                            *expected));
+  return entry;
 }
 
 // Files of older layouts have no entries of the changes that were folded then,
@@ -554,7 +574,7 @@ void sqlite_reader::replay_unlisted(const read_scope& found,
     return;
   auto unlisted = database_.prepare(fmt::format(
     "SELECT id FROM log WHERE {0}=?1 AND {0}_revision<=?2 AND id<=?3"
-    " ORDER BY id",
+    " ORDER BY id LIMIT ?2",
     where == scope::user ? "user" : "app"));
   for (auto rows = unlisted.rows(found.id, until, last); rows.next();)
     replay_shared(rows.integer(0), found, where, state);

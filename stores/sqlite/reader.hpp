@@ -122,6 +122,9 @@ private:
   std::vector<shared_entry> entries_since_snapshot(const read_scope& found,
                                                    std::int64_t last,
                                                    sqlite_snapshot& state);
+  static shared_entry read_entry(const sqlite_rows& rows,
+                                 std::int64_t scope_id,
+                                 const std::optional<std::int64_t>& expected);
   void replay_unlisted(const read_scope& found,
                        scope where,
                        std::int64_t until,

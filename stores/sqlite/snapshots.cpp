@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t stride_min = 512;
 
 // Bytes of a snapshot per revision since the one before. An event has some
-// hundreds, so snapshots add less than a fifth to a file.
+// hundreds, and makes a revision of up to three scopes, so snapshots add less
+// than half to a file, and usually far less.
 constexpr std::int64_t bytes_per_revision = 64;
 
 // A larger one would make the commit that writes it slow.
@@ -108,9 +109,12 @@ std::optional<sqlite_snapshot> sqlite_snapshots::find(std::int64_t scope_id,
     return std::nullopt;
   rows.expect_sound(3, "snapshots");
   sqlite_snapshot found{rows.integer(0), rows.integer(1), {}};
-  const auto kept = decode_delta(rows.text(2)).value();
-  for (const auto& set : kept.share(scope::session))
-    found.keys.set(set.name, set.operand);
+  const auto kept = decode_value(rows.text(2)).value();
+  if (!kept->is_object())
+    throw error(errc::corrupt, "a snapshot is no object");
+  // Names may look like those with a prefix of another scope.
+  for (const auto& [name, data] : kept->get_ref<const json::object_t&>())
+    found.keys.set(name, data);
   return found;
 }
 

@@ -218,6 +218,14 @@ public:
     return forwarding_store::load_session_at(key, revision, events_max);
   }
 
+  result<std::optional<earlier_shared_state>>
+  load_shared_state_at(const session_key& key,
+                       std::uint64_t revision) override {
+    if (script_->loads_fail())
+      return broken();
+    return forwarding_store::load_shared_state_at(key, revision);
+  }
+
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -150,7 +151,11 @@ BOOST_DATA_TEST_CASE(changes_of_an_older_layout_are_found,
           " (SELECT id FROM scopes WHERE session='')");
   set_back_to(6);
   made = open_fast(7);
-  count_to(*made, 1'000 + later);
+  for (std::int64_t count = 1'000; count < 1'000 + later; count += 10)
+    count_to(*made, count + 10);
+  made->close().value();
+  BOOST_TEST(number("SELECT count(*) FROM shared_entries") >= 3);
+  made = open_fast(7);
   expect_all(*made);
   BOOST_TEST(made->check({}).value().empty());
 }
@@ -167,17 +172,26 @@ BOOST_AUTO_TEST_CASE(several_processes_fold_without_a_gap) {
 }
 
 BOOST_AUTO_TEST_CASE(a_removed_user_leaves_no_entries) {
-  const auto made = open_fast(7);
-  count_to(*made, 300);
+  const auto rows_of_ann = [](const std::string& table) {
+    return "SELECT count(*) FROM " + table
+           + " WHERE scope=(SELECT id FROM scopes WHERE user='ann' AND"
+             " session='')";
+  };
+  const auto made = open_fast(64);
+  for (std::int64_t count = 20; count <= 900; count += 20)
+    count_to(*made, count);
+  BOOST_TEST(number(rows_of_ann("shared_entries")) > 0);
+  BOOST_TEST(number(rows_of_ann("snapshots")) > 0);
   store_change gone;
   gone.kind = change_kind::remove_user;
   gone.owner = {"press", "ann"};
   made->commit(std::array{gone}).value();
   made->close().value();
   open()->close().value(); // Deletes the rest.
-  BOOST_TEST(number("SELECT count(*) FROM shared_entries WHERE scope NOT IN"
-                    " (SELECT id FROM scopes)")
-             == 0);
+  for (const std::string table : {"shared_entries", "snapshots"})
+    BOOST_TEST(number("SELECT count(*) FROM " + table
+                      + " WHERE scope NOT IN (SELECT id FROM scopes)")
+               == 0);
   const auto opened = open();
   for (const auto& at : moments)
     if (at.session.user == "ben")
@@ -197,7 +211,9 @@ BOOST_DATA_TEST_CASE(
     "sum=row_sum(scope,log,number,'7')",
     "UPDATE shared_entries SET number=number+1,"
     "sum=row_sum(scope,log,number+1,logs)",
-    "DELETE FROM shared_entries WHERE number BETWEEN 50 AND 150"}),
+    "DELETE FROM shared_entries WHERE number BETWEEN 50 AND 150",
+    "DELETE FROM shared_entries WHERE number>80 AND scope="
+    "(SELECT id FROM scopes WHERE user='ben' AND session='')"}),
   damage) {
   const auto made = open_fast(16);
   for (std::int64_t count = 20; count <= 300; count += 20)
@@ -218,6 +234,57 @@ BOOST_DATA_TEST_CASE(
   }
   BOOST_TEST(told > 0);
   BOOST_TEST(!opened->check({}).value().empty());
+}
+
+// Only the first prefix of a key names its scope.
+BOOST_AUTO_TEST_CASE(a_snapshot_has_keys_that_look_prefixed) {
+  const auto made = open_fast(64);
+  made->commit(std::array{creation(ann)}).value();
+  for (std::uint64_t number = 1; number <= 1'200; ++number) {
+    store_change change;
+    change.owner = {"press", "ann", "s1"};
+    change.event = make_event("e" + std::to_string(number),
+                              {{"app:user:x", number}, {"app:temp:y", 1}});
+    change.session_revision = change.app_revision = number;
+    made->commit(std::array{change}).value();
+  }
+  BOOST_TEST(number("SELECT count(*) FROM snapshots") > 0);
+  const auto found = made->load_shared_state_at(ann, 1'100).value().value();
+  BOOST_TEST_REQUIRE(found.app.size() == 2U);
+  BOOST_TEST(found.app.find("user:x")->data() == 1'100);
+  BOOST_TEST(made->check({}).value().empty());
+}
+
+// Its own first revision is made when the session is forked.
+BOOST_AUTO_TEST_CASE(a_fork_has_the_state_of_its_parents_time) {
+  const auto made = open_fast(16);
+  for (std::int64_t count = 20; count <= 300; count += 20)
+    count_to(*made, count);
+  auto fork = creation({"press", "ann", "fork"});
+  fork.past = shared_past{"s1", 50};
+  fork.session_revision = 50;
+  BOOST_TEST_REQUIRE(made->commit(std::array{fork}).value().moved.empty());
+  for (std::int64_t count = 320; count <= 600; count += 20)
+    count_to(*made, count);
+  const auto shown_at = [&made](std::uint64_t revision) {
+    const auto found
+      = made->load_shared_state_at({"press", "ann", "fork"}, revision).value();
+    BOOST_TEST_REQUIRE(found.has_value());
+    return std::pair(counter::count(found->user), counter::count(found->app));
+  };
+  const auto compare = [&] {
+    for (const auto& at : moments)
+      if (at.session == sessions[0] && at.revision < 50)
+        BOOST_TEST((shown_at(at.revision) == std::pair(at.user, at.app)));
+    BOOST_TEST(
+      (shown_at(50) == std::pair<std::int64_t, std::int64_t>(200, 300)));
+  };
+  compare();
+  store_change gone;
+  gone.kind = change_kind::remove;
+  gone.owner = {"press", "ann", "s1"};
+  BOOST_TEST_REQUIRE(made->commit(std::array{gone}).value().moved.empty());
+  compare();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -168,6 +168,8 @@ void look_for_all(store& opened) {
   if (const auto past = opened.load_session_at(ann, 5, 100); is_told(past))
     expect(*past && (*past)->scope.revision == 5 && (*past)->events.size() == 5,
            "the session as it was");
+  if (const auto past = opened.load_shared_state_at(ann, 5); is_told(past))
+    expect(past->has_value(), "the user and the app as they were");
   if (const auto app = opened.load_scope({"press"}); is_told(app))
     expect(*app && (*app)->revision == last + 1, "the whole app");
   if (const auto some = opened.load_events(ann, 3, 9); is_told(some)) {
