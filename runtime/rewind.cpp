@@ -70,6 +70,8 @@ struct rewind_plan {
   std::uint64_t to = 0;
   event change;
   event_ptr stored; // Set if the same rewind has taken effect before.
+  // Set if the session has gone on while it was read.
+  std::optional<error> overtaken;
   std::vector<std::string> kept_keys;
   std::vector<std::string> compensated_keys;
   std::vector<std::string> cut_runs;
@@ -213,6 +215,14 @@ public:
         co_return plan.error();
       if (plan->stored)
         co_return answer(std::move(*plan));
+      if (plan->overtaken) {
+        is_overtaken = true;
+        failed = *plan->overtaken;
+        if (held.expected_)
+          break;
+        tried = std::move(*plan);
+        continue;
+      }
       const bool is_same = tried && tried->revision == plan->revision;
       raced = is_same ? changed_key(*tried, *plan) : std::string();
       is_overtaken = has_cancelled || !is_same || !raced.empty();
@@ -287,7 +297,7 @@ private:
       const auto compensated = co_await compensate(plan, *now);
       if (!compensated)
         co_return compensated.error();
-      if (plan.stored)
+      if (plan.stored || plan.overtaken)
         co_return plan;
     }
     auto saved = actors::saved_by(now->events());
@@ -326,8 +336,13 @@ private:
         plan.stored = next->front();
     }
     if (!plan.stored)
-      if (auto undone = behind.undo(now.state(), plan.change); !undone)
-        co_return undone.error();
+      if (auto undone = behind.undo(now.state(), plan.change); !undone) {
+        // The state may be that of a later event than those that were read.
+        if (!now.is_earlier())
+          co_return undone.error();
+        plan.overtaken = moved_on(plan);
+        co_return true;
+      }
     plan.kept_keys = behind.kept_keys();
     plan.compensated_keys
       = behind.undone_keys(plan.stored ? *plan.stored : plan.change);
@@ -359,6 +374,13 @@ private:
                                to_string(key_),
                                plan.revision));
     return {};
+  }
+
+  error moved_on(const rewind_plan& plan) const {
+    return {errc::conflict,
+            fmt::format("session {} is not at revision {} any more",
+                        to_string(key_),
+                        plan.revision)};
   }
 
   error overtaken() const {

@@ -68,7 +68,7 @@ struct rewind_options {
   /// Also undoes the typed operations on `user:` and `app:` keys (`add`,
   /// `append`, `add_to_set`, `min`, `max`, `merge`, `compare_and_set`) of the
   /// session's events after the place, in the same event: a counter loses the
-  /// numbers that this session has added, whatever other sessions have added.
+  /// numbers that this session has added; those of other sessions stay.
   /// The rewind is refused as a whole with `errc::conflict`, which names the
   /// key, if one of them can no longer be undone. Values that were set or
   /// erased stay, see `rewound_session::kept_keys`.

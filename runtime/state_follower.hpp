@@ -43,10 +43,12 @@ struct state_follow_options {
 ///
 /// - `errc::not_found`: the user was removed, or the state is not at revision
 ///   `from` yet. A user that is created again is another one, and has to be
-///   followed anew. One that another process has removed and created again
-///   before this process has looked is told only by a lower revision.
-/// - `errc::conflict`: the state went back behind the delivered one, because
-///   the store lost its last commits or was restored. Read the state again.
+///   followed anew. If another process has removed the user and created it
+///   again before this process has looked, the follower ends only if the
+///   revision is lower, or the same with other keys.
+/// - `errc::conflict`: the store lost its last commits or was restored, and the
+///   state is at a lower revision than the delivered one, or at the same one
+///   with other keys. Read the state again.
 /// - `errc::store_failed`, `errc::corrupt`: the state cannot be read. Follow it
 ///   again from `revision()`.
 /// - `errc::cancelled`: the runtime has shut down.

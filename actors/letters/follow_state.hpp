@@ -24,6 +24,8 @@ struct state_place {
   /// losses of the store, until then.
   std::uint64_t removals = 0;
   std::uint64_t losses = 0;
+  /// Number of the load that the keys are from, among the loads of all owners.
+  std::uint64_t load = 0;
 };
 
 /// The newest state of an owner.

@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -28,10 +31,35 @@ bool has_temp(const event& said) {
   return !said.actions.state_delta.share(scope::temp).empty();
 }
 
+// Fields of the wire form that only the owners of state fill in. As further
+// fields they would be read as theirs once the event was stored.
+constexpr std::array record_fields = {"appliedOps", "applied_ops"};
+
+// The owners say which operations they apply, not the sender of an event.
+bool has_records(const event& said) {
+  const auto& extra = said.actions.extra.data();
+  return !said.actions.applied.empty()
+         || (extra.is_object()
+             && std::ranges::any_of(record_fields, [&](const char* name) {
+                  return extra.contains(name);
+                }));
+}
+
+void drop_records(event& said) {
+  if (!has_records(said))
+    return;
+  said.actions.applied.clear();
+  auto extra = said.actions.extra.data();
+  if (extra.is_object())
+    for (const auto* name : record_fields)
+      extra.erase(name);
+  said.actions.extra = extra.empty() ? value() : value(std::move(extra));
+}
+
 bool is_complete(const event& said) {
   return !said.id.empty() && !said.invocation_id.empty()
          && said.timestamp != timestamp() && !has_temp(said)
-         && said.actions.applied.empty();
+         && !has_records(said);
 }
 
 void complete(event& said, environment& environment) {
@@ -43,8 +71,6 @@ void complete(event& said, environment& environment) {
     said.timestamp = environment.now();
   if (has_temp(said))
     said.actions.state_delta.drop(scope::temp);
-  // The owners say which operations they apply, not the sender of an event.
-  said.actions.applied.clear();
 }
 
 result<void> check_wait(const setup& shared) {
@@ -69,6 +95,7 @@ result<void> check_no_rewind(const event& said) {
 
 result<std::unique_ptr<append>>
 make_letter(event&& said, const append_options& options, setup& shared) {
+  drop_records(said);
   auto bytes = check(said, shared);
   if (!bytes)
     return bytes.error();
@@ -97,7 +124,9 @@ result<std::unique_ptr<append>> make_past_append(event&& said, setup& shared) {
 
 result<std::unique_ptr<append>>
 make_rewind(event&& said, rewind_basis from, setup& shared) {
-  auto applied = said.actions.applied;
+  if (auto checked = check(said, shared); !checked)
+    return checked.error();
+  auto applied = std::move(said.actions.applied);
   auto letter = make_letter(
     std::move(said), {.expected_revision = from.revision}, shared);
   if (!letter)

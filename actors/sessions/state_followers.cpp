@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,34 +35,48 @@ error went_back(const follow_state& wanted, std::uint64_t revision) {
                       revision)};
 }
 
+std::uint64_t next_load() noexcept {
+  static std::atomic<std::uint64_t> count = 0;
+  return ++count;
+}
+
+} // namespace
+
+state_followers::state_followers() noexcept : load_(next_load()) {}
+
+void state_followers::note_load() noexcept {
+  was_loaded_ = true;
+  load_ = next_load();
+}
+
+state_place state_followers::place_at(const shown_state& now) const {
+  return {now.revision, now.keys, now.removals, now.losses, load_};
+}
+
 // Returns the error that ends the reader, if its place is not in the history of
-// the owner. Without a loss of the store, only a removal makes a revision
-// lower.
-std::optional<error> check(const follow_state& wanted, const shown_state& now) {
+// the owner. Without a loss of the store, only a removal makes a revision lower
+// or its keys other ones.
+std::optional<error> state_followers::check(const follow_state& wanted,
+                                            const shown_state& now) const {
   const auto& place = *wanted.place;
   if (!place.keys) {
     if (place.revision > now.revision)
       return beyond(wanted, now.revision);
     return std::nullopt;
   }
-  const bool has_lost = place.losses != now.losses;
-  if (place.removals != now.removals
-      || (place.revision > now.revision && !has_lost
-          && wanted.owner.where() == scope::user))
+  if (place.removals != now.removals)
     return removed_user(wanted.owner);
-  // The keys are compared after a loss only: that takes time.
-  if (place.revision > now.revision
-      || (place.revision == now.revision && has_lost
-          && *place.keys != now.keys))
-    return went_back(wanted, now.revision);
-  return std::nullopt;
+  // The keys are compared after a load only: that takes time.
+  const bool is_another
+    = place.revision > now.revision
+      || (place.revision == now.revision && place.load != load_
+          && *place.keys != now.keys);
+  if (!is_another)
+    return std::nullopt;
+  return place.losses == now.losses && wanted.owner.where() == scope::user
+           ? removed_user(wanted.owner)
+           : went_back(wanted, now.revision);
 }
-
-state_place place_at(const shown_state& now) {
-  return {now.revision, now.keys, now.removals, now.losses};
-}
-
-} // namespace
 
 std::unique_ptr<follow_state>
 state_followers::serve(std::unique_ptr<follow_state> wanted,
@@ -75,7 +90,7 @@ state_followers::serve(std::unique_ptr<follow_state> wanted,
   if (!wanted->place
       || (wanted->is_start && now.revision <= wanted->place->revision)) {
     wanted->is_start = true;
-    wanted->place = state_place{now.revision, std::nullopt, 0, 0};
+    wanted->place = state_place{now.revision, std::nullopt};
     wanted->outcome = followed_state{place_at(now), {}, true};
     return wanted;
   }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace troupe::actors {
 
@@ -22,6 +23,8 @@ struct shown_state {
 
 class state_followers : public waiting_readers<follow_state> {
 public:
+  state_followers() noexcept;
+
   /// Returns the letter if it has an answer: a newer state, the start, or the
   /// end. Otherwise keeps it, or drops that of a reader that has ended.
   std::unique_ptr<follow_state> serve(std::unique_ptr<follow_state> wanted,
@@ -33,12 +36,18 @@ public:
   }
 
   /// Notes that the owner has loaded its state.
-  void note_load() noexcept { was_loaded_ = true; }
+  void note_load() noexcept;
 
   /// Returns all letters, so that each is served again.
   letter_list take_all();
 
 private:
+  state_place place_at(const shown_state& now) const;
+  std::optional<error> check(const follow_state& wanted,
+                             const shown_state& now) const;
+
+  // Number of the load that the owner's keys are from.
+  std::uint64_t load_;
   // The lowest revision that a reader of a kept letter has seen.
   std::uint64_t revision_ = 0;
   bool was_loaded_ = false;

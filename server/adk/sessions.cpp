@@ -323,12 +323,16 @@ void delete_session(const served_ptr& on, exchange asked) {
     return asked.to.send(failure(expected.error()));
   on->on.sessions()
     .remove(key_in(asked.path), {.expected_revision = *expected})
-    .then([on, asked = std::move(asked)](const result<bool>& removed) {
-      if (removed)
-        asked.to.send(json_text_response("null"));
-      else
-        answer_failed_write(on, asked, removed.error());
-    });
+    .then(
+      [on, asked = std::move(asked), is_conditional = expected->has_value()](
+        const result<bool>& removed) {
+        if (!removed)
+          answer_failed_write(on, asked, removed.error());
+        else if (is_conditional && !*removed)
+          asked.to.send(stale()); // There is no session.
+        else
+          asked.to.send(json_text_response("null"));
+      });
 }
 
 } // namespace

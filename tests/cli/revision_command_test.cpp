@@ -31,8 +31,7 @@ struct told_session : stored_sessions {
 
 BOOST_FIXTURE_TEST_CASE(a_session_is_printed_as_it_was, told_session) {
   const auto past = show("get", joined(s1, {"--at", "1"}));
-  BOOST_TEST(past["state"]
-             == json({{"topic", "owls"}, {"n", 1}}));
+  BOOST_TEST(past["state"] == json({{"topic", "owls"}, {"n", 1}}));
   BOOST_TEST(past["sharedStateIsOfNow"] == false);
   BOOST_TEST(past["revision"] == 1);
   BOOST_TEST(past["isEarlier"] == true);

@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(a_list_loses_the_elements_of_the_session) {
   BOOST_TEST(key.value() == R"(["x","z","x"])");
 }
 
-// An element of another session stays, whoever was first.
+// An element that another session has added before stays.
 BOOST_AUTO_TEST_CASE(a_set_loses_only_the_elements_that_it_got) {
   shared_key key;
   key.other(R"({"op":"union","value":["a"]})");

@@ -251,6 +251,12 @@ BOOST_DATA_TEST_CASE(records_from_outside_are_ignored,
   BOOST_TEST(code_of(on.sessions().append_event(here, shared).get()) == "ok");
   auto second = forged;
   second.id = "e2";
+  // As further fields they would be read as records from the store.
+  second.actions.applied.clear();
+  second.actions.extra
+    = json{{"appliedOps", {{{"op", "add"}, {"key", "app:n"}, {"value", 100}}}},
+           {"applied_ops", "x"},
+           {"route", "a"}};
   on.sessions()
     .append_event(here, std::make_shared<const event>(second))
     .value();
@@ -259,8 +265,11 @@ BOOST_DATA_TEST_CASE(records_from_outside_are_ignored,
   on.sessions().create(wanted).value();
   for (const auto& id : {"s", "imported"}) {
     const session_key key("press", "ann", id);
-    for (const auto events = on.events(key); const auto& said : events)
+    for (const auto events = on.events(key); const auto& said : events) {
       BOOST_TEST(said->actions.applied.empty());
+      BOOST_TEST(!to_json(*said)["actions"].contains("appliedOps"));
+      BOOST_TEST(!to_json(*said)["actions"].contains("applied_ops"));
+    }
     const auto done = with.back_to(0, key).value();
     BOOST_TEST((done.kept_keys == keys{"app:n"}));
     BOOST_TEST(on.app_state() == json({{"n", 7}}));

@@ -289,7 +289,7 @@ BOOST_DATA_TEST_CASE(a_removal_of_the_user_ends_its_readers,
 }
 
 BOOST_DATA_TEST_CASE(a_removal_elsewhere_ends_readers_too,
-                     data::make(shared_kinds) * data::make({0, 1}),
+                     data::make(shared_kinds) * data::make({0, 1, 3}),
                      kind,
                      again) {
   location_of at(kind);

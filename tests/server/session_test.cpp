@@ -239,7 +239,9 @@ BOOST_AUTO_TEST_CASE(a_deletion_with_an_old_etag_is_refused) {
   BOOST_TEST(late.header("troupe-error") == "conflict");
   on.client.headers = {"if-match: \"1\""};
   BOOST_TEST(on.client.erase(one_path).status == 200);
+  BOOST_TEST(on.client.erase(one_path).status == 412); // It is gone.
   on.client.headers = {};
+  BOOST_TEST(on.client.erase(one_path).status == 200);
   BOOST_TEST(on.client.get(one_path).status == 404);
 }
 

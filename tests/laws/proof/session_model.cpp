@@ -100,9 +100,12 @@ session_view session_model::view(const session_key& key,
                                  std::uint64_t revision) const {
   const auto& then = *held.moments[revision];
   auto state = model_rules::as_object(then.state);
-  for (const auto& [name, data] : users_.at({key.app, key.user}).state)
+  const bool has_moved = revision < held.events.size();
+  const bool is_then = options_.keeps_shared_state && has_moved;
+  for (const auto& [name, data] :
+       is_then ? then.user : users_.at({key.app, key.user}).state)
     state["user:" + name] = data;
-  for (const auto& [name, data] : apps_.at(key.app).state)
+  for (const auto& [name, data] : is_then ? then.app : apps_.at(key.app).state)
     state["app:" + name] = data;
   const auto end = held.events.begin() + static_cast<std::ptrdiff_t>(revision);
   return {key,
@@ -110,7 +113,7 @@ session_view session_model::view(const session_key& key,
           {held.events.begin(), end},
           then.last_update_time,
           revision,
-          revision < held.events.size()};
+          has_moved};
 }
 
 result<session_view> session_model::create(create_request request) {
@@ -147,7 +150,7 @@ result<session_view> session_model::create(create_request request) {
      : done.where == scope::user ? user.state
                                  : made.state)[done.name]
       = done.operand.data();
-  made.note_moment();
+  made.note_moment(user, app);
   return view(*key, made, 0);
 }
 
@@ -277,7 +280,7 @@ result<event_ptr> session_model::append(const session_key& asked,
   held.last_update_time = std::max(held.last_update_time, said.timestamp);
   held.places[said.id] = held.events.size();
   held.events.push_back(std::make_shared<const event>(std::move(said)));
-  held.note_moment();
+  held.note_moment(user, app);
   return held.events.back();
 }
 
@@ -309,7 +312,8 @@ result<session_view> session_model::fork(const session_key& asked,
   made.state = from.moments[revision]->state;
   made.last_update_time = from.moments[revision]->last_update_time;
   made.events.assign(from.events.begin(), from.events.begin() + count);
-  made.moments.assign(from.moments.begin(), from.moments.begin() + count + 1);
+  made.moments.assign(from.moments.begin(), from.moments.begin() + count);
+  made.note_moment(users_.at({key->app, key->user}), apps_.at(key->app));
   for (std::size_t index = 0; index < made.events.size(); ++index)
     made.places[made.events[index]->id] = index;
   const auto& kept = sessions_[*key] = std::move(made);

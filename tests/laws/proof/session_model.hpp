@@ -46,6 +46,9 @@ struct model_options {
   /// Number of newest events whose ids are remembered. A runtime remembers all;
   /// tests use a smaller number to see that the comparison fails.
   std::size_t remembered_ids = SIZE_MAX / 2;
+  /// Earlier revisions have the user's and the app's keys of their time, as
+  /// over SQLite; else the present ones.
+  bool keeps_shared_state = false;
 };
 
 /// Returns the wire form of an event without the records of its operations,
@@ -119,10 +122,12 @@ private:
     std::vector<remembered_write> writes; // The newest 64, oldest first.
   };
 
-  // A session's own keys after one of its events, or after its creation.
+  // The keys after one of a session's events, or after its creation.
   struct moment {
     keys state;
     timestamp last_update_time;
+    keys user;
+    keys app;
   };
 
   struct log {
@@ -133,9 +138,9 @@ private:
     /// By revision. Shared, because models are copied.
     std::vector<std::shared_ptr<const moment>> moments;
 
-    void note_moment() {
-      moments.push_back(
-        std::make_shared<const moment>(moment{state, last_update_time}));
+    void note_moment(const owner& user, const owner& app) {
+      moments.push_back(std::make_shared<const moment>(
+        moment{state, last_update_time, user.state, app.state}));
     }
   };
 

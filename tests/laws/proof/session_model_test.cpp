@@ -531,7 +531,8 @@ BOOST_DATA_TEST_CASE(the_runtime_over_sqlite_answers_as_the_model,
   const auto address = "sqlite:" + (folder.path() / "twin.db").string();
   options.store = address;
   options.durability = durability::none;
-  twins both(seed, std::move(options));
+  twins both(
+    seed, std::move(options), {.limits = limits, .keeps_shared_state = true});
   BOOST_TEST(both.take_steps(1'000) == "");
   both.compare_revisions(*open_store(address).value());
 }

@@ -55,6 +55,13 @@ public:
   load_session_at(const session_key& key,
                   std::uint64_t revision,
                   std::size_t events_max) override;
+
+  // So that a seed has the same history over every store.
+  result<std::optional<earlier_shared_state>>
+  load_shared_state_at(const session_key&, std::uint64_t) override {
+    return std::nullopt;
+  }
+
   result<std::vector<event_ptr>> load_events(const session_key& key,
                                              std::uint64_t first,
                                              std::uint64_t last) override;
