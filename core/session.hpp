@@ -74,10 +74,10 @@ public:
   /// (`get_options::at`).
   bool is_earlier() const noexcept { return moment_ != session_moment::now; }
 
-  /// Returns true if the `app:` and `user:` keys are those of now. For an
-  /// earlier revision they are, unless the store keeps the history of apps and
-  /// users, as SQLite does: then they are as they were when the session came to
-  /// that revision.
+  /// Returns true if the `app:` and `user:` keys are the present ones. Always
+  /// true for the newest revision. False for an earlier revision if the store
+  /// keeps the history of apps and users, as SQLite does: the keys are then as
+  /// they were when the session reached that revision.
   bool shared_state_is_of_now() const noexcept {
     return moment_ != session_moment::earlier;
   }

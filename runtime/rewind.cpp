@@ -137,8 +137,8 @@ std::uint64_t shared_with_parent(const event_slice& events) {
   return 0;
 }
 
-// A key of the first compensation that the second one treats otherwise; empty
-// if there is none.
+// Returns a key whose operation in `one` differs from that in `other`, or is
+// missing there; empty if there is none.
 std::string differing_key(const delta& one, const delta& other) {
   for (const auto where : {scope::user, scope::app})
     for (const auto& done : one.share(where)) {
@@ -393,13 +393,14 @@ private:
 
   error overtaken(const std::string& key, const error& newest) const {
     return {errc::conflict,
-            fmt::format("'{}' was changed during each of {} attempts to undo "
-                        "the operations of session {} on it; stop its other "
-                        "writers, try again later, or rewind without "
-                        "compensate (the last attempt: {})",
+            fmt::format("the operations of session {} on '{}' were not undone "
+                        "in {} attempts: others changed the key during the "
+                        "last one; stop other writers of the key, try again "
+                        "later, or rewind without compensate (the last "
+                        "attempt: {})",
+                        to_string(key_),
                         key,
                         attempts_max,
-                        to_string(key_),
                         newest.message())};
   }
 

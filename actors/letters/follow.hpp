@@ -94,7 +94,8 @@ struct follow : follow_call<letter_kind::follow, followed> {
   struct first_end {
     std::uint64_t number = 0;
     std::uint64_t loads = 0;
-    /// The first load behind the letter has been compared.
+    /// True once `number` has been corrected by the first load after the
+    /// letter.
     bool is_sure = false;
   };
 

@@ -31,11 +31,12 @@ bool has_temp(const event& said) {
   return !said.actions.state_delta.share(scope::temp).empty();
 }
 
-// Fields of the wire form that only the owners of state fill in. As further
-// fields they would be read as theirs once the event was stored.
+// Wire names of the records of operations, which only owners may write. A
+// sender could put such a field into `extra`. When the stored event was read
+// again, the field would count as a record.
 constexpr std::array record_fields = {"appliedOps", "applied_ops"};
 
-// The owners say which operations they apply, not the sender of an event.
+// Returns true if the sender has set records.
 bool has_records(const event& said) {
   const auto& extra = said.actions.extra.data();
   return !said.actions.applied.empty()

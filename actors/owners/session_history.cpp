@@ -337,9 +337,9 @@ bool durable_session::waits_for_store(std::unique_ptr<follow>& wanted) {
 }
 
 // A letter whose answer was stale comes again, after other letters of its
-// sender. So the end is that of the first load behind the letter, unless an
-// append had taken effect behind the first end before that load: then the first
-// end was true.
+// sender. So the follower starts at the end that the first load after the
+// letter found. If an append was acknowledged behind the first end before that
+// load, the first end was right and stays.
 std::uint64_t durable_session::end_for(follow& wanted) {
   keeps_loads_ = true;
   if (!wanted.end)

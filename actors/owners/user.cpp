@@ -447,7 +447,9 @@ void user_actor::finish_remove_user() {
   end_removed();
 }
 
-// Readers of a user that is not removed wait for its successor.
+// Readers of a removed user get an error. If the removal has failed, or there
+// was no user, their letters go back to the app, which sends them to the next
+// actor of this user.
 void user_actor::end_removed() {
   const bool is_removed = removal_->outcome && *removal_->outcome;
   auto readers = take_readers();

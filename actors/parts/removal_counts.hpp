@@ -1,5 +1,5 @@
-// Counts removals of users that readers follow, by this process, and by others
-// if the user was not created again before this process has looked.
+// Counts removals of followed users. A removal by another process counts only
+// if this process sees it before the user is created again.
 //
 // A user that is created again may reach any revision, so a reader that was
 // away could not tell it from the former one by the revision alone.

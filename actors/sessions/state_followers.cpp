@@ -86,7 +86,8 @@ state_followers::serve(std::unique_ptr<follow_state> wanted,
     note_end();
     return nullptr;
   }
-  // A start that comes back is the same start, unless there was a change since.
+  // The answer was stale and the letter came back: the start is answered again,
+  // unless the state has changed since.
   if (!wanted->place
       || (wanted->is_start && now.revision <= wanted->place->revision)) {
     wanted->is_start = true;

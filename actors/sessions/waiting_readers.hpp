@@ -23,8 +23,8 @@ public:
 
   bool empty() const noexcept { return waiting_.empty(); }
 
-  /// Notes that a reader has ended, so that a list without others is empty
-  /// soon. Each end costs O(1) on average.
+  /// Counts an ended reader. Drops the letters of ended readers once they may
+  /// be half of all. Costs O(1) on average.
   void note_end() {
     if (++ended_ * 2 >= count_)
       drop_ended();

@@ -62,7 +62,8 @@ result<std::optional<std::uint64_t>> stream_place(const request& asked) {
   const auto number = read_number(*last);
   if (!number)
     return error(errc::invalid_argument,
-                 "Last-Event-ID is not the number of an event");
+                 "Last-Event-ID is not the id of an element of this stream, a "
+                 "whole number");
   return number;
 }
 

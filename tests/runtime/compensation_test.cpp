@@ -251,7 +251,7 @@ BOOST_DATA_TEST_CASE(records_from_outside_are_ignored,
   BOOST_TEST(code_of(on.sessions().append_event(here, shared).get()) == "ok");
   auto second = forged;
   second.id = "e2";
-  // As further fields they would be read as records from the store.
+  // In `extra`, these fields would be read as records from the store.
   second.actions.applied.clear();
   second.actions.extra
     = json{{"appliedOps", {{{"op", "add"}, {"key", "app:n"}, {"value", 100}}}},
