@@ -60,6 +60,10 @@ public:
     });
   }
 
+  // Appends of another runtime may come before the place of a follower from the
+  // end is known.
+  bool has_place() const { return from_.revision().has_value(); }
+
   std::vector<std::uint32_t> lags;
   std::atomic<std::size_t> count{0};
 
@@ -90,8 +94,11 @@ round_result append_at_rate(troupe::runtime& on,
     on.sessions()
       .append_event(keys[number % keys.size()], std::move(said))
       .then([&, number](const troupe::result<troupe::event_ptr>& stored) {
-        if (!stored)
+        if (!stored) {
+          fmt::print(
+            stderr, "an append failed: {}\n", stored.error().message());
           std::terminate();
+        }
         latencies[number] = nanoseconds_since(sent[number]);
         answered.count_down();
       });
@@ -125,6 +132,9 @@ outcome follow_round(place where, std::size_t readers_each, double seconds) {
         std::make_unique<reader>(other ? *other : on, key, sent));
       readers.back()->read();
     }
+  for (const auto& each : readers)
+    while (!each->has_place())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   outcome made;
   made.appends = append_at_rate(on, keys, sent);
   const auto expected = sent.size() / keys.size();
