@@ -47,11 +47,11 @@ void parent_actor::receive(std::unique_ptr<follow_state> wanted) {
   if (!readers_)
     readers_ = std::make_unique<state_followers>();
   const auto losses = live() ? shared().store->losses() : 0;
-  auto answered = readers_->serve(std::move(wanted),
-                                  {state_.keys(),
-                                   state_.revision(),
-                                   shared().removals.of(wanted->owner),
-                                   losses});
+  const shown_state now{state_.keys(),
+                        state_.revision(),
+                        shared().removals.of(wanted->owner),
+                        losses};
+  auto answered = readers_->serve(std::move(wanted), now);
   if (!answered)
     return;
   answered->count_in(shared().calls);
