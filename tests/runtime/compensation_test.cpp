@@ -176,8 +176,8 @@ BOOST_AUTO_TEST_CASE(an_overtaken_comparison_is_planned_again) {
   const auto refused = with.back_to(0);
   times = 0;
   BOOST_TEST(code_of(refused) == "conflict");
-  BOOST_TEST(refused.error().message().find("'app:list' was changed during each"
-                                            " of 16 attempts")
+  BOOST_TEST(refused.error().message().find(
+               "on 'app:list' were not undone in 16 attempts")
              != std::string::npos);
 }
 
