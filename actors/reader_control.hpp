@@ -72,8 +72,7 @@ protected:
 
   virtual void drop_fetched() = 0;
 
-  /// Sends a letter that asks for what comes after the place of the reader.
-  /// Takes `mutex_`.
+  /// Asks the owner for the next events, or the next state. Takes `mutex_`.
   virtual void send_letter() = 0;
 
   /// Called once, without `mutex_`, if the reader ends while its letter is

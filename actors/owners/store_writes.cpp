@@ -299,7 +299,8 @@ result<void> store_queue::check_other_processes(group& next) {
   leave_lost_history();
   if (moved) {
     for (const auto& each : *moved) {
-      // Noted before the owner is stale: it reads the count when it has loaded.
+      // Noted before the owner is stale: readers that it serves after its load
+      // are told of the removal.
       if (!each.revision)
         shared_.removals.note(each.owner);
       if (const auto found = live_.find(each.owner); found != live_.end())
