@@ -198,10 +198,10 @@ private:
                  static_cast<std::ptrdiff_t>(below(from.revisions.size())));
     event said;
     auto keys = json::object();
-    for (const auto& [key, data] : past->second.keys.items())
+    for (const auto& [key, data] : past->second->keys.items())
       keys[key] = data;
     said.actions.state_delta = delta::from_json(keys).value();
-    said.timestamp = microseconds(past->second.time);
+    said.timestamp = microseconds(past->second->time);
     made.kind = change_kind::create;
     made.event = std::make_shared<const event>(std::move(said));
     made.past = shared_past{name.session, past->first};

@@ -40,17 +40,22 @@ void trial::apply(const store_change& change) {
   advance(owner, change, change.session_revision);
   advance(user_of(owner), change, change.user_revision);
   advance(app_of(owner), change, change.app_revision);
-  note_shared_state(change);
+  note_revision(change);
 }
 
-// The change made a revision of a session: keeps the user and the app as they
-// are then.
-void trial::note_shared_state(const store_change& change) {
+// The change made a revision of a session: keeps its keys, and those of the
+// user and the app as they are then.
+void trial::note_revision(const store_change& change) {
   if (change.owner.where() != scope::session || !change.session_revision)
     return;
-  auto& noted = owners_[change.owner].revisions[*change.session_revision];
-  noted.user = owners_[user_of(change.owner)].keys;
-  noted.app = owners_[app_of(change.owner)].keys;
+  auto& kept = owners_[change.owner];
+  kept.revisions[*change.session_revision]
+    = std::make_shared<const store_model::kept_owner::earlier_state>(
+      store_model::kept_owner::earlier_state{
+        .keys = kept.keys,
+        .time = kept.time,
+        .user = owners_[user_of(change.owner)].keys,
+        .app = owners_[app_of(change.owner)].keys});
 }
 
 // The events and the earlier states that a fork begins with.
@@ -98,7 +103,6 @@ void trial::advance(const owner_name& owner,
     kept.time, change.event->timestamp.time_since_epoch().count());
   if (change.kind == change_kind::append)
     kept.events[*revision] = change.event;
-  kept.revisions[*revision] = {kept.keys, kept.time};
 }
 
 std::vector<owner_name>
@@ -184,8 +188,8 @@ json store_model::load_session_at(const session_key& key,
   const auto left_out = events.size() - std::min(events_max, events.size());
   events.erase(events.begin(),
                events.begin() + static_cast<std::ptrdiff_t>(left_out));
-  return {{"scope", {{"keys", past->second.keys}, {"revision", revision}}},
-          {"last_update_time", past->second.time},
+  return {{"scope", {{"keys", past->second->keys}, {"revision", revision}}},
+          {"last_update_time", past->second->time},
           {"events", shown(events)},
           {"id_hashes", json::array()}};
 }
@@ -198,7 +202,7 @@ json store_model::load_shared_state_at(const session_key& key,
   const auto past = found->second.revisions.find(revision);
   if (past == found->second.revisions.end())
     return nullptr;
-  return {{"user", past->second.user}, {"app", past->second.app}};
+  return {{"user", past->second->user}, {"app", past->second->app}};
 }
 
 json store_model::load_events(const session_key& key,

@@ -6,6 +6,7 @@
 #include "troupe/stores/store.hpp"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -30,12 +31,12 @@ public:
     struct earlier_state {
       json keys;             ///< Keys of the session.
       std::int64_t time = 0; ///< Newest time of the changes up to it.
-      json user = {};        ///< Keys of the user at that moment.
-      json app = {};         ///< Keys of the app at that moment.
+      json user;             ///< Keys of the user at that moment.
+      json app;              ///< Keys of the app at that moment.
     };
 
-    /// Of a session: by revision.
-    std::map<std::uint64_t, earlier_state> revisions;
+    /// Of a session: by revision. Copies of an owner share them.
+    std::map<std::uint64_t, std::shared_ptr<const earlier_state>> revisions;
   };
 
   /// All owners that exist.
@@ -113,7 +114,7 @@ public:
 
 private:
   store_model::kept_owner past_of(const store_change& fork);
-  void note_shared_state(const store_change& change);
+  void note_revision(const store_change& change);
   void advance(const owner_name& owner,
                const store_change& change,
                const std::optional<std::uint64_t>& revision);

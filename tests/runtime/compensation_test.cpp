@@ -127,13 +127,13 @@ BOOST_DATA_TEST_CASE(each_operation_is_undone, data::make(all_kinds), kind) {
                       "user:most"}));
   BOOST_TEST((done.kept_keys == keys{"user:theme"}));
   auto expected = before;
-  expected["app:list"] = {"a", "c"};
+  expected["app:list"] = json::array({"a", "c"});
   expected["user:theme"] = "dark";
   BOOST_TEST(on.state(here) == expected);
   // Forward again, with the element at the end now.
   with.back_to(2).value();
   expected = after;
-  expected["app:list"] = {"a", "c", "b"};
+  expected["app:list"] = json::array({"a", "c", "b"});
   BOOST_TEST(on.state(here) == expected);
 }
 
