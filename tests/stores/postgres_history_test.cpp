@@ -165,7 +165,10 @@ BOOST_AUTO_TEST_CASE(a_replica_that_lagged_when_it_took_over_is_noticed) {
   lose_commits(
     postgres_server::url_of_either(*standby, primary, "of_either"),
     durability::durable,
-    [&] { standby->cut_off(); },
+    [&] {
+      standby->catch_up_with(primary);
+      standby->cut_off();
+    },
     [&] {
       primary.kill();
       standby->promote();

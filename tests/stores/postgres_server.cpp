@@ -255,6 +255,16 @@ void postgres_server::hold_log() {
   ::kill(held_, SIGSTOP);
 }
 
+void postgres_server::catch_up_with(postgres_server& primary) {
+  const auto written = primary.ask("SELECT pg_current_wal_lsn()");
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (ask("SELECT pg_last_wal_replay_lsn() >= '" + written + "'") != "t") {
+    if (std::chrono::steady_clock::now() > deadline)
+      throw std::runtime_error("the standby does not catch up");
+    std::this_thread::sleep_for(5ms); // No server announces that it has.
+  }
+}
+
 void postgres_server::cut_off() {
   ask("ALTER SYSTEM SET primary_conninfo = 'host=/nowhere'");
   ask("SELECT pg_reload_conf()");

@@ -61,6 +61,9 @@ public:
   /// wait for the disk is then lost when the server crashes.
   void hold_log();
 
+  /// Waits until this standby has replayed all that its primary has written.
+  void catch_up_with(postgres_server& primary);
+
   /// Stops the replication to this standby.
   void cut_off();
 
