@@ -29,9 +29,11 @@ void read_in_memory(setup& shared,
     = make_get(key, {.num_recent_events = last - first + 1, .at = last});
   if (!wanted)
     return done(wanted.error());
-  (*wanted)->done = [done](result<session> found) {
+  (*wanted)->done = [done, key, first](result<session> found) {
     if (!found)
       return done(found.error());
+    if (first <= found->first_revision())
+      return done(detail::trimmed_event(key, first, found->first_revision()));
     const auto slice = found->events();
     done(events(slice.begin(), slice.end()));
   };
@@ -52,8 +54,11 @@ void read_in_store(setup& shared,
   wanted->done = std::move(done);
   if (admit_call(*wanted, shared))
     read_then_complete<events>(
-      shared, std::move(wanted), [key, first, last](store& kept) {
-        return kept.load_events(key, first, last);
+      shared, std::move(wanted), [&shared, key, first, last](store& kept) {
+        auto loaded = kept.load_events(key, first, last);
+        if (!loaded && loaded.error().code() == errc::gone)
+          shared.store->note_gone(key);
+        return loaded;
       });
 }
 
@@ -70,8 +75,11 @@ artifact_versions saved_by(const event_slice& behind) {
   for (const auto& said : behind)
     for (const auto& [name, version] : said->actions.artifact_delta)
       if (is_of_session(name, version)) {
-        auto& newest = saved[name].newest;
-        newest = std::max(newest, version);
+        auto& versions
+          = saved.try_emplace(name, named_versions{{}, version, version})
+              .first->second;
+        versions.oldest = std::min(versions.oldest, version);
+        versions.newest = std::max(versions.newest, version);
       }
   return saved;
 }
@@ -91,11 +99,13 @@ pending<events> load_events(const std::shared_ptr<setup>& shared,
 
 task<result<bool>> find_earlier(std::shared_ptr<setup> shared,
                                 session_key key,
+                                std::uint64_t trimmed_to,
                                 std::uint64_t revision,
                                 artifact_versions& saved) {
   artifact_versions missing = saved;
-  for (auto last = revision; last > 0 && !missing.empty();) {
-    const auto first = last > page_size ? last - page_size + 1 : 1;
+  for (auto last = revision; last > trimmed_to && !missing.empty();) {
+    const auto first
+      = std::max(last > page_size ? last - page_size + 1 : 1, trimmed_to + 1);
     const auto page = co_await load_events(shared, key, first, last);
     if (!page)
       co_return page.error();
@@ -110,6 +120,11 @@ task<result<bool>> find_earlier(std::shared_ptr<setup> shared,
     });
     last = first - 1;
   }
+  // Deleted events had saved the versions before `oldest`.
+  if (trimmed_to > 0)
+    for (const auto& [name, versions] : missing)
+      if (versions.oldest > 0)
+        saved.at(name).earlier = versions.oldest - 1;
   co_return true;
 }
 

@@ -24,7 +24,8 @@ namespace troupe::actors {
 struct named_versions {
   /// The one of the revision; unset if no event up to there names any.
   std::optional<std::int64_t> earlier;
-  /// The newest one behind the revision.
+  /// The oldest and the newest one behind the revision.
+  std::int64_t oldest = 0;
   std::int64_t newest = 0;
 };
 
@@ -44,9 +45,11 @@ load_events(const std::shared_ptr<setup>& shared,
 
 /// Sets `named_versions::earlier` from the events up to `revision`. They are
 /// read back from there, 1,024 at a time, until each artifact is found; the
-/// highest version of that page counts.
+/// highest version of that page counts. Of an artifact that only events up to
+/// `trimmed_to`, which are gone, have saved, it is the version before `oldest`.
 task<result<bool>> find_earlier(std::shared_ptr<setup> shared,
                                 session_key key,
+                                std::uint64_t trimmed_to,
                                 std::uint64_t revision,
                                 artifact_versions& saved);
 

@@ -117,7 +117,8 @@ void invocation_context::renew() {
                 fmt::format("session {} was rewound to before the message of "
                             "this run",
                             to_string(facts_->session)));
-  auto first = lane_.first_read(*which_, newest.events);
+  oldest_ = newest.trimmed_to + 1;
+  auto first = std::max(lane_.first_read(*which_, newest.events), oldest_);
   // Another process may have rewound the session: the newest events are then
   // older than those that this run keeps.
   if (first <= newest.before
@@ -150,7 +151,7 @@ std::stop_token invocation_context::stop() const {
 }
 
 event_slice invocation_context::history(std::size_t count) const {
-  if (count > events_.size() && first_revision_ > 1)
+  if (count > events_.size() && first_revision_ > oldest_)
     throw error(
       errc::invalid_argument,
       fmt::format("agent '{}' wants the newest {} events, but it reads the "
@@ -173,12 +174,19 @@ task<event_slice> invocation_context::events_before(std::uint64_t revision,
                             revision,
                             to_string(facts_->session),
                             newest));
-  if (revision == 1 || count == 0)
+  if (revision <= oldest_ || count == 0)
     co_return event_slice();
   history_request request;
-  request.first = revision > count ? revision - count : 1;
+  request.first = std::max(revision > count ? revision - count : 1, oldest_);
   request.last = revision - 1;
-  auto answered = co_await history_await(lane_, std::move(request));
+  auto answered = co_await history_await(lane_, request);
+  if (!answered.outcome && answered.outcome.error().code() == errc::gone) {
+    // The session was trimmed since the run last saw it.
+    co_await refresh();
+    if (request.last < oldest_)
+      co_return event_slice();
+    answered = co_await history_await(lane_, std::move(request));
+  }
   if (!answered.outcome && answered.outcome.error().code() == errc::corrupt) {
     // The session may have been removed or truncated since the run last saw it.
     // If it is shorter after the refresh, that is the reason for the failure.

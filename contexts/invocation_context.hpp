@@ -68,7 +68,8 @@ public:
   event_slice history(std::size_t count) const;
 
   /// Returns the `count` events before event number `revision`, oldest
-  /// first; fewer at the beginning of the session, and without those that a
+  /// first; fewer at the beginning of the session, none before those that it
+  /// was trimmed of, and without those that a
   /// rewind among them has taken back. They are read from the store, and stay
   /// in memory as long as the slice. A loop can walk back through any history:
   ///
@@ -213,6 +214,7 @@ private:
   event_slice events_;
   std::uint64_t first_revision_ = 1;
   std::uint64_t newest_ = 0;
+  std::uint64_t oldest_ = 1; // Number of the first event that the session has.
   bool escalated_ = false;
 
   // Number of agents that have ended below this one, in this run and before.

@@ -12,6 +12,8 @@ std::string_view to_string(errc code) noexcept {
     return "too_large";
   case errc::not_found:
     return "not_found";
+  case errc::gone:
+    return "gone";
   case errc::already_exists:
     return "already_exists";
   case errc::conflict:

@@ -25,6 +25,8 @@ enum class errc : std::uint8_t {
   too_large,  ///< A value, an event or a name exceeds its limit; split it.
   not_found,  ///< The app, user, session, agent or tool does not exist; create
               ///< it first.
+  gone, ///< The revision or the event was deleted by a trim of its session;
+        ///< read a later one.
   already_exists, ///< A session with this key exists; use it or choose another
                   ///< id.
   conflict, ///< A comparison failed, a revision is out of date, or an id came

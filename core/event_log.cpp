@@ -91,7 +91,7 @@ share_chunks(boost::intrusive_ptr<const event_spine> past, std::size_t count) {
     past = past->past;
   const bool is_joined = count <= copied_max || past->depth + 1 >= depth_max;
   boost::intrusive_ptr<event_spine> made(
-    new event_spine(0, is_joined ? count + 1 : 1));
+    new event_spine(past->before, is_joined ? count + 1 : 1));
   if (is_joined) {
     for (std::size_t index = 0; index < count; ++index)
       made->chunks[index] = past->chunk(index);
@@ -109,7 +109,7 @@ event_log::event_log(const event_slice& past) : event_log() {
   assert(past.first_ == 0 && !past.holes_);
   if (past.empty())
     return;
-  assert(past.spine_->before == 0);
+  before_ = past.spine_->before;
   const auto whole = past.last_ / event_chunk::capacity;
   const auto rest = past.last_ % event_chunk::capacity;
   spine_ = share_chunks(past.spine_, whole);
@@ -133,12 +133,13 @@ event_log::event_log(const event_slice& past) : event_log() {
 // Later rewinds of the parent are none of the fork.
 void event_log::share_rewinds() {
   rewinds_ = std::exchange(all_.rewinds_, nullptr);
-  const auto is_later
-    = [this](const auto& each) { return each.number > size(); };
+  const auto is_later = [last = before_ + size()](const auto& each) {
+    return each.number > last;
+  };
   if (rewinds_ && is_later(rewinds_->rewinds.back())) {
     boost::intrusive_ptr<detail::rewind_index> own(
       new detail::rewind_index(*rewinds_));
-    own->newest = own->holes_at(size());
+    own->newest = own->holes_at(before_ + size());
     std::erase_if(own->rewinds, is_later);
     rewinds_ = own->rewinds.empty() ? nullptr : std::move(own);
   }

@@ -338,8 +338,8 @@ public:
   /// session.
   explicit event_log(std::uint64_t before = 0) : before_(before) {}
 
-  /// Begins with the events of `past`, which must start at the first event of
-  /// its history. Shares them: O(1), but for 32 events at most.
+  /// Begins with the events of `past`, which must start with the first event in
+  /// the memory of its log. Shares them: O(1), but for 32 events at most.
   explicit event_log(const event_slice& past);
   /// Takes over the history. The other log may then only be destroyed or
   /// assigned to.

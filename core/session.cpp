@@ -14,6 +14,29 @@ error detail::no_revision(const session_key& key,
                       newest)};
 }
 
+error detail::trimmed_revision(const session_key& key,
+                               std::uint64_t wanted,
+                               std::uint64_t first) {
+  return {errc::gone,
+          fmt::format("revision {} of session {} was deleted by a trim; its "
+                      "oldest revision is {}",
+                      wanted,
+                      to_string(key),
+                      first)};
+}
+
+error detail::trimmed_event(const session_key& key,
+                            std::uint64_t wanted,
+                            std::uint64_t first) {
+  return {
+    errc::gone,
+    fmt::format("event {} of session {} was deleted by a trim; its oldest "
+                "revision is {}",
+                wanted,
+                to_string(key),
+                first)};
+}
+
 json to_json(const session& fetched) {
   json shown = {{"id", fetched.key().id},
                 {"appName", fetched.key().app},
@@ -26,6 +49,8 @@ json to_json(const session& fetched) {
     shown["isEarlier"] = true;
     shown["sharedStateIsOfNow"] = fetched.shared_state_is_of_now();
   }
+  if (fetched.first_revision() > 0)
+    shown["firstRevision"] = fetched.first_revision();
   return shown;
 }
 

@@ -37,12 +37,14 @@ public:
           event_slice events,
           timestamp last_update_time,
           std::uint64_t revision,
-          session_moment moment = session_moment::now)
+          session_moment moment = session_moment::now,
+          std::uint64_t first_revision = 0)
     : key_(std::move(key)),
       state_(std::move(state)),
       events_(std::move(events)),
       last_update_time_(last_update_time),
       revision_(revision),
+      first_revision_(first_revision),
       moment_(moment) {}
 
   /// Names of the app, the user and the session.
@@ -70,6 +72,10 @@ public:
   /// The number of the newest event: 0 after the creation, plus 1 per event.
   std::uint64_t revision() const noexcept { return revision_; }
 
+  /// The oldest revision that can be read; 0 unless the session was trimmed
+  /// (`session_service::trim`). Its events begin behind it. Always 0 in lists.
+  std::uint64_t first_revision() const noexcept { return first_revision_; }
+
   /// Returns true if this is an earlier revision of the session
   /// (`get_options::at`).
   bool is_earlier() const noexcept { return moment_ != session_moment::now; }
@@ -88,6 +94,7 @@ private:
   event_slice events_;
   timestamp last_update_time_;
   std::uint64_t revision_;
+  std::uint64_t first_revision_;
   session_moment moment_;
 };
 
@@ -98,11 +105,24 @@ error no_revision(const session_key& key,
                   std::uint64_t wanted,
                   std::uint64_t newest);
 
+/// The `errc::gone` for revision `wanted` of a session that was trimmed to
+/// revision `first`.
+error trimmed_revision(const session_key& key,
+                       std::uint64_t wanted,
+                       std::uint64_t first);
+
+/// The `errc::gone` for event `wanted` of a session that was trimmed to
+/// revision `first`.
+error trimmed_event(const session_key& key,
+                    std::uint64_t wanted,
+                    std::uint64_t first);
+
 } // namespace detail
 
 /// Returns `{"id", "appName", "userId", "state", "events", "lastUpdateTime",
 /// "revision"}`, as ADK writes it. For an earlier revision also `"isEarlier":
-/// true` and `"sharedStateIsOfNow"`, true or false.
+/// true` and `"sharedStateIsOfNow"`, true or false; for a trimmed session also
+/// `"firstRevision"`, the oldest revision that is kept.
 json to_json(const session& fetched);
 
 // -- requests ----
@@ -160,6 +180,7 @@ struct get_options {
   /// are now (`session::shared_state_is_of_now`). Unset for the session as it
   /// is now. `get` fails with
   /// `errc::not_found` if the session has no such revision yet, with
+  /// `errc::gone` if it was trimmed to a later one, with
   /// `errc::conflict` if the store lost events of it during the read, and with
   /// `errc::invalid_argument` over a store of your own that does not override
   /// `store::load_session_at`.
@@ -170,7 +191,8 @@ struct get_options {
 struct fork_options {
   /// The revision of the session to begin at; 0 is its creation. Unset for the
   /// newest one. `fork` fails with `errc::not_found` if the session has no such
-  /// revision, and with `errc::invalid_argument` over a store of your own that
+  /// revision, with `errc::gone` if it was trimmed to a later one, and with
+  /// `errc::invalid_argument` over a store of your own that
   /// does not override `store::load_session_at`, unless it is the newest.
   std::optional<std::uint64_t> at = {};
   /// Keeps the calls open that wait for an answer from outside at that
@@ -196,7 +218,15 @@ struct remove_options {
   std::optional<timestamp> updated_before = {};
 };
 
-/// The sessions that an expiry removes.
+/// A session after a trim.
+struct trimmed_session {
+  /// The oldest revision that can be read.
+  std::uint64_t first_revision = 0;
+  /// Number of events that the trim has deleted.
+  std::uint64_t removed = 0;
+};
+
+/// The sessions that an expiry removes, or whose old events it removes.
 struct expiry_request {
   expiry_request() = default;
 

@@ -43,6 +43,9 @@ struct follow_options {
 /// - `errc::not_found`: the session does not exist, is not at revision `from`
 ///   yet, or was removed. A session that is created again under the same key is
 ///   another one, and has to be followed anew.
+/// - `errc::gone`: a trim deleted events that were not delivered yet. Follow
+/// the
+///   session again from the oldest revision, which the message names.
 /// - `errc::conflict`: the session lost an event that was delivered, because
 /// the
 ///   store lost its last commits or was restored. Read the session again.

@@ -47,10 +47,11 @@ error no_run(const session_key& key, const std::string& run) {
 task<result<std::uint64_t>> find_run(backend_ptr backend,
                                      session_key key,
                                      std::string run,
+                                     std::uint64_t oldest,
                                      std::uint64_t newest) {
   const auto is_of_run
     = [&run](const event_ptr& said) { return said->invocation_id == run; };
-  for (std::uint64_t first = 1; first <= newest; first += page_size) {
+  for (auto first = oldest; first <= newest; first += page_size) {
     const auto page = co_await actors::load_events(
       backend->share(), key, first, std::min(newest, first + page_size - 1));
     if (!page)
@@ -265,12 +266,19 @@ private:
   // Everything is read as of one revision, which the append expects.
   task<result<rewind_plan>> make_plan() {
     rewind_plan plan;
-    const auto newest = co_await sessions_.get(key_, {.num_recent_events = 0});
+    auto newest = co_await sessions_.get(key_, {.num_recent_events = 0});
     if (!newest)
       co_return newest.error();
+    auto to = co_await find_place(*newest);
+    if (!to && to.error().code() == errc::gone) {
+      // A trim came first. The session loads again now.
+      newest = co_await sessions_.get(key_, {.num_recent_events = 0});
+      if (!newest)
+        co_return newest.error();
+      to = co_await find_place(*newest);
+    }
     plan.newest = newest->revision();
     plan.revision = expected_.value_or(plan.newest);
-    const auto to = co_await find_place(newest->revision());
     if (!to)
       co_return to.error();
     plan.to = *to;
@@ -285,6 +293,10 @@ private:
       key_, {.num_recent_events = cut_runs_events, .at = plan.to});
     if (!past)
       co_return past.error();
+    if (now->events().empty()) {
+      plan.overtaken = moved_on(plan); // It was trimmed meanwhile.
+      co_return plan;
+    }
     plan.newest_id = now->events().back()->id;
     const auto behind = now->events().live();
     if (!target_.revision() && behind.hides(plan.to + 1))
@@ -301,8 +313,8 @@ private:
         co_return plan;
     }
     auto saved = actors::saved_by(now->events());
-    const auto found
-      = co_await actors::find_earlier(backend_->share(), key_, plan.to, saved);
+    const auto found = co_await actors::find_earlier(
+      backend_->share(), key_, past->first_revision(), plan.to, saved);
     if (!found)
       co_return found.error();
     if (backend_->shared().artifacts && !saved.empty()) {
@@ -349,10 +361,14 @@ private:
     co_return true;
   }
 
-  task<result<std::uint64_t>> find_place(std::uint64_t newest) {
+  task<result<std::uint64_t>> find_place(session newest) {
     if (target_.revision())
       co_return *target_.revision();
-    const auto first = co_await find_run(backend_, key_, target_.run(), newest);
+    const auto first = co_await find_run(backend_,
+                                         key_,
+                                         target_.run(),
+                                         newest.first_revision() + 1,
+                                         newest.revision());
     if (!first)
       co_return first.error();
     co_return *first - 1;

@@ -69,6 +69,7 @@ read_past(store& kept, const session_key& parent, forked_past& past) {
     return found.error();
   if (!*found)
     return actors::unknown_session(parent);
+  past.first_revision = std::min((*found)->first_revision, past.from.revision);
   past.keys = std::move((*found)->scope.keys);
   past.last_update_time = (*found)->last_update_time;
   return true;
@@ -204,8 +205,8 @@ task<result<bool>> leave_out_later(backend_ptr backend,
   if (!behind)
     co_return behind.error();
   auto saved = actors::saved_by(behind->events());
-  const auto found
-    = co_await actors::find_earlier(backend->share(), parent, revision, saved);
+  const auto found = co_await actors::find_earlier(
+    backend->share(), parent, behind->first_revision(), revision, saved);
   if (!found)
     co_return found.error();
   for (const auto& [name, versions] : saved)

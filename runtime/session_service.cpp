@@ -112,6 +112,9 @@ result<bool> is_still_there(store& kept, const session& present) {
     return true;
   const auto found
     = kept.load_events(present.key(), present.revision(), present.revision());
+  // The session was trimmed to its newest revision.
+  if (!found && found.error().code() == errc::gone)
+    return true;
   if (!found)
     return found.error();
   return found->size() == 1
@@ -174,7 +177,8 @@ read_earlier(store& kept, const session& present, const get_options& options) {
                                : log.slice(),
                  past.last_update_time,
                  past.scope.revision,
-                 moment);
+                 moment,
+                 past.first_revision);
 }
 
 // The session checks the revision first, because its answer waits for the

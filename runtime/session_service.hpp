@@ -166,6 +166,30 @@ public:
   /// time is given.
   pending<std::uint64_t> expire(expiry_request request);
 
+  /// Trims a session: deletes its events up to number `revision`. Its state and
+  /// its revision stay, and so do the effects of the events on user and app,
+  /// its artifacts, and what forks share. The session can then be read, rewound
+  /// and forked at `revision` and later; earlier revisions fail with
+  /// `errc::gone`. A run that is active goes on without the events. The id of
+  /// a deleted event can be used again. Another process may show deleted events
+  /// that it has in memory, until it asks the store for a deleted event or
+  /// loads the session again. Does nothing if the session's first revision is
+  /// `revision` or later.
+  ///
+  /// Fails with `errc::not_found` (no such session, or it has no such revision
+  /// yet), with `errc::conflict` if the session was removed and made again,
+  /// or its store lost events, during each of three attempts, and with
+  /// `errc::invalid_argument` over a store that cannot trim
+  /// (`store::can_trim`).
+  pending<trimmed_session> trim(session_key key, std::uint64_t revision);
+
+  /// Trims the sessions of an app, or of one user, one after another: deletes
+  /// the events before the first one at or after a time. Returns the number of
+  /// deleted events. A session that is updated meanwhile may be left for the
+  /// next call. Fails like `trim`; sessions after a failure are left: call it
+  /// again. Fails with `errc::invalid_argument` if no time is given.
+  pending<std::uint64_t> expire_events(expiry_request request);
+
   /// Deletes all sessions, the state and the artifacts of a user. Returns
   /// whether there were any.
   pending<bool> remove_user(std::string app, std::string user);

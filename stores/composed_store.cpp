@@ -99,6 +99,9 @@ public:
     case change_kind::remove_user:
       remove_user(owner);
       return;
+    case change_kind::trim:
+      throw error(errc::invalid_argument,
+                  "a store made by compose_store cannot trim sessions");
     case change_kind::append:
     case change_kind::write:
       break;

@@ -35,7 +35,13 @@ store::find_events(const session_key& key, std::span<const std::string> ids) {
   constexpr std::uint64_t events_at_once = 32;
   std::vector<event_ptr> found(ids.size());
   auto missing = ids.size();
-  for (std::uint64_t first = 1; missing > 0; first += events_at_once) {
+  const auto present = load_session(key, {.events_max = 0, .ids_max = 0});
+  if (!present)
+    return present.error();
+  if (!*present)
+    return found;
+  for (auto first = (*present)->first_revision + 1; missing > 0;
+       first += events_at_once) {
     auto events = load_events(key, first, first + events_at_once - 1);
     if (!events)
       return events.error();

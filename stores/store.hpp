@@ -49,6 +49,8 @@ enum class change_kind : std::uint8_t {
   remove, ///< Removes a session with its state and its events. The effects of
           ///< its events on its user and app stay.
   remove_user, ///< Removes a user, its state and all of its sessions.
+  trim, ///< Deletes the oldest events of a session. Its state and its revision
+        ///< stay, and so do the effects of its events on its user and app.
 };
 
 /// The past of a fork: events that a new session shares with another session of
@@ -64,6 +66,16 @@ struct shared_past {
   std::uint64_t incarnation = 0;
 };
 
+/// The oldest revision that a trimmed session keeps.
+struct kept_past {
+  /// Number of the newest event to delete; the session can still be read at
+  /// this revision, and at later ones. A session keeps what an earlier trim has
+  /// left if that is less.
+  std::uint64_t revision = 0;
+  /// `stored_session::incarnation` of the session; 0: any session of that id.
+  std::uint64_t incarnation = 0;
+};
+
 /// One change. It takes effect in every scope that it touches, or in none.
 struct store_change {
   /// The effect; decides which fields are read.
@@ -71,7 +83,7 @@ struct store_change {
   /// The session to create, append to or remove, the user to remove, or the
   /// owner of the scope to write.
   owner_name owner;
-  /// The event to store. For `create` and `write` it carries only the
+  /// The event to store. For `create`, `write` and `trim` it carries only the
   /// `state_delta` and the time. Its delta holds only sets and erases, and no
   /// `temp:` key. Null for removals.
   event_ptr event;
@@ -93,6 +105,13 @@ struct store_change {
   /// another incarnation or is not at that revision yet, the parent has moved.
   /// Only for stores that can fork (`store::can_fork`).
   std::optional<shared_past> past = {};
+  /// For `trim`: the part of the history that stays. `event` carries all keys
+  /// that the session had at that revision, and the newest time of the changes
+  /// up to there. All revisions are unset. If the session does not exist, is
+  /// another incarnation or is not at that revision yet, it has moved. Forks
+  /// keep the events that they share. Only for stores that can trim
+  /// (`store::can_trim`).
+  std::optional<kept_past> kept = {};
 };
 
 /// The outcome of a commit that did not fail.
@@ -154,6 +173,9 @@ struct stored_session {
   /// has no such numbers; readers that follow a session then compare its events
   /// alone.
   std::uint64_t incarnation = 0;
+  /// The oldest revision that can be read; 0 unless the session was trimmed.
+  /// Older events are gone, also from `events` and `id_hashes`.
+  std::uint64_t first_revision = 0;
 };
 
 /// The keys of a session's user and app at an earlier moment, without prefix.
@@ -281,7 +303,8 @@ public:
 
   /// Loads the events with the numbers `first` (counted from 1) to `last`,
   /// both included, oldest first, as far as they exist; none if the session
-  /// does not exist.
+  /// does not exist. Fails with `errc::gone` if the session was trimmed and
+  /// `first` is not behind `stored_session::first_revision`.
   virtual result<std::vector<event_ptr>>
   load_events(const session_key& key, std::uint64_t first, std::uint64_t last)
     = 0;
@@ -289,7 +312,8 @@ public:
   /// Loads a session as it was at `revision`: its keys, its newest `events_max`
   /// events up to there, and the newest time of its changes up to there. Loads
   /// no id hashes. Returns nothing if the session does not exist. Fails with
-  /// `errc::not_found` if the session is not at that revision yet. The default
+  /// `errc::not_found` if the session is not at that revision yet, and with
+  /// `errc::gone` if it was trimmed to a later one. The default
   /// fails with `errc::invalid_argument`, since no other call finds the state
   /// at the creation; a store that keeps it overrides this.
   virtual result<std::optional<stored_session>> load_session_at(
@@ -305,7 +329,8 @@ public:
   load_shared_state_at(const session_key& key, std::uint64_t revision);
 
   /// Finds events of a session by id. Returns one result per id, in the order
-  /// of `ids`; null for an id that no event has. The default reads all events
+  /// of `ids`; null for an id that no event has, or only one that is gone. The
+  /// default reads all events
   /// of the session, oldest first, until every id is found; a store with an
   /// index of ids overrides it.
   virtual result<std::vector<event_ptr>>
@@ -314,6 +339,11 @@ public:
   /// Returns true if `commit` creates forks (`store_change::past`). The default
   /// returns false: sessions of such a store cannot be forked.
   virtual bool can_fork() const noexcept { return false; }
+
+  /// Returns true if `commit` trims sessions (`store_change::kept`). The
+  /// default returns false: the events of such a store stay as long as their
+  /// session.
+  virtual bool can_trim() const noexcept { return false; }
 
   /// Reports commits that the back end has lost since the last call; unset
   /// if there are none. The committing thread calls it after each `commit`

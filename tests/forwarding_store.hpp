@@ -66,6 +66,8 @@ public:
 
   bool can_fork() const noexcept override { return kept_->can_fork(); }
 
+  bool can_trim() const noexcept override { return kept_->can_trim(); }
+
   std::optional<lost_history> take_lost_history() override {
     return kept_->take_lost_history();
   }

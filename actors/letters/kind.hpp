@@ -22,13 +22,15 @@ enum class letter_kind : std::uint8_t {
   view_refresh, // session → app → user → session → store and back
   confirm,      // owner → store: answer once it is durable
   look,         // timer → store: ask for changes of other processes
-  forward,      // anyone → app → user → session
-  append,       // anyone → session, and back to an invocation
-  create,       // anyone → app → user → session
-  climb,        // session → user and back
-  user_climb,   // user → app and back
-  get,          // anyone → app → user → session
-  follow,       // anyone → session, which may keep it until an event is there
+  trim,         // anyone → store: delete old events of a session
+  outdated,   // reader of the store → store: a session was trimmed elsewhere
+  forward,    // anyone → app → user → session
+  append,     // anyone → session, and back to an invocation
+  create,     // anyone → app → user → session
+  climb,      // session → user and back
+  user_climb, // user → app and back
+  get,        // anyone → app → user → session
+  follow,     // anyone → session, which may keep it until an event is there
   follow_state, // anyone → app, or → app → user, which may keep it
   list,         // anyone → app → users → sessions
   list_users,   // anyone → app

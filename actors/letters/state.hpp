@@ -200,6 +200,12 @@ struct forward : letter_of<letter_kind::forward, letter>, look_up {
   letter_ptr held;
 };
 
+/// A trim to a revision, unless another event than this one made it.
+struct wanted_trim {
+  std::uint64_t to = 0;
+  std::string event_id;
+};
+
 struct get : letter_of<letter_kind::get, call_for<session>>, look_up {
   void complete() override;
 
@@ -212,6 +218,8 @@ struct get : letter_of<letter_kind::get, call_for<session>>, look_up {
   /// Set: the session's runs are cancelled for this reason, also those that
   /// wait for their turn. The session answers when it has none.
   std::shared_ptr<const error> ends_runs;
+  /// Trims a session without a store.
+  std::optional<wanted_trim> trim;
   pending_view renewed;
 };
 

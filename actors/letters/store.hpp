@@ -70,6 +70,8 @@ struct read_events : letter_of<letter_kind::read_events> {
   std::shared_ptr<live_owner> owner;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
+  /// Number of the first event that the session has; a search ends there.
+  std::uint64_t oldest = 1;
   result<std::vector<event_ptr>> events = std::vector<event_ptr>();
   /// This is the second attempt. The first one found too few events, possibly
   /// because another process had removed the session.
@@ -149,6 +151,22 @@ struct commit : letter_of<letter_kind::commit, letter> {
 
 /// Asks the store for changes of other processes.
 struct look : letter_of<letter_kind::look> {};
+
+/// Tells that the store has answered a read of a session with `errc::gone`. If
+/// the session is in memory, it loads again.
+struct outdated : letter_of<letter_kind::outdated> {
+  owner_name owner;
+};
+
+/// Deletes old events of a session, which need not be in memory. Passes the
+/// queue without its owner: what the owner decides does not depend on them. If
+/// it is in memory, it then loads again. The answer is false if the session is
+/// not there, or is another one by now.
+struct trim : letter_of<letter_kind::trim, call_for<bool>> {
+  store_change change;
+  /// `store_queue::losses` before the session was read.
+  std::uint64_t losses = 0;
+};
 
 /// Holds an answer until the commits that it is based on are durable. If its
 /// owners have become stale by then, `held` goes to `app` again and is computed

@@ -95,6 +95,7 @@ void durable_session::renew_view(get& wanted) {
 // otherwise with the next letter: an unused fork then takes no memory for them.
 void durable_session::take_past(forked_past& past) {
   events_ = event_window(past.from.revision, {});
+  trimmed_to_ = past.first_revision;
   if (queue_.empty())
     load_on_demand();
   else

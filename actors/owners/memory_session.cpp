@@ -24,6 +24,7 @@ memory_session::memory_session(caf::actor_config& config,
   created_ = true;
   state_ = scope_state(std::move(idle->keys));
   events_ = std::move(idle->events);
+  trimmed_to_ = idle->trimmed_to;
   ids_ = std::move(idle->ids);
   unread_ids_ = idle->unread_ids;
   earlier_ = std::move(idle->earlier);
@@ -72,7 +73,7 @@ void memory_session::note_states() {
 session memory_session::read_earlier(const get_options& options) {
   if (*options.at == revision())
     return read(options, seen_user_.keys, seen_app_.keys);
-  const auto log = events_.slice().part(0, *options.at);
+  const auto log = events_up_to(*options.at);
   auto state = earlier_.at(*options.at, log);
   auto events
     = options.num_recent_events ? log.recent(*options.num_recent_events) : log;
@@ -84,7 +85,25 @@ session memory_session::read_earlier(const get_options& options) {
           std::move(events),
           state.last_update_time,
           state.revision,
-          session_moment::mixed};
+          session_moment::mixed,
+          trimmed_to_};
+}
+
+event_slice memory_session::events_up_to(std::uint64_t revision) const {
+  return events_.slice().part(0, revision - events_.before());
+}
+
+// Copies the kept events to a new window, so that deleted events are freed when
+// no reader has them any more.
+void memory_session::trim(const wanted_trim& wish) {
+  const auto revision = wish.to;
+  if (!events_.has(revision) || events_.at(revision)->id != wish.event_id)
+    return;
+  earlier_.trim(revision, events_up_to(revision));
+  const auto kept = events_.slice().from(revision + 1);
+  std::vector<event_ptr> events(kept.begin(), kept.end());
+  events_ = event_window(events_.revision(), std::move(events));
+  trimmed_to_ = revision;
 }
 
 void memory_session::share_past(const get_options& options, forked_past& past) {
@@ -92,7 +111,8 @@ void memory_session::share_past(const get_options& options, forked_past& past) {
   from.revision = options.at.value_or(revision());
   if (followers_)
     from.incarnation = followers_->incarnation();
-  past.events = events_.slice().part(0, from.revision);
+  past.events = events_up_to(from.revision);
+  past.first_revision = trimmed_to_;
   earlier_state state{revision(), state_.keys(), last_update_time_};
   if (from.revision < revision())
     state = earlier_.at(from.revision, past.events);
@@ -102,7 +122,9 @@ void memory_session::share_past(const get_options& options, forked_past& past) {
 }
 
 void memory_session::take_past(forked_past& past) {
-  events_ = event_window(past.events);
+  events_ = past.events.empty() ? event_window(past.from.revision, {})
+                                : event_window(past.events);
+  trimmed_to_ = past.first_revision;
   earlier_ = std::move(past.earlier);
   unread_ids_ = past.from.revision;
 }
@@ -133,6 +155,7 @@ std::unique_ptr<idle_session> memory_session::become_idle() {
   auto left = std::make_unique<idle_session>();
   left->keys = state_.keys();
   left->events = std::move(events_);
+  left->trimmed_to = trimmed_to_;
   left->ids = std::move(ids_);
   left->unread_ids = unread_ids_;
   left->earlier = std::move(earlier_);

@@ -31,6 +31,7 @@ protected:
   session read_earlier(const get_options& options) override;
   void take_past(forked_past& past) override;
   void share_past(const get_options& options, forked_past& past) override;
+  void trim(const wanted_trim& wish) override;
   void publish() override;
   void renew_view(get& wanted) override;
   std::uint64_t incarnation() override;
@@ -38,6 +39,7 @@ protected:
 
 private:
   void note_states();
+  event_slice events_up_to(std::uint64_t revision) const;
   std::unique_ptr<idle_session> become_idle();
 
   earlier_states earlier_;

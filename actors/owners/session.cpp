@@ -338,9 +338,10 @@ result<void> session_actor::check_rewind(const append& next) const {
                  fmt::format("session {} has an active run: cancel it or wait "
                              "for its end, and rewind then",
                              to_string(key())));
-  const auto& newest = batch_.size() == 0 ? events_.at(revision())
-                                          : batch_.accepted().back()->event;
-  if (newest->id == *next.rewound_from)
+  const auto newest = batch_.size() > 0 ? batch_.accepted().back()->event
+                      : events_.has(revision()) ? events_.at(revision())
+                                                : event_ptr();
+  if (newest && newest->id == *next.rewound_from)
     return {};
   return error(errc::conflict,
                fmt::format("session {} has other events than when the rewind "
@@ -446,8 +447,13 @@ void session_actor::finish_create(create& judged) {
   // answer to the creation.
   while (!early_.empty())
     ask_app(early_.pop_front());
-  judged.created = session(
-    key(), readonly_state(snapshot()), {}, last_update_time_, revision());
+  judged.created = session(key(),
+                           readonly_state(snapshot()),
+                           {},
+                           last_update_time_,
+                           revision(),
+                           session_moment::now,
+                           trimmed_to_);
 }
 
 void session_actor::reply(std::unique_ptr<append> answered) {
@@ -470,9 +476,12 @@ void session_actor::receive(std::unique_ptr<follow> wanted) {
   wanted->stop_counting();
   if (wanted->receiver->is_over() || waits_for_store(wanted))
     return;
-  if (const auto wrong = check_place(
-        *wanted,
-        {created_, created_ ? incarnation() : 0, acknowledged(), events_});
+  if (const auto wrong = check_place(*wanted,
+                                     {created_,
+                                      created_ ? incarnation() : 0,
+                                      acknowledged(),
+                                      trimmed_to_,
+                                      events_});
       wrong != misplacement::none)
     return end_follow(std::move(wanted), wrong);
   if (!wanted->place && live()) {
@@ -532,7 +541,7 @@ void session_actor::answer_followers() {
 
 void session_actor::end_follow(std::unique_ptr<follow> ended,
                                misplacement why) {
-  auto reason = to_error(why, key(), *ended, acknowledged());
+  auto reason = to_error(why, key(), *ended, acknowledged(), trimmed_to_);
   answer_follow(std::move(ended), std::move(reason));
 }
 

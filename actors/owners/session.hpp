@@ -107,6 +107,9 @@ protected:
   /// Lets a new fork begin with the past of its parent.
   virtual void take_past(forked_past& past) = 0;
 
+  /// Trims the session, without a store.
+  virtual void trim(const wanted_trim&) {}
+
   /// Gives a fork the past that a store would have.
   virtual void share_past(const get_options&, forked_past&) {}
 
@@ -227,6 +230,8 @@ protected:
 
   scope_state state_;
   event_window events_;
+  // Oldest revision that is kept. The events up to it are gone.
+  std::uint64_t trimmed_to_ = 0;
   recent_ids ids_;
   // Number of the newest event of a past whose ids are not in `ids_`; 0: none.
   // They are read when an append needs them, since a fork costs nothing else.

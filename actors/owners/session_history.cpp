@@ -23,6 +23,10 @@ namespace {
 // More loads than come while one letter is confirmed.
 constexpr std::size_t loads_kept = 16;
 
+bool is_gone(const result<std::vector<event_ptr>>& read) {
+  return !read && read.error().code() == errc::gone;
+}
+
 void set_start(history_start& into, const history_search& found) {
   into.since_summary = found.since_summary();
   into.answered = found.answered().value_or(UINT64_MAX);
@@ -45,6 +49,8 @@ void session_actor::receive(std::unique_ptr<get> wanted) {
     return;
   if (wanted->refresh && runs_)
     renew_view(*wanted);
+  if (wanted->trim)
+    trim(*wanted->trim);
   wanted->outcome = answer_to(wanted->options);
   if (wanted->fork && wanted->outcome)
     share_past(wanted->options, *wanted->fork);
@@ -59,6 +65,8 @@ result<session> session_actor::answer_to(const get_options& options) {
     return read(options, seen_user_.keys, seen_app_.keys);
   if (*options.at > revision())
     return detail::no_revision(key(), *options.at, revision());
+  if (*options.at < trimmed_to_)
+    return detail::trimmed_revision(key(), *options.at, trimmed_to_);
   return read_earlier(options);
 }
 
@@ -68,13 +76,15 @@ session session_actor::read_earlier(const get_options&) {
           readonly_state(snapshot()),
           events_.slice().recent(1),
           last_update_time_,
-          revision()};
+          revision(),
+          session_moment::now,
+          trimmed_to_};
 }
 
 std::uint64_t session_actor::shown_by(const get_options& options) const {
   return std::min<std::uint64_t>(
     options.num_recent_events.value_or(std::numeric_limits<std::size_t>::max()),
-    revision());
+    revision() - trimmed_to_);
 }
 
 session session_actor::read(const get_options& options,
@@ -87,7 +97,9 @@ session session_actor::read(const get_options& options,
           readonly_state({state_.keys(), user, app, {}}),
           std::move(events),
           last_update_time_,
-          revision()};
+          revision(),
+          session_moment::now,
+          trimmed_to_};
 }
 
 // A session is listed once its creation is committed.
@@ -124,6 +136,8 @@ void session_actor::look_in_memory(history_search& search) const {
        number > events_.before() && search.needs_more();
        --number)
     search.take(number, *events_.at(number));
+  if (events_.before() <= trimmed_to_ && search.needs_more())
+    search.finish(trimmed_to_ + 1);
 }
 
 // The calls that the message answers may have been appended, or made again,
@@ -137,7 +151,7 @@ result<void> session_actor::find_answered(append& message) {
     return {};
   history_search search(message.event->content, history_extent::none());
   look_in_memory(search);
-  if (search.needs_more() && events_.before() > 0)
+  if (search.needs_more())
     return error(
       errc::conflict,
       fmt::format(
@@ -178,7 +192,7 @@ bool durable_session::has_run() const noexcept {
 
 bool durable_session::has_history_for(start_run& wanted) {
   // With the whole history in memory, no search in the store is needed.
-  if (wanted.reads.is_whole && !reach(1))
+  if (wanted.reads.is_whole && !reach(trimmed_to_ + 1))
     return false;
   return find_history_of(wanted) && reach(first_read(wanted));
 }
@@ -188,7 +202,7 @@ bool durable_session::find_history_of(start_run& wanted) {
     return true;
   history_search search(wanted.message->event->content, wanted.reads);
   look_in_memory(search);
-  if (!search.needs_more() || events_.before() == 0) {
+  if (!search.needs_more()) {
     set_start(wanted.history, search);
     wanted.searched = cuts_;
     return true;
@@ -203,6 +217,7 @@ bool durable_session::find_history_of(start_run& wanted) {
 }
 
 bool durable_session::reach(std::uint64_t first) {
+  first = std::max(first, trimmed_to_ + 1);
   if (first > events_.before())
     return true;
   if (!fetching_) {
@@ -219,6 +234,7 @@ void durable_session::fetch(std::unique_ptr<read_events> wanted) {
   wanted->cuts = cuts_;
   wanted->owner = live();
   wanted->last = events_.before();
+  wanted->oldest = trimmed_to_ + 1;
   shared().store->push(std::move(wanted));
 }
 
@@ -235,6 +251,8 @@ void durable_session::receive_search(std::unique_ptr<read_events> answered) {
   if (answered->cuts != cuts_)
     return resume_waiting(std::move(waiting));
   if (found.needs_more() && !answered->control->has_left) {
+    if (is_gone(answered->events))
+      load_again();
     if (is_changing()) {
       waiting_ = std::move(waiting);
       return;
@@ -282,6 +300,8 @@ void durable_session::receive(std::unique_ptr<read_events> answered) {
                                answered->first,
                                answered->last));
   if (!events && answered->cuts == cuts_) {
+    if (is_gone(events))
+      load_again();
     if (is_changing()) {
       waiting_ = std::move(waiting);
       return;
@@ -361,6 +381,8 @@ bool durable_session::has_in_memory(const follow& wanted) const noexcept {
   if (!wanted.place || wanted.place->number >= acknowledged_)
     return true;
   const auto& place = *wanted.place;
+  if (place.number < trimmed_to_)
+    return true; // The answer is an error.
   return place.number >= events_.before()
          && (!place.last || events_.has(place.number));
 }
@@ -368,7 +390,7 @@ bool durable_session::has_in_memory(const follow& wanted) const noexcept {
 // The read starts with the event at the place, which is compared.
 void durable_session::read_for(std::unique_ptr<follow> wanted) {
   const auto& place = *wanted->place;
-  wanted->first = std::max<std::uint64_t>(place.number, 1);
+  wanted->first = std::max(place.number, trimmed_to_ + 1);
   wanted->last
     = std::min<std::uint64_t>(acknowledged_, place.number + follow::events_max);
   wanted->cuts = cuts_;
@@ -396,6 +418,12 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
     return end_follow(std::move(answered), misplacement::removed);
   if (answered->cuts != cuts_)
     return owner_actor::deliver(std::move(answered));
+  // Trimmed by another process: the session loads again and sees whether it
+  // still has the place.
+  if (is_gone(read)) {
+    load_again();
+    return owner_actor::deliver(std::move(answered));
+  }
   if (!read)
     return answer_follow(std::move(answered), read.error());
   const bool is_complete = read->size() == answered->last - answered->first + 1;
@@ -443,6 +471,7 @@ void durable_session::install(load& loaded) {
               ? event_window(found->scope.revision, std::move(found->events))
               : event_window();
   note_load(std::exchange(acknowledged_, revision()));
+  trimmed_to_ = found ? found->first_revision : 0;
   incarnation_ = found ? found->incarnation : 0;
   knows_incarnation_ = found.has_value();
   install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());

@@ -55,6 +55,8 @@ session_actor::id_place session_actor::find_id(const append& sent) {
   id_place place;
   place.number = ids_.find(
     id, newest, ids_kept(), [&](std::uint64_t candidate) {
+      if (candidate <= trimmed_to_)
+        return false; // That event is gone.
       if (candidate <= events_.before()) {
         unread = std::max(unread, candidate);
         return false;
@@ -68,7 +70,8 @@ session_actor::id_place session_actor::find_id(const append& sent) {
     return place;
   const auto forgotten = newest > ids_kept() ? newest - ids_kept() : 0;
   const bool may_be_forgotten
-    = forgotten > 0 && !(older_ids_ && older_ids_->excludes(id, forgotten));
+    = forgotten > trimmed_to_
+      && !(older_ids_ && older_ids_->excludes(id, forgotten));
   place.may_be_stored = unread > 0 || may_be_forgotten;
   // An event of this id may have been appended after the store was asked.
   if (place.may_be_stored && older_ids_)
@@ -79,8 +82,8 @@ session_actor::id_place session_actor::find_id(const append& sent) {
 void session_actor::read_past_ids() {
   const auto newest = revision();
   const auto last = std::exchange(unread_ids_, 0);
-  for (auto number = newest > ids_kept() ? newest - ids_kept() + 1 : 1;
-       number <= last;
+  const auto oldest = newest > ids_kept() ? newest - ids_kept() + 1 : 1;
+  for (auto number = std::max(oldest, trimmed_to_ + 1); number <= last;
        ++number)
     ids_.add(events_.at(number)->id, number, ids_kept());
 }

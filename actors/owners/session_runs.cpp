@@ -105,7 +105,7 @@ void session_actor::refuse_waiting_start(caf::actor_id run) {
 
 pending_view session_actor::make_view() {
   return runs_->make_view(
-    {snapshot(), events_.slice().live(), events_.before()});
+    {snapshot(), events_.slice().live(), events_.before(), trimmed_to_});
 }
 
 void session_actor::cancel_runs(const error& why) {

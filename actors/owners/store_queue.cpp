@@ -82,6 +82,12 @@ void store_queue::read(std::function<void(store&)> job) {
   wake_reader();
 }
 
+void store_queue::note_gone(const session_key& key) {
+  auto told = std::make_unique<outdated>();
+  told->owner = {key.app, key.user, key.id};
+  push(std::move(told));
+}
+
 result<void> store_queue::stop() {
   if (stopping_)
     return {};
@@ -206,8 +212,16 @@ store_queue::group store_queue::take() {
         break;
       changes += decided->changes.size();
     }
-    dispatch<commit, confirm, load, read_events, find_events, leave, look>(
-      queue_.pop_front(), [&next](auto front) { next.add(std::move(front)); });
+    dispatch<commit,
+             confirm,
+             load,
+             read_events,
+             find_events,
+             leave,
+             look,
+             trim,
+             outdated>(queue_.pop_front(),
+                       [&next](auto front) { next.add(std::move(front)); });
   }
   if (next.looks)
     is_looking_ = false;

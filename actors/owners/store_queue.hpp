@@ -57,6 +57,10 @@ public:
                    std::uint64_t last,
                    completion<std::vector<event_ptr>> done);
 
+  /// Makes a session load again that the store no longer has whole: a read of
+  /// it, by a job of `read`, was answered with `errc::gone`.
+  void note_gone(const session_key& key);
+
   /// Counts a reader that waits for changes. While there is one, the queue asks
   /// the store for those of other processes (`follow_period`).
   void add_watcher();
@@ -100,6 +104,12 @@ private:
 
     void add(std::unique_ptr<leave> next) { leaves.push_back(std::move(next)); }
 
+    void add(std::unique_ptr<trim> next) { trims.push_back(std::move(next)); }
+
+    void add(std::unique_ptr<outdated> next) {
+      outdated_owners.push_back(std::move(next->owner));
+    }
+
     void add(std::unique_ptr<look>) { looks = true; }
 
     std::vector<std::unique_ptr<commit>> commits;
@@ -108,6 +118,8 @@ private:
     std::vector<std::unique_ptr<read_events>> reads;
     std::vector<std::unique_ptr<find_events>> finds;
     std::vector<std::unique_ptr<leave>> leaves;
+    std::vector<std::unique_ptr<trim>> trims;
+    std::vector<owner_name> outdated_owners;
     bool looks = false;
   };
 
@@ -134,6 +146,7 @@ private:
   void handle(group& next);
   bool write(std::vector<std::unique_ptr<commit>>& commits);
   bool fail_forks(commit& decided, const std::vector<owner_name>& moved);
+  void write(std::unique_ptr<trim> wanted);
   result<void> check_other_processes(group& next);
   bool leave_lost_history();
   void refuse_unwritten(group& next, const error& why);

@@ -41,12 +41,15 @@ load_with_events(store& kept, const session_key& key, const load& wanted) {
       return loaded;
     auto& found = **loaded;
     const auto last = found.scope.revision - found.events.size();
-    if (wanted.events_from > last)
+    const auto first = std::max(wanted.events_from, found.first_revision + 1);
+    if (first > last)
       return loaded;
-    auto older = kept.load_events(key, wanted.events_from, last);
-    if (!older)
+    auto older = kept.load_events(key, first, last);
+    if (!older && (older.error().code() != errc::gone || is_second))
       return older.error();
-    if (older->size() == last - wanted.events_from + 1) {
+    if (!older)
+      continue; // It was trimmed between the two reads.
+    if (older->size() == last - first + 1) {
       older->insert(older->end(), found.events.begin(), found.events.end());
       found.events = std::move(*older);
       return loaded;
@@ -56,7 +59,7 @@ load_with_events(store& kept, const session_key& key, const load& wanted) {
                    fmt::format("session {} has {} of its events {} to {}",
                                to_string(key),
                                older->size(),
-                               wanted.events_from,
+                               first,
                                last));
   }
 }
@@ -157,7 +160,8 @@ void store_queue::search(ref<inbox_actor> asks,
           std::move(wanted))](store& kept) {
     auto done = std::move(*reading);
     const auto& name = done->owner->name;
-    const auto first = done->last > page_max ? done->last - page_max + 1 : 1;
+    const auto first = std::max(
+      done->last > page_max ? done->last - page_max + 1 : 1, done->oldest);
     done->first = first;
     auto page = guarded([&] {
       return kept.load_events(
@@ -176,6 +180,8 @@ void store_queue::search(ref<inbox_actor> asks,
       found.take(done->last, *(*page)[done->last - first]);
       --done->last;
     }
+    if (done->last < done->oldest && found.needs_more())
+      found.finish(done->oldest);
     if (found.needs_more() && !done->control->has_left && !is_stopping())
       return search(asks, std::move(done));
     asks->tell(std::move(done));
@@ -191,8 +197,11 @@ void store_queue::load_events(const session_key& key,
                               std::uint64_t first,
                               std::uint64_t last,
                               completion<std::vector<event_ptr>> done) {
-  read([=, done = std::move(done)](store& kept) {
-    done(guarded([&] { return kept.load_events(key, first, last); }));
+  read([=, this, done = std::move(done)](store& kept) {
+    auto loaded = guarded([&] { return kept.load_events(key, first, last); });
+    if (!loaded && loaded.error().code() == errc::gone)
+      note_gone(key);
+    done(std::move(loaded));
   });
 }
 

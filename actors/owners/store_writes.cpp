@@ -47,6 +47,9 @@ void store_queue::handle(group& next) {
       || next.looks)
     if (const auto checked = check_other_processes(next); !checked)
       refuse_unwritten(next, checked.error());
+  for (const auto& owner : next.outdated_owners)
+    if (const auto found = live_.find(owner); found != live_.end())
+      make_stale(found->second);
   const bool has_written = write(next.commits);
   count_done(next);
   // Others may have written between the first check and the commit. Answers and
@@ -77,6 +80,8 @@ void store_queue::handle(group& next) {
   for (auto& held : next.confirms)
     if (held)
       answer(std::move(held));
+  for (auto& wanted : next.trims)
+    write(std::move(wanted));
   for (auto& wanted : next.loads)
     start(std::move(wanted));
   for (auto& wanted : next.reads)
@@ -262,6 +267,28 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
       each->outcome = verdict::failed;
     }
   }
+}
+
+// Writes the trim as a separate commit: trims are rare, and no other change
+// depends on them. A session in memory then loads again, because it still has
+// the deleted events, or because another process has removed it.
+void store_queue::write(std::unique_ptr<trim> wanted) {
+  if (wanted->losses != losses_) {
+    wanted->outcome = false;
+    answered_.push_back(std::move(wanted));
+    return;
+  }
+  auto outcome = guarded([&] { return store_->commit({&wanted->change, 1}); });
+  leave_lost_history();
+  if (const auto found = live_.find(wanted->change.owner); found != live_.end())
+    make_stale(found->second);
+  if (outcome)
+    wanted->outcome = outcome->moved.empty();
+  else
+    wanted->outcome = outcome.error();
+  if (shared_.on_commit && outcome && outcome->moved.empty())
+    shared_.on_commit(1);
+  answered_.push_back(std::move(wanted));
 }
 
 // Fails a commit that creates a fork of a session that has moved, and returns

@@ -31,7 +31,7 @@ task<compaction_plan> make_plan(lane_actor& lane,
   constexpr std::uint64_t page_min = 256;
   auto known = lane.view().events;
   for (;;) {
-    auto plan = plan_compaction(known, chosen);
+    auto plan = plan_compaction(known, chosen, lane.view().trimmed_to + 1);
     if (!plan.needs_older)
       co_return plan;
     const auto count = std::max<std::uint64_t>(page_min, 2 * known.span());
@@ -103,7 +103,8 @@ task<> try_to_compact(lane_actor& lane,
     co_return;
   auto said = make_event(plan, std::move(made));
   // A run beside this one may have summed up the same events meanwhile.
-  if (newest_summary(lane.view().events) > plan.former)
+  if (newest_summary(lane.view().events, lane.view().trimmed_to + 1)
+      > plan.former)
     co_return;
   co_await context.emit(std::move(said));
 }

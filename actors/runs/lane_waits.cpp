@@ -103,6 +103,10 @@ void lane_actor::read(history_request& request) {
       here.revision() + 1 - std::min(request.first, here.revision() + 1));
     return post(request.waiting);
   }
+  // The session may have been trimmed, too.
+  request.first = std::max(request.first, here.trimmed_to + 1);
+  if (request.first > request.last)
+    return post(request.waiting);
   if (request.first > here.before) {
     request.outcome = here.events.before(request.last + 1).from(request.first);
     return post(request.waiting);

@@ -110,7 +110,8 @@ task<model_request> make_request(const invocation_context& context,
                                       options.name,
                                       context.branch(),
                                       which,
-                                      context.lane().message_number());
+                                      context.lane().message_number(),
+                                      context.lane().view().trimmed_to + 1);
   std::string global;
   if (const auto* above = std::get_if<llm_options>(&root_agent.kind()))
     global = co_await resolve_instruction(above->global_instruction, context);

@@ -24,7 +24,8 @@ std::uint64_t newest_shown(const event_slice& newest, std::uint64_t number) {
 task<token_count> find_count(run_shared& run, invocation_context& context) {
   auto known = run.shared->tokens.find(run.facts.session);
   const auto seen = run.view->read();
-  if (!known.fits(seen.events, seen.revision()))
+  if (!known.fits(seen.events, seen.revision())
+      || known.trimmed_to != seen.trimmed_to)
     co_return token_count();
   if (known.number == 0 || known.number > seen.before)
     co_return known;
@@ -80,9 +81,11 @@ task<> start_budget(run_shared& run, invocation_context& context) {
   if (!run.options.session_tokens_max)
     co_return;
   auto counted = co_await find_count(run, context);
-  const auto before = run.view->read().before;
-  if (counted.number < before)
-    counted = co_await count_up_to(run, context, before, std::move(counted));
+  const auto seen = run.view->read();
+  if (counted.number < seen.before)
+    counted
+      = co_await count_up_to(run, context, seen.before, std::move(counted));
+  counted.trimmed_to = seen.trimmed_to;
   run.budget.start(std::move(counted));
 }
 

@@ -47,8 +47,9 @@ earlier_state earlier_states::at(std::uint64_t revision,
   const auto* const from = nearest(revision);
   auto state = from != nullptr ? *from : earlier_state{0, {}, created_};
   auto last = state.revision;
+  const auto before = log.empty() ? revision : log.number(0) - 1;
   while (state.revision < revision) {
-    replay(state, *log[state.revision]);
+    replay(state, *log[state.revision - before]);
     ++state.revision;
     if (state.revision - last < 2 * stride(state.keys))
       continue;
@@ -56,6 +57,18 @@ earlier_state earlier_states::at(std::uint64_t revision,
     keep(state);
   }
   return state;
+}
+
+void earlier_states::trim(std::uint64_t revision, const event_slice& log) {
+  auto first = at(revision, log);
+  earlier_states left;
+  left.created_ = created_;
+  for (const auto* next = nearest(UINT64_MAX);
+       next != nullptr && next->revision > revision;
+       next = nearest(next->revision - 1))
+    left.keep(*next);
+  left.keep(std::move(first));
+  *this = std::move(left);
 }
 
 // A state that a session has kept for a read may be older than shared ones.

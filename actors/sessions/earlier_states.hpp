@@ -32,12 +32,16 @@ public:
             const state_map& keys,
             timestamp last_update_time);
 
+  /// Forgets the states before `revision`, and keeps that one. `log` has the
+  /// events up to it, as for `at`.
+  void trim(std::uint64_t revision, const event_slice& log);
+
   /// The states up to `last`, for a fork that begins there. O(1): both sessions
   /// share the kept ones from now on.
   earlier_states share(std::uint64_t last);
 
-  /// The state at `revision`. `log` has at least the first `revision` events of
-  /// the session.
+  /// The state at `revision`. `log` has at least the events up to it, from the
+  /// oldest one that the session has.
   earlier_state at(std::uint64_t revision, const event_slice& log);
 
 private:

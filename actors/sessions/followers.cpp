@@ -1,6 +1,7 @@
 #include "troupe/actors/sessions/followers.hpp"
 
 #include "troupe/actors/failure.hpp"
+#include "troupe/core/session.hpp"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,8 @@ misplacement check_place(const follow& wanted,
     return misplacement::removed;
   if (place.number > session.revision)
     return wanted.is_wish ? misplacement::beyond : misplacement::lost;
+  if (place.number < session.trimmed_to)
+    return misplacement::gone;
   return place.last && session.events.has(place.number)
              && session.events.at(place.number)->id != place.last->id
            ? misplacement::lost
@@ -28,7 +31,8 @@ misplacement check_place(const follow& wanted,
 error to_error(misplacement why,
                const session_key& key,
                const follow& wanted,
-               std::uint64_t revision) {
+               std::uint64_t revision,
+               std::uint64_t trimmed_to) {
   switch (why) {
   case misplacement::beyond:
     return {errc::not_found,
@@ -47,6 +51,8 @@ error to_error(misplacement why,
                         "followed; read the session again",
                         to_string(key),
                         wanted.place->number)};
+  case misplacement::gone:
+    return detail::trimmed_event(key, wanted.place->number + 1, trimmed_to);
   default:
     return unknown_session(key);
   }

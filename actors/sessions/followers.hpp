@@ -28,6 +28,8 @@ struct followed_session {
   std::uint64_t incarnation;
   /// Number of the newest event that was acknowledged.
   std::uint64_t revision;
+  /// Number of the newest event that is gone; 0: none.
+  std::uint64_t trimmed_to;
   const event_window& events;
 };
 
@@ -36,16 +38,19 @@ enum class misplacement : std::uint8_t {
   none,
   unknown, ///< There is no such session.
   beyond,  ///< The reader wishes to start after the end.
-  removed, ///< The session that the reader followed is gone.
+  removed, ///< The session that the reader followed was removed.
   lost,    ///< The session lost events that the reader has seen.
+  gone,    ///< A trim has deleted events behind the place.
 };
 
 misplacement check_place(const follow& wanted, const followed_session& session);
 
-/// The error that ends the reader. `revision` is that of the session.
+/// The error that ends the reader. `revision` is that of the session, and
+/// `trimmed_to` the number of the newest event that is gone.
 error to_error(misplacement why,
                const session_key& key,
                const follow& wanted,
-               std::uint64_t revision);
+               std::uint64_t revision,
+               std::uint64_t trimmed_to = 0);
 
 } // namespace troupe::actors

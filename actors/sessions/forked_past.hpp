@@ -17,6 +17,8 @@ struct forked_past {
   /// Keys of the parent at that revision, without prefix.
   state_map keys;
   timestamp last_update_time{};
+  /// The oldest revision that the parent keeps, and so the fork.
+  std::uint64_t first_revision = 0;
   /// Over a store, `store_queue::losses` before the parent was read.
   std::uint64_t losses = 0;
   /// The events up to that revision, and the states that the parent has kept.

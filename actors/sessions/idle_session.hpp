@@ -20,6 +20,7 @@ namespace troupe::actors {
 struct idle_session final : idle_child {
   state_map keys;
   event_window events;
+  std::uint64_t trimmed_to = 0;
   recent_ids ids;
   std::uint64_t unread_ids = 0; // As in `session_actor`.
   earlier_states earlier;

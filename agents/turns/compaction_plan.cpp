@@ -87,7 +87,9 @@ private:
 
 // Looks back from the newest event, no further than the rules need. Returns
 // false if no rule wants a summary.
-bool may_be_due(const event_slice& live, const compaction_options& chosen) {
+bool may_be_due(const event_slice& live,
+                const compaction_options& chosen,
+                std::uint64_t oldest) {
   prompt_check prompt(chosen.token_threshold);
   ids runs;
   for (auto index = live.size(); index > 0; --index) {
@@ -105,7 +107,7 @@ bool may_be_due(const event_slice& live, const compaction_options& chosen) {
     if (prompt.is_decided() && !chosen.compaction_interval)
       return false;
   }
-  return live.first_number() > 1;
+  return live.first_number() > oldest;
 }
 
 // -- open calls ---------------------------------------------------------------
@@ -255,9 +257,10 @@ bool has_sure_end(const summed_range& each, std::uint64_t first) {
 }
 
 // Reads back to the former summary, and then for the runs of the overlap.
-gathered gather(const event_slice& live, std::uint64_t overlap) {
+gathered
+gather(const event_slice& live, std::uint64_t overlap, std::uint64_t oldest) {
   gathered all;
-  all.ranges = summed_ranges(live);
+  all.ranges = summed_ranges(live, oldest);
   const auto first = live.first_number();
   all.covers_all
     = covers_all(all.ranges)
@@ -285,11 +288,11 @@ gathered gather(const event_slice& live, std::uint64_t overlap) {
   }
   std::ranges::reverse(all.fresh);
   std::ranges::reverse(all.older);
-  all.has_fresh = first <= 1
+  all.has_fresh = first <= oldest
                   || (first <= end + 1 && !all.ranges.empty()
                       && has_sure_end(all.ranges.back(), first));
   all.is_complete
-    = first <= 1 || (all.covers_all && (overlap == 0 || is_enough));
+    = first <= oldest || (all.covers_all && (overlap == 0 || is_enough));
   return all;
 }
 
@@ -409,12 +412,13 @@ summary_request bounded_request(const gathered& all,
 } // namespace
 
 compaction_plan plan_compaction(const event_slice& live,
-                                const compaction_options& chosen) {
+                                const compaction_options& chosen,
+                                std::uint64_t oldest) {
   compaction_plan plan;
-  if (!may_be_due(live, chosen))
+  if (!may_be_due(live, chosen, oldest))
     return plan;
-  const auto all
-    = gather(live, chosen.compaction_interval ? chosen.overlap_size : 0);
+  const auto all = gather(
+    live, chosen.compaction_interval ? chosen.overlap_size : 0, oldest);
   if (!all.is_complete) {
     plan.needs_older = !is_idle(all, chosen);
     return plan;
@@ -436,8 +440,8 @@ compaction_plan plan_compaction(const event_slice& live,
   return plan;
 }
 
-std::uint64_t newest_summary(const event_slice& live) {
-  const auto ranges = summed_ranges(live);
+std::uint64_t newest_summary(const event_slice& live, std::uint64_t oldest) {
+  const auto ranges = summed_ranges(live, oldest);
   return ranges.empty() ? 0 : ranges.back().number;
 }
 

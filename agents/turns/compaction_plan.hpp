@@ -28,13 +28,15 @@ struct compaction_plan {
 };
 
 /// Plans a summary. `live` are the newest events of the session, without those
-/// that were taken back.
+/// that were taken back. `oldest` is the number of the first event that the
+/// session has.
 compaction_plan plan_compaction(const event_slice& live,
-                                const compaction_options& chosen);
+                                const compaction_options& chosen,
+                                std::uint64_t oldest = 1);
 
 /// Returns the number of the event with the newest summary that counts; 0 if
-/// `live` has none.
-std::uint64_t newest_summary(const event_slice& live);
+/// `live` has none. `oldest` is as above.
+std::uint64_t newest_summary(const event_slice& live, std::uint64_t oldest = 1);
 
 /// Makes the event of a planned summary.
 event make_compaction_event(const compaction_plan& plan, content text);

@@ -25,11 +25,13 @@ void history_search::take(std::uint64_t number, const event& said) {
     look_for_calls(number, said);
     look_for_messages(number, said);
   }
-  // Event number 1 is the oldest, so the search ends there.
-  if (number > 1)
-    return;
+  if (number == 1)
+    finish(1);
+}
+
+void history_search::finish(std::uint64_t oldest) {
   if (!runs_.empty())
-    read_from(1);
+    read_from(oldest);
   wants_summary_ = false;
   end_time_.reset();
   start_time_.reset();

@@ -30,6 +30,9 @@ public:
   /// last call; events that a rewind has taken back may be left out.
   void take(std::uint64_t number, const event& said);
 
+  /// Ends the search: there is no event before `oldest`. Event 1 ends it, too.
+  void finish(std::uint64_t oldest);
+
   /// The first event that the newest summary does not cover. 1 if there is no
   /// summary, if none was searched for, or if the summary does not begin with
   /// the first event: older ones may count then, too (summed_ranges.hpp).

@@ -25,6 +25,8 @@ struct token_count {
   /// Id of that event.
   std::string id;
   std::uint64_t tokens = 0;
+  /// Number of the newest event that was gone when the count began.
+  std::uint64_t trimmed_to = 0;
 
   /// Adds the events of `live` that are not counted yet. The events before
   /// `live` must be counted.

@@ -64,13 +64,14 @@ std::optional<summed_range> range_at(const event_slice& events,
 
 } // namespace
 
-std::vector<summed_range> summed_ranges(const event_slice& events) {
+std::vector<summed_range> summed_ranges(const event_slice& events,
+                                        std::uint64_t oldest) {
   std::vector<summed_range> counted;
   auto behind = std::uint64_t{UINT64_MAX};
   for (auto index = events.size(); index > 0 && behind > 1; --index) {
     auto range = range_at(events, index - 1);
     if (!range || range->first >= behind
-        || range->last + 1 < events.first_number())
+        || std::max(range->last + 1, oldest) < events.first_number())
       continue;
     range->last = std::min(range->last, behind - 1);
     behind = range->first;

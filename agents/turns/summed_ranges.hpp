@@ -28,8 +28,10 @@ struct summed_range {
 /// newer ones that count, and then for the events before them. So each event
 /// has one summary or none, also if summaries that were made at the same time
 /// overlap. A summary that ends before the slice begins does not count if
-/// events between both would be missing. Reads back to a summary that begins
+/// events between both would be missing: those from `oldest` on, the first
+/// event that the session has. Reads back to a summary that begins
 /// with the first event, or else all events.
-std::vector<summed_range> summed_ranges(const event_slice& events);
+std::vector<summed_range> summed_ranges(const event_slice& events,
+                                        std::uint64_t oldest = 1);
 
 } // namespace troupe

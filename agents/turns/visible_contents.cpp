@@ -182,9 +182,9 @@ std::size_t first_beginning(const shown_events& events,
 // The summaries that count, without the events that have to stay visible: those
 // from `message` on, and those from the first call on that is answered behind
 // the newest summary.
-std::vector<summed_range> sum_up(const event_slice& events,
-                                 std::uint64_t message) {
-  auto ranges = summed_ranges(events);
+std::vector<summed_range>
+sum_up(const event_slice& events, std::uint64_t message, std::uint64_t oldest) {
+  auto ranges = summed_ranges(events, oldest);
   if (ranges.empty())
     return ranges;
   auto first = message > 0 ? message : UINT64_MAX;
@@ -467,16 +467,18 @@ visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
                  include_contents which,
-                 std::uint64_t message) {
+                 std::uint64_t message,
+                 std::uint64_t oldest) {
   const auto summed = which == include_contents::since_summary
-                        ? sum_up(events, message)
+                        ? sum_up(events, message, oldest)
                         : std::vector<summed_range>();
   const shown_events shown(events, branch);
   history_reader reader(agent_name);
   std::size_t index = 0;
   if (which == include_contents::none)
     index = current_turn(shown, agent_name);
-  else if (which == include_contents::all && events.first_number() > 1)
+  else if (events.first_number() > 1
+           && (summed.empty() || summed.front().first > events.first_number()))
     index = first_beginning(shown, agent_name);
   for (auto next = summed.begin();; ++next) {
     const auto end

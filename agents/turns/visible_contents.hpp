@@ -27,11 +27,13 @@ namespace troupe {
 ///
 /// Summaries replace no event from `message` on, the number of the run's
 /// message: another run may have summed them up meanwhile. 0: it has none.
+/// `oldest` is the number of the first event that the session has.
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
                  include_contents which,
-                 std::uint64_t message = 0);
+                 std::uint64_t message = 0,
+                 std::uint64_t oldest = 1);
 
 } // namespace troupe

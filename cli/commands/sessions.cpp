@@ -46,6 +46,7 @@ struct arguments {
   std::optional<std::uint64_t> to;
   std::optional<std::uint64_t> expected;
   int days = 0;
+  bool only_events = false;
   std::string before;
   bool live = false;
   std::optional<std::string> other;
@@ -164,13 +165,26 @@ int expire_sessions(const arguments& chosen, interrupts& signals) {
     [&chosen](session_service& sessions, output& target) -> result<void> {
       const auto now = std::chrono::time_point_cast<timestamp::duration>(
         std::chrono::system_clock::now());
-      const auto removed = sessions
-                             .expire({chosen.app.value(),
-                                      now - std::chrono::days(chosen.days),
-                                      chosen.user})
-                             .get();
-      return removed ? print_line(target, {{"deleted", *removed}})
-                     : removed.error();
+      expiry_request request(
+        chosen.app.value(), now - std::chrono::days(chosen.days), chosen.user);
+      const auto removed = chosen.only_events
+                             ? sessions.expire_events(std::move(request)).get()
+                             : sessions.expire(std::move(request)).get();
+      const auto* const name = chosen.only_events ? "deletedEvents" : "deleted";
+      return removed ? print_line(target, {{name, *removed}}) : removed.error();
+    });
+}
+
+int trim_session(const arguments& chosen, interrupts& signals) {
+  return on_sessions(
+    chosen.store,
+    signals,
+    [&chosen](session_service& sessions, output& target) -> result<void> {
+      const auto done = sessions.trim(chosen.key(), chosen.to.value()).get();
+      return done ? print_line(target,
+                               {{"firstRevision", done->first_revision},
+                                {"deletedEvents", done->removed}})
+                  : done.error();
     });
 }
 
@@ -590,12 +604,32 @@ sessions_command::sessions_command(CLI::App& program)
   add_app(expire, chosen)->required();
   add_user(expire, chosen)->description("User; default: all of the app");
   expire
-    .add_option(
-      "--days", chosen.days, "Days since the last update of a session")
+    .add_option("--days",
+                chosen.days,
+                "Age in days: of the last update, or of events with --events")
     ->required()
     ->type_name("N")
     ->check(CLI::Range(1, 100'000));
+  expire.add_flag(
+    "--events",
+    chosen.only_events,
+    "Keep the sessions and delete only their events that are older "
+    "than N days");
   chosen.store.add_artifacts_to(expire);
+
+  auto& trim = subcommands_->add(
+    "trim",
+    "Delete the oldest events of a session; its state stays, and so do the "
+    "events that forks share. The session can then be read, rewound, forked "
+    "and followed at revision N and later",
+    create_line + append_line
+      + "troupe sessions trim --app press --user ann --session s1 --to 1",
+    trim_session);
+  // A removal needs the user's name in full.
+  add_key(trim, chosen)->required()->description("User");
+  add_revision(trim, "--to", chosen.to)
+    ->description("Delete the events up to number N")
+    ->required();
 
   auto& write = subcommands_->add(
     "export",

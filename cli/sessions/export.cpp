@@ -137,9 +137,10 @@ private:
         continue;
       const auto events
         = store_.load_events(row.key, row.revision, row.revision);
-      if (!events)
+      // A session that was trimmed to its newest revision has no events.
+      if (!events && events.error().code() != errc::gone)
         return events.error();
-      if (!events->empty())
+      if (events && !events->empty())
         newest[i] = events->front()->id;
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -173,6 +174,13 @@ private:
     for (std::uint64_t first = 1; first <= shown.revision();) {
       const auto last = std::min(shown.revision(), first + size.events() - 1);
       const auto events = store_.load_events(shown.key(), first, last);
+      if (!events && events.error().code() == errc::gone && !has_begun) {
+        const auto oldest = oldest_event(shown.key());
+        if (!oldest)
+          return oldest.error();
+        first = std::max(*oldest, first + 1);
+        continue;
+      }
       if (!events)
         return events.error();
       if (const auto same = check_events(shown, newest, *events, first, last);
@@ -189,6 +197,15 @@ private:
       first = last + 1;
     }
     return target_.end();
+  }
+
+  // Number of the first event that a trimmed session has.
+  result<std::uint64_t> oldest_event(const session_key& key) {
+    const auto found
+      = store_.load_session(key, {.events_max = 0, .ids_max = 0});
+    if (!found)
+      return found.error();
+    return *found ? (*found)->first_revision + 1 : 1;
   }
 
   /// Fails unless `events` are number `first` to `last` of `shown`, whose last

@@ -30,11 +30,14 @@ read_key_history(session_service& sessions,
     return whole.error();
   if (parts.where == scope::session) {
     const auto made
-      = sessions.get(key, {.num_recent_events = 0, .at = 0}).get();
+      = sessions
+          .get(key, {.num_recent_events = 0, .at = whole->first_revision()})
+          .get();
     if (!made)
       return made.error();
     if (const auto first = made->state().find(name))
-      if (auto told = on_value({{"revision", 0}, {"value", first->data()}});
+      if (auto told = on_value(
+            {{"revision", whole->first_revision()}, {"value", first->data()}});
           !told)
         return told;
   }

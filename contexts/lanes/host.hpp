@@ -67,6 +67,8 @@ struct step_view {
   event_slice events;
   /// Number of the session's events before `events`.
   std::uint64_t before = 0;
+  /// Number of the newest event that is gone; 0 unless the session was trimmed.
+  std::uint64_t trimmed_to = 0;
 };
 
 /// Emits an event of the lane.

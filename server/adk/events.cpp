@@ -34,14 +34,16 @@ struct page_request {
   std::optional<std::uint64_t> before;
   std::uint64_t limit = page_default;
 
-  // The newest events come from `before` back, others from `after` on.
-  page_bounds bounds(std::uint64_t newest) const {
+  // The newest events come from `before` back, others from `after` on. A
+  // trimmed session has no events up to revision `oldest`.
+  page_bounds bounds(std::uint64_t oldest, std::uint64_t newest) const {
     if (before) {
-      const auto last = std::min(newest, *before == 0 ? 0 : *before - 1);
-      const auto count = std::min(limit, last);
+      const auto last
+        = std::max(std::min(newest, *before == 0 ? 0 : *before - 1), oldest);
+      const auto count = std::min(limit, last - oldest);
       return {last - count, count};
     }
-    const auto first = std::min(after.value_or(0), newest);
+    const auto first = std::min(after.value_or(oldest), newest);
     return {first, std::min(limit, newest - first)};
   }
 };
@@ -69,17 +71,22 @@ result<page_request> read_page_request(const request& asked) {
 // Reads the events of one page. A follower reads only these, however long the
 // session is.
 struct page_reader : std::enable_shared_from_this<page_reader> {
-  page_reader(follower from, page_bounds of, std::uint64_t now, reply sender)
+  page_reader(follower from,
+              page_bounds of,
+              const session& present,
+              reply sender)
     : source(std::move(from)),
       bounds(of),
-      revision(now),
+      revision(present.revision()),
+      first_revision(present.first_revision()),
       to(std::move(sender)) {}
 
   void read() {
     if (found.size() == bounds.count)
       return to.send(json_response({{"events", std::move(found)},
                                     {"after", bounds.after},
-                                    {"revision", revision}}));
+                                    {"revision", revision},
+                                    {"firstRevision", first_revision}}));
     source.next().then(
       [self = shared_from_this()](const result<event_ptr>& next) {
         if (!next)
@@ -95,6 +102,7 @@ struct page_reader : std::enable_shared_from_this<page_reader> {
   follower source;
   const page_bounds bounds;
   const std::uint64_t revision;
+  const std::uint64_t first_revision;
   const reply to;
   json found = json::array();
 };
@@ -103,11 +111,12 @@ void read_page(const served_ptr& on,
                const exchange& asked,
                const page_request& wanted,
                const session& present) {
-  const auto bounds = wanted.bounds(present.revision());
+  const auto bounds
+    = wanted.bounds(present.first_revision(), present.revision());
   std::make_shared<page_reader>(
     on->on.sessions().follow(key_in(asked.path), {.from = bounds.after}),
     bounds,
-    present.revision(),
+    present,
     asked.to)
     ->read();
 }
@@ -170,6 +179,9 @@ void follow(const served_ptr& on,
   if (place && *place > present.revision())
     return asked.to.send(failure(
       troupe::detail::no_revision(present.key(), *place, present.revision())));
+  if (place && *place < present.first_revision())
+    return asked.to.send(failure(troupe::detail::trimmed_event(
+      present.key(), *place + 1, present.first_revision())));
   if (asked.asked.method == "HEAD")
     return asked.to.send(stream_head());
   const auto from = place.value_or(present.revision());

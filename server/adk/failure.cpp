@@ -19,6 +19,8 @@ int status_of(errc code) noexcept {
     return 400;
   case errc::not_found:
     return 404;
+  case errc::gone:
+    return 410;
   case errc::type_error:
   case errc::already_exists:
   case errc::conflict:

@@ -23,8 +23,13 @@ constexpr std::string_view session_path
 constexpr std::size_t quick_events_max = 64;
 
 void answer_now(const reply& to, const session& fetched) {
-  to.send(json_response(session_form(fetched))
-            .with("etag", etag_of(fetched.revision())));
+  auto shown = json_response(session_form(fetched))
+                 .with("etag", etag_of(fetched.revision()));
+  // Clients of ADK refuse a further field.
+  if (const auto first = fetched.first_revision(); first > 0)
+    shown
+      = std::move(shown).with("troupe-first-revision", std::to_string(first));
+  to.send(std::move(shown));
 }
 
 void answer(const served_ptr& on, const reply& to, session fetched) {

@@ -46,7 +46,7 @@ class Conversation {
   reset() {
     const { history } = this.page;
     const last = this.page.at ?? history?.revision ?? 0;
-    this.first = Math.max(last - SHOWN + 1, 1);
+    this.first = Math.max(last - SHOWN + 1, history?.oldest ?? 1);
     this.isAtEnd = true;
     this.draw();
   }
@@ -54,7 +54,8 @@ class Conversation {
   scrolled() {
     const { scrollTop, clientHeight, scrollHeight } = this.box;
     this.isAtEnd = scrollTop + clientHeight >= scrollHeight - 30;
-    if (scrollTop < 40 && this.first > 1 && scrollHeight > clientHeight)
+    if (scrollTop < 40 && this.first > (this.page.history?.oldest ?? 1)
+        && scrollHeight > clientHeight)
       this.showEarlier();
   }
 
@@ -63,7 +64,7 @@ class Conversation {
     if (this.isLoading || !history)
       return;
     this.isLoading = true;
-    const first = Math.max(this.first - SHOWN, 1);
+    const first = Math.max(this.first - SHOWN, history.oldest);
     await history.loadRange(first, this.first - 1);
     this.isLoading = false;
     if (history !== this.page.history)
@@ -98,8 +99,10 @@ class Conversation {
   }
 
   head() {
-    if (this.first === 1)
-      return [];
+    const { oldest } = this.page.history;
+    if (this.first <= oldest)
+      return oldest === 1 ? [] : [element("p", { class: "nothing" },
+        `Events 1 to ${(oldest - 1).toLocaleString()} were deleted.`)];
     this.earlier ??= button("Show earlier events", () => this.showEarlier(),
       { class: "earlier" });
     return [this.earlier];

@@ -69,6 +69,8 @@ class EventList {
       made.append(element("span", { class: `who ${colourOf(event.author)}` }, event.author),
         element("span", { class: "summary" }, shortened(summaryOf(event), 300)),
         element("time", {}, timeOf(event.timestamp)));
+    else if (number < this.page.history.oldest)
+      made.append(element("span", { class: "summary" }, "deleted"));
     made.style.transform = `translateY(${(number - 1) * LINE}px)`;
     return made;
   }

@@ -11,6 +11,7 @@ class History {
     this.events = []; // Event N is at place N; places of events that were not asked for are empty.
     this.ids = new Set();
     this.revision = 0;
+    this.oldest = 1; // Number of the first event; those before it were deleted.
     this.asked = new Map();
     this.closing = new AbortController();
     this.state = "connecting"; // Or "live", "lost", "gone".
@@ -22,6 +23,7 @@ class History {
       { signal: this.closing.signal });
     this.revision = Number((answer.headers.get("etag") ?? "0").replaceAll('"', ""));
     const session = await answer.json();
+    this.oldest = Number(answer.headers.get("troupe-first-revision") ?? 0) + 1;
     await this.load(this.revision);
     this.follow();
     return session;
@@ -48,11 +50,15 @@ class History {
 
   // Asks for the events around a number, if they are not here.
   load(number) {
-    if (number < 1 || number > this.revision || this.events[number])
+    if (number < this.oldest || number > this.revision || this.events[number])
       return Promise.resolve();
     const page = Math.floor((number - 1) / PAGE_SIZE);
     if (!this.asked.has(page))
       this.asked.set(page, this.read(page).catch((error) => {
+        if (error.status === 410)
+          return this.findOldest();
+        throw error;
+      }).catch((error) => {
         if (!this.isClosed)
           console.warn(error);
       }).finally(() => this.asked.delete(page)));
@@ -60,9 +66,19 @@ class History {
   }
 
   async read(page) {
+    const begin = Math.max(page * PAGE_SIZE, this.oldest - 1);
     const { events, after } = await this.server.get(`${sessionPath(this.key)}/events`
-      + `?after=${page * PAGE_SIZE}&limit=${PAGE_SIZE}`, { signal: this.closing.signal });
+      + `?after=${begin}&limit=${PAGE_SIZE}`, { signal: this.closing.signal });
     events.forEach((event, index) => this.put(after + 1 + index, event));
+    this.changed();
+  }
+
+  // Updates the number of the oldest event after a trim.
+  async findOldest() {
+    const { firstRevision } = await this.server.get(
+      `${sessionPath(this.key)}/events?before=1&limit=0`, { signal: this.closing.signal });
+    this.oldest = firstRevision + 1;
+    this.revision = Math.max(this.revision, firstRevision);
     this.changed();
   }
 
@@ -102,6 +118,8 @@ class History {
           return;
         if (error.status === 404)
           return this.become("gone");
+        if (error.status === 410)
+          await this.findOldest().catch(() => {}); // Tried again below.
       }
       this.become("lost");
       await new Promise((done) => setTimeout(done, wait));
@@ -122,7 +140,7 @@ class History {
       return this.taken.numbers;
     const numbers = new Set();
     let low = Infinity;
-    for (let number = last; number >= 1; --number) {
+    for (let number = last; number >= this.oldest; --number) {
       if (number >= low)
         numbers.add(number);
       else if (this.events[number] && takesBack(this.events[number]) > 0)
@@ -157,7 +175,7 @@ class History {
   // Returns the number of the oldest event behind which none is missing.
   get firstOfTail() {
     let number = this.revision;
-    while (number > 0 && this.events[number])
+    while (number >= this.oldest && this.events[number])
       --number;
     return number + 1;
   }

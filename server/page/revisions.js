@@ -34,7 +34,7 @@ class Revisions {
     if (!history)
       return;
     const to = (at ?? history.revision) + by;
-    if (to >= 0)
+    if (to >= history.oldest - 1)
       this.page.goTo(to >= history.revision ? null : to);
   }
 
@@ -43,15 +43,16 @@ class Revisions {
     this.root.hidden = !history;
     if (!history)
       return;
-    const { revision } = history;
+    const { revision, oldest } = history;
     const shown = at ?? revision;
     this.told.replaceChildren("Revision ", element("strong", {}, shown.toLocaleString()), " of ",
       revision.toLocaleString(), at === null ? "" : this.about(at));
+    this.slider.min = oldest - 1;
     this.slider.max = revision;
     this.slider.value = shown;
-    this.slider.disabled = revision === 0;
+    this.slider.disabled = revision < oldest;
     this.slider.setAttribute("aria-valuetext", `${shown} of ${revision}`);
-    this.back.disabled = shown === 0;
+    this.back.disabled = shown < oldest;
     this.forth.disabled = at === null;
     this.now.disabled = at === null;
     this.rewind.disabled = at === null;
@@ -59,7 +60,10 @@ class Revisions {
   }
 
   about(at) {
+    const { oldest } = this.page.history;
     const event = this.page.history.at(at);
+    if (at > 0 && at === oldest - 1)
+      return " · the oldest that is kept";
     return event ? ` · ${shortened(`${event.author}, ${ago(event.timestamp)}`, 60)}`
       : at === 0 ? " · the creation" : "";
   }

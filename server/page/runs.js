@@ -26,7 +26,7 @@ class RunsPane {
     const { history } = this.page;
     const first = history.firstOfTail;
     this.earlier.disabled = true;
-    await history.loadRange(Math.max(first - EARLIER, 1), first - 1);
+    await history.loadRange(Math.max(first - EARLIER, history.oldest), first - 1);
     this.earlier.disabled = false;
     this.draw();
   }
@@ -38,7 +38,7 @@ class RunsPane {
     if (!history)
       return setChildren(this.box, []);
     const runs = runsOf(history, at ?? history.revision);
-    const isWhole = history.firstOfTail <= 1;
+    const isWhole = history.firstOfTail <= history.oldest;
     // The events before the first run in sight may be a part of it.
     if (!isWhole && runs.length > 1)
       runs.shift();

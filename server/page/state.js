@@ -98,7 +98,7 @@ class StatePane {
   details(key, data, last) {
     const { history } = this.page;
     const changes = history.changesOf(key, last);
-    const missing = history.firstOfTail - 1;
+    const missing = history.firstOfTail - history.oldest;
     return element("div", { class: "past-values" },
       element("pre", { tabindex: "0" }, JSON.stringify(data, null, 2)),
       element("ol", {}, changes.slice(0, 200).map(({ number, event, data: former }) =>
@@ -108,7 +108,8 @@ class StatePane {
           element("small", {}, event.author, " · ", timeOf(event.timestamp))))),
       missing > 0 ? button(`Search ${Math.min(missing, 2000)} earlier events`, async (pressed) => {
         pressed.target.disabled = true;
-        await history.loadRange(Math.max(missing - 1999, 1), missing);
+        const end = history.firstOfTail - 1;
+        await history.loadRange(Math.max(end - 1999, history.oldest), end);
         this.draw();
       }) : null);
   }

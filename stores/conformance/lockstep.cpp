@@ -25,6 +25,7 @@ public:
       is_told_(is_shared_ && factory.promises(store_promise::told)),
       has_revisions_(factory.promises(store_promise::revisions)),
       has_forks_(factory.promises(store_promise::forks)),
+      has_trims_(factory.promises(store_promise::trims)),
       engine_(seed) {
     if (is_shared_)
       second_ = on.open();
@@ -161,6 +162,8 @@ private:
       made.kind = change_kind::remove;
     else if (one_in(60))
       made.kind = change_kind::remove_user;
+    else if (has_trims_ && one_in(10))
+      made.kind = change_kind::trim;
     else if (one_in(8))
       made.kind = change_kind::write;
     switch (made.kind) {
@@ -168,6 +171,9 @@ private:
       return made;
     case change_kind::remove_user:
       made.owner.session.clear();
+      return made;
+    case change_kind::trim:
+      fill_trim(made, owners);
       return made;
     case change_kind::write:
       fill_write(made, owners);
@@ -205,10 +211,28 @@ private:
     made.kind = change_kind::create;
     made.event = std::make_shared<const event>(std::move(said));
     made.past = shared_past{name.session, past->first};
+    // A revision that the parent does not have yet, or any more.
     if (one_in(40))
-      made.past->revision = from.revision + 1;
+      made.past->revision
+        = from.first > 0 && one_in(2) ? below(from.first) : from.revision + 1;
     made.session_revision = made.past->revision;
     return true;
+  }
+
+  // Trims the session to any revision that it has.
+  void fill_trim(store_change& made, const store_model::kept_owners& owners) {
+    event said;
+    made.kept.emplace();
+    if (const auto found = owners.find(made.owner); found != owners.end()) {
+      const auto& revisions = found->second.revisions;
+      auto kept = revisions.begin();
+      std::advance(kept, static_cast<std::ptrdiff_t>(below(revisions.size())));
+      said.actions.state_delta = delta::from_json(kept->second->keys).value();
+      said.timestamp = microseconds(kept->second->time);
+      made.kept->revision
+        = one_in(40) ? found->second.revision + 1 : kept->first;
+    }
+    made.event = std::make_shared<const event>(std::move(said));
   }
 
   void fill_write(store_change& made, const store_model::kept_owners& owners) {
@@ -299,8 +323,9 @@ private:
 
   void
   load_events(const session_key& key, std::uint64_t first, std::uint64_t last) {
+    const auto loaded = at(any_store()).load_events(key, first, last);
     compare("load_events of " + to_string(key),
-            shown(at(any_store()).load_events(key, first, last).value()),
+            loaded ? shown(*loaded) : json(to_string(loaded.error().code())),
             [&] { return model_.load_events(key, first, last); });
   }
 
@@ -390,6 +415,7 @@ private:
   bool is_told_;
   bool has_revisions_;
   bool has_forks_;
+  bool has_trims_;
   std::mt19937_64 engine_;
   std::unique_ptr<store> second_;
   store_model model_;

@@ -31,6 +31,9 @@ void trial::apply(const store_change& change) {
       return true;
     });
     return;
+  case change_kind::trim:
+    trim(change);
+    return;
   case change_kind::append:
   case change_kind::write:
     if (owner.where() == scope::session && !owners_.contains(owner))
@@ -58,6 +61,22 @@ void trial::note_revision(const store_change& change) {
         .app = owners_[app_of(change.owner)].keys});
 }
 
+void trial::trim(const store_change& change) {
+  const auto found = owners_.find(change.owner);
+  const auto revision = change.kept->revision;
+  if (found == owners_.end() || found->second.revision < revision) {
+    moved_.insert(change.owner);
+    return;
+  }
+  auto& kept = found->second;
+  if (revision <= kept.first)
+    return;
+  kept.first = revision;
+  kept.events.erase(kept.events.begin(), kept.events.upper_bound(revision));
+  kept.revisions.erase(kept.revisions.begin(),
+                       kept.revisions.lower_bound(revision));
+}
+
 // The events and the earlier states that a fork begins with.
 store_model::kept_owner trial::past_of(const store_change& fork) {
   const owner_name parent{fork.owner.app, fork.owner.user, fork.past->session};
@@ -72,6 +91,7 @@ store_model::kept_owner trial::past_of(const store_change& fork) {
   const auto last = fork.past->revision;
   past.events.erase(past.events.upper_bound(last), past.events.end());
   past.revisions.erase(past.revisions.lower_bound(last), past.revisions.end());
+  past.first = std::min(past.first, last);
   return past;
 }
 
@@ -166,10 +186,13 @@ json store_model::load_session(const session_key& key,
       hashes.push_back(id_hash(said->id));
     --left;
   }
-  return {{"scope", load_scope(owner_of(key))},
-          {"last_update_time", kept.time},
-          {"events", events},
-          {"id_hashes", hashes}};
+  json session{{"scope", load_scope(owner_of(key))},
+               {"last_update_time", kept.time},
+               {"events", events},
+               {"id_hashes", hashes}};
+  if (kept.first > 0)
+    session["first_revision"] = kept.first;
+  return session;
 }
 
 json store_model::load_session_at(const session_key& key,
@@ -178,6 +201,8 @@ json store_model::load_session_at(const session_key& key,
   const auto found = owners_.find(owner_of(key));
   if (found == owners_.end())
     return nullptr;
+  if (revision < found->second.first)
+    return "gone";
   const auto past = found->second.revisions.find(revision);
   if (past == found->second.revisions.end())
     return "not_found";
@@ -188,10 +213,14 @@ json store_model::load_session_at(const session_key& key,
   const auto left_out = events.size() - std::min(events_max, events.size());
   events.erase(events.begin(),
                events.begin() + static_cast<std::ptrdiff_t>(left_out));
-  return {{"scope", {{"keys", past->second->keys}, {"revision", revision}}},
-          {"last_update_time", past->second->time},
-          {"events", shown(events)},
-          {"id_hashes", json::array()}};
+  json session{
+    {"scope", {{"keys", past->second->keys}, {"revision", revision}}},
+    {"last_update_time", past->second->time},
+    {"events", shown(events)},
+    {"id_hashes", json::array()}};
+  if (found->second.first > 0)
+    session["first_revision"] = found->second.first;
+  return session;
 }
 
 json store_model::load_shared_state_at(const session_key& key,
@@ -209,10 +238,14 @@ json store_model::load_events(const session_key& key,
                               std::uint64_t first,
                               std::uint64_t last) const {
   auto events = json::array();
-  if (const auto found = owners_.find(owner_of(key)); found != owners_.end())
-    for (const auto& [number, said] : found->second.events)
-      if (first <= number && number <= last)
-        events.push_back(shown(said));
+  const auto found = owners_.find(owner_of(key));
+  if (found == owners_.end())
+    return events;
+  if (first <= found->second.first)
+    return "gone";
+  for (const auto& [number, said] : found->second.events)
+    if (first <= number && number <= last)
+      events.push_back(shown(said));
   return events;
 }
 

@@ -35,6 +35,10 @@ public:
       json app;              ///< Keys of the app at that moment.
     };
 
+    /// Oldest revision that a trimmed session keeps, else 0. Older ones are not
+    /// in `events` and `revisions`.
+    std::uint64_t first = 0;
+
     /// Of a session: by revision. Copies of an owner share them.
     std::map<std::uint64_t, std::shared_ptr<const earlier_state>> revisions;
   };
@@ -56,7 +60,8 @@ public:
   /// not exist.
   json load_session(const session_key& key, const load_options& options) const;
   /// Expected answer of `store::load_session_at`; null if the session does not
-  /// exist, "not_found" if it has no such revision.
+  /// exist, "not_found" if it has no such revision, "gone" if it has it no
+  /// more.
   json load_session_at(const session_key& key,
                        std::uint64_t revision,
                        std::size_t events_max) const;
@@ -65,7 +70,7 @@ public:
   json load_shared_state_at(const session_key& key,
                             std::uint64_t revision) const;
   /// Expected answer of `store::load_events`; empty if the session does
-  /// not exist.
+  /// not exist, "gone" if it does not have the first of them any more.
   json load_events(const session_key& key,
                    std::uint64_t first,
                    std::uint64_t last) const;
@@ -114,6 +119,7 @@ public:
 
 private:
   store_model::kept_owner past_of(const store_change& fork);
+  void trim(const store_change& change);
   void note_revision(const store_change& change);
   void advance(const owner_name& owner,
                const store_change& change,

@@ -129,6 +129,21 @@ store_change change_maker::remove(const session_key& key) {
   return made;
 }
 
+store_change change_maker::trim(const session_key& key,
+                                std::uint64_t revision,
+                                const json& state,
+                                std::int64_t time) {
+  event said;
+  said.timestamp = microseconds(time);
+  said.actions.state_delta = delta::from_json(state).value();
+  store_change made;
+  made.kind = change_kind::trim;
+  made.owner = owner_of(key);
+  made.event = std::make_shared<const event>(std::move(said));
+  made.kept = kept_past{revision};
+  return made;
+}
+
 store_change change_maker::remove_user(const std::string& app,
                                        const std::string& user) {
   store_change made;
@@ -175,11 +190,14 @@ json shown(const std::optional<stored_scope>& scope) {
 json shown(const std::optional<stored_session>& session) {
   if (!session)
     return nullptr;
-  return {
+  json data{
     {"scope", shown(std::optional(session->scope))},
     {"last_update_time", session->last_update_time.time_since_epoch().count()},
     {"events", shown(session->events)},
     {"id_hashes", session->id_hashes}};
+  if (session->first_revision > 0)
+    data["first_revision"] = session->first_revision;
+  return data;
 }
 
 json shown(const session_row& row) {

@@ -55,6 +55,12 @@ public:
   store_change write(const owner_name& owner,
                      const json& names,
                      std::int64_t time = 1'000'000);
+  /// Deletes the events of a session up to `revision`. `state` is an object of
+  /// its keys there, and `time` its newest time up to there.
+  store_change trim(const session_key& key,
+                    std::uint64_t revision,
+                    const json& state = json::object(),
+                    std::int64_t time = 1'000'000);
   /// Deletes the session, and forgets its revision.
   store_change remove(const session_key& key);
   /// Deletes the user with all sessions, and forgets their revisions.
@@ -98,7 +104,8 @@ json shown(const std::vector<event_ptr>& events);
 /// Returns `{"keys": object, "revision": integer}`; null for no scope.
 json shown(const std::optional<stored_scope>& scope);
 /// Returns `{"scope": object, "last_update_time": microseconds, "events": list,
-/// "id_hashes": [integer]}`; null for no session.
+/// "id_hashes": [integer]}`, and `"first_revision": integer` of a trimmed one;
+/// null for no session.
 json shown(const std::optional<stored_session>& session);
 /// Returns `{"key": [app, user, id], "session", "user", "app": object,
 /// "revision": integer, "last_update_time": microseconds}`.
@@ -195,6 +202,8 @@ std::vector<conformance_check> list_checks();
 std::vector<conformance_check> event_checks();
 /// Returns the checks of forks.
 std::vector<conformance_check> fork_checks();
+/// Returns the checks of trimmed sessions.
+std::vector<conformance_check> trim_checks();
 /// Returns the checks of locations that are opened again or shared.
 std::vector<conformance_check> place_checks();
 

@@ -19,6 +19,7 @@ conformance_checks(const store_factory& factory) {
                        conformance::list_checks(),
                        conformance::event_checks(),
                        conformance::fork_checks(),
+                       conformance::trim_checks(),
                        conformance::place_checks()})
     for (const auto& check : group)
       if (std::ranges::all_of(check.needs, [&factory](store_promise needed) {

@@ -31,6 +31,7 @@ enum class store_promise : std::uint8_t {
   told,      ///< `changed_elsewhere` reports commits of others at once.
   revisions, ///< `load_session_at` loads sessions at earlier revisions.
   forks,     ///< `can_fork`: sessions are created with the past of others.
+  trims,     ///< `can_trim`: old events of sessions can be deleted.
 };
 
 /// The store to check.

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -33,7 +35,7 @@ constexpr postgres_statement set_timeout
   = {"set_timeout",
      "SELECT set_config('statement_timeout', $1::bigint::text, false)"};
 
-// Scopes with their state, all at one moment.
+// Scopes with their state and first state, all at one moment.
 constexpr postgres_statement read_scopes = {"read_scopes", R"(
 WITH page AS MATERIALIZED (
   SELECT * FROM scopes WHERE id > $1::bigint ORDER BY id LIMIT $2::bigint)
@@ -41,7 +43,10 @@ SELECT 0 AS part, id, revision, app, usr, session,
        coalesce(past_revision, 0) AS created FROM page
 UNION ALL
 SELECT 1, s.scope, 0, s.key, s.value, NULL, 0
-  FROM page JOIN state AS s ON s.scope = page.id)"};
+  FROM page JOIN state AS s ON s.scope = page.id
+UNION ALL
+SELECT 2, f.scope, f.revision, NULL, f.delta, NULL, 0
+  FROM page JOIN first_states AS f ON f.scope = page.id)"};
 
 constexpr postgres_statement read_rows = {"read_rows", R"(
 SELECT id, session, session_revision, usr, user_revision, app, app_revision,
@@ -49,9 +54,13 @@ SELECT id, session, session_revision, usr, user_revision, app, app_revision,
   FROM change_log WHERE id > $1::bigint AND kind < 3 ORDER BY id LIMIT $2::bigint)"};
 
 constexpr postgres_statement find_existing
-  = {"find_existing", "SELECT id FROM scopes WHERE id = ANY ($1::bigint[])"};
+  = {"find_existing",
+     "SELECT s.id, coalesce(f.revision, 0)"
+     " FROM scopes AS s LEFT JOIN first_states AS f ON f.scope = s.id"
+     " WHERE s.id = ANY ($1::bigint[])"};
 
-// Forks whose past is not there, and pasts that no fork has.
+// Forks whose past is not there, and pasts that no fork has. The replay of a
+// trimmed past ignores its first rows, so those that a fork needs are counted.
 constexpr postgres_statement find_broken_pasts = {"find_broken_pasts", R"(
 SELECT f.id, f.app, f.usr, f.session,
        'the past that it shares, scope ' || f.past || ', is missing'
@@ -62,9 +71,22 @@ SELECT f.id, f.app, f.usr, f.session,
        'its past, scope ' || f.past || ', ends before revision '
          || f.past_revision
   FROM scopes AS f JOIN scopes AS p ON p.id = f.past
-  WHERE f.past_revision > greatest(coalesce(p.past_revision, -1), coalesce(
+  WHERE f.past_revision > greatest(p.past_revision,
     (SELECT l.session_revision FROM change_log AS l WHERE l.session = p.id
-       ORDER BY l.session_revision DESC LIMIT 1), -1))
+       ORDER BY l.session_revision DESC LIMIT 1),
+    (SELECT t.revision FROM first_states AS t WHERE t.scope = p.id), -1)
+UNION ALL
+SELECT n.id, n.app, n.usr, n.session,
+       'its past, scope ' || n.past || ', lacks revisions between '
+         || n.needed || ' to ' || n.past_revision
+  FROM (SELECT f.*, greatest(p.past_revision, 0, 1 +
+          (SELECT k.revision FROM first_states AS k WHERE k.scope = f.id))
+          AS needed
+        FROM first_states AS t JOIN scopes AS p ON p.id = t.scope
+          JOIN scopes AS f ON f.past = p.id) AS n
+  WHERE n.past_revision > 0 AND n.past_revision - n.needed + 1 >
+    (SELECT count(*) FROM change_log AS l WHERE l.session = n.past
+       AND l.session_revision BETWEEN n.needed AND n.past_revision)
 UNION ALL
 SELECT n.id, n.app, n.usr, n.session, 'it is kept for forks, but has none'
   FROM scopes AS n WHERE n.app = ''
@@ -72,6 +94,9 @@ SELECT n.id, n.app, n.usr, n.session, 'it is kept for forks, but has none'
 
 constexpr postgres_statement find_strays = {"find_strays", R"(
 SELECT 'state', count(*) FROM state AS t
+  WHERE NOT EXISTS (SELECT FROM scopes AS s WHERE s.id = t.scope)
+UNION ALL
+SELECT 'first states', count(*) FROM first_states AS t
   WHERE NOT EXISTS (SELECT FROM scopes AS s WHERE s.id = t.scope)
 UNION ALL
 SELECT 'log of sessions', count(*) FROM change_log AS t WHERE t.session IS NOT NULL
@@ -97,6 +122,17 @@ struct checked_scope {
   stored_scope replayed;
   /// The last revision in the log.
   std::int64_t last = 0;
+  /// Of a trimmed session: the oldest revision that it keeps; else 0.
+  std::int64_t kept_from = 0;
+  /// True if the replay begins with the state at `kept_from`.
+  bool is_trimmed = false;
+};
+
+struct check_finding {
+  std::int64_t scope; // 0 if it belongs to none.
+  /// `kept_from` of the scope, if the finding depends on its log.
+  std::optional<std::int64_t> kept_from;
+  std::string line;
 };
 
 class postgres_check {
@@ -139,8 +175,8 @@ public:
     if (on_progress_)
       on_progress_(1);
     std::vector<std::string> lines;
-    for (auto& [id, line] : findings_)
-      lines.push_back(std::move(line));
+    for (auto& finding : findings_)
+      lines.push_back(std::move(finding.line));
     return lines;
   }
 
@@ -195,7 +231,30 @@ private:
                fmt::format(
                  "key '{}': {}", rows->text(i, 3), data.error().message()));
     }
+    for (int i = 0; i < rows->size(); ++i)
+      if (rows->number(i, 0) == 2)
+        start(rows->number(i, 1), rows->number(i, 2), rows->text(i, 4));
     return last;
+  }
+
+  // Begins the replay of a trimmed session with its first state, unless that is
+  // a revision of its past.
+  void start(std::int64_t id, std::int64_t first, std::string_view delta) {
+    auto& trimmed = scopes_[id];
+    trimmed.kept_from = first;
+    if (first <= trimmed.last)
+      return;
+    trimmed.is_trimmed = true;
+    trimmed.last = first;
+    // The creation of a fork may not be folded yet.
+    if (first > trimmed.revision)
+      return;
+    if (auto replayed = replay_delta(trimmed.replayed, delta, scope::session);
+        !replayed)
+      report(id,
+             fmt::format("its state at revision {}: {}",
+                         first,
+                         replayed.error().message()));
   }
 
   result<void> replay() {
@@ -229,6 +288,9 @@ private:
         continue;
       auto& [id, checked] = *found;
       const auto revision = rows.number(row, column + 1);
+      // Rows that a trim may have left or not.
+      if (checked.is_trimmed && revision <= checked.kept_from)
+        continue;
       if (revision != checked.last + 1)
         report(id,
                fmt::format("its log goes from revision {} to {}",
@@ -270,16 +332,25 @@ private:
   }
 
   void report(std::int64_t id, std::string_view what) {
-    report(id, scopes_[id].owner, what);
+    const auto& found = scopes_[id];
+    report(id, found.kept_from, found.owner, what);
   }
 
-  void report(std::int64_t id, const owner_name& owner, std::string_view what) {
-    findings_.emplace_back(id,
-                           fmt::format("{}: {}",
-                                       owner.app.empty()
-                                         ? fmt::format("scope {}", id)
-                                         : to_string(owner),
-                                       what));
+  void report(std::int64_t id,
+              std::optional<std::int64_t> kept_from,
+              const owner_name& owner,
+              std::string_view what) {
+    findings_.push_back(
+      {id,
+       kept_from,
+       fmt::format("{}: {}",
+                   owner.app.empty() ? fmt::format("scope {}", id)
+                                     : to_string(owner),
+                   what)});
+  }
+
+  void report_line(std::string line) {
+    findings_.push_back({0, std::nullopt, std::move(line)});
   }
 
   result<void> find_pasts() {
@@ -288,6 +359,7 @@ private:
       return rows.error();
     for (int i = 0; i < rows->size(); ++i)
       report(rows->number(i, 0),
+             std::nullopt,
              {std::string(rows->text(i, 1)),
               std::string(rows->text(i, 2)),
               std::string(rows->text(i, 3))},
@@ -295,23 +367,24 @@ private:
     return {};
   }
 
-  // Drops findings about scopes that were removed during the check.
+  // Drops findings about scopes that were removed or trimmed during the check.
   result<void> drop_removed() {
     if (findings_.empty())
       return {};
     std::vector<std::int64_t> ids;
     ids.reserve(findings_.size());
-    for (const auto& [id, line] : findings_)
-      ids.push_back(id);
+    for (const auto& finding : findings_)
+      ids.push_back(finding.scope);
     auto rows = ask(find_existing, postgres_parameters().add(ids));
     if (!rows)
       return rows.error();
-    std::vector<std::int64_t> existing;
-    existing.reserve(static_cast<std::size_t>(rows->size()));
+    std::unordered_map<std::int64_t, std::int64_t> existing;
     for (int i = 0; i < rows->size(); ++i)
-      existing.push_back(rows->number(i, 0));
-    std::erase_if(findings_, [&](const auto& finding) {
-      return std::ranges::find(existing, finding.first) == existing.end();
+      existing.emplace(rows->number(i, 0), rows->number(i, 1));
+    std::erase_if(findings_, [&](const check_finding& finding) {
+      const auto found = existing.find(finding.scope);
+      return found == existing.end()
+             || found->second != finding.kept_from.value_or(found->second);
     });
     return {};
   }
@@ -322,11 +395,9 @@ private:
       return rows.error();
     for (int i = 0; i < rows->size(); ++i)
       if (rows->number(i, 1) > 0)
-        findings_.emplace_back(
-          0,
-          fmt::format("{} rows of the {} belong to no existing scope",
-                      rows->number(i, 1),
-                      rows->text(i, 0)));
+        report_line(fmt::format("{} rows of the {} belong to no existing scope",
+                                rows->number(i, 1),
+                                rows->text(i, 0)));
     return {};
   }
 
@@ -335,16 +406,16 @@ private:
     if (!rows)
       return rows.error();
     if (rows->is_null(0, 0))
-      findings_.emplace_back(0, "the table of commit marks is empty");
+      report_line("the table of commit marks is empty");
     else if (rows->number(0, 0) != 0)
-      findings_.emplace_back(0, "the marks of the commits are not one chain");
+      report_line("the marks of the commits are not one chain");
     return {};
   }
 
   postgres_connection& connection_;
   const std::function<void(double done)>& on_progress_;
   std::unordered_map<std::int64_t, checked_scope> scopes_;
-  std::vector<std::pair<std::int64_t, std::string>> findings_;
+  std::vector<check_finding> findings_;
   std::int64_t pass_ = 0;
   std::int64_t passes_ = 1;
   std::int64_t log_end_ = 1;

@@ -218,15 +218,37 @@ result<void> queue_fold(postgres_connection& connection,
   return {};
 }
 
+// Folds the rows behind `first` up to `last`. The last statements stay in the
+// pipeline.
+result<void> fold_portion(postgres_connection& connection,
+                          std::int64_t first,
+                          std::int64_t last) {
+  connection.queue(read_log, postgres_parameters().add(first).add(last));
+  const auto answers = connection.run(folding, postgres_long_deadline);
+  if (!answers)
+    return answers.error();
+  if (auto queued = queue_fold(connection, answers->back()); !queued)
+    return queued;
+  connection.queue(move_on, postgres_parameters().add(last));
+  return {};
+}
+
+postgres_parameters long_limit() {
+  return postgres_parameters().add(
+    std::int64_t{std::chrono::milliseconds(postgres_long_deadline).count()});
+}
+
+error newer_layout() {
+  return {errc::store_failed,
+          fmt::format("{}: a newer troupe has changed its tables", folding)};
+}
+
 // Folds one portion. Returns true if the log has more rows up to `goal`.
 result<bool> fold_some(postgres_connection& connection,
                        std::int64_t lock,
                        std::optional<std::int64_t>& goal) {
   connection.queue(transaction::begin);
-  connection.queue(
-    transaction::allow_long,
-    postgres_parameters().add(
-      std::int64_t{std::chrono::milliseconds(postgres_long_deadline).count()}));
+  connection.queue(transaction::allow_long, long_limit());
   connection.queue(need_no_sync);
   connection.queue(transaction::take_lock, postgres_parameters().add(lock));
   connection.queue(find_bounds, postgres_parameters().add(rows_at_once));
@@ -245,28 +267,40 @@ result<bool> fold_some(postgres_connection& connection,
     goal = last;
     connection.queue(transaction::roll_back);
   } else {
-    connection.queue(read_log, postgres_parameters().add(first).add(last));
-    answers = connection.run(folding, postgres_long_deadline);
-    if (!answers)
-      return answers.error();
-    if (auto queued = queue_fold(connection, answers->front()); !queued)
-      return queued.error();
+    if (auto folded = fold_portion(connection, first, last); !folded)
+      return folded.error();
     connection.queue(forget_removals, postgres_parameters().add(last));
     connection.queue(forget_marks);
-    connection.queue(move_on, postgres_parameters().add(last));
     connection.queue(transaction::commit);
   }
   answers = connection.run(folding, postgres_long_deadline);
   if (!answers)
     return answers.error();
   if (!is_readable)
-    return error(
-      errc::store_failed,
-      fmt::format("{}: a newer troupe has changed its tables", folding));
+    return newer_layout();
   return last < *goal;
 }
 
 } // namespace
+
+result<void> fold_in_transaction(postgres_connection& connection) {
+  connection.queue(transaction::allow_long, long_limit());
+  for (;;) {
+    connection.queue(find_bounds, postgres_parameters().add(rows_at_once));
+    const auto answers = connection.run(folding, postgres_long_deadline);
+    if (!answers)
+      return answers.error();
+    const auto& bounds = answers->back();
+    if (bounds.number(0, 3) != postgres_layout)
+      return newer_layout();
+    const auto first = bounds.number(0, 0);
+    const auto last = bounds.number(0, 1);
+    if (first >= last)
+      return {};
+    if (auto folded = fold_portion(connection, first, last); !folded)
+      return folded;
+  }
+}
 
 postgres_folder::postgres_folder(postgres_pool& pool)
   : pool_(pool),

@@ -15,6 +15,10 @@
 
 namespace troupe {
 
+/// Folds all rows of the log within the transaction of the caller, which must
+/// hold the fold lock. The statements of the transaction may then take longer.
+result<void> fold_in_transaction(postgres_connection& connection);
+
 class postgres_folder {
 public:
   /// `pool` must outlive the folder.

@@ -47,6 +47,9 @@ postgres_plan::postgres_plan(std::span<const store_change> changes,
     case change_kind::remove_user:
       remove_user(change.owner);
       break;
+    case change_kind::trim:
+      trim(change);
+      break;
     }
   }
 }
@@ -68,6 +71,7 @@ void postgres_plan::add(const store_change& change) {
       made.past = parent;
       made.first = static_cast<std::int64_t>(head->revision);
       made.microseconds = change.event->timestamp.time_since_epoch().count();
+      made.keys = &change.event->actions.state_delta;
     }
   } else if (change.session_revision) {
     const bool is_there = known_.scopes[owner].has_value();
@@ -113,6 +117,22 @@ postgres_plan::found_head& postgres_plan::make(const owner_name& owner) {
   return found;
 }
 
+// The rows to delete are written in this step or before it.
+void postgres_plan::trim(const store_change& change) {
+  const auto& kept = *change.kept;
+  const auto& found = known_.scopes[change.owner];
+  const bool fits
+    = found && found->revision >= kept.revision
+      && (kept.incarnation == 0
+          || found->id == static_cast<std::int64_t>(kept.incarnation));
+  expect(change.owner, fits);
+  if (!fits || kept.revision == 0)
+    return;
+  if (steps_.empty() || !steps_.back().removals.empty())
+    steps_.emplace_back();
+  steps_.back().trims.push_back({found->id, &change});
+}
+
 void postgres_plan::judge_removal(const store_change& change) {
   const auto& found = known_.scopes[change.owner];
   expect(change.owner,
@@ -151,7 +171,8 @@ void postgres_plan::expect(const owner_name& owner, bool holds) {
 }
 
 planned_step& postgres_plan::step_for_rows() {
-  if (steps_.empty() || !steps_.back().removals.empty())
+  if (steps_.empty() || !steps_.back().trims.empty()
+      || !steps_.back().removals.empty())
     steps_.emplace_back();
   return steps_.back();
 }

@@ -26,6 +26,8 @@ struct planned_scope {
   std::int64_t past = 0;         ///< Of a fork: id of its parent; else 0.
   std::int64_t first = 0;        ///< Revision of a session's creation.
   std::int64_t microseconds = 0; ///< Of a fork: time of its creation.
+  /// Of a fork: all keys at its creation. Part of the change.
+  const delta* keys = nullptr;
 };
 
 struct planned_row {
@@ -37,16 +39,22 @@ struct planned_row {
   std::int64_t app = 0;
 };
 
+struct planned_trim {
+  std::int64_t scope;
+  const store_change* change;
+};
+
 struct planned_removal {
   std::int64_t id; ///< Number of its row in the log.
   std::int64_t scope;
   owner_name owner;
 };
 
-/// Written in this order: new scopes, rows, removals.
+/// Written in this order: new scopes, rows, trims, removals.
 struct planned_step {
   std::vector<planned_scope> scopes;
   std::vector<planned_row> rows;
+  std::vector<planned_trim> trims;
   std::vector<planned_removal> removals;
 };
 
@@ -76,6 +84,7 @@ private:
   using found_head = std::optional<postgres_head>;
 
   void add(const store_change& change);
+  void trim(const store_change& change);
   void judge_removal(const store_change& change);
   void remove(const owner_name& owner);
   void remove_user(const owner_name& user);

@@ -26,6 +26,7 @@ namespace {
 //   id    | revision  | hash     |
 //   span  | rows      | first    | last    |
 //   past  | scope     | revision |
+//   first | revision  |
 // `rows` is the number of log rows of the session from revision `first` on,
 // `last` its last revision. `first` is the first loaded revision, or that of
 // the creation if the session has fewer events than may be loaded. Of a fork,
@@ -37,13 +38,21 @@ enum load_part : std::int64_t {
   part_event,
   part_id,
   part_span,
-  part_past
+  part_past,
+  part_first
 };
+
+// Rules for trimmed sessions. Rows up to the first revision may be there or
+// not, so no statement depends on them. A load that reads them in more than one
+// statement looks in the end whether the first revision is still the same: a
+// trim may have taken the event from a row that was not read yet.
 
 // The scope that is loaded.
 #define TROUPE_ME(SESSION)                                                     \
   "WITH me AS MATERIALIZED ("                                                  \
-  "  SELECT id, revision, updated, past, past_revision FROM scopes"            \
+  "  SELECT id, revision, updated, past, past_revision,"                       \
+  "         coalesce((SELECT f.revision FROM first_states AS f"                \
+  "           WHERE f.scope = scopes.id), 0) AS first FROM scopes"             \
   "    WHERE app = $1::text AND usr = $2::text AND session = " SESSION ")"
 
 // Its first rows: the scope and its state.
@@ -71,15 +80,19 @@ said AS MATERIALIZED (
   SELECT session_revision, time, event, delta, body
     FROM change_log
     WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
+      AND session_revision > (SELECT first FROM me)
     ORDER BY session_revision DESC LIMIT $4::bigint),
 ids AS MATERIALIZED (
   SELECT session_revision, event_hash
     FROM change_log
     WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
+      AND session_revision > (SELECT first FROM me)
     ORDER BY session_revision DESC LIMIT $5::bigint),
 reach AS MATERIALIZED (
   SELECT CASE WHEN (SELECT count(*) FROM said) < $4::bigint
-                OR (SELECT count(*) FROM ids) < $5::bigint THEN 0
+                OR (SELECT count(*) FROM ids) < $5::bigint
+              THEN (SELECT CASE WHEN first > 0 THEN first + 1 ELSE 0 END
+                      FROM me)
               ELSE least((SELECT min(session_revision) FROM said),
                          (SELECT min(session_revision) FROM ids)) END AS first)
 )" TROUPE_SCOPE_AND_STATE R"(
@@ -102,20 +115,24 @@ SELECT 5, count(*), (SELECT first FROM reach),
 UNION ALL
 SELECT 6, past, past_revision, 0, NULL, NULL, NULL
   FROM me WHERE past IS NOT NULL
+UNION ALL
+SELECT 7, first, 0, 0, NULL, NULL, NULL FROM me WHERE first > 0
 )"};
 
-// Returns the newest revision and the past, then every row of the range.
+// Returns the newest revision, the past, the id and the first revision, then
+// every row of the range.
 constexpr postgres_statement load_range
   = {"load_range", TROUPE_ME("$3::text") R"(
 SELECT greatest(revision,
                 (SELECT session_revision FROM change_log WHERE session = me.id
                    ORDER BY session_revision DESC LIMIT 1)) AS revision,
        NULL::bigint AS time, NULL::text AS event, NULL::text AS delta,
-       NULL::text AS body, NULL::integer AS event_hash, past, past_revision
+       NULL::text AS body, NULL::integer AS event_hash, past, past_revision,
+       id, first
   FROM me
 UNION ALL
 (SELECT session_revision, time, event, delta, body, event_hash,
-        NULL::bigint, NULL::bigint
+        NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
   FROM change_log
   WHERE session = (SELECT id FROM me)
     AND session_revision BETWEEN $4::bigint AND $5::bigint
@@ -127,7 +144,8 @@ constexpr postgres_statement find_session
 SELECT id, past, past_revision,
        greatest(revision,
                 (SELECT session_revision FROM change_log WHERE session = me.id
-                   ORDER BY session_revision DESC LIMIT 1))
+                   ORDER BY session_revision DESC LIMIT 1)),
+       first
   FROM me)"};
 
 #undef TROUPE_ME
@@ -138,8 +156,21 @@ constexpr postgres_statement find_scope = {"find_scope", R"(
 SELECT id, past, past_revision,
        greatest(revision,
                 (SELECT session_revision FROM change_log WHERE session = s.id
-                   ORDER BY session_revision DESC LIMIT 1))
+                   ORDER BY session_revision DESC LIMIT 1)),
+       0::bigint
   FROM scopes AS s WHERE id = $1::bigint)"};
+
+// The first revision of a session.
+constexpr postgres_statement find_first = {"find_first", R"(
+SELECT coalesce((SELECT f.revision FROM first_states AS f
+                   WHERE f.scope = s.id), 0)
+  FROM scopes AS s WHERE s.id = $1::bigint AND s.app <> '')"};
+
+// The keys of a session at its first revision, and the newest time up to there.
+constexpr postgres_statement load_first
+  = {"load_first",
+     "SELECT updated, delta FROM first_states"
+     " WHERE scope = $1::bigint AND revision = $2::bigint"};
 
 // Returns every row of the range; those from revision $4 on with their events.
 constexpr postgres_statement load_rows = {"load_rows", R"(
@@ -161,7 +192,8 @@ SELECT session_revision, time, delta
     AND session_revision BETWEEN $2::bigint AND $3::bigint
   ORDER BY session_revision)"};
 
-// Probes the index of ids once per id. OFFSET stops the planner from joining
+// Probes the index of ids once per id, behind the first revision of session $5.
+//  OFFSET stops the planner from joining
 // the other way round, which would read the whole session.
 constexpr postgres_statement find_ids = {"find_ids", R"(
 SELECT n.place, l.session_revision, l.time, l.event, l.delta, l.body
@@ -170,6 +202,8 @@ SELECT n.place, l.session_revision, l.time, l.event, l.delta, l.body
   CROSS JOIN LATERAL (
     SELECT * FROM change_log AS c
       WHERE c.session = $1::bigint AND c.session_revision <= $2::bigint
+        AND c.session_revision > coalesce((SELECT f.revision
+              FROM first_states AS f WHERE f.scope = $5::bigint), 0)
         AND c.event_hash = n.event_hash::integer AND c.event = n.event
       OFFSET 0) AS l
   ORDER BY l.session_revision)"};
@@ -211,15 +245,18 @@ struct loaded_scope {
 };
 
 // Checks that the log has one row per revision of the session, from its
-// creation up to the last.
+// creation up to the last. Rows up to revision `kept_from` of a trimmed session
+// may be missing.
 result<void> judge_span(const postgres_rows& rows,
                         int row,
                         std::int64_t created,
+                        std::int64_t kept_from,
                         std::int64_t revision,
                         const owner_name& owner) {
   const auto count = rows.number(row, 1);
   const auto first = std::max(rows.number(row, 2), created);
-  const auto last = rows.is_null(row, 3) ? -1 : rows.number(row, 3);
+  const auto newest = rows.is_null(row, 3) ? -1 : rows.number(row, 3);
+  const auto last = kept_from > 0 ? std::max(newest, kept_from) : newest;
   if (last != revision)
     return error(errc::corrupt,
                  fmt::format("{}: it is at revision {}, and its log ends at {}",
@@ -245,7 +282,7 @@ result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
   std::optional<int> span;
   std::int64_t reached = 0;
   // Lowest revision so far of each part, whose rows come newest first.
-  std::array<std::int64_t, part_past + 1> above{};
+  std::array<std::int64_t, part_first + 1> above{};
   above.fill(std::numeric_limits<std::int64_t>::max());
   for (int i = 0; i < rows.size(); ++i) {
     const auto part = rows.number(i, 0);
@@ -290,6 +327,9 @@ result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
     case part_past:
       found->past = event_part{rows.number(i, 1), rows.number(i, 2)};
       break;
+    case part_first:
+      loaded->first_revision = static_cast<std::uint64_t>(rows.number(i, 1));
+      break;
     default:
       break;
     }
@@ -311,8 +351,13 @@ result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
       = std::max(loaded->last_update_time, rows.time(row, 3));
   }
   if (span)
-    if (auto whole = judge_span(
-          rows, *span, found->past ? found->past->last : 0, reached, owner);
+    if (auto whole
+        = judge_span(rows,
+                     *span,
+                     found->past ? found->past->last : 0,
+                     static_cast<std::int64_t>(loaded->first_revision),
+                     reached,
+                     owner);
         !whole)
       return whole.error();
   std::ranges::reverse(loaded->events);
@@ -325,8 +370,8 @@ result<std::optional<loaded_scope>> read_scope(const postgres_rows& rows,
 // Rows that one statement reads.
 constexpr std::int64_t past_rows_at_once = 8'192;
 
-// A fork may be removed between two statements, and its past with it. Then all
-// is read again.
+// A fork may be removed between two statements, and its past with it, or a
+// session may be trimmed. Then all is read again.
 constexpr int tries_max = 3;
 
 error missing_past(const owner_name& owner) {
@@ -340,6 +385,7 @@ struct found_scope {
   std::int64_t id = 0;
   std::int64_t newest = 0;
   std::optional<event_part> past;
+  std::int64_t kept_from = 0; // Of a session that is found by its names.
 
   std::int64_t created() const noexcept { return past ? past->last : 0; }
 };
@@ -356,21 +402,41 @@ find_one(postgres_connection& connection,
     return rows.error();
   if (rows->size() == 0)
     return std::nullopt;
-  found_scope found{rows->number(0, 0), rows->number(0, 3), std::nullopt};
+  found_scope found{
+    rows->number(0, 0), rows->number(0, 3), std::nullopt, rows->number(0, 4)};
   if (!rows->is_null(0, 1))
     found.past = event_part{rows->number(0, 1), rows->number(0, 2)};
   return found;
 }
 
-// Reads the events of a session from the newest back, scope by scope.
+// Returns true if the session is still there, and its first revision is the
+// same as when the load began.
+result<bool> is_unchanged(postgres_connection& connection,
+                          postgres_history& history,
+                          std::int64_t session,
+                          std::int64_t kept_from,
+                          const owner_name& owner) {
+  const auto rows = history.read(connection,
+                                 find_first,
+                                 postgres_parameters().add(session),
+                                 describe(owner));
+  if (!rows)
+    return rows.error();
+  return rows->size() > 0 && rows->number(0, 0) == kept_from;
+}
+
+// Reads the events of a session from the newest back, scope by scope, down to
+// the one behind its first revision.
 class past_reader {
 public:
   past_reader(postgres_connection& connection,
               postgres_history& history,
-              const owner_name& owner)
+              const owner_name& owner,
+              std::int64_t kept_from)
     : connection_(connection),
       history_(history),
-      owner_(owner) {}
+      owner_(owner),
+      kept_from_(kept_from) {}
 
   // Goes to the newest event that is in `part`, or to the end.
   void go_to(const std::optional<event_part>& part) {
@@ -379,7 +445,7 @@ public:
   }
 
   // Returns true if all events are read.
-  bool is_done() const noexcept { return !part_ || part_->last == 0; }
+  bool is_done() const noexcept { return !part_ || part_->last <= kept_from_; }
 
   // Finds the scope that has the next events. Returns false if it is missing.
   result<bool> find() {
@@ -405,10 +471,12 @@ public:
   }
 
   // Number of the newest event that is not read, and of the oldest one in the
-  // same scope.
+  // same scope that the session keeps.
   std::int64_t last() const noexcept { return part_->last; }
 
-  std::int64_t first() const noexcept { return scope_->created() + 1; }
+  std::int64_t first() const noexcept {
+    return std::max(scope_->created(), kept_from_) + 1;
+  }
 
   const found_scope& scope() const noexcept { return *scope_; }
 
@@ -453,6 +521,7 @@ private:
   postgres_connection& connection_;
   postgres_history& history_;
   const owner_name& owner_;
+  const std::int64_t kept_from_;
   std::optional<event_part> part_;
   std::optional<found_scope> scope_;
 };
@@ -531,11 +600,18 @@ load_postgres(postgres_connection& connection,
     if (!*loaded)
       return std::nullopt;
     auto& session = (*loaded)->session;
-    if (!(*loaded)->past)
+    const auto kept_from = static_cast<std::int64_t>(session.first_revision);
+    if (!(*loaded)->past || (*loaded)->past->last <= kept_from)
       return std::move(session);
-    past_reader past(connection, history, owner);
+    past_reader past(connection, history, owner, kept_from);
     past.go_to((*loaded)->past);
-    const auto is_whole = add_past(past, options, session);
+    auto is_whole = add_past(past, options, session);
+    if (is_whole && *is_whole)
+      is_whole = is_unchanged(connection,
+                              history,
+                              static_cast<std::int64_t>(session.incarnation),
+                              kept_from,
+                              owner);
     if (!is_whole)
       return is_whole.error();
     if (*is_whole)
@@ -546,17 +622,51 @@ load_postgres(postgres_connection& connection,
 
 namespace {
 
+// Loads the keys of a trimmed session at its first revision, and the newest
+// time up to there. Returns false if it was trimmed meanwhile.
+result<bool> start_at_first(postgres_connection& connection,
+                            postgres_history& history,
+                            const owner_name& owner,
+                            const found_scope& own,
+                            stored_session& state) {
+  const auto rows
+    = history.read(connection,
+                   load_first,
+                   postgres_parameters().add(own.id).add(own.kept_from),
+                   describe(owner));
+  if (!rows)
+    return rows.error();
+  if (rows->size() == 0)
+    return false;
+  if (auto replayed
+      = replay_delta(state.scope, rows->text(0, 1), scope::session);
+      !replayed)
+    return unreadable(describe(owner), replayed.error());
+  state.last_update_time = rows->time(0, 0);
+  return true;
+}
+
 // Replays the log of a scope from its creation to revision `goal`, page by
-// page. Changes up to a revision never change, so the pages need not be read at
-// one moment. Returns false if rows are missing.
+// page. If the first revision of a trimmed session is in the same scope, the
+// replay begins there. Changes up to a revision never change while the session
+// keeps them, so the pages need not be read at one moment. Returns false if
+// rows are missing.
 result<bool> replay(postgres_connection& connection,
                     postgres_history& history,
                     const owner_name& owner,
+                    const found_scope& own,
                     const found_scope& from,
                     std::int64_t goal,
                     stored_session& state) {
   state.last_update_time = timestamp::min();
-  for (auto reached = from.created() - 1; reached < goal;) {
+  auto reached = from.created() - 1;
+  if (own.kept_from > reached && own.kept_from > 0) {
+    auto is_there = start_at_first(connection, history, owner, own, state);
+    if (!is_there || !*is_there)
+      return is_there;
+    reached = own.kept_from;
+  }
+  while (reached < goal) {
     const auto last = std::min(goal, reached + past_rows_at_once);
     const auto rows = history.read(
       connection,
@@ -624,19 +734,27 @@ load_postgres_at(postgres_connection& connection,
     if ((*own)->newest < goal)
       return detail::no_revision(
         key, revision, static_cast<std::uint64_t>((*own)->newest));
+    const auto kept_from = (*own)->kept_from;
+    if (goal < kept_from)
+      return detail::trimmed_revision(
+        key, revision, static_cast<std::uint64_t>(kept_from));
     const auto from = find_creation(connection, history, owner, **own, goal);
     if (!from)
       return from.error();
     stored_session past;
-    auto is_there = *from
-                      ? replay(connection, history, owner, **from, goal, past)
-                      : result<bool>(false);
+    past.first_revision = static_cast<std::uint64_t>(kept_from);
+    auto is_there
+      = *from ? replay(connection, history, owner, **own, **from, goal, past)
+              : result<bool>(false);
     if (is_there && *is_there) {
-      past_reader reader(connection, history, owner);
+      past_reader reader(connection, history, owner, kept_from);
       reader.go_to(event_part{(*own)->id, goal});
       is_there
         = add_past(reader, {.events_max = events_max, .ids_max = 0}, past);
     }
+    if (is_there && *is_there)
+      is_there
+        = is_unchanged(connection, history, (*own)->id, kept_from, owner);
     if (!is_there)
       return is_there.error();
     past.id_hashes.clear();
@@ -674,8 +792,10 @@ result<bool> add_range(past_reader& past,
   return true;
 }
 
-// The events of the session's own scope in the range, and its past.
-result<std::optional<event_part>>
+// The events of the session's own scope in the range, and the scope. Nothing if
+// the session does not exist. Fails with `errc::gone` if the range begins
+// before the oldest event that is kept.
+result<std::optional<found_scope>>
 load_own_events(postgres_connection& connection,
                 postgres_history& history,
                 const owner_name& owner,
@@ -686,14 +806,18 @@ load_own_events(postgres_connection& connection,
     connection, load_range, names_of(owner).add(from).add(to), describe(owner));
   if (!rows)
     return rows.error();
-  std::optional<event_part> past;
   if (rows->size() == 0)
-    return past;
+    return std::nullopt;
   loaded.reserve(static_cast<std::size_t>(rows->size()));
   const auto newest = rows->number(0, 0);
+  found_scope own{rows->number(0, 8), newest, std::nullopt, rows->number(0, 9)};
+  if (own.kept_from > 0 && from <= own.kept_from)
+    return detail::trimmed_event({owner.app, owner.user, owner.session},
+                                 static_cast<std::uint64_t>(from),
+                                 static_cast<std::uint64_t>(own.kept_from));
   if (!rows->is_null(0, 6))
-    past = event_part{rows->number(0, 6), rows->number(0, 7)};
-  const auto first = past ? std::max(from, past->last) : from;
+    own.past = event_part{rows->number(0, 6), rows->number(0, 7)};
+  const auto first = own.past ? std::max(from, own.past->last) : from;
   auto reached = first - 1;
   for (int i = 1; i < rows->size(); ++i) {
     const auto revision = rows->number(i, 0);
@@ -714,7 +838,7 @@ load_own_events(postgres_connection& connection,
                              describe(owner),
                              reached,
                              expected));
-  return past;
+  return own;
 }
 
 } // namespace
@@ -730,15 +854,18 @@ load_postgres_events(postgres_connection& connection,
   const auto to = static_cast<std::int64_t>(std::min(last, last_max));
   for (int tries = 1; tries <= tries_max; ++tries) {
     std::vector<event_ptr> loaded;
-    auto past = load_own_events(connection, history, owner, from, to, loaded);
-    if (!past)
-      return past.error();
-    if (!*past || from > (*past)->last || from > to)
+    auto own = load_own_events(connection, history, owner, from, to, loaded);
+    if (!own)
+      return own.error();
+    if (!*own || !(*own)->past || from > (*own)->past->last || from > to)
       return loaded;
-    (*past)->last = std::min((*past)->last, to);
-    past_reader reader(connection, history, owner);
-    reader.go_to(*past);
-    const auto is_whole = add_range(reader, from, loaded);
+    past_reader reader(connection, history, owner, (*own)->kept_from);
+    reader.go_to(
+      event_part{(*own)->past->scope, std::min((*own)->past->last, to)});
+    auto is_whole = add_range(reader, from, loaded);
+    if (is_whole && *is_whole)
+      is_whole = is_unchanged(
+        connection, history, (*own)->id, (*own)->kept_from, owner);
     if (!is_whole)
       return is_whole.error();
     if (*is_whole)
@@ -749,10 +876,11 @@ load_postgres_events(postgres_connection& connection,
 
 namespace {
 
-// Finds events in one scope, up to number `last`.
+// Finds events of a session in one scope, up to number `last`.
 result<void> find_in_scope(postgres_connection& connection,
                            postgres_history& history,
                            const owner_name& owner,
+                           std::int64_t session,
                            const event_part& part,
                            std::span<const std::string> ids,
                            std::vector<event_ptr>& found) {
@@ -765,11 +893,15 @@ result<void> find_in_scope(postgres_connection& connection,
       return appended.error();
   }
   const std::vector<std::string_view> texts(stored.begin(), stored.end());
-  const auto rows = history.read(
-    connection,
-    find_ids,
-    postgres_parameters().add(part.scope).add(part.last).add(hashes).add(texts),
-    describe(owner));
+  const auto rows = history.read(connection,
+                                 find_ids,
+                                 postgres_parameters()
+                                   .add(part.scope)
+                                   .add(part.last)
+                                   .add(hashes)
+                                   .add(texts)
+                                   .add(session),
+                                 describe(owner));
   if (!rows)
     return rows.error();
   // Older programs could store an event twice; the newest one is returned.
@@ -784,36 +916,62 @@ result<void> find_in_scope(postgres_connection& connection,
 
 } // namespace
 
-// Events of a past are found only if the session is still there afterwards:
-// otherwise it was removed meanwhile.
+// Events of a past are found only if the session is still there afterwards, and
+// was not trimmed meanwhile. Otherwise all is read again.
 result<std::vector<event_ptr>>
 find_postgres_events(postgres_connection& connection,
                      postgres_history& history,
                      const owner_name& owner,
                      std::span<const std::string> ids) {
-  std::vector<event_ptr> found(ids.size());
-  auto next
-    = find_one(connection, history, find_session, names_of(owner), owner);
-  auto last = std::numeric_limits<std::int64_t>::max();
-  while (next && *next) {
-    const auto& scope = **next;
-    if (auto searched = find_in_scope(
-          connection, history, owner, {scope.id, last}, ids, found);
-        !searched)
-      return searched.error();
-    if (!scope.past
-        || std::ranges::none_of(found, [](const auto& said) { return !said; }))
+  for (int tries = 1; tries <= tries_max; ++tries) {
+    std::vector<event_ptr> found(ids.size());
+    const auto own
+      = find_one(connection, history, find_session, names_of(owner), owner);
+    if (!own)
+      return own.error();
+    if (!*own)
       return found;
-    last = std::min(last, scope.past->last);
-    next = find_one(connection,
-                    history,
-                    find_scope,
-                    postgres_parameters().add(scope.past->scope),
-                    owner);
+    auto last = std::numeric_limits<std::int64_t>::max();
+    auto is_there = result<bool>(true);
+    auto scope = **own;
+    for (;;) {
+      if (auto searched = find_in_scope(connection,
+                                        history,
+                                        owner,
+                                        (*own)->id,
+                                        {scope.id, last},
+                                        ids,
+                                        found);
+          !searched)
+        return searched.error();
+      if (!scope.past || std::ranges::none_of(found, [](const auto& said) {
+            return !said;
+          }))
+        break;
+      last = std::min(last, scope.past->last);
+      if (last <= (*own)->kept_from)
+        break;
+      const auto past = find_one(connection,
+                                 history,
+                                 find_scope,
+                                 postgres_parameters().add(scope.past->scope),
+                                 owner);
+      if (!past)
+        return past.error();
+      is_there = past->has_value();
+      if (!*is_there)
+        break;
+      scope = **past;
+    }
+    if (*is_there && scope.id != (*own)->id)
+      is_there = is_unchanged(
+        connection, history, (*own)->id, (*own)->kept_from, owner);
+    if (!is_there)
+      return is_there.error();
+    if (*is_there)
+      return found;
   }
-  if (!next)
-    return next.error();
-  return found;
+  return missing_past(owner);
 }
 
 } // namespace troupe

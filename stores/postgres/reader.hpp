@@ -1,5 +1,6 @@
-// Loads from a PostgreSQL store. Each load is one statement and so sees one
-// moment. The known marks are compared after it on the same connection.
+// Loads from a PostgreSQL store. Most loads are one statement and so see one
+// moment. The others read again if the session was removed or trimmed
+// meanwhile. The known marks are compared after it on the same connection.
 
 #pragma once
 
@@ -24,7 +25,7 @@ load_postgres(postgres_connection& connection,
               const load_options& options);
 
 /// Implements `store::load_session_at`. Replays the log of the session from its
-/// creation, page by page.
+/// creation or its first state, page by page.
 result<std::optional<stored_session>>
 load_postgres_at(postgres_connection& connection,
                  postgres_history& history,

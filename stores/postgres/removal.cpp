@@ -1,10 +1,13 @@
 #include "troupe/stores/postgres/removal.hpp"
 
 #include "troupe/stores/postgres/event.hpp"
+#include "troupe/stores/postgres/folder.hpp"
 #include "troupe/stores/postgres/schema.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,12 +15,24 @@
 
 namespace troupe {
 
+// Invariant: a row is deleted only if no load needs it. A load replays the rows
+// of a session that are not folded, and returns those behind its first revision
+// and those that its forks share.
+//
+// So a trim folds the log in its own transaction, unless the session is folded
+// as far as needed, which is usual. The alternative, deleting the rest at the
+// next trim, would leave events in the database that the commit has promised to
+// delete.
+//
+// The newest row of a session always stays, without its event. By it other
+// processes learn the session's newest revision.
+
 namespace {
 
 constexpr postgres_statement drop_state
   = {"drop_state", "DELETE FROM state WHERE scope = $1::bigint"};
 
-// Statements for the log rows of a removed scope.
+// Statements for the log rows of a scope in a range of revisions.
 struct row_statements {
   // Deletes the rows that touch no wider scope.
   postgres_statement drop;
@@ -32,16 +47,17 @@ struct row_statements {
   " FROM unnest($1::bigint[], $2::text[]) AS n(id, delta)"                     \
   " WHERE change_log.id = n.id"
 
-// Rows up to revision $2 stay: those that forks share.
+// The rows behind revision $2 up to $3.
 constexpr row_statements session_rows
   = {{"drop_session_rows",
       "DELETE FROM change_log"
       " WHERE session = $1::bigint AND session_revision > $2::bigint"
-      " AND usr IS NULL AND app IS NULL"},
+      " AND session_revision <= $3::bigint AND usr IS NULL AND app IS NULL"},
      {"find_session_rows",
       "SELECT id, delta FROM change_log"
       " WHERE session = $1::bigint AND session_revision > $2::bigint"
-      " ORDER BY session_revision LIMIT $3::bigint"},
+      " AND session_revision <= $3::bigint"
+      " ORDER BY session_revision LIMIT $4::bigint"},
      {"keep_wider_share",
       TROUPE_KEEP("session = NULL, session_revision = NULL, kind = 2,"
                   " event = NULL, event_hash = NULL, body = NULL,")}};
@@ -50,16 +66,46 @@ constexpr row_statements user_rows = {
   {"drop_user_rows",
    "DELETE FROM change_log"
    " WHERE session IS NULL AND usr = $1::bigint AND user_revision > $2::bigint"
-   " AND app IS NULL"},
+   " AND user_revision <= $3::bigint AND app IS NULL"},
   {"find_user_rows",
    "SELECT id, delta FROM change_log WHERE session IS NULL AND usr = $1::bigint"
-   " AND user_revision > $2::bigint ORDER BY user_revision LIMIT $3::bigint"},
+   " AND user_revision > $2::bigint AND user_revision <= $3::bigint"
+   " ORDER BY user_revision LIMIT $4::bigint"},
   {"keep_app_share", TROUPE_KEEP("usr = NULL, user_revision = NULL,")}};
+
+// The newest row of a trimmed session.
+constexpr postgres_statement find_row
+  = {"find_row",
+     "SELECT id, delta FROM change_log"
+     " WHERE session = $1::bigint AND session_revision = $2::bigint"};
+constexpr postgres_statement strip_row
+  = {"strip_row",
+     TROUPE_KEEP("kind = 2, event = NULL, event_hash = NULL, body = NULL,")};
 
 #undef TROUPE_KEEP
 
 constexpr postgres_statement drop_scope
   = {"drop_scope", "DELETE FROM scopes WHERE id = $1::bigint"};
+
+constexpr postgres_statement drop_first
+  = {"drop_first", "DELETE FROM first_states WHERE scope = $1::bigint"};
+constexpr postgres_statement set_first = {"set_first", R"(
+INSERT INTO first_states AS f (scope, revision, updated, delta)
+VALUES ($1::bigint, $2::bigint, $3::bigint, $4::text)
+ON CONFLICT (scope) DO UPDATE SET revision = excluded.revision,
+  updated = excluded.updated, delta = excluded.delta
+  WHERE f.revision < excluded.revision)"};
+
+// The first revision of a trimmed session, its folded revision, the newest one
+// that forks share, and the newest one in the log.
+constexpr postgres_statement find_trimmed = {"find_trimmed", R"(
+SELECT f.revision, s.revision,
+  (SELECT u.past_revision FROM scopes AS u WHERE u.past = s.id
+     ORDER BY u.past_revision DESC LIMIT 1),
+  (SELECT l.session_revision FROM change_log AS l WHERE l.session = s.id
+     ORDER BY l.session_revision DESC LIMIT 1)
+FROM scopes AS s JOIN first_states AS f ON f.scope = s.id
+WHERE s.id = $1::bigint)"};
 // The past of a scope, and the newest revision of it that forks share.
 constexpr postgres_statement find_uses = {"find_uses", R"(
 SELECT s.app = '', s.past,
@@ -103,22 +149,31 @@ result<std::string> wider_share(std::string_view text, scope removed) {
 // The revision before all rows.
 constexpr std::int64_t none_kept = -1;
 
-// Deletes the rows of a scope above revision `kept`, but for the shares of
-// wider scopes.
+// The revisions behind `kept` up to `last`.
+struct row_range {
+  std::int64_t kept = none_kept;
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+};
+
+// Deletes rows of a scope, but for the shares of wider scopes.
 result<void> drop_rows(postgres_connection& connection,
                        std::int64_t scope_id,
                        scope where,
-                       std::int64_t kept,
+                       const row_range& range,
                        std::string_view attempted) {
   const auto& rows_of = where == scope::session ? session_rows : user_rows;
-  connection.queue(drop_state, postgres_parameters().add(scope_id));
-  connection.queue(rows_of.drop, postgres_parameters().add(scope_id).add(kept));
+  connection.queue(
+    rows_of.drop,
+    postgres_parameters().add(scope_id).add(range.kept).add(range.last));
   // Edits the text here: the JSON functions of the database do not accept
   // "\u0000".
   for (;;) {
-    connection.queue(
-      rows_of.find,
-      postgres_parameters().add(scope_id).add(kept).add(stripped_at_once));
+    connection.queue(rows_of.find,
+                     postgres_parameters()
+                       .add(scope_id)
+                       .add(range.kept)
+                       .add(range.last)
+                       .add(stripped_at_once));
     auto answers = connection.run(attempted, postgres_deadline);
     if (!answers)
       return answers.error();
@@ -137,6 +192,56 @@ result<void> drop_rows(postgres_connection& connection,
     const std::vector<std::string_view> texts(shares.begin(), shares.end());
     connection.queue(rows_of.keep, postgres_parameters().add(ids).add(texts));
   }
+}
+
+// Takes the event and the session's share from a row, which must be folded.
+result<void> strip(postgres_connection& connection,
+                   std::int64_t scope_id,
+                   std::int64_t revision,
+                   std::string_view attempted) {
+  connection.queue(find_row, postgres_parameters().add(scope_id).add(revision));
+  const auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& rows = answers->back();
+  if (rows.size() == 0)
+    return {};
+  const auto share = wider_share(rows.text(0, 1), scope::session);
+  if (!share)
+    return unreadable(attempted, share.error());
+  connection.queue(strip_row,
+                   postgres_parameters()
+                     .add(std::vector{rows.number(0, 0)})
+                     .add(std::vector<std::string_view>{*share}));
+  return {};
+}
+
+// Deletes the rows up to the first revision of a trimmed session. Keeps rows
+// that are not folded, such as the creation row of a fork whose first revision
+// is its creation.
+result<void> drop_trimmed(postgres_connection& connection,
+                          std::int64_t scope_id,
+                          std::string_view attempted) {
+  connection.queue(find_trimmed, postgres_parameters().add(scope_id));
+  const auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& rows = answers->back();
+  if (rows.size() == 0)
+    return {};
+  const auto last = std::min(rows.number(0, 0), rows.number(0, 1));
+  const auto shared = rows.is_null(0, 2) ? none_kept : rows.number(0, 2);
+  const auto newest = rows.number(0, 3);
+  if (auto dropped = drop_rows(connection,
+                               scope_id,
+                               scope::session,
+                               {shared, std::min(last, newest - 1)},
+                               attempted);
+      !dropped)
+    return dropped;
+  if (last < newest || newest <= shared)
+    return {};
+  return strip(connection, scope_id, newest, attempted);
 }
 
 struct scope_uses {
@@ -174,12 +279,16 @@ result<void> remove_session(postgres_connection& connection,
     const auto uses = uses_of(connection, scope_id, attempted);
     if (!uses)
       return uses.error();
-    if (is_past && (!uses->is_there || !uses->is_hidden))
+    if (is_past && !uses->is_there)
       return {};
+    // A trim may have left rows of a session for the removed fork.
+    if (is_past && !uses->is_hidden)
+      return drop_trimmed(connection, scope_id, attempted);
+    connection.queue(drop_state, postgres_parameters().add(scope_id));
     if (auto dropped = drop_rows(connection,
                                  scope_id,
                                  scope::session,
-                                 uses->last_used.value_or(none_kept),
+                                 {.kept = uses->last_used.value_or(none_kept)},
                                  attempted);
         !dropped)
       return dropped;
@@ -189,6 +298,7 @@ result<void> remove_session(postgres_connection& connection,
       return {};
     }
     connection.queue(drop_scope, postgres_parameters().add(scope_id));
+    connection.queue(drop_first, postgres_parameters().add(scope_id));
     scope_id = uses->past;
   }
   return {};
@@ -197,8 +307,9 @@ result<void> remove_session(postgres_connection& connection,
 result<void> remove_user(postgres_connection& connection,
                          std::int64_t scope_id,
                          std::string_view attempted) {
+  connection.queue(drop_state, postgres_parameters().add(scope_id));
   if (auto dropped
-      = drop_rows(connection, scope_id, scope::user, none_kept, attempted);
+      = drop_rows(connection, scope_id, scope::user, {}, attempted);
       !dropped)
     return dropped;
   connection.queue(drop_scope, postgres_parameters().add(scope_id));
@@ -229,6 +340,31 @@ result<void> remove_postgres_scope(postgres_connection& connection,
                      .add(owner.session)
                      .add(removal.scope));
   return {};
+}
+
+result<void> trim_postgres_session(postgres_connection& connection,
+                                   const planned_trim& trim,
+                                   std::string_view attempted) {
+  const auto& said = *trim.change->event;
+  const auto first = static_cast<std::int64_t>(trim.change->kept->revision);
+  std::string keys;
+  if (auto encoded = encode(said.actions.state_delta, keys); !encoded)
+    return encoded;
+  connection.queue(set_first,
+                   postgres_parameters()
+                     .add(trim.scope)
+                     .add(first)
+                     .add(said.timestamp.time_since_epoch().count())
+                     .add(keys));
+  connection.queue(find_trimmed, postgres_parameters().add(trim.scope));
+  const auto answers = connection.run(attempted, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& rows = answers->back();
+  if (rows.size() > 0 && rows.number(0, 1) < rows.number(0, 0))
+    if (auto folded = fold_in_transaction(connection); !folded)
+      return folded;
+  return drop_trimmed(connection, trim.scope, attempted);
 }
 
 } // namespace troupe

@@ -105,8 +105,25 @@ INSERT INTO marks SELECT number + 1, ('x' || substr(md5(random()::text
   stamp FROM marks ORDER BY number DESC LIMIT 1;
 )";
 
+// A connected program of version 3 would take trimmed sessions for damaged
+// ones. It checks the version when it finds the mark. The lock waits for the
+// commits that have added their mark already, since two marks cannot have the
+// same number.
+constexpr const char* version_4 = R"(
+LOCK TABLE marks IN SHARE ROW EXCLUSIVE MODE;
+CREATE TABLE first_states (
+  scope bigint PRIMARY KEY,
+  revision bigint NOT NULL,
+  updated bigint NOT NULL,
+  delta text NOT NULL
+);
+INSERT INTO marks SELECT number + 1, ('x' || substr(md5(random()::text
+  || clock_timestamp()::text), 1, 16))::bit(64)::bigint & 9223372036854775807,
+  stamp FROM marks ORDER BY number DESC LIMIT 1;
+)";
+
 constexpr std::array<const char*, postgres_layout> migrations
-  = {version_1, version_2, version_3};
+  = {version_1, version_2, version_3, version_4};
 
 constexpr postgres_statement find_settings
   = {"find_settings",

@@ -21,7 +21,7 @@ inline constexpr std::chrono::seconds postgres_long_deadline{600};
 inline constexpr std::chrono::hours postgres_migration_deadline{24};
 
 /// Version of the tables that this program reads and writes.
-inline constexpr std::int64_t postgres_layout = 3;
+inline constexpr std::int64_t postgres_layout = 4;
 
 /// Settings that are fixed when a store is opened.
 struct postgres_setup {
@@ -31,8 +31,8 @@ struct postgres_setup {
   /// Key of the advisory lock that a committing transaction holds, so that the
   /// log's numbers are in the order of the commits.
   std::int64_t commit_lock = 0;
-  /// Key of the advisory lock that a transaction holds while it folds the log
-  /// or removes scopes.
+  /// Key of the advisory lock that a transaction holds while it folds the log,
+  /// or deletes rows of it.
   std::int64_t fold_lock = 0;
 };
 

@@ -3,6 +3,7 @@
 #include "troupe/stores/postgres/removal.hpp"
 #include "troupe/stores/postgres/transaction.hpp"
 #include "troupe/stores/shared/owner_names.hpp"
+#include "troupe/stores/shared/stored_event.hpp"
 
 #include <fmt/format.h>
 
@@ -89,6 +90,15 @@ SELECT n.id, n.app, n.usr, n.session,
   FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[],
               $6::bigint[], $7::bigint[])
     AS n(app, usr, session, id, past, first, updated))"};
+
+// A fork of a trimmed session keeps what its parent keeps. If it begins before
+// that, it keeps nothing older than its creation, whose keys are $5.
+constexpr postgres_statement add_first_of_fork = {"add_first_of_fork", R"(
+INSERT INTO first_states (scope, revision, updated, delta)
+SELECT $1::bigint, least(f.revision, $3::bigint),
+       CASE WHEN f.revision <= $3::bigint THEN f.updated ELSE $4::bigint END,
+       CASE WHEN f.revision <= $3::bigint THEN f.delta ELSE $5::text END
+  FROM first_states AS f WHERE f.scope = $2::bigint AND $3::bigint > 0)"};
 
 // Three arrays: apps, users, sessions.
 postgres_parameters names_of(std::span<const owner_name> owners) {
@@ -313,7 +323,8 @@ postgres_writer::look_up(postgres_connection& connection,
     const bool is_create = change.kind == change_kind::create;
     const bool is_removal = change.kind == change_kind::remove
                             || change.kind == change_kind::remove_user;
-    if (is_create || is_removal || change.session_revision)
+    if (is_create || is_removal || change.kind == change_kind::trim
+        || change.session_revision)
       touch(change.owner);
     if (change.past)
       touch({change.owner.app, change.owner.user, change.past->session});
@@ -358,7 +369,8 @@ result<void> postgres_writer::write(postgres_connection& connection,
   bool is_committed = false;
   for (const auto& step : steps) {
     if (!step.scopes.empty())
-      queue_scopes(connection, step.scopes);
+      if (auto queued = queue_scopes(connection, step.scopes); !queued)
+        return queued;
     if (!step.rows.empty()) {
       const auto limit = postgres_row_copy::limit(step.rows.size());
       if (limit > postgres_deadline)
@@ -368,15 +380,20 @@ result<void> postgres_writer::write(postgres_connection& connection,
       // A COPY cannot be part of a pipeline, so the pipeline is emptied first.
       if (auto answers = connection.run(attempted, postgres_deadline); !answers)
         return answers.error();
-      is_committed = &step == &steps.back() && step.removals.empty();
+      is_committed
+        = &step == &steps.back() && step.trims.empty() && step.removals.empty();
       if (auto copied
           = copy_.write(connection, step.rows, is_committed, limit, attempted);
           !copied)
         return copied;
     }
-    if (!step.removals.empty())
+    if (!step.trims.empty() || !step.removals.empty())
       connection.queue(transaction::take_lock,
                        postgres_parameters().add(pool_.setup().fold_lock));
+    for (const auto& trim : step.trims)
+      if (auto trimmed = trim_postgres_session(connection, trim, attempted);
+          !trimmed)
+        return trimmed;
     for (const auto& removal : step.removals)
       if (auto removed
           = remove_postgres_scope(connection, removal, writer_, attempted);
@@ -391,8 +408,9 @@ result<void> postgres_writer::write(postgres_connection& connection,
   return {};
 }
 
-void postgres_writer::queue_scopes(postgres_connection& connection,
-                                   std::span<const planned_scope> scopes) {
+result<void>
+postgres_writer::queue_scopes(postgres_connection& connection,
+                              std::span<const planned_scope> scopes) {
   std::vector<std::int64_t> ids;
   std::vector<std::int64_t> pasts;
   std::vector<std::int64_t> firsts;
@@ -407,6 +425,22 @@ void postgres_writer::queue_scopes(postgres_connection& connection,
   }
   connection.queue(add_scopes,
                    names_of(owners).add(ids).add(pasts).add(firsts).add(times));
+  // One after the other, since a fork may be forked in the same step.
+  std::string keys;
+  for (const auto& made : scopes) {
+    if (made.past == 0)
+      continue;
+    if (auto encoded = encode(*made.keys, keys); !encoded)
+      return encoded;
+    connection.queue(add_first_of_fork,
+                     postgres_parameters()
+                       .add(made.id)
+                       .add(made.past)
+                       .add(made.first)
+                       .add(made.microseconds)
+                       .add(keys));
+  }
+  return {};
 }
 
 // -- changes of other processes ----

@@ -62,8 +62,8 @@ private:
   result<void> write(postgres_connection& connection,
                      const postgres_plan& plan,
                      std::string_view attempted);
-  void queue_scopes(postgres_connection& connection,
-                    std::span<const planned_scope> scopes);
+  static result<void> queue_scopes(postgres_connection& connection,
+                                   std::span<const planned_scope> scopes);
 
   postgres_pool& pool_;
   postgres_history& history_;

@@ -33,16 +33,23 @@ struct owner_log {
   std::uint64_t past_revision = 0;
 };
 
-// Calls `visit` with the events up to number `last`, newest first, until it
-// returns false.
+// Calls `visit` with the events from number `last` back to the one behind
+// `first`, until it returns false.
 template <class Visit>
-void visit_events(const owner_log& log, std::uint64_t last, Visit visit) {
+void visit_events(const owner_log& log,
+                  std::uint64_t first,
+                  std::uint64_t last,
+                  Visit visit) {
   for (const auto* part = &log; part != nullptr; part = part->past.get()) {
     auto next
       = std::ranges::upper_bound(part->entries, last, {}, &log_entry::revision);
-    while (next != part->entries.begin())
-      if (--next; next->is_event && !visit(*next))
+    while (next != part->entries.begin()) {
+      --next;
+      if (next->revision <= first)
         return;
+      if (next->is_event && !visit(*next))
+        return;
+    }
     last = std::min(last, part->past_revision);
   }
 }
@@ -55,11 +62,22 @@ const owner_log& part_with(const owner_log& log, std::uint64_t revision) {
   return *part;
 }
 
+// A session at one revision.
+struct earlier_scope {
+  stored_scope scope;
+  timestamp last_update_time{};
+};
+
 struct kept_owner {
   stored_scope scope;
   timestamp last_update_time{};
+  std::optional<earlier_scope> first; ///< Of a session that was trimmed.
   std::uint64_t incarnation = 0;
   std::shared_ptr<owner_log> log = std::make_shared<owner_log>();
+
+  std::uint64_t first_revision() const noexcept {
+    return first ? first->scope.revision : 0;
+  }
 };
 
 // Ordered by name, so that an app is followed by its users, and a user by its
@@ -108,6 +126,10 @@ public:
       remove_user(owner);
       return;
     }
+    if (change.kind == change_kind::trim) {
+      visit_trimmed(owner, *change.kept);
+      return;
+    }
     if (change.kind == change_kind::create) {
       if (change.past)
         visit_parent({owner.app, owner.user, change.past->session},
@@ -142,14 +164,26 @@ private:
                                 : std::optional(found->second.scope.revision);
   }
 
-  // The commit does not know the incarnation of a session that it creates.
   void visit_parent(const owner_name& parent, const shared_past& past) {
     const auto revision = revision_of(parent);
-    const auto found = kept_.find(parent);
-    const bool is_same = past.incarnation == 0
-                         || (!made_.contains(parent) && found != kept_.end()
-                             && found->second.incarnation == past.incarnation);
-    expect(parent, is_same && revision && *revision >= past.revision);
+    expect(parent,
+           is_incarnation(parent, past.incarnation) && revision
+             && *revision >= past.revision);
+  }
+
+  void visit_trimmed(const owner_name& owner, const kept_past& kept) {
+    const auto revision = revision_of(owner);
+    expect(owner,
+           is_incarnation(owner, kept.incarnation) && revision
+             && *revision >= kept.revision);
+  }
+
+  // The commit does not know the incarnation of a session that it creates.
+  bool is_incarnation(const owner_name& owner, std::uint64_t number) const {
+    const auto found = kept_.find(owner);
+    return number == 0
+           || (!made_.contains(owner) && found != kept_.end()
+               && found->second.incarnation == number);
   }
 
   void visit_wider(const owner_name& owner,
@@ -206,6 +240,8 @@ private:
   void write(const owner_name& owner,
              const store_change& change,
              std::uint64_t revision);
+  void begin_fork(kept_owner& fork, const store_change& change);
+  void trim(const store_change& change);
   void erase(kept_owners::iterator removed);
 };
 
@@ -225,6 +261,9 @@ std::vector<owner_name> memory_data::apply(const store_change& change) {
     }
     return changed;
   }
+  case change_kind::trim:
+    trim(change);
+    return {};
   case change_kind::create:
     owners.try_emplace(app_of(owner));
     owners.try_emplace(user_of(owner));
@@ -257,11 +296,8 @@ void memory_data::write(const owner_name& owner,
   const auto where = owner.where();
   if (change.kind == change_kind::create && where == scope::session) {
     kept.incarnation = ++incarnations;
-    if (change.past) {
-      kept.log->past
-        = owners.at({owner.app, owner.user, change.past->session}).log;
-      kept.log->past_revision = change.past->revision;
-    }
+    if (change.past)
+      begin_fork(kept, change);
   }
   troupe::apply(kept.scope, *change.event, where, revision);
   if (where == scope::session) {
@@ -278,12 +314,56 @@ void memory_data::write(const owner_name& owner,
     {revision, change.event, change.kind == change_kind::append});
 }
 
+// The first state of a change that begins or trims a session.
+earlier_scope state_in(const store_change& change, std::uint64_t revision) {
+  earlier_scope state{{}, change.event->timestamp};
+  troupe::apply(state.scope, *change.event, scope::session, revision);
+  return state;
+}
+
+// A fork has the first revision of its parent, or the revision at which it
+// begins if that is earlier.
+void memory_data::begin_fork(kept_owner& fork, const store_change& change) {
+  const auto& past = *change.past;
+  const auto& parent
+    = owners.at({change.owner.app, change.owner.user, past.session});
+  fork.log->past = parent.log;
+  fork.log->past_revision = past.revision;
+  if (parent.first_revision() > past.revision && past.revision > 0)
+    fork.first = state_in(change, past.revision);
+  else if (parent.first_revision() <= past.revision)
+    fork.first = parent.first;
+}
+
+// Deletes no events while a fork shares the log.
+void memory_data::trim(const store_change& change) {
+  auto& kept = owners.at(change.owner);
+  const auto revision = change.kept->revision;
+  if (revision <= kept.first_revision())
+    return;
+  kept.first = state_in(change, revision);
+  auto& log = *kept.log;
+  const auto created = log.past ? log.past_revision : 0;
+  if (kept.log.use_count() > 1 || revision < created)
+    return;
+  std::erase_if(log.entries, [revision](const log_entry& entry) {
+    return entry.revision <= revision;
+  });
+  log.past.reset();
+}
+
 std::vector<std::string> memory_data::check() const {
   std::vector<std::string> findings;
   for (const auto& [owner, kept] : owners) {
     stored_scope replayed;
+    const auto first = kept.first_revision();
+    const bool is_trimmed
+      = kept.first && (!kept.log->past || first >= kept.log->past_revision);
+    if (is_trimmed)
+      replayed = kept.first->scope;
     for (const auto& entry : kept.log->entries)
-      troupe::apply(replayed, *entry.event, owner.where(), entry.revision);
+      if (!is_trimmed || entry.revision > first)
+        troupe::apply(replayed, *entry.event, owner.where(), entry.revision);
     if (!(replayed.keys == kept.scope.keys)
         || replayed.revision != kept.scope.revision)
       findings.push_back(fmt::format(
@@ -366,7 +446,8 @@ public:
       return std::nullopt;
     const auto& kept = found->second;
     stored_session loaded{kept.scope, kept.last_update_time, {}, {}};
-    visit_events(*kept.log, kept.scope.revision, [&](const log_entry& entry) {
+    loaded.first_revision = kept.first_revision();
+    const auto visit = [&](const log_entry& entry) {
       const bool take_event = loaded.events.size() < options.events_max;
       const bool take_id = loaded.id_hashes.size() < options.ids_max;
       if (take_event)
@@ -374,7 +455,8 @@ public:
       if (take_id)
         loaded.id_hashes.push_back(id_hash(entry.event->id));
       return take_event || take_id;
-    });
+    };
+    visit_events(*kept.log, loaded.first_revision, kept.scope.revision, visit);
     std::ranges::reverse(loaded.events);
     std::ranges::reverse(loaded.id_hashes);
     loaded.incarnation = kept.incarnation;
@@ -391,17 +473,30 @@ public:
       return std::nullopt;
     if (revision > found->second.scope.revision)
       return detail::no_revision(key, revision, found->second.scope.revision);
-    const auto& log = *found->second.log;
+    const auto& kept = found->second;
+    const auto first = kept.first_revision();
+    if (revision < first)
+      return detail::trimmed_revision(key, revision, first);
+    const auto& log = *kept.log;
     stored_session past;
+    past.first_revision = first;
     past.last_update_time = timestamp::min();
-    for (const auto& entry : part_with(log, revision).entries) {
+    const auto& part = part_with(log, revision);
+    const bool is_trimmed = kept.first && &part_with(log, first) == &part;
+    if (is_trimmed) {
+      past.scope = kept.first->scope;
+      past.last_update_time = kept.first->last_update_time;
+    }
+    for (const auto& entry : part.entries) {
       if (entry.revision > revision)
         break;
+      if (is_trimmed && entry.revision <= first)
+        continue;
       troupe::apply(past.scope, *entry.event, scope::session, entry.revision);
       past.last_update_time
         = std::max(past.last_update_time, entry.event->timestamp);
     }
-    visit_events(log, revision, [&](const log_entry& entry) {
+    visit_events(log, first, revision, [&](const log_entry& entry) {
       if (past.events.size() == events_max)
         return false;
       past.events.push_back(entry.event);
@@ -419,17 +514,23 @@ public:
     const auto found = data_->owners.find(owner_of(key));
     if (found == data_->owners.end())
       return loaded;
-    visit_events(*found->second.log, last, [&](const log_entry& entry) {
-      if (entry.revision < first)
-        return false;
-      loaded.push_back(entry.event);
-      return true;
-    });
+    const auto kept_from = found->second.first_revision();
+    if (kept_from > 0 && first <= kept_from)
+      return detail::trimmed_event(key, first, kept_from);
+    visit_events(
+      *found->second.log, kept_from, last, [&](const log_entry& entry) {
+        if (entry.revision < first)
+          return false;
+        loaded.push_back(entry.event);
+        return true;
+      });
     std::ranges::reverse(loaded);
     return loaded;
   }
 
   bool can_fork() const noexcept override { return true; }
+
+  bool can_trim() const noexcept override { return true; }
 
   result<std::vector<session_row>> list(const row_query& query) override {
     const std::shared_lock guard(data_->mutex);

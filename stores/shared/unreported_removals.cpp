@@ -18,7 +18,8 @@ unreported_removals::touched_by(std::span<const store_change> changes) const {
   };
   for (const auto& change : changes) {
     const auto& owner = change.owner;
-    if (change.session_revision || change.kind == change_kind::remove)
+    if (change.session_revision || change.kind == change_kind::remove
+        || change.kind == change_kind::trim)
       touch(owner);
     if (change.user_revision)
       touch(user_of(owner));

@@ -33,6 +33,9 @@ struct replayed_scope {
   /// Newest revision that is replayed: of a past the newest that forks share.
   /// Later rows may be half deleted.
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  /// Oldest revision that a trimmed session keeps: the replay starts there.
+  /// Some of the earlier rows are left for its forks.
+  std::int64_t kept_from = std::numeric_limits<std::int64_t>::min();
   std::map<std::string, value, std::less<>> keys;
   std::int64_t revision = 0;
   std::int64_t microseconds = 0; ///< Newest time of a session's changes.
@@ -55,6 +58,7 @@ public:
     find_snapshots();
     find_scopes();
     find_pasts();
+    find_first_states();
     replay_log();
     check_pasts();
     check_stray_snapshots();
@@ -87,12 +91,12 @@ private:
   }
 
   void check_progress() {
-    auto statement = prepare(fmt::format("SELECT name,{} FROM fold_position",
-                                         is_sound("sum", sums::fold_position)));
+    auto statement = prepare(fmt::format("SELECT name,{} FROM fold_marks",
+                                         is_sound("sum", sums::fold_marks)));
     for (auto rows = statement.rows(); rows.next();)
       if (rows.integer(1) != 1)
         find(fmt::format(
-          "the row '{}' of the table fold_position has a wrong checksum",
+          "the row '{}' of the table fold_marks has a wrong checksum",
           rows.text(0)));
   }
 
@@ -125,6 +129,34 @@ private:
     for (auto& [id, scope] : replayed_)
       if (scope.is_past)
         find_last_used(id, scope);
+  }
+
+  // If the first revision of a fork is in its past, the replay still begins at
+  // its creation.
+  void find_first_states() {
+    auto statement = prepare("SELECT scope,revision FROM first_states");
+    for (auto rows = statement.rows(); rows.next();) {
+      const auto found = replayed_.find(rows.integer(0));
+      if (found == replayed_.end())
+        find(fmt::format(
+          "first_states has a row of scope {}, which does not exist",
+          rows.integer(0)));
+      else if (rows.integer(1) > found->second.revision)
+        start_from_first_state(rows.integer(0), found->second);
+    }
+  }
+
+  void start_from_first_state(std::int64_t id, replayed_scope& scope) {
+    try {
+      const auto first = pasts_.first_state(id).value();
+      scope.kept_from = scope.revision = first.revision;
+      scope.microseconds = first.microseconds;
+      first.keys.for_each([&](std::string_view name, const value& data) {
+        scope.keys.emplace(name, data);
+      });
+    } catch (const std::exception& failure) {
+      find(fmt::format("the oldest state of scope {}: {}", id, failure.what()));
+    }
   }
 
   void find_last_used(std::int64_t id, replayed_scope& past) {
@@ -197,13 +229,14 @@ private:
 
   void check_stray_snapshots() {
     for (const auto& [scope_id, revisions] : snapshots_)
-      if (const auto scope = replayed_.find(scope_id); scope != replayed_.end()
-                                                       && !scope->second.is_past
-                                                       && !revisions.empty())
+      if (const auto scope = replayed_.find(scope_id);
+          scope != replayed_.end() && !scope->second.is_past
+          && !revisions.empty()
+          && *revisions.rbegin() > scope->second.kept_from)
         find(fmt::format("the snapshot of scope {} at revision {} has a "
                          "revision that its log does not have",
                          scope_id,
-                         *revisions.begin()));
+                         *revisions.rbegin()));
   }
 
   void replay_log() {
@@ -234,7 +267,8 @@ private:
       if (found == replayed_.end())
         continue;
       auto& replayed = found->second;
-      if (row.revisions[index] > replayed.last)
+      if (row.revisions[index] > replayed.last
+          || row.revisions[index] <= replayed.kept_from)
         continue;
       if (row.revisions[index] != replayed.revision + 1)
         find(fmt::format("log row {}: brings scope {} to revision {}, which "
@@ -353,7 +387,7 @@ private:
                      const read_scope& read,
                      const replayed_scope& replayed) {
     std::map<std::int64_t, std::int64_t> found;
-    auto next = read.first;
+    auto next = std::max(read.first, replayed.kept_from + 1);
     auto entries = prepare(fmt::format(
       "SELECT number,log,id_hash,{0} FROM settled_entries WHERE scope=?1"
       " UNION ALL SELECT number,log,id_hash,{0} FROM fresh_entries"
@@ -363,6 +397,8 @@ private:
       const auto number = rows.integer(0);
       if (number > replayed.last)
         break;
+      if (number <= replayed.kept_from)
+        continue;
       if (number != next++ || rows.integer(3) != 1)
         find(fmt::format(
           "{}: its entry {} is damaged or out of order", name, number));
@@ -370,7 +406,8 @@ private:
         find(fmt::format("{}: its event {} is listed twice", name, number));
     }
     for (const auto& change : read.pending)
-      if (change.id_hash && change.revision <= replayed.last)
+      if (change.id_hash && change.revision <= replayed.last
+          && change.revision > replayed.kept_from)
         found.emplace(change.revision, change.row);
     if (found != replayed.events)
       find(fmt::format("{}: {} of its events are found, its log has {}, or "

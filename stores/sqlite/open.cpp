@@ -266,6 +266,8 @@ public:
 
   bool can_fork() const noexcept override { return true; }
 
+  bool can_trim() const noexcept override { return true; }
+
   result<std::vector<session_row>> list(const row_query& query) override {
     return loading<std::vector<session_row>>(
       "the sessions of " + query.app,

@@ -1,4 +1,5 @@
-// The table `pasts`: forks, and the scopes whose events they share.
+// The tables `pasts`: forks, and the scopes whose events they share, and
+// `first_states`: the oldest revisions of trimmed sessions.
 //
 // A fork has entries only for its own events. Invariant: a scope that a row
 // names exists. A session that is removed while forks use it therefore keeps
@@ -6,10 +7,11 @@
 
 #pragma once
 
-#include "troupe/stores/sqlite/database.hpp"
+#include "troupe/stores/sqlite/snapshots.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace troupe {
 
@@ -37,11 +39,33 @@ public:
 
   void erase(std::int64_t session) { erase_.run(session); }
 
+  /// Returns the oldest revision that a session keeps; 0 if it was not trimmed.
+  /// Only the events behind it are shown. Forks may use older ones.
+  std::int64_t first_revision(std::int64_t session);
+
+  /// Returns the state of a trimmed session at that revision, or nothing.
+  std::optional<sqlite_snapshot> first_state(std::int64_t session);
+
+  /// Trims a session to `revision`; `delta` sets all keys that it had there.
+  void trim(std::int64_t session,
+            std::int64_t revision,
+            std::int64_t microseconds,
+            std::string_view delta);
+
+  /// Gives a fork the oldest revision of its parent.
+  void copy_first(std::int64_t fork, std::int64_t parent);
+
+  void erase_first(std::int64_t session) { erase_first_.run(session); }
+
 private:
   sqlite_statement find_;
   sqlite_statement add_;
   sqlite_statement last_used_;
   sqlite_statement erase_;
+  sqlite_statement find_first_;
+  sqlite_statement trim_;
+  sqlite_statement copy_first_;
+  sqlite_statement erase_first_;
 };
 
 } // namespace troupe

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,9 @@ namespace {
 // The number of no entry: all are deleted.
 constexpr std::int64_t none_kept = -1;
 
+// `range::end` of a removed scope: all entries.
+constexpr auto no_end = std::numeric_limits<std::int64_t>::max();
+
 } // namespace
 
 sqlite_purge::sqlite_purge(const sqlite_database& database, sqlite_pasts& pasts)
@@ -25,8 +29,8 @@ sqlite_purge::sqlite_purge(const sqlite_database& database, sqlite_pasts& pasts)
     done_(database.prepare("DELETE FROM purges WHERE scope=?1")),
     entries_(database.prepare(
       "SELECT number,log FROM settled_entries WHERE scope=?1 AND number>?2"
-      " UNION ALL SELECT number,log FROM fresh_entries WHERE scope=?1"
-      " AND number>?2 LIMIT ?3")),
+      " AND number<?3 UNION ALL SELECT number,log FROM fresh_entries"
+      " WHERE scope=?1 AND number>?2 AND number<?3 LIMIT ?4")),
     erase_entry_(database.prepare(
       "DELETE FROM settled_entries WHERE scope=?1 AND number=?2")),
     erase_fresh_entry_(database.prepare(
@@ -34,6 +38,20 @@ sqlite_purge::sqlite_purge(const sqlite_database& database, sqlite_pasts& pasts)
     add_entry_(
       database.prepare("INSERT OR REPLACE INTO settled_entries"
                        " VALUES(?1,?2,?3,NULL,row_sum(?1,?2,?3,NULL))")),
+    forget_id_{database.prepare("UPDATE settled_entries SET id_hash=NULL,"
+                                "sum=row_sum(scope,number,log,NULL)"
+                                " WHERE scope=?1 AND number=?2"),
+               database.prepare("UPDATE fresh_entries SET id_hash=NULL,"
+                                "sum=row_sum(scope,number,log,NULL)"
+                                " WHERE scope=?1 AND number=?2")},
+    find_end_(database.prepare(
+      "SELECT log FROM settled_entries WHERE scope=?1 AND number=?2 UNION ALL"
+      " SELECT log FROM fresh_entries WHERE scope=?1 AND number=?2")),
+    forget_event_(database.prepare(
+      "UPDATE log SET event=NULL,body=NULL,"
+      "head_sum=row_sum(id,kind,session,user,app,session_revision,"
+      "user_revision,app_revision,time,NULL,delta),body_sum=row_sum(id,NULL)"
+      " WHERE id=?1")),
     find_state_(
       database.prepare("SELECT key FROM state WHERE scope=?1 LIMIT ?2")),
     erase_state_(
@@ -41,7 +59,7 @@ sqlite_purge::sqlite_purge(const sqlite_database& database, sqlite_pasts& pasts)
     erase_snapshots_(database.prepare(
       "DELETE FROM snapshots WHERE scope=?1 AND revision IN"
       " (SELECT revision FROM snapshots WHERE scope=?1 AND revision>?2"
-      " LIMIT ?3)")),
+      " AND revision<?3 LIMIT ?4)")),
     erase_shared_entries_(database.prepare(
       "DELETE FROM shared_entries WHERE scope=?1 AND log IN"
       " (SELECT log FROM shared_entries WHERE scope=?1 LIMIT ?2)")),
@@ -74,59 +92,92 @@ void sqlite_purge::work(std::int64_t rows, std::int64_t folded) {
         return;
       id = found.integer(0);
     }
-    const auto kept = last_kept(id);
-    if (!clear_entries(id, kept, rows))
+    const auto doomed = range_of(id);
+    const bool is_removed = doomed.end == no_end;
+    if (!clear_entries(id, doomed, rows))
       return;
-    std::vector<std::string> keys;
-    {
-      auto found = find_state_.rows(id, rows);
-      while (found.next())
-        keys.emplace_back(found.text(0));
-    }
-    for (const auto& key : keys)
-      erase_state_.run(id, std::string_view(key));
-    rows -= std::ssize(keys) + 1;
+    if (is_removed)
+      clear_keys(id, rows);
+    else
+      clear_end(id, doomed);
     // A snapshot may be as large as many other rows.
     constexpr std::int64_t rows_per_snapshot = 32;
     if (rows > 0)
       rows -= rows_per_snapshot
-              * erase_snapshots_.run(id, kept, 1 + rows / rows_per_snapshot);
-    if (rows > 0)
+              * erase_snapshots_.run(
+                id, doomed.kept, doomed.end, 1 + rows / rows_per_snapshot);
+    if (rows > 0 && is_removed)
       rows -= erase_shared_entries_.run(id, rows);
     if (rows <= 0)
       return;
-    if (kept != none_kept)
+    if (is_removed && doomed.kept != none_kept)
       forget_keys_.run(id);
     done_.run(id);
   }
 }
 
-// The number of the newest entry that stays: the last one that forks share.
-std::int64_t sqlite_purge::last_kept(std::int64_t scope_id) {
+void sqlite_purge::clear_keys(std::int64_t scope_id, std::int64_t& left) {
+  std::vector<std::string> keys;
+  {
+    auto found = find_state_.rows(scope_id, left);
+    while (found.next())
+      keys.emplace_back(found.text(0));
+  }
+  for (const auto& key : keys)
+    erase_state_.run(scope_id, std::string_view(key));
+  left -= std::ssize(keys) + 1;
+}
+
+// Returns the entries to delete: none that forks share, and none from the first
+// revision of an existing session on.
+sqlite_purge::range sqlite_purge::range_of(std::int64_t scope_id) {
+  bool has_name = false;
   {
     auto found = find_scope_.rows(scope_id);
     if (!found.next())
-      return none_kept;
-    if (!found.text(0).empty())
-      throw error(
-        errc::corrupt,
-        fmt::format("scope {} is listed for deletion, but exists", scope_id));
+      return {none_kept, no_end};
+    has_name = !found.text(0).empty();
   }
   const auto used = pasts_.last_used(scope_id);
-  if (!used)
+  if (!has_name) {
+    if (!used)
+      throw error(
+        errc::corrupt,
+        fmt::format("scope {} is kept for forks, but has none", scope_id));
+    return {*used, no_end};
+  }
+  const auto first = pasts_.first_revision(scope_id);
+  if (first == 0)
     throw error(
       errc::corrupt,
-      fmt::format("scope {} is kept for forks, but has none", scope_id));
-  return *used;
+      fmt::format("scope {} is listed for deletion, but exists", scope_id));
+  return {used.value_or(none_kept), first};
+}
+
+// The row that made the oldest revision stays, without its event: it tells
+// which state the user and the app had then.
+void sqlite_purge::clear_end(std::int64_t scope_id, range doomed) {
+  if (doomed.kept >= doomed.end)
+    return;
+  std::int64_t log = 0;
+  {
+    auto found = find_end_.rows(scope_id, doomed.end);
+    if (!found.next())
+      return; // It is in the past that the session shares.
+    log = found.integer(0);
+  }
+  for (auto& forget : forget_id_)
+    forget.run(scope_id, doomed.end);
+  forget_event_.run(log);
 }
 
 // Returns true if no entries are left.
 bool sqlite_purge::clear_entries(std::int64_t scope_id,
-                                 std::int64_t kept,
+                                 range doomed,
                                  std::int64_t& left) {
   std::vector<std::pair<std::int64_t, std::int64_t>> entries;
   {
-    auto found = entries_.rows(scope_id, kept, left);
+    auto found = entries_.rows(scope_id, doomed.kept, doomed.end, left);
     while (found.next())
       entries.emplace_back(found.integer(0), found.integer(1));
   }

@@ -3,11 +3,15 @@
 // A removal deletes only the owner's row in `scopes`, which hides all other
 // rows at once, and adds its id to `purges`. The remaining rows may be many, so
 // each of the following transactions deletes a part of them. Of a session whose
-// events forks share, the events that no fork has are deleted.
+// events forks share, the events that no fork has are deleted; of a session
+// that was trimmed, those that it does not keep.
 
 #pragma once
 
 #include "troupe/stores/sqlite/pasts.hpp"
+
+#include <array>
+#include <cstdint>
 
 namespace troupe {
 
@@ -26,9 +30,16 @@ public:
   void work(std::int64_t rows, std::int64_t folded);
 
 private:
-  std::int64_t last_kept(std::int64_t scope_id);
-  bool
-  clear_entries(std::int64_t scope_id, std::int64_t kept, std::int64_t& left);
+  // Entries to delete: those behind the number `kept`, and before `end`.
+  struct range {
+    std::int64_t kept;
+    std::int64_t end;
+  };
+
+  range range_of(std::int64_t scope_id);
+  bool clear_entries(std::int64_t scope_id, range doomed, std::int64_t& left);
+  void clear_end(std::int64_t scope_id, range doomed);
+  void clear_keys(std::int64_t scope_id, std::int64_t& left);
   void clear_row(std::int64_t scope_id, std::int64_t number);
   bool is_live(std::int64_t scope_id);
 
@@ -40,6 +51,9 @@ private:
   sqlite_statement erase_entry_;
   sqlite_statement erase_fresh_entry_;
   sqlite_statement add_entry_;
+  std::array<sqlite_statement, 2> forget_id_;
+  sqlite_statement find_end_;
+  sqlite_statement forget_event_;
   sqlite_statement find_state_;
   sqlite_statement erase_state_;
   sqlite_statement erase_snapshots_;

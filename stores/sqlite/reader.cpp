@@ -192,6 +192,7 @@ sqlite_reader::find_parts(const session_key& key) {
   if (!own)
     return std::nullopt;
   event_parts parts;
+  own->kept_from = pasts_.first_revision(own->id);
   auto last = own->revision;
   auto past = own->past;
   parts.push_back({*std::move(own), last});
@@ -312,6 +313,7 @@ sqlite_reader::load_session(const session_key& key,
   for (auto next = ids; next-- > 0;)
     loaded.id_hashes.push_back(rows[next].id_hash);
   loaded.incarnation = static_cast<std::uint64_t>(own.id);
+  loaded.first_revision = static_cast<std::uint64_t>(own.kept_from);
   loaded.scope = take_keys(own);
   return loaded;
 }
@@ -319,29 +321,34 @@ sqlite_reader::load_session(const session_key& key,
 std::vector<sqlite_reader::numbered_row> sqlite_reader::newest_rows(
   const event_parts& parts, std::size_t count, std::int64_t last) {
   std::vector<numbered_row> found;
+  const auto kept_from = parts.front().scope.kept_from;
   for (const auto& part : parts)
-    add_newest_rows(part, count, std::min(last, part.last), found);
+    add_newest_rows(part, count, kept_from, std::min(last, part.last), found);
   return found;
 }
 
 void sqlite_reader::add_newest_rows(const event_part& part,
                                     std::size_t count,
+                                    std::int64_t kept_from,
                                     std::int64_t last,
                                     std::vector<numbered_row>& found) {
   const auto& session = part.scope;
+  // Also reads entry 0, the creation, unless it was trimmed.
+  const auto behind = kept_from == 0 ? session.first - 1
+                                     : std::max(session.first - 1, kept_from);
   for (auto next = session.pending.rbegin();
        next != session.pending.rend() && found.size() < count;
        ++next)
-    if (next->id_hash && next->revision <= last)
+    if (next->id_hash && next->revision <= last && next->revision > kept_from)
       found.push_back({session.id,
                        next->revision,
                        next->row,
                        static_cast<std::uint32_t>(*next->id_hash)});
-  if (found.size() == count || last <= session.first)
+  if (found.size() == count || last <= session.first || last <= kept_from)
     return;
   auto rows = newest_entries_.rows(session.id, last);
   for (auto number = std::min(last, session.folded_revision);
-       found.size() < count && number >= session.first;
+       found.size() < count && number > behind;
        --number) {
     next_entry(rows, number);
     if (!rows.is_null(2))
@@ -389,9 +396,14 @@ std::optional<stored_session> sqlite_reader::load_session_at(
   if (revision > static_cast<std::uint64_t>(newest))
     throw detail::no_revision(
       key, revision, static_cast<std::uint64_t>(newest));
+  const auto& own = parts->front().scope;
   const auto last = static_cast<std::int64_t>(revision);
-  auto state = state_at(part_with(*parts, last).scope, last);
+  if (last < own.kept_from)
+    throw detail::trimmed_revision(
+      key, revision, static_cast<std::uint64_t>(own.kept_from));
+  auto state = state_at(own, part_with(*parts, last).scope, last);
   stored_session past;
+  past.first_revision = static_cast<std::uint64_t>(own.kept_from);
   past.scope = {std::move(state.keys), revision};
   past.last_update_time = time_of(state.microseconds);
   for (const auto& row : newest_rows(*parts, events_max, last))
@@ -410,23 +422,30 @@ sqlite_reader::part_with(const event_parts& parts, std::int64_t revision) {
   return *part;
 }
 
-// Replays the log from the nearest snapshot, or from the creation.
+// Replays the log from the nearest snapshot, from the creation, or from where
+// the session was trimmed.
 sqlite_snapshot sqlite_reader::state_at(const read_scope& session,
+                                        const read_scope& part,
                                         std::int64_t revision) {
   sqlite_snapshot state{
-    session.first - 1, std::numeric_limits<std::int64_t>::min(), {}};
-  if (auto kept = snapshots_.find(session.id, revision))
+    part.first - 1, std::numeric_limits<std::int64_t>::min(), {}};
+  if (auto kept = snapshots_.find(part.id, revision))
     state = std::move(*kept);
-  const auto folded = std::min(revision, session.folded_revision);
-  auto rows = entries_between_.rows(session.id, state.revision + 1, folded);
+  if (session.kept_from > 0 && session.kept_from >= part.first
+      && session.kept_from > state.revision)
+    state = pasts_.first_state(session.id).value();
+  const auto folded = std::min(revision, part.folded_revision);
+  auto rows = entries_between_.rows(part.id, state.revision + 1, folded);
   while (state.revision < folded) {
     const auto number = state.revision + 1;
     next_entry(rows, number);
-    replay(rows.integer(1), session.id, number, state);
+    replay(rows.integer(1), part.id, number, state);
   }
-  for (const auto& change : session.pending) {
+  for (const auto& change : part.pending) {
     if (change.revision > revision)
       break;
+    if (change.revision <= state.revision)
+      continue;
     if (change.event)
       apply(change.event->actions.state_delta, scope::session, state.keys);
     state.revision = change.revision;
@@ -462,7 +481,8 @@ sqlite_reader::load_shared_state_at(const session_key& key,
   const moment now(*this);
   const auto parts = find_parts(key);
   const auto number = bounded(revision);
-  if (!parts || number > parts->front().scope.revision)
+  if (!parts || number > parts->front().scope.revision
+      || number < parts->front().scope.kept_from)
     return std::nullopt;
   const auto last = row_of(part_with(*parts, number).scope, number);
   return earlier_shared_state{shared_state_after(last, {key.app, key.user}),
@@ -603,9 +623,15 @@ std::vector<event_ptr> sqlite_reader::load_events(const session_key& key,
                                                   std::uint64_t last) {
   const moment now(*this);
   std::vector<event_ptr> loaded;
-  if (const auto parts = find_parts(key))
-    for (auto part = parts->rbegin(); part != parts->rend(); ++part)
-      load_events(*part, bounded(first), bounded(last), loaded);
+  const auto parts = find_parts(key);
+  if (!parts)
+    return loaded;
+  const auto kept_from
+    = static_cast<std::uint64_t>(parts->front().scope.kept_from);
+  if (kept_from > 0 && first <= kept_from)
+    throw detail::trimmed_event(key, first, kept_from);
+  for (auto part = parts->rbegin(); part != parts->rend(); ++part)
+    load_events(*part, bounded(first), bounded(last), loaded);
   return loaded;
 }
 
@@ -639,11 +665,12 @@ sqlite_reader::find_events(const session_key& key,
   std::vector<event_ptr> events(ids.size());
   if (const auto parts = find_parts(key))
     for (const auto& part : *parts)
-      find_events(part, ids, events);
+      find_events(part, parts->front().scope.kept_from, ids, events);
   return events;
 }
 
 void sqlite_reader::find_events(const event_part& part,
+                                std::int64_t kept_from,
                                 std::span<const std::string> ids,
                                 std::vector<event_ptr>& events) {
   const auto& session = part.scope;
@@ -654,7 +681,7 @@ void sqlite_reader::find_events(const event_part& part,
   // Different ids may have the same hash, so the id decides.
   const auto take
     = [&](std::int64_t hash, std::int64_t log, std::int64_t number) {
-        if (number > part.last)
+        if (number > part.last || number <= kept_from)
           return;
         for (auto [next, end] = wanted.equal_range(hash); next != end; ++next) {
           auto& event = events[next->second];

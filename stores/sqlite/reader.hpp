@@ -26,6 +26,9 @@ struct read_scope {
   /// Revision of its creation. Events up to there are in `past`.
   std::int64_t first = 0;
   std::optional<sqlite_past> past;
+  /// Of a session that is read by its names: the oldest revision that it keeps.
+  /// 0 unless it was trimmed.
+  std::int64_t kept_from = 0;
   timestamp last_update_time{};
   /// Number of keys in the folded state.
   std::int64_t folded_keys = 0;
@@ -134,7 +137,10 @@ private:
                      const read_scope& found,
                      scope where,
                      sqlite_snapshot& state);
-  sqlite_snapshot state_at(const read_scope& session, std::int64_t revision);
+  // The state of the session at `revision`, which `part` has.
+  sqlite_snapshot state_at(const read_scope& session,
+                           const read_scope& part,
+                           std::int64_t revision);
   void replay(std::int64_t log,
               std::int64_t session,
               std::int64_t number,
@@ -144,6 +150,7 @@ private:
   newest_rows(const event_parts& parts, std::size_t count, std::int64_t last);
   void add_newest_rows(const event_part& part,
                        std::size_t count,
+                       std::int64_t kept_from,
                        std::int64_t last,
                        std::vector<numbered_row>& found);
   void load_events(const event_part& part,
@@ -151,6 +158,7 @@ private:
                    std::int64_t last,
                    std::vector<event_ptr>& loaded);
   void find_events(const event_part& part,
+                   std::int64_t kept_from,
                    std::span<const std::string> ids,
                    std::vector<event_ptr>& events);
   static void next_entry(sqlite_rows& rows, std::int64_t number);

@@ -159,6 +159,18 @@ CREATE TABLE shared_entries(
   PRIMARY KEY(scope, log)
 ) WITHOUT ROWID;
 )sql",
+  R"sql(
+-- The new name makes a program of the old layout that has the file open fail.
+-- It would take trimmed sessions for damaged ones.
+ALTER TABLE fold_position RENAME TO fold_marks;
+CREATE TABLE first_states(
+  scope INTEGER PRIMARY KEY,
+  revision INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  delta TEXT NOT NULL,
+  sum INTEGER NOT NULL
+);
+)sql",
 };
 
 error damaged(const sqlite_settings& settings, std::string_view why) {

@@ -16,7 +16,7 @@ namespace troupe {
 
 namespace sums {
 
-inline constexpr std::string_view fold_position = "row_sum(name,value)";
+inline constexpr std::string_view fold_marks = "row_sum(name,value)";
 inline constexpr std::string_view scopes
   = "row_sum(app,user,session,revision,updated,keys)";
 inline constexpr std::string_view entries = "row_sum(scope,number,log,id_hash)";
@@ -24,6 +24,8 @@ inline constexpr std::string_view shared_entries
   = "row_sum(scope,log,number,logs)";
 inline constexpr std::string_view state = "row_sum(scope,key,value)";
 inline constexpr std::string_view pasts = "row_sum(scope,past,revision)";
+inline constexpr std::string_view first_states
+  = "row_sum(scope,revision,updated,delta)";
 inline constexpr std::string_view snapshots
   = "row_sum(scope,revision,updated,keys)";
 /// Covers all columns but the body, which most readers skip.

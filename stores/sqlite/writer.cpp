@@ -272,6 +272,10 @@ void sqlite_writer::judge(const store_change& change,
     judge_user_removal(change);
     return;
   }
+  if (change.kind == change_kind::trim) {
+    judge_trim(change, text);
+    return;
+  }
   std::array<known_scope*, durable_scopes> touched{};
   if (change.session_revision)
     touched[index_of(scope::session)] = judge_session(change);
@@ -312,6 +316,19 @@ void sqlite_writer::judge_past(const store_change& change) {
       || (past.incarnation != 0
           && known->id != signed_revision(past.incarnation)))
     add_moved(parent);
+}
+
+void sqlite_writer::judge_trim(const store_change& change,
+                               const stored_event& text) {
+  const auto owner = view_of(change.owner);
+  const auto& kept = *change.kept;
+  const auto* known = scopes_.find(owner);
+  if (known == nullptr || known->revision < signed_revision(kept.revision)
+      || (kept.incarnation != 0
+          && known->id != signed_revision(kept.incarnation)))
+    add_moved(owner);
+  if (moved_.empty())
+    write_trim(known->id, signed_revision(kept.revision), text);
 }
 
 known_scope* sqlite_writer::judge_wider(const owner_view& owner,
@@ -391,17 +408,36 @@ void sqlite_writer::write(
          {user_view_of(change.owner), app_view_of(change.owner)})
       insert_missing(change, wider);
   if (change.past)
-    write_past(change, row.scopes[index_of(scope::session)]);
+    write_past(change, text, row.scopes[index_of(scope::session)]);
   log_.append(row, &text);
 }
 
-void sqlite_writer::write_past(const store_change& change, std::int64_t fork) {
+// A fork has the first revision of its parent, or the revision at which it
+// begins if that is earlier.
+void sqlite_writer::write_past(const store_change& change,
+                               const stored_event& text,
+                               std::int64_t fork) {
   const auto* parent = scopes_.find(parent_view_of(change));
   if (parent == nullptr)
     throw error(errc::corrupt,
                 fmt::format("{}: the session that it is forked from is lost",
                             to_string(change.owner)));
-  pasts_.add(fork, {parent->id, signed_revision(change.past->revision)});
+  const auto revision = signed_revision(change.past->revision);
+  pasts_.add(fork, {parent->id, revision});
+  if (pasts_.first_revision(parent->id) <= revision)
+    pasts_.copy_first(fork, parent->id);
+  else if (revision > 0)
+    pasts_.trim(fork, revision, text.microseconds, text.delta);
+}
+
+// The rows are deleted later, in slices.
+void sqlite_writer::write_trim(std::int64_t scope_id,
+                               std::int64_t revision,
+                               const stored_event& text) {
+  if (revision <= pasts_.first_revision(scope_id))
+    return;
+  pasts_.trim(scope_id, revision, text.microseconds, text.delta);
+  purge_.add(scope_id, newest_);
 }
 
 // An owner exists as soon as one below it exists.
@@ -447,13 +483,21 @@ void sqlite_writer::drop(std::int64_t scope_id, std::int64_t row) {
 std::int64_t sqlite_writer::drop_one(std::int64_t scope_id, std::int64_t row) {
   const auto past = pasts_.find(scope_id);
   pasts_.erase(scope_id);
+  pasts_.erase_first(scope_id);
   scopes_.erase(scope_id);
   purge_.add(scope_id, row);
   if (!past)
     return 0;
   const auto name = scopes_.name_of(past->scope);
-  if (!name || !name->app.empty())
+  if (!name)
     return 0;
+  if (!name->app.empty()) {
+    // The parent may have been trimmed: its last fork may have kept the old
+    // events.
+    if (pasts_.first_revision(past->scope) > 0)
+      purge_.add(past->scope, row);
+    return 0;
+  }
   if (!pasts_.last_used(past->scope))
     return past->scope;
   purge_.add(past->scope, row); // Its newest events may be unused now.

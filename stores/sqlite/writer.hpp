@@ -91,13 +91,19 @@ private:
   void judge_user_removal(const store_change& change);
   known_scope* judge_session(const store_change& change);
   void judge_past(const store_change& change);
+  void judge_trim(const store_change& change, const stored_event& text);
   known_scope* judge_wider(const owner_view& owner, std::uint64_t revision);
   void add_moved(const owner_view& owner);
 
   void write(const store_change& change,
              const stored_event& text,
              const std::array<known_scope*, durable_scopes>& touched);
-  void write_past(const store_change& change, std::int64_t fork);
+  void write_past(const store_change& change,
+                  const stored_event& text,
+                  std::int64_t fork);
+  void write_trim(std::int64_t scope_id,
+                  std::int64_t revision,
+                  const stored_event& text);
   void write_removal(change_kind kind, const owner_view& owner);
   void drop(std::int64_t scope_id, std::int64_t row);
   std::int64_t drop_one(std::int64_t scope_id, std::int64_t row);

@@ -104,13 +104,14 @@ public:
                        std::string_view branch = "",
                        include_contents which = include_contents::all,
                        std::uint64_t first_revision = 1,
-                       std::uint64_t message = 0) const {
+                       std::uint64_t message = 0,
+                       std::uint64_t oldest = 1) const {
     event_log numbered(first_revision - 1);
     for (std::size_t index = 0; index < log_.size(); ++index)
       numbered.push_back(log_[index]);
     std::string seen;
-    for (const auto& said :
-         visible_contents(numbered.slice(), agent, branch, which, message))
+    for (const auto& said : visible_contents(
+           numbered.slice(), agent, branch, which, message, oldest))
       seen += shown(*said) + '\n';
     return seen;
   }
@@ -405,6 +406,30 @@ BOOST_AUTO_TEST_CASE(no_event_is_lost_to_a_summary_that_ends_too_early) {
   events.sums_up_between("one", 1, 1);
   BOOST_TEST(events.shown_to("writer", "", include_contents::since_summary, 4)
              == summed("one to three") + "user: 5\n");
+}
+
+// Events 1 to 5 are gone. The summary covers 1 to 3.
+BOOST_AUTO_TEST_CASE(a_summary_counts_although_events_behind_it_are_gone) {
+  history events; // From number 6 on.
+  events.user("6");
+  events.sums_up_between("one to three", 1, 3);
+  events.user("8");
+  const auto shown = [&events](std::uint64_t oldest) {
+    return events.shown_to(
+      "writer", "", include_contents::since_summary, 6, 0, oldest);
+  };
+  BOOST_TEST(shown(6) == summed("one to three") + "user: 6\n" + "user: 8\n");
+  BOOST_TEST(shown(1) == "user: 6\nuser: 8\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_left_begins_with_a_turn) {
+  history events; // From number 6 on.
+  events.calls("writer", {"c1"});
+  events.answers("writer", {"c1"}, 1);
+  events.user("8");
+  for (const auto which :
+       {include_contents::all, include_contents::since_summary})
+    BOOST_TEST(events.shown_to("writer", "", which, 6, 0, 6) == "user: 8\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_summary_replaces_no_event_of_the_run_that_reads) {

@@ -76,6 +76,7 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     {"sessions", "append"},
     {"sessions", "delete"},
     {"sessions", "expire"},
+    {"sessions", "trim"},
     {"sessions", "export"},
     {"sessions", "import"},
     {"apps"},

@@ -71,6 +71,37 @@ BOOST_FIXTURE_TEST_CASE(a_session_goes_back, told_session) {
   BOOST_TEST(show("get", s1)["revision"] == 4);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_session_is_trimmed, told_session) {
+  BOOST_TEST(run("trim", joined(s1, {"--to", "4"})).code == 1);
+  BOOST_TEST(show("trim", joined(s1, {"--to", "2"}))
+             == json({{"firstRevision", 2}, {"deletedEvents", 2}}));
+  const auto refused = run("get", joined(s1, {"--at", "1"}));
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(
+    refused.errors
+    == "error: gone: revision 1 of session press/ann/s1 was deleted by a "
+       "trim; its oldest revision is 2\n");
+  const auto late = run("follow", joined(s1, {"--from", "0"}));
+  BOOST_TEST(late.code == 1);
+  BOOST_TEST(late.errors
+             == "error: gone: event 1 of session press/ann/s1 was deleted by a "
+                "trim; its oldest revision is 2\n");
+  const auto values = run("history", joined(s1, {"n"})).output;
+  BOOST_TEST(values.starts_with("{\"revision\":2,\"value\":1}\n"));
+  BOOST_TEST(values.find("\"value\":2") != std::string::npos);
+  const auto moved = run("export", {"--app", "press"});
+  BOOST_TEST(moved.code == 0);
+  BOOST_TEST(parse_json(moved.output).value()["events"].size() == 1U);
+  run("trim", joined(s1, {"--to", "3"}));
+  const auto empty
+    = parse_json(run("export", {"--app", "press"}).output).value();
+  BOOST_TEST(empty["events"].empty());
+  BOOST_TEST(empty["state"] == json({{"n", 2}, {"user:x", 1}}));
+  BOOST_TEST(
+    run("export", {"--app", "press", "--user", "ann", "--session", "s1"}).code
+    == 0);
+}
+
 BOOST_FIXTURE_TEST_CASE(operations_are_undone_on_request, told_session) {
   const json add{{"op", "add"}, {"key", "app:n"}, {"value", 2}};
   run("append",

@@ -49,6 +49,8 @@ const std::vector<refusal> refusals{
   {{"expire", "--app", "a"}, 2, "--days"},
   {{"expire", "--app", "a", "--days", "0"}, 2, "--days"},
   {{"expire", "--days", "3"}, 2, "--app"},
+  {{"trim", "--app", "a", "--user", "u", "--session", "s"}, 2, "--to"},
+  {{"trim", "--app", "a", "--session", "s", "--to", "1"}, 2, "--user"},
   {{"list", "--user", "u"}, 2},
   {{"export"}, 2},
   {{"export", "--app", "a", "--session", "s"}, 2},
@@ -201,6 +203,22 @@ BOOST_FIXTURE_TEST_CASE(old_sessions_expire, stored_sessions) {
   BOOST_TEST(expired({"--days", "1"}) == 1);
   BOOST_TEST(expired({"--days", "1"}) == 0);
   BOOST_TEST(run("get", s1).code == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(old_events_expire, stored_sessions) {
+  run("create", s1);
+  run("append",
+      s1,
+      event_line("a", {{"n", 1}}, {{"id", "e1"}, {"timestamp", 5}})
+        + event_line("a", {{"n", 2}}, {{"id", "e2"}}));
+  const words old{"--app", "press", "--days", "1", "--events"};
+  BOOST_TEST(show("expire", old) == json({{"deletedEvents", 1}}));
+  BOOST_TEST(show("expire", old) == json({{"deletedEvents", 0}}));
+  const auto left = show("get", s1);
+  BOOST_TEST(left["firstRevision"] == 1);
+  BOOST_TEST(left["revision"] == 2);
+  BOOST_TEST(left["events"].size() == 1U);
+  BOOST_TEST(left["state"] == json({{"n", 2}}));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_session_is_deleted_at_the_expected_revision,

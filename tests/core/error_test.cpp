@@ -21,6 +21,7 @@ BOOST_AUTO_TEST_CASE(codes_keep_their_names) {
                                           "type_error",
                                           "too_large",
                                           "not_found",
+                                          "gone",
                                           "already_exists",
                                           "conflict",
                                           "busy",

@@ -6,6 +6,7 @@
 
 #include "page_fixture.hpp"
 
+#include <chrono>
 #include <string>
 
 BOOST_FIXTURE_TEST_SUITE(time_travel_page, troupe::testing::page_fixture)
@@ -66,6 +67,30 @@ BOOST_AUTO_TEST_CASE(the_same_past_and_another_future) {
   BOOST_TEST(printed.text() == "owls3");
   BOOST_TEST(sessions.get(key).value().state().get<std::string>("topic")
              == "bats");
+}
+
+BOOST_AUTO_TEST_CASE(deleting_old_events) {
+  sessions.state(key).set("topic", "owls").value();
+  sessions.state(key).set("topic", "bats").value(); // Revision 2.
+  const auto trimmed = sessions.trim(key, 1).value();
+  std::cout << trimmed.removed; // 1
+  const auto left = sessions.get(key).value();
+  std::cout << left.first_revision();                  // 1
+  std::cout << left.events().size();                   // 1
+  std::cout << left.state().get<std::string>("topic"); // bats
+  const auto gone = sessions.get(key, {.at = 0}).get();
+  std::cout << to_string(gone.error().code()); // gone
+  BOOST_TEST(printed.text() == "111batsgone");
+}
+
+BOOST_AUTO_TEST_CASE(deleting_events_by_their_age) {
+  sessions.state(key).set("topic", "owls").value();
+  const auto now = std::chrono::time_point_cast<troupe::timestamp::duration>(
+    std::chrono::system_clock::now());
+  const auto removed
+    = sessions.expire_events({"my_app", now - std::chrono::days(90)}).value();
+  std::cout << removed; // The number of events that were older.
+  BOOST_TEST(printed.text() == "0");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -299,6 +299,29 @@ BOOST_FIXTURE_TEST_CASE(a_stopped_server_ends_streams_of_states, fixture) {
 
 // -- time travel ----
 
+BOOST_FIXTURE_TEST_CASE(a_trimmed_session_says_what_is_gone, fixture) {
+  fill(10);
+  BOOST_TEST(client.get(one_path).header("troupe-first-revision").empty());
+  runtime.sessions().trim({"press", "ann", "s1"}, 6).value();
+  const auto held = client.get(one_path);
+  BOOST_TEST(held.header("troupe-first-revision") == "6");
+  BOOST_TEST(held.data()["events"].size() == 4U);
+  BOOST_TEST(!held.data().contains("firstRevision"));
+  BOOST_TEST(client.get(one_path + "?at=5").status == 410);
+  BOOST_TEST(client.get(one_path + "?at=6").status == 200);
+  BOOST_TEST(page("") == "7 8 9 10 after 6 of 10");
+  BOOST_TEST(page("?after=8") == "9 10 after 8 of 10");
+  BOOST_TEST(page("?after=5") == "410");
+  BOOST_TEST(page("?before=9&limit=5") == "7 8 after 6 of 10");
+  BOOST_TEST(page("?before=3") == "after 6 of 10");
+  BOOST_TEST(client.get(events_path).data()["firstRevision"] == 6);
+  BOOST_TEST(client.get(events_path + "?follow&after=2").status == 410);
+  auto reader = follow("?follow&after=6");
+  BOOST_TEST(next_text(reader) == "7");
+  BOOST_TEST(client.post(one_path + "/rewind", {{"to", 3}}).status == 410);
+  BOOST_TEST(client.post(one_path + "/fork", {{"at", 3}}).status == 410);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_session_goes_back, fixture) {
   client.patch(one_path, {{"stateDelta", {{"n", 1}}}});
   client.patch(one_path, {{"stateDelta", {{"n", 2}, {"user:x", 1}}}});

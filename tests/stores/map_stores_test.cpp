@@ -114,12 +114,13 @@ store_opener make_maps() {
   };
 }
 
-const conformance_suite
-  maps_suite("composed_store",
-             {.make_place = make_maps,
-              .without = {store_promise::shared, store_promise::revisions}},
-             2,
-             1'500);
+const conformance_suite maps_suite("composed_store",
+                                   {.make_place = make_maps,
+                                    .without = {store_promise::shared,
+                                                store_promise::revisions,
+                                                store_promise::trims}},
+                                   2,
+                                   1'500);
 
 struct offered {
   std::shared_ptr<memory_data> place = make_memory_data();

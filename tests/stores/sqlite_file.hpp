@@ -136,8 +136,11 @@ struct sqlite_file {
 
   // Puts the file into the layout of an older version.
   void set_back_to(int version) const {
-    execute("DROP TABLE shared_entries;"
-            "ALTER TABLE fold_position RENAME TO fold_progress");
+    execute("DROP TABLE first_states;"
+            "ALTER TABLE fold_marks RENAME TO fold_position");
+    if (version < 7)
+      execute("DROP TABLE shared_entries;"
+              "ALTER TABLE fold_position RENAME TO fold_progress");
     if (version < 6)
       execute("DROP TABLE pasts;"
               "ALTER TABLE fold_progress RENAME TO folded_rows");

@@ -66,6 +66,8 @@ public:
 
   bool can_fork() const noexcept override { return true; }
 
+  bool can_trim() const noexcept override { return true; }
+
   std::optional<lost_history> take_lost_history() override {
     return std::exchange(lost_, {});
   }

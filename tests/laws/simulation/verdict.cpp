@@ -79,6 +79,10 @@ void verdict::replay() {
     case change_kind::write:
       replay_write(change, model);
       break;
+    case change_kind::trim:
+      find("a session was trimmed, which no client asked for: "
+           + to_string(key));
+      break;
     }
     check_revisions(change, model);
     at_.push_back(std::move(model));
