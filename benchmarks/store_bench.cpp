@@ -288,6 +288,38 @@ void read_revisions(const store_settings& settings,
   std::fflush(stdout);
 }
 
+// Forks a session at revisions spread over its length, then deletes its older
+// half. The rows are deleted later.
+void fork_and_trim(const store_settings& settings,
+                   const session_key& key,
+                   std::size_t newest) {
+  constexpr std::size_t forks = 21;
+  auto runtime = open_runtime(settings);
+  std::vector<double> times;
+  for (std::size_t fork = 0; fork < forks; ++fork) {
+    const auto revision = (fork * 1'000'003) % newest;
+    const stopwatch watch;
+    runtime.sessions().fork(key, {.at = revision}).value();
+    times.push_back(milliseconds(watch));
+  }
+  const auto longest = *std::ranges::max_element(times);
+  fmt::print("  a fork at one of {} revisions: {:.2f} ms, at most {:.2f}{}\n",
+             newest,
+             median(std::move(times)),
+             longest,
+             circumstances(settings));
+  if (!is_file(settings)) {
+    std::fflush(stdout);
+    return;
+  }
+  const stopwatch watch;
+  runtime.sessions().trim(key, newest / 2).value();
+  fmt::print("  a trim of its older half: {:.2f} ms{}\n",
+             milliseconds(watch),
+             circumstances(settings));
+  std::fflush(stdout);
+}
+
 void begin_runs(const store_settings& settings,
                 std::atomic<std::size_t>& numbers) {
   constexpr std::size_t events = 2'000'000;
@@ -319,6 +351,7 @@ void begin_runs(const store_settings& settings,
   show("nothing", troupe::history_extent::none(), 5);
   show("the newest 20", troupe::history_extent::newest(20), 5);
   show("all", troupe::history_extent::all(), 1);
+  fork_and_trim(settings, key, events);
 }
 
 // One row of the table.
