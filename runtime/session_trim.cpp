@@ -52,9 +52,9 @@ result<bool> check_support(store& kept) {
 }
 
 // Number of the last old event at the beginning of the session: it and all
-// events before it are older than `before`.
-// Events are in the order of their appends, and not of their times: the first
-// one that is not old ends the search.
+// events before it are older than `before`. Events are in the order of their
+// appends, and not of their times: the first one that is not old ends the
+// search.
 result<std::uint64_t> find_last_before(store& kept,
                                        const session_key& key,
                                        const stored_session& now,

@@ -91,8 +91,8 @@ SELECT n.id, n.app, n.usr, n.session,
               $6::bigint[], $7::bigint[])
     AS n(app, usr, session, id, past, first, updated))"};
 
-// A fork of a trimmed session keeps what its parent keeps. If it begins before
-// that, it keeps nothing older than its creation, whose keys are $5.
+// A fork has the first revision of its parent, or the revision at which it
+// begins if that is earlier: the keys there are $5.
 constexpr postgres_statement add_first_of_fork = {"add_first_of_fork", R"(
 INSERT INTO first_states (scope, revision, updated, delta)
 SELECT $1::bigint, least(f.revision, $3::bigint),

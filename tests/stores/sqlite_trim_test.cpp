@@ -35,7 +35,7 @@ struct trimmed_file : sqlite_file {
       make.trim(ann, static_cast<std::uint64_t>(revision), {{"n", revision}}));
   }
 
-  // Folds all and deletes what is listed for deletion.
+  // Folds the whole log, and deletes the rows of scopes in `purges`.
   void reopen() {
     kept->close().value();
     kept.reset();
