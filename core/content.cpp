@@ -8,20 +8,32 @@ namespace {
 
 using kind = json::value_t;
 
+json object_or_empty(const value& extra) {
+  return extra.is_null() ? json::object() : extra.data();
+}
+
+// The wire form of a call or a response; `object` is its field `held`.
+template <class Function>
+json function_to_json(const Function& which,
+                      const char* object,
+                      const value& held) {
+  auto shown = object_or_empty(which.extra);
+  shown["name"] = which.name;
+  shown[object] = held.data();
+  if (!which.id.empty())
+    shown["id"] = which.id;
+  return shown;
+}
+
 json to_json(const part& said) {
-  auto shown = said.extra.is_null() ? json::object() : said.extra.data();
+  auto shown = object_or_empty(said.extra);
   if (const auto* words = said.text()) {
     shown["text"] = *words;
   } else if (const auto* call = said.call()) {
-    auto& field = shown["functionCall"]
-      = {{"name", call->name}, {"args", call->args.data()}};
-    if (!call->id.empty())
-      field["id"] = call->id;
+    shown["functionCall"] = function_to_json(*call, "args", call->args);
   } else if (const auto* answer = said.response()) {
-    auto& field = shown["functionResponse"]
-      = {{"name", answer->name}, {"response", answer->response.data()}};
-    if (!answer->id.empty())
-      field["id"] = answer->id;
+    shown["functionResponse"]
+      = function_to_json(*answer, "response", answer->response);
   } else {
     shown.update(std::get<value>(said.body).data());
   }
@@ -30,7 +42,8 @@ json to_json(const part& said) {
   return shown;
 }
 
-// Parses a function call or a function response: an id, a name and one object.
+// Parses a function call or a function response: an id, a name, one object, and
+// further fields.
 template <class Function>
 result<Function> function_from_json(const json& data,
                                     std::string_view field,
@@ -49,6 +62,7 @@ result<Function> function_from_json(const json& data,
   auto rest = std::move(*reader).rest();
   if (!rest)
     return rest.error();
+  made.extra = std::move(*rest);
   return made;
 }
 
@@ -94,6 +108,18 @@ result<part> part_from_json(const json& data) {
 }
 
 } // namespace
+
+std::vector<part> attached_parts(const function_response& answer) {
+  std::vector<part> attached;
+  const auto& extra = answer.extra.data();
+  const auto held = extra.is_object() ? extra.find("parts") : extra.end();
+  if (held == extra.end() || !held->is_array())
+    return attached;
+  for (const auto& element : *held)
+    if (element.is_object())
+      attached.emplace_back().body = value(element);
+  return attached;
+}
 
 std::string content::text() const {
   std::string joined;

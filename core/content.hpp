@@ -36,6 +36,9 @@ struct function_call {
   std::string name;
   /// Arguments by parameter name. A call without any on the wire gets `{}`.
   value args;
+  /// Further wire fields (`partialArgs`, `willContinue`, …) as an object, or
+  /// null.
+  value extra;
 
   friend bool operator==(const function_call&, const function_call&) = default;
 };
@@ -58,6 +61,9 @@ struct function_response {
   std::string name;
   /// The tool's result as an object.
   value response;
+  /// Further wire fields (`parts`, `willContinue`, `scheduling`, …) as an
+  /// object, or null.
+  value extra;
 
   friend bool operator==(const function_response&, const function_response&)
     = default;
@@ -126,6 +132,11 @@ part inline_data(std::string_view bytes,
 /// missing `data` gives no bytes. Fails with `errc::invalid_argument` on data
 /// that is not base64.
 result<std::optional<blob>> blob_of(const part& said);
+
+/// Returns the media that came with a response, in order: the list `parts` of
+/// its further fields. Each is a part in wire form, such as inline data. Empty
+/// if there are none; an element that is no object is left out.
+std::vector<part> attached_parts(const function_response& answer);
 
 /// A message: its role and its parts.
 struct content {

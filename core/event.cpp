@@ -357,10 +357,12 @@ result<std::size_t> check_event(const event& said, const size_limits& limits) {
       check.text(call->id, "a function call's id");
       check.text(call->name, "a function call's name");
       check.object(call->args, "a function call's arguments");
+      check.object(call->extra, "a function call");
     } else if (const auto* answer = element.response()) {
       check.text(answer->id, "a function response's id");
       check.text(answer->name, "a function response's name");
       check.object(answer->response, "a function response");
+      check.object(answer->extra, "a function response");
     } else {
       const auto& body = std::get<value>(element.body);
       check.object(body.is_null() ? value(false) : body, "a part");

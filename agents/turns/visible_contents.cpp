@@ -39,22 +39,25 @@ shared_content retold(const event& said) {
   for (const auto& element : said.content.parts) {
     if (element.thought)
       continue;
-    if (const auto* words = element.text())
+    if (const auto* words = element.text()) {
       told.parts.emplace_back(
         fmt::format("[{}] said: {}", said.author, *words));
-    else if (const auto* call = element.call())
+    } else if (const auto* call = element.call()) {
       told.parts.emplace_back(
         fmt::format("[{}] called tool `{}` with parameters: {}",
                     said.author,
                     call->name,
                     to_text(call->args.data())));
-    else if (const auto* answer = element.response())
+    } else if (const auto* answer = element.response()) {
       told.parts.emplace_back(fmt::format("[{}] tool `{}` returned result: {}",
                                           said.author,
                                           answer->name,
                                           to_text(answer->response.data())));
-    else
+      for (auto& attached : attached_parts(*answer))
+        told.parts.push_back(std::move(attached));
+    } else {
       told.parts.push_back(element);
+    }
   }
   return told.parts.size() > 1
            ? std::make_shared<const content>(std::move(told))

@@ -71,7 +71,7 @@ private:
          {"name", call->name},
          {"input", call->args.is_null() ? json::object() : call->args.data()}});
     } else if (const auto* answer = said.response()) {
-      add_result(*answer);
+      return add_result(*answer);
     } else {
       auto block = media_block(said, by_model);
       if (!block)
@@ -97,18 +97,34 @@ private:
   }
 
   // `{"result": string}` is sent as that string, everything else as JSON, as in
-  // ADK.
-  void add_result(const function_response& answer) {
+  // ADK. Media follow the text in a list of blocks.
+  result<void> add_result(const function_response& answer) {
     const auto& held = answer.response.data();
     const bool is_one = held.is_object() && held.size() == 1;
     json result{{"type", "tool_result"}, {"tool_use_id", ids_.id_of(answer)}};
-    if (is_one && held.contains("result") && held["result"].is_string())
-      result["content"] = held["result"];
-    else
-      result["content"] = object_text(answer.response);
-    if (is_one && held.contains("error"))
-      result["is_error"] = true;
+    auto text = is_one && held.contains("result") && held["result"].is_string()
+                  ? held["result"].get<std::string>()
+                  : object_text(answer.response);
+    auto blocks = json::array();
+    for (const auto& attached : attached_parts(answer)) {
+      auto block = media_block(attached, false);
+      if (!block)
+        return block.error();
+      blocks.push_back(std::move(*block));
+    }
+    if (blocks.empty()) {
+      result["content"] = std::move(text);
+      // "all content must be type `text` if `is_error` is true"
+      if (is_one && held.contains("error"))
+        result["is_error"] = true;
+    } else {
+      if (text.find_first_not_of(wire_white_space) != std::string::npos)
+        blocks.insert(blocks.begin(),
+                      json{{"type", "text"}, {"text", std::move(text)}});
+      result["content"] = std::move(blocks);
+    }
     results_.push_back(std::move(result));
+    return {};
   }
 
   static result<json> media_block(const part& said, bool by_model) {

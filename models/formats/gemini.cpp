@@ -1,3 +1,4 @@
+#include "troupe/core/support/wire.hpp"
 #include "troupe/models/formats/answer_builder.hpp"
 #include "troupe/models/formats/answer_stream.hpp"
 #include "troupe/models/formats/document.hpp"
@@ -56,6 +57,60 @@ result<json> media_part(const media& which) {
     {"fileData", {{"mimeType", which.mime_type}, {"fileUri", which.uri}}}};
 }
 
+json in_camel_case(const json& data) {
+  if (data.is_array()) {
+    auto made = json::array();
+    for (const auto& element : data)
+      made.push_back(in_camel_case(element));
+    return made;
+  }
+  if (!data.is_object())
+    return data;
+  auto made = json::object();
+  for (const auto& [name, field] : data.items())
+    made[to_camel_case(name)] = in_camel_case(field);
+  return made;
+}
+
+// A part of a function response: media, with further fields about them.
+result<json> attached_part(const part& attached) {
+  const auto held = media_of(attached);
+  if (!held)
+    return held.error();
+  if (!*held)
+    return bad_request(fmt::format("{} takes no {} in a function response",
+                                   gemini_vendor,
+                                   kind_of(attached)));
+  auto made = in_camel_case(std::get<value>(attached.body).data());
+  if ((*held)->is_inline())
+    made["inlineData"]["data"] = (*held)->base64; // In the standard alphabet.
+  return made;
+}
+
+// The further fields of a function response that the model is told. Fields that
+// are unknown here stay in the session: the interface refuses unknown names.
+result<json> response_fields(const function_response& answer, bool is_vertex) {
+  auto made = json::object();
+  auto parts = json::array();
+  for (const auto& attached : attached_parts(answer)) {
+    auto element = attached_part(attached);
+    if (!element)
+      return element;
+    parts.push_back(std::move(*element));
+  }
+  if (!parts.empty())
+    made["parts"] = std::move(parts);
+  const auto& extra = answer.extra.data();
+  for (const auto* name : {"scheduling", "willContinue"}) {
+    const auto found = extra.is_object() ? extra.find(name) : extra.end();
+    if (found == extra.end() || found->is_null()
+        || (is_vertex && name == std::string_view("willContinue")))
+      continue; // Vertex has no `willContinue`.
+    made[name] = *found;
+  }
+  return made;
+}
+
 // Ids by which the model knows its calls; responses must repeat them
 // (ai.google.dev, "Function calling"). Ids made by troupe are not sent, as in
 // ADK, and Vertex refuses the field. Such calls and responses are matched by
@@ -110,7 +165,8 @@ class content_writer {
 public:
   explicit content_writer(const wire_options& with)
     : wants_signatures_(wants_signatures(with)),
-      ids_(!is_of_vertex(with)) {}
+      is_vertex_(is_of_vertex(with)),
+      ids_(!is_vertex_) {}
 
   result<json> write(const model_request& asked) {
     auto contents = json::array();
@@ -183,10 +239,14 @@ private:
       if (auto id = ids_.id_of(said, *call); !id.empty())
         made["functionCall"]["id"] = std::move(id);
     } else if (const auto* answer = said.response()) {
-      made["functionResponse"]
-        = {{"name", answer->name}, {"response", answer->response.data()}};
+      auto fields = response_fields(*answer, is_vertex_);
+      if (!fields)
+        return fields;
+      auto& field = made["functionResponse"] = std::move(*fields);
+      field["name"] = answer->name;
+      field["response"] = answer->response.data();
       if (auto id = ids_.id_of(*answer); !id.empty())
-        made["functionResponse"]["id"] = std::move(id);
+        field["id"] = std::move(id);
     } else {
       auto other = other_part(said);
       if (!other)
@@ -212,6 +272,7 @@ private:
   }
 
   const bool wants_signatures_;
+  const bool is_vertex_;
   model_ids ids_;
 };
 

@@ -109,7 +109,8 @@ private:
   }
 
   // Writes one message of the role "tool" per response, directly after the
-  // calls. Other parts follow in a user message.
+  // calls. Other parts follow in a user message, and so do the media of a
+  // response: a tool's message takes text only.
   result<void> add_other(const content& said) {
     auto elements = json::array();
     for (const auto& element : said.parts) {
@@ -119,6 +120,8 @@ private:
         messages_.push_back({{"role", "tool"},
                              {"tool_call_id", ids_.id_of(*answer)},
                              {"content", object_text(answer->response)}});
+        if (auto added = add_attached(*answer, elements); !added)
+          return added;
         continue;
       }
       auto made = element_of(element);
@@ -132,6 +135,22 @@ private:
     if (elements.size() == 1 && elements[0]["type"] == "text")
       elements = json(elements[0]["text"]);
     messages_.push_back({{"role", "user"}, {"content", std::move(elements)}});
+    return {};
+  }
+
+  static result<void> add_attached(const function_response& answer,
+                                   json& elements) {
+    const auto attached = attached_parts(answer);
+    if (!attached.empty())
+      elements.push_back(
+        {{"type", "text"},
+         {"text", fmt::format("Data that tool `{}` returned:", answer.name)}});
+    for (const auto& each : attached) {
+      auto made = element_of(each);
+      if (!made)
+        return made.error();
+      elements.push_back(std::move(*made));
+    }
     return {};
   }
 

@@ -191,6 +191,27 @@ BOOST_AUTO_TEST_CASE(what_others_did_is_retold_with_their_names) {
                 "{\"result\":7}\n");
 }
 
+BOOST_AUTO_TEST_CASE(media_that_others_got_from_a_tool_follow_its_result) {
+  function_response answer("c1", "f", json{{"result", 7}});
+  answer.extra = parse_json(R"({"parts": [{"inlineData": {
+      "mimeType": "image/png", "data": "AAEC"}}]})")
+                   .value();
+  history events;
+  events.calls("critic", {"c1"});
+  events.add("critic", content("user", {part(answer)}));
+  BOOST_TEST(events.shown_to("writer")
+             == "user: For context: [critic] called tool `f` with parameters: "
+                "{\"of\":\"c1\"}\n"
+                "user: For context: [critic] tool `f` returned result: "
+                "{\"result\":7} "
+                R"({"inlineData":{"data":"AAEC","mimeType":"image/png"}})"
+                "\n");
+  const auto own
+    = visible_contents(events.events(), "critic", "", include_contents::all);
+  BOOST_REQUIRE(own.size() == 2U);
+  BOOST_TEST((own.at(1)->parts.at(0) == part(answer)));
+}
+
 BOOST_AUTO_TEST_CASE(thoughts_of_others_are_left_out) {
   history events;
   events.add("critic", content("model", {thought("hm"), "too long"}));

@@ -148,6 +148,42 @@ BOOST_DATA_TEST_CASE_F(adk_database,
     BOOST_TEST(!std::filesystem::exists(file + ending));
 }
 
+BOOST_FIXTURE_TEST_CASE(further_fields_of_functions_go_in_and_out,
+                        adk_database) {
+  const auto file = make("v1.sql");
+  const std::string stored
+    = R"({"author":"shop","content":{"parts":[{"function_call":{"args":{"a_b":1},)"
+      R"("name":"look","partial_args":[{"json_path":"$.q","string_value":"x"}],)"
+      R"("will_continue":true}},{"function_response":{"name":"look","parts":[)"
+      R"({"inline_data":{"data":"AAEC","mime_type":"image/png"}}],)"
+      R"("response":{"a_b":1},"scheduling":"SILENT","will_continue":false}}],)"
+      R"("role":"model"}})";
+  run_sql(file, "UPDATE events SET event_data='" + stored + "' WHERE id='e4'");
+  imported(file);
+  const auto parts_of = [](const json& session) {
+    for (const auto& said : session["events"])
+      if (said["id"] == "e4")
+        return said["content"]["parts"];
+    return json();
+  };
+  BOOST_TEST(to_text(parts_of(exported(shop_ann_s1))) == to_text(R"([
+    {"functionCall": {"name": "look", "args": {"a_b": 1},
+       "partialArgs": [{"jsonPath": "$.q", "stringValue": "x"}],
+       "willContinue": true}},
+    {"functionResponse": {"name": "look", "response": {"a_b": 1},
+       "parts": [{"inlineData": {"mimeType": "image/png", "data": "AAEC"}}],
+       "scheduling": "SILENT", "willContinue": false}}])"_json));
+  const auto again = path() + "/again.db";
+  BOOST_TEST(
+    run("export", joined(shop_ann_s1, {"--to", "adk", "sqlite:" + again})).code
+    == 0);
+  const auto written
+    = run_sql(again, "SELECT event_data FROM events WHERE id='e4'");
+  BOOST_REQUIRE(written.size() == 1U);
+  BOOST_TEST(to_text(parse_json(written[0]).value()["content"])
+             == to_text(parse_json(stored).value()["content"]));
+}
+
 BOOST_FIXTURE_TEST_CASE(a_postgres_database_is_read_like_a_file, adk_database) {
   const postgres_server server;
   server.ask(postgres_sample());

@@ -35,6 +35,8 @@ const std::vector<std::string> faithful = {
   R"({"parts":[{"functionCall":{"args":{"a":[1]},"id":"c1","name":"f"}}],"role":"model"})",
   R"({"parts":[{"functionCall":{"args":{},"name":"f"},"thoughtSignature":"x"}]})",
   R"({"parts":[{"functionResponse":{"id":"c1","name":"f","response":{"result":1}}}],"role":"user"})",
+  R"({"parts":[{"functionCall":{"args":{},"name":"f","new":[null,{"a_b":1}],"partialArgs":[{"jsonPath":"$.q","stringValue":"x"}],"willContinue":true}}]})",
+  R"({"parts":[{"functionResponse":{"name":"f","new":1.5,"parts":[{"inlineData":{"data":"AAEC","mimeType":"image/png"}}],"response":{},"scheduling":"SILENT","willContinue":false}}]})",
   R"({"parts":[{"inlineData":{"data":"AAAA","mimeType":"image/png"}}]})",
   R"({"parts":[{"codeExecutionResult":{"outcome":"OUTCOME_OK"}},{}]})",
   R"({"parts":[{"text":"x","videoMetadata":{"fps":1}}]})",
@@ -80,6 +82,53 @@ BOOST_AUTO_TEST_CASE(snake_case_is_read_and_camel_case_written) {
     == R"({"parts":[{"functionCall":{"args":{},"name":"f"},"thoughtSignature":"s"},)"
        R"({"functionResponse":{"name":"f","response":{"x_y":1}}},)"
        R"({"inlineData":{"data":""}}]})");
+}
+
+BOOST_AUTO_TEST_CASE(further_fields_of_functions_are_read_in_either_spelling) {
+  BOOST_TEST(
+    rewritten(
+      R"({"parts": [{"function_call": {"name": "f", "will_continue": true,
+                                       "partial_args": [{"json_path": "$"}]}},
+                    {"function_response": {"name": "f", "response": {},
+                                           "will_continue": true}}]})")
+    == R"({"parts":[{"functionCall":{"args":{},"name":"f",)"
+       R"("partialArgs":[{"json_path":"$"}],"willContinue":true}},)"
+       R"({"functionResponse":{"name":"f","response":{},"willContinue":true}}]})");
+  BOOST_TEST(code_of(read(R"({"parts": [{"functionCall": {"name": "f",
+               "will_continue": true, "willContinue": true}}]})"))
+             == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(functions_with_other_further_fields_differ) {
+  const auto plain = function_response("c", "f", json::object());
+  auto attached = plain;
+  attached.extra = json{{"scheduling", "SILENT"}};
+  BOOST_TEST((plain != attached));
+  auto waiting = function_call("c", "f", json::object());
+  const auto call = waiting;
+  waiting.extra = json{{"willContinue", true}};
+  BOOST_TEST((call != waiting));
+}
+
+BOOST_AUTO_TEST_CASE(the_media_of_a_response_are_parts) {
+  function_response answer("c", "f", json::object());
+  BOOST_TEST(attached_parts(answer).empty());
+  for (const auto* none : {R"({"parts": null})", R"({"parts": {}})", "{}"}) {
+    answer.extra = parse_json(none).value();
+    BOOST_TEST(attached_parts(answer).empty());
+  }
+  answer.extra = parse_json(R"({"parts": [
+      {"inline_data": {"data": "AAEC", "mime_type": "image/png"}}, 7,
+      {"fileData": {"fileUri": "gs://a"}}]})")
+                   .value();
+  const auto attached = attached_parts(answer);
+  BOOST_REQUIRE(attached.size() == 2U);
+  const auto bytes = blob_of(attached[0]).value();
+  BOOST_REQUIRE(bytes.has_value());
+  BOOST_TEST(bytes->bytes == std::string("\0\1\2", 3));
+  BOOST_TEST(bytes->mime_type == "image/png");
+  BOOST_TEST(to_text(std::get<value>(attached[1].body).data())
+             == R"({"fileData":{"fileUri":"gs://a"}})");
 }
 
 BOOST_AUTO_TEST_CASE(a_null_field_is_an_absent_one) {

@@ -417,6 +417,10 @@ BOOST_AUTO_TEST_CASE(an_event_is_as_large_as_all_that_it_carries) {
   event with_call = saying({function_call{"c", "f", held}});
   event with_response = saying({function_response{"c", "f", held}});
   event with_part = saying({other_part(held)});
+  function_call open{"c", "f", json::object()};
+  open.extra = held;
+  function_response attached{"c", "f", json::object()};
+  attached.extra = held;
   event with_extra;
   with_extra.extra = held;
   event with_action;
@@ -427,6 +431,8 @@ BOOST_AUTO_TEST_CASE(an_event_is_as_large_as_all_that_it_carries) {
   for (auto& said : {with_call,
                      with_response,
                      with_part,
+                     saying({open}),
+                     saying({attached}),
                      with_extra,
                      with_action,
                      with_delta}) {
@@ -459,6 +465,12 @@ BOOST_AUTO_TEST_CASE(nothing_but_utf8_enters_anywhere) {
                               part(function_response{"c", "f", json{{bad, 1}}}),
                               other_part({{"inlineData", bad}})})
     BOOST_TEST(refused(saying({element})) == "invalid_argument");
+  function_call open{"c", "f", json::object()};
+  open.extra = json{{"theirs", bad}};
+  BOOST_TEST(refused(saying({open})) == "invalid_argument");
+  function_response attached{"c", "f", json::object()};
+  attached.extra = json{{bad, 1}};
+  BOOST_TEST(refused(saying({attached})) == "invalid_argument");
   BOOST_TEST(refused(event(content(bad, {}))) == "invalid_argument");
   event changing;
   changing.actions.state_delta.record("k", operation_kind::set, json(bad))
@@ -504,9 +516,15 @@ BOOST_AUTO_TEST_CASE(what_must_be_an_object_is_one) {
   action.actions.extra = json::array();
   auto extended = saying({"hi"});
   extended.content.parts.front().extra = json("x");
+  function_call open{"c", "f", json::object()};
+  open.extra = json(1);
+  function_response attached{"c", "f", json::object()};
+  attached.extra = json::array();
   for (const auto& said : {extra,
                            action,
                            extended,
+                           saying({open}),
+                           saying({attached}),
                            saying({other_part(5)}),
                            saying({other_part(nullptr)}),
                            saying({function_call{"c", "f", json::array({1})}}),

@@ -113,6 +113,43 @@ BOOST_AUTO_TEST_CASE(ids_that_the_vendor_refuses_are_mapped_alike) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(media_of_a_result_are_blocks_behind_its_text) {
+  const auto result = [](const std::string& response) {
+    return messages({said("user",
+                          R"([{"functionResponse": {"id": "1", "name": "f",
+                              "parts": [{"inlineData": {"mimeType":
+                                "image/png", "data": "AAEC"}},
+                                {"inlineData": {"mimeType":
+                                "application/pdf", "data": "AAEC"}}],
+                              "response": )"
+                            + response + "}}]")})[0]["content"][0];
+  };
+  auto expected = R"({"type": "tool_result", "tool_use_id": "1", "content": [
+    {"type": "text", "text": "x"},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png",
+                                 "data": "AAEC"}},
+    {"type": "document", "source": {"type": "base64",
+      "media_type": "application/pdf", "data": "AAEC"}}]})"_json;
+  BOOST_TEST(to_text(result(R"({"result": "x"})")) == to_text(expected));
+  // The interface refuses media in an error.
+  expected["content"][0]["text"] = R"({"error":"x"})";
+  BOOST_TEST(to_text(result(R"({"error": "x"})")) == to_text(expected));
+  expected["content"].erase(0);
+  BOOST_TEST(to_text(result(R"({"result": " "})")) == to_text(expected));
+}
+
+BOOST_AUTO_TEST_CASE(media_of_a_result_that_no_block_carries_are_refused) {
+  BOOST_TEST(
+    body_of(request_of(format(),
+                       {said("user",
+                             R"([{"functionResponse": {"name": "f", "response":
+             {}, "parts": [{"inlineData": {"mimeType": "audio/wav",
+             "data": "AAEC"}}]}}])")},
+                       [](auto&, auto&) {}))
+    == json({{"code", "invalid_argument"},
+             {"reason", "Anthropic takes no audio/wav"}}));
+}
+
 BOOST_AUTO_TEST_CASE(results_are_text_or_json) {
   const auto result = [](const std::string& response) {
     return messages({said("user",

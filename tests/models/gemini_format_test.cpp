@@ -111,6 +111,44 @@ BOOST_AUTO_TEST_CASE(calls_go_without_our_ids_and_with_their_signatures) {
     ])"_json));
 }
 
+BOOST_AUTO_TEST_CASE(media_of_a_response_go_back_with_it) {
+  const auto field = [](const std::string& model, const std::string& fields) {
+    const auto body = body_of(request_of(
+      format(),
+      {said("user",
+            R"([{"functionResponse": {"name": "look", "response": {"at": 1},)"
+              + fields + "}}]")},
+      [&](auto&, auto& with) { with.model = model; }));
+    return body.contains("contents")
+             ? body["contents"][0]["parts"][0]["functionResponse"]
+             : body;
+  };
+  const std::string fields = R"(
+    "parts": [{"inline_data": {"mime_type": "image/png", "data": "_-8",
+                               "display_name": "a.png"},
+               "media_resolution": {"level": "HIGH"}},
+              {"fileData": {"fileUri": "gs://a", "mimeType": "image/png"}}],
+    "scheduling": "SILENT", "will_continue": true, "unknown": 1)";
+  auto expected = R"({"name": "look", "response": {"at": 1},
+    "parts": [{"inlineData": {"mimeType": "image/png", "data": "/+8=",
+                              "displayName": "a.png"},
+               "mediaResolution": {"level": "HIGH"}},
+              {"fileData": {"fileUri": "gs://a", "mimeType": "image/png"}}],
+    "scheduling": "SILENT", "willContinue": true})"_json;
+  BOOST_TEST(to_text(field("gemini-3-pro", fields)) == to_text(expected));
+  expected.erase("willContinue");
+  BOOST_TEST(to_text(field("publishers/google/models/gemini-3-pro", fields))
+             == to_text(expected));
+  BOOST_TEST(field("gemini-3-pro", R"("parts": [{"executableCode": {}}])")
+             == json({{"code", "invalid_argument"},
+                      {"reason",
+                       "Gemini takes no executableCode in a function "
+                       "response"}}));
+  BOOST_TEST(
+    to_text(field("gemini-3-pro", R"("parts": null, "willContinue": null)"))
+    == R"({"name":"look","response":{"at":1}})");
+}
+
 // Signatures of Claude are text.
 BOOST_AUTO_TEST_CASE(thoughts_go_back_if_gemini_has_signed_them) {
   const auto seen = contents({said("model", R"([

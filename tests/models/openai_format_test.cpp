@@ -112,6 +112,25 @@ BOOST_AUTO_TEST_CASE(a_stream_is_asked_for_with_its_counts) {
   BOOST_TEST((made->headers == expected));
 }
 
+BOOST_AUTO_TEST_CASE(media_of_responses_follow_in_a_user_message) {
+  auto pictured = answer("adk-1", "look", {{"result", "dark"}});
+  pictured.extra = parse_json(R"({"parts": [
+      {"inlineData": {"mimeType": "image/png", "data": "AAEC"}}]})")
+                     .value();
+  const auto seen
+    = messages({{"model",
+                 {call("adk-1", "look", json::object()),
+                  call("adk-2", "look", json::object())}},
+                {"user", {pictured, answer("adk-2", "look", json::object())}}});
+  BOOST_REQUIRE(seen.size() == 4U);
+  BOOST_TEST(seen[1]["content"] == R"({"result":"dark"})");
+  BOOST_TEST(seen[2]["role"] == "tool");
+  BOOST_TEST(to_text(seen[3]) == to_text(R"({"role": "user", "content": [
+    {"type": "text", "text": "Data that tool `look` returned:"},
+    {"type": "image_url",
+     "image_url": {"url": "data:image/png;base64,AAEC"}}]})"_json));
+}
+
 BOOST_AUTO_TEST_CASE(calls_and_their_responses_are_messages_of_their_own) {
   const auto seen
     = messages({user_text("Compare."),
