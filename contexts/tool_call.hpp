@@ -45,6 +45,8 @@ struct tool_call {
   /// The result of the tool, or its failure. A failure does not end the other
   /// calls of the turn.
   result<json> outcome;
+  /// The media that the tool attached to its response; empty if it failed.
+  std::vector<part> attached;
   /// Set if the call needs the user's confirmation. Its outcome is null then,
   /// and its changes are discarded.
   std::optional<tool_confirmation> requested;

@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -70,11 +71,25 @@ public:
     return requested_;
   }
 
+  /// Adds media to the response of this call: inline data or file data, which
+  /// the model gets after the tool's result, in the order of the calls of
+  /// `attach`. They travel as `parts` of the function response. They are
+  /// dropped if the tool fails, asks for a confirmation, or its result comes
+  /// from outside. Throws `errc::invalid_argument` for another kind of part,
+  /// for malformed data, and for data without a MIME type.
+  void attach(part media);
+
+  /// The attached media; they move to the caller.
+  std::vector<part> take_attached() noexcept {
+    return std::exchange(attached_, {});
+  }
+
 private:
   std::string function_call_id_;
   std::stop_token stop_;
   std::optional<tool_confirmation> confirmation_;
   std::optional<tool_confirmation> requested_;
+  std::vector<part> attached_;
   const std::atomic<bool>*
     is_closed_; // Belongs to the call; null if it is never closed.
 };

@@ -172,6 +172,7 @@ void tool_calls::receive(std::size_t index, tool_job& ended) {
     return; // It was given up before.
   auto& answered = request_.calls[index];
   answered.outcome = std::move(ended.outcome);
+  answered.attached = std::move(ended.attached);
   answered.recorded = std::move(ended.recorded);
   answered.bases = std::move(ended.bases);
   answered.actions = std::move(ended.actions);

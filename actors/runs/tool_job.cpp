@@ -208,6 +208,7 @@ task<> tool_job::perform() {
   recorded.merge(context_.state().take());
   actions = std::move(context_.actions());
   actions.artifact_delta.merge(changed_.artifact_delta);
+  attached = context_.take_attached();
 }
 
 task<json> tool_job::produce() {

@@ -76,6 +76,7 @@ public:
 
   // Valid after the call has ended.
   result<json> outcome = error(errc::cancelled, "the tool did not start");
+  std::vector<part> attached;
   delta recorded;
   std::vector<write_basis> bases;
   event_actions actions;

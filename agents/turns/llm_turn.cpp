@@ -23,6 +23,18 @@ json as_response(const result<json>& outcome) {
   return outcome->is_object() ? *outcome : json{{"result", *outcome}};
 }
 
+function_response response_to(tool_call& done) {
+  function_response made(
+    done.call.id, done.call.name, as_response(done.outcome));
+  if (!done.attached.empty()) {
+    auto extra = json::object();
+    extra["parts"]
+      = std::move(to_json(content({}, std::move(done.attached)))["parts"]);
+    made.extra = std::move(extra);
+  }
+  return made;
+}
+
 // Inserts the instruction after the newest tool responses or the newest content
 // of a model, whichever is later.
 void insert_instruction(std::string text,
@@ -164,8 +176,7 @@ event make_tool_event(std::vector<tool_call> answered) {
   said.content.role = "user";
   for (auto& done : answered) {
     if (!is_pending(done))
-      said.content.parts.emplace_back(function_response{
-        done.call.id, done.call.name, as_response(done.outcome)});
+      said.content.parts.emplace_back(response_to(done));
     said.actions.state_delta.merge(done.recorded);
     said.actions.state_delta.merge(done.actions.state_delta);
     said.actions.escalate = said.actions.escalate || done.actions.escalate;

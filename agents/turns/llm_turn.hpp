@@ -42,7 +42,8 @@ result<event> make_response_event(const llm_options& options,
                                   environment& environment);
 
 /// The one event that answers the calls of a turn, in call order. Their deltas
-/// and actions are merged in that order. Pending calls get no response.
+/// and actions are merged in that order. Attached media are the `parts` of
+/// their response. Pending calls get no response.
 event make_tool_event(std::vector<tool_call> answered);
 
 } // namespace troupe

@@ -185,6 +185,21 @@ BOOST_AUTO_TEST_CASE(responses_stand_in_call_order) {
              == R"(user: c2={"a":1} c1={"result":7} c3={"result":null})");
 }
 
+BOOST_AUTO_TEST_CASE(attached_media_are_parts_of_their_response) {
+  auto pictured = answered("c1", json("dark"));
+  pictured.attached = {inline_data("\1\2\3", "image/png", "a.png"),
+                       inline_data("x", "text/plain")};
+  const auto said = make_tool_event({pictured, answered("c2", json(7))});
+  const auto wire = to_json(said.content)["parts"];
+  BOOST_TEST(to_text(wire[0]["functionResponse"]["response"])
+             == R"({"result":"dark"})");
+  BOOST_TEST(to_text(wire[0]["functionResponse"]["parts"]) == to_text(R"([
+    {"inlineData": {"data": "AQID", "mimeType": "image/png",
+                    "displayName": "a.png"}},
+    {"inlineData": {"data": "eA==", "mimeType": "text/plain"}}])"_json));
+  BOOST_TEST(!wire[1]["functionResponse"].contains("parts"));
+}
+
 BOOST_AUTO_TEST_CASE(a_failed_call_is_an_error_result) {
   const auto said = make_tool_event(
     {answered("c1", error(errc::tool_failed, "no such file"))});

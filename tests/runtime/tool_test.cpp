@@ -84,6 +84,64 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_never_reach_the_tool) {
   BOOST_TEST(!on.state_now().contains("sums"));
 }
 
+BOOST_AUTO_TEST_CASE(attached_media_go_to_the_model_with_the_result) {
+  agent_fixture on;
+  json asked;
+  const auto draws = std::make_shared<made_model>(
+    [&asked](const model_request& request, const model_reply& reply) {
+      const auto& last = *request.contents.back();
+      if (last.parts.front().response() == nullptr)
+        return reply(model_response(
+          content("model", {part(function_call("", "draw", json::object()))})));
+      asked = to_json(last);
+      reply(model_response(text("done")));
+    });
+  const auto draw = tool_of("draw", [](const json&, tool_context& context) {
+    context.attach(inline_data("\1\2\3", "image/png"));
+    return json("drawn");
+  });
+  BOOST_TEST(on.perform(asks("a", draws, {draw})) == "a= a= a=done | ok");
+  const auto expected = R"([{"functionResponse": {"name": "draw",
+    "response": {"result": "drawn"}, "parts": [
+      {"inlineData": {"mimeType": "image/png", "data": "AQID"}}]}}])"_json;
+  const auto without_id = [](json parts) {
+    parts[0]["functionResponse"].erase("id");
+    return to_text(parts);
+  };
+  BOOST_TEST(without_id(asked["parts"]) == to_text(expected));
+  const auto stored = on.events(on.key);
+  BOOST_TEST(without_id(to_json(stored[stored.size() - 2]->content)["parts"])
+             == to_text(expected));
+}
+
+BOOST_AUTO_TEST_CASE(only_media_of_a_tool_that_succeeds_are_attached) {
+  agent_fixture on;
+  const auto wrong = tool_of("wrong", [](const json&, tool_context& context) {
+    context.attach(part("words"));
+    return json(1);
+  });
+  const auto fails
+    = tool_of("fails", [](const json&, tool_context& context) -> json {
+        context.attach(inline_data("x", "image/png"));
+        throw std::runtime_error("broken");
+      });
+  const auto untyped
+    = tool_of("untyped", [](const json&, tool_context& context) {
+        context.attach(inline_data("x", ""));
+        return json(1);
+      });
+  on.perform(calls({calling("wrong"), calling("fails"), calling("untyped")},
+                   {wrong, fails, untyped}));
+  const auto told = to_text(responses(on, on.key));
+  const std::string why
+    = "attach() takes inline data or file data with a MIME type";
+  BOOST_TEST(told.find(why) != told.rfind(why), told);
+  for (const auto& said : on.events(on.key))
+    for (const auto& each : said->content.parts)
+      if (const auto* answer = each.response())
+        BOOST_TEST(attached_parts(*answer).empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_failure_ends_the_run_when_told_to) {
   agent_fixture on;
   const tool strict({.name = "strict",
