@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -11,11 +13,32 @@ namespace troupe {
 
 namespace {
 
-// Other reasons say that the vendor's filters or an error of the model ended
-// the answer.
-bool is_ordinary(std::string_view reason) {
-  return reason.empty() || reason == "STOP" || reason == "MAX_TOKENS"
-         || reason == "OTHER" || reason == "FINISH_REASON_UNSPECIFIED";
+// Returns true if a filter of the vendor or an error of the model ended the
+// answer. A reason that is unknown here is none of them: the vendor may have
+// added it for an ordinary end. Source: googleapis/python-genai, types.py,
+// FinishReason, November 2026.
+bool is_failed_finish(std::string_view reason) {
+  constexpr std::array<std::string_view, 19> failures
+    = {"SAFETY",
+       "RECITATION",
+       "LANGUAGE",
+       "BLOCKLIST",
+       "PROHIBITED_CONTENT",
+       "SPII",
+       "MALFORMED_FUNCTION_CALL",
+       "IMAGE_SAFETY",
+       "IMAGE_PROHIBITED_CONTENT",
+       "IMAGE_OTHER",
+       "NO_IMAGE",
+       "IMAGE_RECITATION",
+       "UNEXPECTED_TOOL_CALL",
+       "TOO_MANY_TOOL_CALLS",
+       "MISSING_THOUGHT_SIGNATURE",
+       "MALFORMED_RESPONSE",
+       "ESCALATION",
+       "PUP_LIMITED_DISABLED",
+       "MODEL_ARMOR"};
+  return std::ranges::find(failures, reason) != failures.end();
 }
 
 part text_part(std::string_view words, bool thought) {
@@ -134,7 +157,7 @@ void answer_builder::set_text(std::string_view name, std::string_view field) {
 model_response answer_builder::take() && {
   set_text("finishReason", reason_);
   if (code_.empty()
-      && (!is_ordinary(reason_)
+      && (is_failed_finish(reason_)
           || (said_.parts.empty() && !reason_.empty() && reason_ != "STOP")))
     code_ = reason_;
   if (!code_.empty()) {

@@ -62,9 +62,10 @@ public:
   void set_text(std::string_view name, std::string_view field);
 
   /// Returns the answer. `errorCode` becomes the finish reason if the answer
-  /// has no parts or was stopped because of its content. The rules are those of
-  /// ADK's LlmResponse.create, and of its StreamingResponseAggregator for
-  /// answers with parts.
+  /// has no parts, or if the reason is a known one of a filter or of a failed
+  /// model. An answer with parts and an unknown reason is an ordinary one. The
+  /// rules are otherwise those of ADK's LlmResponse.create, and of its
+  /// StreamingResponseAggregator for answers with parts.
   model_response take() &&;
 
 private:

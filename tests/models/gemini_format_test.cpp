@@ -352,6 +352,41 @@ BOOST_AUTO_TEST_CASE(an_answer_that_says_nothing_is_one) {
   BOOST_TEST(read->extra.is_null());
 }
 
+// The code that a run takes for a failure; empty for an answer.
+std::string code_with(const std::string& reason, const std::string& parts) {
+  const auto read
+    = format()
+        .read_answer(R"({"candidates": [{"content": {"parts": )" + parts
+                       + R"(}, "finishReason": ")" + reason + R"("}]})",
+                     {})
+        .value();
+  BOOST_TEST(read.extra.data()["finishReason"] == reason);
+  return read.extra->value("errorCode", "");
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_with_a_reason_that_is_unknown_is_an_answer) {
+  const std::string words = R"([{"text": "Hi"}])";
+  BOOST_TEST(code_with("NEW_REASON_OF_2027", words) == "");
+  BOOST_TEST(code_with("CONTINUATION", words) == "");
+  BOOST_TEST(code_with("NEW_REASON_OF_2027",
+                       R"([{"functionCall": {"name": "f", "args": {}}}])")
+             == "");
+  BOOST_TEST(code_with("NEW_REASON_OF_2027", "[]") == "NEW_REASON_OF_2027");
+  for (const std::string reason :
+       {"SAFETY", "MALFORMED_FUNCTION_CALL", "MODEL_ARMOR"})
+    BOOST_TEST(code_with(reason, words) == reason);
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_with_a_reason_that_is_unknown_is_an_answer) {
+  const auto seen = play(format(),
+                         R"(data: {"candidates": [{"content": {"parts": )"
+                         R"([{"text": "Hi"}]}, "finishReason": "NEW"}]})"
+                         "\n\n",
+                         {})
+                      .whole;
+  BOOST_TEST(to_text(seen["extra"]) == R"({"finishReason":"NEW"})");
+}
+
 const std::vector<bad_answer> bad_answers = {
   {R"({"candidates": {}})", "'candidates' in the answer is not of type list"},
   {R"({"candidates": [5]})",
