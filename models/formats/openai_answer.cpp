@@ -1,5 +1,6 @@
 #include "troupe/models/formats/openai_answer.hpp"
 
+#include "troupe/core/support/blank.hpp"
 #include "troupe/models/formats/failure.hpp"
 #include "troupe/models/formats/openai_request.hpp"
 #include "troupe/models/formats/part_marks.hpp"
@@ -33,6 +34,19 @@ bool is_failure(std::string_view reason) {
 
 std::string with_colon(const std::string& words) {
   return words.empty() ? words : ": " + words;
+}
+
+// Returns the first character that is not white space; NUL if there is none.
+char first_of(std::string_view text) {
+  const auto at = text.find_first_not_of(wire_white_space);
+  return at == std::string_view::npos ? '\0' : text[at];
+}
+
+// Returns true if nothing can follow these arguments.
+bool is_whole(std::string_view arguments) {
+  const auto end = arguments.find_last_not_of(wire_white_space);
+  return end != std::string_view::npos && arguments[end] == '}'
+         && parse_json(arguments).has_value();
 }
 
 token_usage usage_of(const wire_node& usage) {
@@ -169,22 +183,24 @@ void openai_answer::split_words() {
 result<void> openai_answer::take_call(const wire_node& said) {
   constexpr std::size_t calls_max = 1'000;
   const auto function = said["function"];
-  const auto index = said["index"].count();
-  auto& call = call_for(index, said["id"].text(), function["name"].text());
+  const auto held = function["arguments"];
+  // Servers that send the whole call at once may send an object.
+  const auto arguments
+    = held.is_object() ? held.to_text() : std::string(held.text());
+  const call_piece piece{said["index"].count(),
+                         said["id"].text(),
+                         function["name"].text(),
+                         arguments};
+  auto& call = call_for(piece);
   if (calls_.size() > calls_max)
     return bad_answer(
       fmt::format("more than {} calls in one answer", calls_max));
   if (call.id.empty())
-    call.id = said["id"].text();
+    call.id = piece.id;
   // Some servers repeat the name in every piece.
-  if (const auto name = function["name"].text(); name != call.name)
-    call.name += name;
-  // Servers that send the whole call at once may send an object.
-  const auto arguments = function["arguments"];
-  if (arguments.is_object())
-    call.arguments += arguments.to_text();
-  else
-    call.arguments += arguments.text();
+  if (piece.name != call.name)
+    call.name += piece.name;
+  call.arguments += arguments;
   // Gemini's compatible server sends its thought signature here, and wants it
   // back with the call.
   if (const auto extra = said["extra_content"]) {
@@ -197,25 +213,43 @@ result<void> openai_answer::take_call(const wire_node& said) {
   return {};
 }
 
-// Returns the call that a piece belongs to: the one with its index, or without
-// an index the last one. A new id with a name starts a new call whatever the
-// index, because compatible servers of Gemini and Ollama have sent index 0 for
-// several calls. A new id alone does not, because vLLM before 0.7 made a new id
-// for each piece.
-openai_answer::call_pieces&
-openai_answer::call_for(std::optional<std::int64_t> index,
-                        std::string_view id,
-                        std::string_view name) {
-  const auto known = std::find_if(
-    calls_.rbegin(), calls_.rend(), [&](const call_pieces& call) {
-      return !index || call.index == index;
-    });
-  const bool begins
-    = known == calls_.rend()
-      || (!id.empty() && !known->id.empty() && id != known->id && !name.empty())
-      || (!index && id.empty() && !name.empty());
-  return begins ? calls_.emplace_back(call_pieces{index, {}, {}, {}, {}})
-                : *known;
+// Returns the call that a piece belongs to: the one with its index and its id,
+// as far as it has them, else the last one or a new one.
+openai_answer::call_pieces& openai_answer::call_for(const call_piece& piece) {
+  const auto has_index = [&piece](const call_pieces& call) {
+    return !piece.index || call.index == piece.index;
+  };
+  if (!piece.id.empty())
+    for (auto call = calls_.rbegin(); call != calls_.rend(); ++call)
+      if (call->id == piece.id && has_index(*call))
+        return *call;
+  const auto last = std::find_if(calls_.rbegin(), calls_.rend(), has_index);
+  return last == calls_.rend() || begins(piece, *last)
+           ? calls_.emplace_back(call_pieces{piece.index, {}, {}, {}, {}})
+           : *last;
+}
+
+// Returns true if a piece begins a call of its own, although `last` is the last
+// call with its index. No call with this index has the piece's id.
+bool openai_answer::begins(const call_piece& piece, const call_pieces& last) {
+  const bool is_named = !piece.name.empty();
+  // A new id with a name, because compatible servers of Gemini and Ollama have
+  // sent index 0 for several calls. With an index, a new id alone does not
+  // begin a call, because vLLM before 0.7 made a new id for each piece. Without
+  // an index, only the id tells calls apart.
+  if (!piece.id.empty() && !last.id.empty())
+    return is_named || !piece.index;
+  if (!piece.id.empty())
+    return is_named && !piece.index && !last.name.empty();
+  if (!is_named)
+    return false;
+  const bool restarts
+    = first_of(piece.arguments) == '{' && is_whole(last.arguments);
+  // With an index, even a name may come in pieces.
+  if (piece.index)
+    return restarts;
+  return restarts || piece.name != last.name
+         || (last.id.empty() && last.arguments.empty());
 }
 
 void openai_answer::take_citation(const wire_node& said) {

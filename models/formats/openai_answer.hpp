@@ -47,6 +47,14 @@ private:
     json extra_content;
   };
 
+  struct call_piece {
+    std::optional<std::int64_t> index;
+    // Empty if the piece has none; so are the other two.
+    std::string_view id;
+    std::string_view name;
+    std::string_view arguments;
+  };
+
   result<void> take_choice(const wire_node& choice,
                            std::string_view field,
                            std::vector<model_response>* pieces);
@@ -61,9 +69,8 @@ private:
   void split_words();
   void add_thoughts(answer_builder& answer);
   result<void> take_call(const wire_node& said);
-  call_pieces& call_for(std::optional<std::int64_t> index,
-                        std::string_view id,
-                        std::string_view name);
+  call_pieces& call_for(const call_piece& piece);
+  static bool begins(const call_piece& piece, const call_pieces& last);
   void take_citation(const wire_node& said);
 
   const bool splits_thoughts_;

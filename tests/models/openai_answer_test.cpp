@@ -155,6 +155,89 @@ BOOST_AUTO_TEST_CASE(a_name_that_each_piece_repeats_is_one_name) {
     {"functionCall": {"id": "1", "name": "f", "args": {}}}]})"_json));
 }
 
+// Pieces of calls, and the calls that they make.
+struct call_stream {
+  std::vector<std::string> pieces;
+  std::string expected;
+};
+
+std::ostream& operator<<(std::ostream& to, const call_stream& shown) {
+  for (const auto& piece : shown.pieces)
+    to << piece;
+  return to;
+}
+
+const std::vector<call_stream> call_streams = {
+  // Without an index, ids tell calls apart, also where the pieces alternate.
+  {{R"({"id": "a", "function": {"name": "f", "arguments": "{\"n\":"}})",
+    R"({"id": "b", "function": {"name": "f", "arguments": "{\"n\":"}})",
+    R"({"id": "a", "function": {"arguments": "1}"}})",
+    R"({"id": "b", "function": {"name": "f", "arguments": "2}"}})"},
+   R"(a f {"n":1} b f {"n":2} )"},
+  {{R"({"id": "a", "function": {"name": "f", "arguments": "{\"n\":"}})",
+    R"({"function": {"arguments": "1"}})",
+    R"({"function": {"arguments": "}"}})",
+    R"({"id": "b", "function": {"name": "g", "arguments": "{}"}})"},
+   R"(a f {"n":1} b g {} )"},
+  {{R"({"id": "a", "function": {"name": "f"}})",
+    R"({"id": "b"})",
+    R"({"id": "b", "function": {"name": "g", "arguments": "{}"}})"},
+   R"(a f {} b g {} )"},
+  {{R"({"function": {"name": "f"}})",
+    R"({"id": "a", "function": {"arguments": "{}"}})"},
+   R"(a f {} )"},
+  {{R"({"function": {"name": "f", "arguments": "{}"}})",
+    R"({"id": "a", "function": {"name": "g", "arguments": "{}"}})"},
+   R"( f {} a g {} )"},
+  // Without index and id, a name begins a call unless it is a repetition.
+  {{R"({"id": "a", "function": {"name": "f", "arguments": ""}})",
+    R"({"function": {"name": "f", "arguments": "{\"n\":"}})",
+    R"({"function": {"name": "f", "arguments": "1}"}})",
+    R"({"function": {"name": "f", "arguments": ""}})"},
+   R"(a f {"n":1} )"},
+  {{R"({"function": {"name": "f"}})", R"({"function": {"name": "f"}})"},
+   R"( f {}  f {} )"},
+  {{R"({"function": {"name": "f", "arguments": "{\"n\":1}"}})",
+    R"({"function": {"name": "f", "arguments": " {\"n\":2}"}})"},
+   R"( f {"n":1}  f {"n":2} )"},
+  // One index for all.
+  {{R"({"index": 0, "id": "a", "function": {"name": "f", "arguments": "{"}})",
+    R"({"index": 0, "id": "b", "function": {"name": "f", "arguments": "{"}})",
+    R"({"index": 0, "id": "a", "function": {"arguments": "}"}})",
+    R"({"index": 0, "id": "b", "function": {"arguments": "}"}})"},
+   R"(a f {} b f {} )"},
+  {{R"({"index": 0, "id": "", "function": {"name": "f", "arguments": "{}"}})",
+    R"({"index": 0, "id": "", "function": {"name": "f", "arguments": "{}"}})"},
+   R"( f {}  f {} )"},
+  {{R"({"index": 0, "id": "a", "function": {"name": "lo"}})",
+    R"({"index": 0, "function": {"name": "ok", "arguments": "{\"n\":{}"}})",
+    R"({"index": 0, "function": {"arguments": "}"}})"},
+   R"(a look {"n":{}} )"},
+  // The index counts more than an id that comes twice.
+  {{R"({"index": 0, "id": "a", "function": {"name": "f", "arguments": "{"}})",
+    R"({"index": 1, "id": "a", "function": {"name": "g", "arguments": "{"}})",
+    R"({"index": 0, "function": {"arguments": "}"}})",
+    R"({"index": 1, "function": {"arguments": "}"}})"},
+   R"(a f {} a g {} )"},
+};
+
+BOOST_DATA_TEST_CASE(pieces_of_calls_are_joined,
+                     data::make(call_streams),
+                     shown) {
+  std::string text;
+  for (const auto& piece : shown.pieces)
+    text += R"(data: {"choices": [{"delta": {"tool_calls": [)" + piece
+            + "]}}]}\n\n";
+  const auto seen = play(format(), text + "data: [DONE]\n\n", {}).whole;
+  std::string calls;
+  for (const auto& element : seen["content"]["parts"]) {
+    const auto& call = element["functionCall"];
+    calls += call.value("id", "") + ' ' + call.value("name", "") + ' '
+             + to_text(call["args"]) + ' ';
+  }
+  BOOST_TEST(calls == shown.expected, to_text(seen));
+}
+
 BOOST_AUTO_TEST_CASE(done_is_an_end_without_a_reason) {
   const auto seen = play(format(),
                          "data: {\"choices\": [{\"delta\": {\"content\": "
