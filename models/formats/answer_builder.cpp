@@ -1,6 +1,7 @@
 #include "troupe/models/formats/answer_builder.hpp"
 
 #include "troupe/core/support/blank.hpp"
+#include "troupe/models/formats/surrogates.hpp"
 
 #include <fmt/format.h>
 
@@ -90,7 +91,8 @@ result<void> answer_builder::add_call(std::string id,
     return error(errc::model_failed, "it called a function without a name");
   json args;
   if (arguments.find_first_not_of(wire_white_space) != std::string_view::npos) {
-    auto parsed = parse_json(arguments);
+    const auto mended = without_lone_surrogates(arguments);
+    auto parsed = parse_json(mended ? std::string_view(*mended) : arguments);
     if (!parsed || !(parsed->is_object() || parsed->is_null()))
       return error(
         errc::model_failed,

@@ -37,9 +37,10 @@ public:
   /// Adds a part. Later text is not joined to it.
   void add_part(part made);
 
-  /// Adds a function call. Blank arguments and null count as `{}`; `extra` are
-  /// further fields of the part. Fails with `errc::model_failed`, naming the
-  /// function, if `arguments` is not a JSON object that may enter content.
+  /// Adds a function call. Blank arguments and null count as `{}`; half a
+  /// surrogate pair in them is read as U+FFFD. `extra` are further fields of
+  /// the part. Fails with `errc::model_failed`, naming the function, if
+  /// `arguments` is not a JSON object that may enter content.
   result<void> add_call(std::string id,
                         std::string name,
                         std::string_view arguments,

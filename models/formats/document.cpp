@@ -1,5 +1,7 @@
 #include "troupe/models/formats/document.hpp"
 
+#include "troupe/models/formats/surrogates.hpp"
+
 #include <fmt/format.h>
 
 namespace troupe {
@@ -132,6 +134,9 @@ result<wire_node> wire_document::parse(std::string_view text) {
     text.remove_prefix(byte_order_mark.size());
   if (text.empty())
     return error(errc::model_failed, "it sent nothing");
+  const auto mended = without_lone_surrogates(text);
+  if (mended)
+    text = *mended; // The parser makes a copy.
   simdjson::dom::element root;
   if (const auto failed = parser_.parse(text.data(), text.size()).get(root))
     return error(errc::model_failed,

@@ -90,7 +90,8 @@ public:
   wire_document(const wire_document&) = delete;
   wire_document& operator=(const wire_document&) = delete;
 
-  /// Fails with `errc::model_failed` if the text is not a JSON object.
+  /// Parses the text; half a surrogate pair is read as U+FFFD. Fails with
+  /// `errc::model_failed` if the text is not a JSON object.
   result<wire_node> parse(std::string_view text);
 
   /// Fails with `errc::model_failed` if a field read since the last `parse` had

@@ -4,6 +4,7 @@
 #include "troupe/models/formats/failure.hpp"
 #include "troupe/models/formats/openai_request.hpp"
 #include "troupe/models/formats/part_marks.hpp"
+#include "troupe/models/formats/surrogates.hpp"
 
 #include <fmt/format.h>
 
@@ -45,8 +46,10 @@ char first_of(std::string_view text) {
 // Returns true if nothing can follow these arguments.
 bool is_whole(std::string_view arguments) {
   const auto end = arguments.find_last_not_of(wire_white_space);
-  return end != std::string_view::npos && arguments[end] == '}'
-         && parse_json(arguments).has_value();
+  if (end == std::string_view::npos || arguments[end] != '}')
+    return false;
+  const auto mended = without_lone_surrogates(arguments);
+  return parse_json(mended ? std::string_view(*mended) : arguments).has_value();
 }
 
 token_usage usage_of(const wire_node& usage) {
