@@ -3,6 +3,7 @@
 #include "troupe/core/support/scattered.hpp"
 #include "troupe/models/formats/failure.hpp"
 #include "troupe/models/formats/key_rule.hpp"
+#include "troupe/models/http/redirect.hpp"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
@@ -375,12 +376,28 @@ private:
   void fail_by_status() {
     if (ask_without_refused())
       return;
-    fail(error(errc::model_failed,
-               fmt::format(
-                 "status {}: {}",
-                 status_,
-                 options_->format->failure_of(status_, body_, with_.key))),
+    auto why = why_redirected();
+    if (why.empty())
+      why = options_->format->failure_of(status_, body_, with_.key);
+    fail(error(errc::model_failed, fmt::format("status {}: {}", status_, why)),
          may_pass(status_));
+  }
+
+  // Returns where a redirect points to; empty for another status. The body of
+  // a redirect rarely says so.
+  std::string why_redirected() const {
+    if (status_ < 300 || status_ > 399)
+      return {};
+    const auto* location = find_header(headers_, "location");
+    const auto target = location != nullptr
+                          ? redirect_target(sent_.url, *location)
+                          : std::string();
+    return target.empty()
+             ? std::string()
+             : fmt::format("the server redirects to {}, and redirects are not "
+                           "followed: set base_url to that address, without "
+                           "the path that each request appends",
+                           target);
   }
 
   void fail(const error& why, bool may_retry) {

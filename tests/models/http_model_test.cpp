@@ -56,6 +56,34 @@ BOOST_DATA_TEST_CASE(what_is_wrong_is_not_asked_again,
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(a_redirect_is_an_error_that_names_its_target) {
+  const auto told = [](const std::string& location, int status = 308) {
+    asking on(in_turn({once(
+      whole("<html>moved</html>", status, "Location: " + location + "\r\n"))}));
+    const auto reason = on.text();
+    BOOST_TEST(on.server.requests().size() == 1U);
+    return std::pair(reason, on.server.url(""));
+  };
+  const auto has = [](const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+  };
+  const auto there
+    = told("https://ann:pass@new.example/v2/chat/completions?key=q#f").first;
+  BOOST_TEST(
+    has(there,
+        "status 308: the server redirects to "
+        "https://new.example/v2/chat/completions, and redirects are not"),
+    there);
+  BOOST_TEST(has(there, "set base_url to that address"), there);
+  for (const auto* hidden : {"ann", "pass", "key=", "#f", "?"})
+    BOOST_TEST(!has(there, hidden), there);
+  const auto [relative, server] = told("/elsewhere", 302);
+  BOOST_TEST(has(relative, "redirects to " + server + "/elsewhere, and"),
+             relative);
+  for (const auto* none : {"", "mailto:ann@example.com"})
+    BOOST_TEST(has(told(none).first, "status 308: moved"), told(none).first);
+}
+
 BOOST_AUTO_TEST_CASE(headers_of_ones_own_are_sent_in_place_of_the_formats) {
   asking on(in_turn(
     {once(whole(refusal_of("later"), 503)), once(whole(answer_of("hoo")))}));
