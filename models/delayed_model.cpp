@@ -52,14 +52,6 @@ result<std::chrono::nanoseconds> read_time(const json& data,
   return rounded(milliseconds(data.get<double>()));
 }
 
-// FNV-1a. It is the same on every machine, unlike std::hash.
-std::uint64_t fnv_hash(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char next : text)
-    hash = (hash ^ static_cast<unsigned char>(next)) * 0x100000001b3U;
-  return hash;
-}
-
 } // namespace
 
 std::chrono::nanoseconds latency::at(double fraction) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace troupe {
 
@@ -12,6 +13,15 @@ constexpr std::uint64_t scattered(std::uint64_t number) noexcept {
   number = (number ^ (number >> 30U)) * 0xbf58476d1ce4e5b9U;
   number = (number ^ (number >> 27U)) * 0x94d049bb133111ebU;
   return number ^ (number >> 31U);
+}
+
+/// Makes a number of a text (FNV-1a). It is the same on every machine, unlike
+/// that of std::hash.
+constexpr std::uint64_t fnv_hash(std::string_view text) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char next : text)
+    hash = (hash ^ static_cast<unsigned char>(next)) * 0x100000001b3U;
+  return hash;
 }
 
 /// Returns the upper bits as a fraction, from 0 to below 1.

@@ -424,12 +424,19 @@ private:
     const auto doublings = std::min<std::size_t>(attempts_ - 1, 20);
     const auto ceiling
       = std::min<milliseconds>(rule.first * (1LL << doublings), rule.longest);
-    const milliseconds drawn(static_cast<std::int64_t>(
-      static_cast<double>(ceiling.count())
-      * fraction_of(scattered(options_->seed + waits_->fetch_add(1)))));
+    const milliseconds drawn(
+      static_cast<std::int64_t>(static_cast<double>(ceiling.count())
+                                * fraction_of(scattered(next_random()))));
     // The random part is added, so that not all requests come back exactly when
     // the server allows it.
     return wished.value_or(milliseconds(0)) + drawn;
+  }
+
+  // Without a seed, two models and two processes must not wait equally: they
+  // would all come back to the server at the same time.
+  std::uint64_t next_random() const {
+    return options_->seed ? *options_->seed + waits_->fetch_add(1)
+                          : fnv_hash(request_.environment->new_id());
   }
 
   void wait(milliseconds delay) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -49,8 +50,10 @@ struct http_model_options {
   std::shared_ptr<rate_limit> limit = {};
   /// Null for `shared_http_client()`.
   std::shared_ptr<http_client> client = {};
-  /// Seed of the random waits.
-  std::uint64_t seed = 1;
+  /// Seed of the random waits, which then are the same in every process. Unset:
+  /// the waits come from the ids of the request's environment, so that those of
+  /// two models and two processes differ. A simulated environment repeats them.
+  std::optional<std::uint64_t> seed = {};
 };
 
 /// A model that is called over HTTP. Thread-safe.

@@ -11,11 +11,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -214,6 +217,44 @@ BOOST_AUTO_TEST_CASE(a_wish_for_no_wait_still_backs_off) {
   BOOST_TEST(time->waiting() == 1U);
   time->advance(1h);
   ended.get_future().wait();
+}
+
+// The waits of a model that is always refused, in milliseconds.
+std::vector<std::int64_t>
+waits_of(const std::shared_ptr<simulated_environment>& time,
+         std::optional<std::uint64_t> seed) {
+  asking on(in_turn({once(whole(refusal_of("later"), 503))}));
+  on.environment = time;
+  on.options.seed = seed;
+  on.options.retries.first = 1h;
+  on.options.retries.longest = 10h;
+  on.options.retries.attempts_max = 5;
+  std::vector<std::int64_t> waits;
+  on.options.on_retry
+    = [&](const model_retry& told) { waits.push_back(told.wait.count()); };
+  std::promise<void> ended;
+  http_model model(on.options);
+  model.generate(on.request(), [&ended](const auto&) { ended.set_value(); });
+  auto end = ended.get_future();
+  while (end.wait_for(0s) != std::future_status::ready)
+    if (time->waiting() > 0)
+      time->advance(10h);
+  return waits;
+}
+
+BOOST_AUTO_TEST_CASE(two_models_and_two_processes_wait_differently) {
+  const auto time_of = [](std::uint64_t seed) {
+    return std::make_shared<simulated_environment>(seed);
+  };
+  const auto first = time_of(1);
+  const auto waits = waits_of(first, {});
+  BOOST_TEST(waits.size() == 4U);
+  BOOST_TEST((waits != waits_of(first, {})));      // Another model.
+  BOOST_TEST((waits != waits_of(time_of(2), {}))); // Another process.
+  BOOST_TEST((waits == waits_of(time_of(1), {}))); // The same one, replayed.
+  const auto seeded = waits_of(time_of(1), 7);
+  BOOST_TEST((seeded == waits_of(time_of(2), 7)));
+  BOOST_TEST((seeded != waits_of(time_of(1), 8)));
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_that_would_take_too_long_is_none) {
