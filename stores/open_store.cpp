@@ -27,6 +27,7 @@ constexpr std::array schemes = {
   known_scheme{"memory:", store_kind::memory},
   known_scheme{"sqlite:", store_kind::sqlite},
   known_scheme{"postgres:", store_kind::postgres},
+  known_scheme{"postgresql:", store_kind::postgres}, // libpq takes both.
 };
 
 const known_scheme* scheme_of(std::string_view text) noexcept {

@@ -1,4 +1,5 @@
-// Opens a store by its address: `memory:`, `sqlite:PATH`, `postgres:URL`.
+// Opens a store by its address: `memory:`, `sqlite:PATH`, `postgres:URL`. Libpq
+// has two spellings of its scheme, and `postgresql:URL` is the same address.
 
 #pragma once
 
@@ -21,7 +22,7 @@ struct store_address {
   /// The back end, by the scheme of the address.
   store_kind kind = store_kind::memory;
   /// The path of a SQLite file, or the whole URL of a PostgreSQL database
-  /// (`postgres://…`). Empty for `memory:`.
+  /// (`postgres://…` or `postgresql://…`). Empty for `memory:`.
   std::string location;
 };
 

@@ -181,7 +181,7 @@ std::string counted(std::size_t count, std::string_view noun) {
 
 // The URL of a database may hold a password, so it is not shown.
 std::string shown(const std::string& store) {
-  return store.starts_with("postgres:") ? "the database" : store;
+  return store.starts_with("postgres") ? "the database" : store;
 }
 
 void print_carried_over(const carried_over& before, const std::string& store) {

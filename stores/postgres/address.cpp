@@ -66,6 +66,14 @@ bool is_password(std::string_view parameter) {
   return false;
 }
 
+// Returns the size of the scheme with its slashes; 0 for another address.
+std::size_t size_of_scheme(std::string_view address) {
+  for (const std::string_view scheme : {"postgres://", "postgresql://"})
+    if (address.starts_with(scheme))
+      return scheme.size();
+  return 0;
+}
+
 } // namespace
 
 std::string postgres_address_flaw(const std::string& url) {
@@ -93,17 +101,17 @@ std::string postgres_address_flaw(const std::string& url) {
 }
 
 std::string leave_out_passwords(std::string_view address) {
-  constexpr std::string_view scheme = "postgres://";
+  const auto scheme_size = size_of_scheme(address);
   std::string text(address);
-  if (!address.starts_with(scheme) || !postgres_address_flaw(text).empty())
+  if (scheme_size == 0 || !postgres_address_flaw(text).empty())
     return text;
   // The user ends at the first @ before a slash, as in libpq.
-  const auto user_end = text.find_first_of("@/", scheme.size());
+  const auto user_end = text.find_first_of("@/", scheme_size);
   if (user_end != npos && text[user_end] == '@')
-    if (const auto colon = text.find(':', scheme.size()); colon < user_end)
+    if (const auto colon = text.find(':', scheme_size); colon < user_end)
       text.erase(colon, user_end - colon);
   // A question mark in a password was removed with it.
-  const auto query = text.find('?', scheme.size());
+  const auto query = text.find('?', scheme_size);
   if (query == npos)
     return text;
   std::string kept = text.substr(0, query);

@@ -196,6 +196,10 @@ BOOST_FIXTURE_TEST_CASE(a_postgres_database_is_read_like_a_file, adk_database) {
         = "Where is order 17? \U0001f989 \u2028 end";
     BOOST_TEST(exported(key_of(wanted)) == wanted);
   }
+  const auto spelled = import_from(
+    replaced(server.url(), "postgres://", "postgresql://"), {}, "c.db");
+  BOOST_TEST(spelled.errors == done.errors);
+  BOOST_TEST(spelled.code == 0);
   server.ask("UPDATE events SET event_data='[]' WHERE id='e4'");
   const auto again = import_from(server.url(), {"--app", "shop"}, "b.db");
   BOOST_TEST(again.code == 1);

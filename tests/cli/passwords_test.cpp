@@ -39,6 +39,8 @@ const words addresses = {
   "postgres://ann:horse%0Astaple@127.0.0.1:1/x",
   "postgres://127.0.0.1:1/x?user=ann&password=horse%26b%3Dstaple",
   "postgres://127.0.0.1:1/x?user=ann&password=horse%0Astaple",
+  "postgresql://ann:horse-staple@127.0.0.1:1/x",
+  "postgresql://127.0.0.1:1/x?password=horse-staple&user=ann",
   "mysql://ann:horse%2Fstaple@127.0.0.1/x",
   "redis://:horse%20staple@127.0.0.1",
   "host=127.0.0.1 password=horse%20staple user=ann",

@@ -29,6 +29,9 @@ BOOST_AUTO_TEST_CASE(is_a_scheme_and_a_place) {
     = read_store_address("postgres://ann@host/db?sslmode=require").value();
   BOOST_TEST((postgres.kind == store_kind::postgres));
   BOOST_TEST(postgres.location == "postgres://ann@host/db?sslmode=require");
+  const auto spelled = read_store_address("postgresql://ann@host/db").value();
+  BOOST_TEST((spelled.kind == store_kind::postgres));
+  BOOST_TEST(spelled.location == "postgresql://ann@host/db");
 }
 
 const std::vector<std::string> good_paths
@@ -70,7 +73,11 @@ BOOST_AUTO_TEST_CASE(tells_an_unknown_scheme_from_a_bad_path) {
   }
   BOOST_TEST(is_store_scheme("sqlite:../x"));
   BOOST_TEST(code_of(read_store_address("memory:x")) == "invalid_argument");
-  BOOST_TEST(code_of(read_store_address("postgres:db")) == "invalid_argument");
+  for (const auto* text : {"postgres:db", "postgresql:db"}) {
+    BOOST_TEST(is_store_scheme(text));
+    BOOST_TEST(code_of(read_store_address(text)) == "invalid_argument");
+  }
+  BOOST_TEST(!is_store_scheme("postgresq://x"));
 }
 
 BOOST_AUTO_TEST_CASE(opens_what_it_names) {
@@ -86,6 +93,7 @@ BOOST_AUTO_TEST_CASE(a_password_is_not_shown) {
        {std::pair("postgres://ann:s3cret@db/x", "postgres://ann:***@db/x"),
         std::pair("postgres://ann:s3/c@ret@db:5432/x",
                   "postgres://ann:***@db:5432/x"),
+        std::pair("postgresql://ann:s3cret@db/x", "postgresql://ann:***@db/x"),
         std::pair("postgres://ann@db:5432/x", "postgres://ann@db:5432/x"),
         std::pair("postgres://db:5432/x", "postgres://db:5432/x"),
         std::pair("postgres://db/x?user=ann&password=s3cret&a=b",
@@ -110,7 +118,10 @@ const std::vector<std::string> addresses_with_secrets = {
   "postgres://ann:horse-staple%40127.0.0.1/x",
   "postgres:/ann:horse-staple@127.0.0.1/x",
   "postgres:host=x password='horse staple'",
-  "postgresql://ann:horse staple@127.0.0.1/x",
+  "postgresql://ann:horse-staple@127.0.0.1:1/x",
+  "postgresql://ann:horse@staple@127.0.0.1/x",
+  "postgresql:/ann:horse-staple@127.0.0.1/x",
+  "mysql://ann:horse staple@127.0.0.1/x",
   "ann:horse-staple@127.0.0.1",
 };
 
@@ -130,6 +141,9 @@ BOOST_DATA_TEST_CASE(errors_of_an_address_show_no_password,
 BOOST_AUTO_TEST_CASE(passwords_are_left_out_of_an_address_as_libpq_reads_it) {
   for (const auto& [address, left] :
        {std::pair("postgres://ann:s3cret@db/x", "postgres://ann@db/x"),
+        std::pair(
+          "postgresql://ann:s3cret@db/x?password=s3cret&sslmode=require",
+          "postgresql://ann@db/x?sslmode=require"),
         std::pair("postgres://ann:s?3@db/x?a@b", "postgres://ann:s?3@db/x?a@b"),
         std::pair("postgres://ann:s?3@db/x?user=a%40b",
                   "postgres://ann@db/x?user=a%40b"),
