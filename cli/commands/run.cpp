@@ -269,8 +269,10 @@ run_command::run_command(CLI::App& program,
   parser().footer(
     "Prints each event as it is committed. On a terminal, without --input, it "
     "is a dialogue:\n/help there lists its commands.\n"
-    "Exit codes: 0 done; 1 a rule was broken or the run failed; 2 the command "
-    "line is wrong;\n130 and 143 after Ctrl-C and SIGTERM.");
+    "Exit codes: 0 done; 1 a rule was broken, the run failed, or its answer "
+    "was "
+    "blocked; 2 the\ncommand line is wrong; 130 and 143 after Ctrl-C and "
+    "SIGTERM.");
 }
 
 run_command::~run_command() = default;

@@ -1,5 +1,6 @@
 #include "troupe/cli/talk/conversation.hpp"
 
+#include "troupe/cli/talk/blocked_answers.hpp"
 #include "troupe/cli/talk/losses.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/event_text.hpp"
@@ -57,6 +58,7 @@ result<void> conversation::say(content message) {
   auto run = owners_.run(root_, session_, std::move(message), chosen_.options);
   const std::stop_callback interrupted(signals_.token(),
                                        [&run] { run.cancel(); });
+  blocked_answers blocked;
   for (;;) {
     auto next = run.next().get();
     if (!next || !*next)
@@ -66,8 +68,9 @@ result<void> conversation::say(content message) {
       return next.error();
     if (!*next) {
       tell_waits(run.waits_for());
-      return {};
+      return blocked.check();
     }
+    blocked.take(**next);
     const bool is_piece = (*next)->partial;
     if (is_piece)
       line.hear((*next)->author, (*next)->text());

@@ -45,6 +45,8 @@ public:
                settings chosen,
                const interrupts& signals);
 
+  /// Runs the agent on a message. Fails with `errc::model_failed` also if the
+  /// run ended with an answer that was blocked.
   result<void> say(const std::string& input);
   result<void> say(content message);
 

@@ -213,6 +213,10 @@ void dialogue::show_event(const event& said) {
       const auto name = words.find(':') + 1;
       print(colours_.name(words.substr(0, name)) + words.substr(name));
     }
+  if (auto failure = show_failure(said); !failure.empty()) {
+    failure.pop_back(); // The end of the line is not coloured.
+    print(colours_.alarm(failure) + '\n');
+  }
   print(colours_.quiet(show_work(said)));
   waiting_.emplace(chosen_.agents);
 }
@@ -408,7 +412,8 @@ void dialogue::show_events(std::string_view count) {
     return print(colours_.alarm(to_string(held.error())) + '\n');
   const auto newest = held->events().live().recent(*number);
   for (const auto& said : newest)
-    print(show_words(*said) + colours_.quiet(show_work(*said)));
+    print(show_words(*said) + show_failure(*said)
+          + colours_.quiet(show_work(*said)));
 }
 
 void dialogue::take_back(std::string_view count) {

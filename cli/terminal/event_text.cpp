@@ -44,8 +44,6 @@ std::string show_work(const event& said) {
     else if (const auto* answer = element.response())
       line(fmt::format("<- {} {}", answer->name, compact(answer->response)));
   }
-  if (const auto code = said.field("errorCode"); !code.empty())
-    line(fmt::format("failed, {}: {}", code, said.field("errorMessage")));
   for (const auto& done : said.actions.state_delta.operations()) {
     const auto key = visible_text(join_key(done.where, done.name), " ");
     line(done.kind == operation_kind::erase
@@ -57,8 +55,17 @@ std::string show_work(const event& said) {
   return lines;
 }
 
+std::string show_failure(const event& said) {
+  const auto code = said.field("errorCode");
+  if (code.empty())
+    return {};
+  const auto why = said.field("errorMessage");
+  return line_of(
+    said, fmt::format("failed, {}{}{}", code, why.empty() ? "" : ": ", why));
+}
+
 std::string show(const event& said) {
-  return show_words(said) + show_work(said);
+  return show_words(said) + show_failure(said) + show_work(said);
 }
 
 } // namespace troupe::cli

@@ -16,7 +16,10 @@ std::string show(const event& said);
 /// The first part of `show`: the words.
 std::string show_words(const event& said);
 
-/// The other part: calls, results, failures and changes.
+/// The second part: a line for a blocked or failed answer, else nothing.
+std::string show_failure(const event& said);
+
+/// The last part: calls, results and changes.
 std::string show_work(const event& said);
 
 } // namespace troupe::cli

@@ -22,9 +22,12 @@ struct dialogue_folder : scratch_folder {
     write("script.json",
           R"({"echo": ["You said: ${input}"],
               "asks": [{"function_calls": [{"name": "exit_loop"}]}, "done"],
+              "rude": [{"content": {"parts": []}, "extra": {
+                "errorCode": "SAFETY", "errorMessage": "too rude"}}],
               "slow": [{"text": "late", "latency_ms": 600000}, "early"]})");
     write("echo.yaml",
           "name: echo\nmodel: scripted:script.json\noutput_key: answer\n");
+    write("rude.yaml", "name: rude\nmodel: scripted:script.json\n");
     write("slow.yaml", "name: slow\nmodel: scripted:script.json\n");
     write("asks.yaml",
           "name: asks\nmodel: scripted:script.json\n"
@@ -82,6 +85,16 @@ BOOST_FIXTURE_TEST_CASE(an_agent_answers_at_a_prompt, dialogue_folder) {
   type(talk, "\x04"); // Ctrl-D.
   BOOST_REQUIRE(talk.read_next(R"({"state":{"answer":"You said: /walk"}})"));
   BOOST_TEST(talk.wait().code == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_blocked_answer_is_shown, dialogue_folder) {
+  auto talk = start("rude");
+  type(talk, "Hello!\n");
+  BOOST_REQUIRE(
+    talk.read_next("\033[31mrude: failed, SAFETY: too rude\033[0m"));
+  type(talk, "/events 1\n");
+  BOOST_REQUIRE(talk.read_next("rude: failed, SAFETY: too rude"));
+  BOOST_TEST(leave(talk) == 0);
 }
 
 // A Ctrl-D counts, too, when it is typed while the agent works.

@@ -29,6 +29,11 @@ struct folder : scratch_folder {
           R"({"echo": ["${input}"],
               "teller": ["${instruction}"],
               "broken": [{"error": "no such luck"}],
+              "rude": [{"content": {"parts": []}, "extra": {
+                "errorCode": "SAFETY", "errorMessage": "too rude"}}, "sorry"],
+              "long": [{"content": {"parts": []}, "extra": {
+                "errorCode": "MAX_TOKENS"}}],
+              "mute": [{"content": {"parts": []}}],
               "slow": [{"text": "late", "latency_ms": 3600000}]})");
     write("slow.yaml",
           "agent_class: SequentialAgent\nname: both\nsub_agents:\n"
@@ -152,6 +157,60 @@ BOOST_FIXTURE_TEST_CASE(answers_a_line_before_the_next_one_comes, folder) {
     BOOST_TEST(talk.read_until("echo: " + said + "\n"));
   }
   BOOST_TEST(talk.wait().code == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_blocked_answer_fails_the_command, folder) {
+  const std::string why
+    = "error: model_failed: the model's answer to agent 'rude' was blocked: "
+      "SAFETY: too rude";
+  for (const std::string form : {"text", "json"}) {
+    const auto done = run_program({"run",
+                                   "--store",
+                                   "memory:",
+                                   agent("rude"),
+                                   "--output",
+                                   form,
+                                   "--input",
+                                   "go",
+                                   "--input",
+                                   "never sent"});
+    BOOST_TEST(done.code == 1);
+    BOOST_TEST(reason(done) == why);
+    BOOST_TEST(lines(done.output).size() == 1U);
+    BOOST_TEST(contains(done.output, "too rude"), done.output);
+  }
+  BOOST_TEST(run_program({"run", "--store", "memory:", agent("rude")}, "go\n")
+               .errors.ends_with("error: model_failed: line 1: "
+                                 + why.substr(why.find("the model's")) + '\n'));
+}
+
+// Agents of the folder one after another, in one run.
+ended run_all(const folder& on,
+              const std::string& kind,
+              const std::vector<std::string>& names) {
+  std::string file = "agent_class: " + kind + "\nname: all\nsub_agents:\n";
+  for (const auto& name : names)
+    file += "- {name: " + name + ", model: 'scripted:replies.json'}\n";
+  if (kind == "LoopAgent")
+    file += "max_iterations: 2\n";
+  return run_program(
+    {"run", "--store", "memory:", on.write("all.yaml", file), "--input", "go"});
+}
+
+BOOST_FIXTURE_TEST_CASE(the_last_answer_of_each_agent_counts, folder) {
+  const auto before = run_all(*this, "SequentialAgent", {"rude", "echo"});
+  BOOST_TEST(before.code == 1);
+  BOOST_TEST(before.output == "rude: failed, SAFETY: too rude\necho: go\n");
+  const auto again = run_all(*this, "LoopAgent", {"rude"});
+  BOOST_TEST(again.code == 0);
+  BOOST_TEST(again.output == "rude: failed, SAFETY: too rude\nrude: sorry\n");
+  BOOST_TEST(reason(again) == "");
+  const auto cut = run_all(*this, "SequentialAgent", {"long", "rude"});
+  BOOST_TEST(reason(cut)
+             == "error: model_failed: the model's answer to agent 'long' "
+                "failed: MAX_TOKENS; the model's answer to agent 'rude' was "
+                "blocked: SAFETY: too rude");
+  BOOST_TEST(run_all(*this, "SequentialAgent", {"mute"}).code == 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(json_is_one_event_per_line, folder) {
