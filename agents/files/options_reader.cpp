@@ -1,5 +1,6 @@
 #include "troupe/agents/files/options_reader.hpp"
 
+#include "troupe/agents/files/generation_config.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
 
 #include <fmt/format.h>
@@ -158,10 +159,10 @@ result<llm_options> read_llm(const field_reader& fields,
       !most)
     return most.error();
 
-  auto config = fields.object("generate_content_config");
+  auto config = read_generation_config(fields);
   if (!config)
     return config.error();
-  options.generation_config = config->value_or(json::object());
+  options.generation_config = std::move(*config);
   result<void> read;
   const auto take = [&read](auto& target, auto&& taken) {
     if (read)

@@ -93,7 +93,7 @@ global_instruction: all
 static_instruction: always
 generate_content_config:
   temperature: 0.5
-  stopSequences: ["1", two, true]
+  stopSequences: ["1", two, "true"]
 output_schema:
   type: object
   required: [x]
@@ -111,9 +111,10 @@ sub_agents:
   const auto& read = std::get<llm_options>(loaded->kind());
   BOOST_TEST(std::get<std::string>(read.global_instruction.source()) == "all");
   BOOST_TEST(read.static_instruction == "always");
-  BOOST_TEST(read.generation_config
-             == json::parse(
-               R"({"temperature": 0.5, "stopSequences": ["1", "two", true]})"));
+  BOOST_TEST(
+    read.generation_config
+    == json::parse(
+      R"({"temperature": 0.5, "stopSequences": ["1", "two", "true"]})"));
   BOOST_TEST(read.output_schema->text()
              == json::parse(R"({"type": "object", "required": ["x"]})"));
   BOOST_TEST(read.input_schema.has_value());
