@@ -20,6 +20,9 @@ namespace troupe::actors {
 
 namespace {
 
+// Events that a session with waiting readers loads.
+constexpr std::size_t followed_events_kept = 16;
+
 // More loads than come while one letter is confirmed.
 constexpr std::size_t loads_kept = 16;
 
@@ -455,8 +458,13 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
 // -- over a store: loading ----------------------------------------------------
 
 load_options durable_session::what_to_load() const {
-  return {.events_max = std::max<std::size_t>(events_kept(),
-                                              runs_ ? runs_->newest_max() : 0),
+  // A followed session loads again in every period in which another process
+  // appends to it, and then needs only the events of that period.
+  const auto kept = followers_ && !followers_->empty()
+                      ? std::min(events_kept(), followed_events_kept)
+                      : events_kept();
+  return {.events_max
+          = std::max<std::size_t>(kept, runs_ ? runs_->newest_max() : 0),
           .ids_max = shared().options.remembered_ids};
 }
 
