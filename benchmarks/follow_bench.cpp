@@ -13,6 +13,7 @@
 #include <latch>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -45,24 +46,28 @@ public:
          const troupe::session_key& key,
          const sent_times& sent)
     : sent_(sent),
-      from_(on.sessions().follow(key)) {}
+      from_(on.sessions().follow(key, {.from = 0})) {}
 
   void read() {
     from_.next().then([this](const troupe::result<troupe::event_ptr>& next) {
       if (!next || !*next)
         return;
-      std::size_t number = 0;
       const auto& id = (*next)->id;
-      std::from_chars(id.data(), id.data() + id.size(), number);
-      lags.push_back(nanoseconds_since(sent_[number]));
+      std::size_t number = 0;
+      const auto end
+        = std::from_chars(id.data(), id.data() + id.size(), number);
+      if (end.ec == std::errc() && end.ptr == id.data() + id.size())
+        lags.push_back(nanoseconds_since(sent_[number]));
       count.fetch_add(1, std::memory_order_release);
       read();
     });
   }
 
-  // Appends of another runtime may come before the place of a follower from the
-  // end is known.
-  bool has_place() const { return from_.revision().has_value(); }
+  // Waits until that many events were delivered.
+  void await(std::size_t wanted) const {
+    while (count.load(std::memory_order_acquire) < wanted)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 
   std::vector<std::uint32_t> lags;
   std::atomic<std::size_t> count{0};
@@ -132,15 +137,18 @@ outcome follow_round(place where, std::size_t readers_each, double seconds) {
         std::make_unique<reader>(other ? *other : on, key, sent));
       readers.back()->read();
     }
+  // After this event, which is not measured, every reader waits for the next.
+  for (const auto& key : keys) {
+    auto first = build_event(0);
+    first.id = "first";
+    on.sessions().append_event(key, std::move(first)).value();
+  }
   for (const auto& each : readers)
-    while (!each->has_place())
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    each->await(1);
   outcome made;
   made.appends = append_at_rate(on, keys, sent);
-  const auto expected = sent.size() / keys.size();
   for (const auto& each : readers)
-    while (each->count.load(std::memory_order_acquire) < expected)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    each->await(1 + sent.size() / keys.size());
   static_cast<void>(on.shut_down());
   if (other)
     static_cast<void>(other->shut_down());

@@ -104,6 +104,7 @@ troupe::runtime open_runtime(const store_settings& settings,
   return troupe::runtime::open({.store = settings.store,
                                 .durability = settings.durability,
                                 .threads = 2,
+                                .append_wait_max = std::nullopt,
                                 .live_sessions_max = live_sessions})
     .value();
 }
