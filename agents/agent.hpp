@@ -8,6 +8,7 @@
 #include "troupe/agents/callback.hpp"
 #include "troupe/agents/tool.hpp"
 #include "troupe/contexts/history_extent.hpp"
+#include "troupe/contexts/instruction_template.hpp"
 #include "troupe/contexts/invocation_context.hpp"
 #include "troupe/models/model.hpp"
 
@@ -73,8 +74,12 @@ public:
   /// Makes a template. The pointer must not be null.
   instruction(const char* text) : source_(std::string(text)) {}
 
-  /// Makes a template. An empty one adds no instruction.
-  instruction(std::string text) : source_(std::move(text)) {}
+  /// Makes a template. An empty one adds no instruction. Agent files use
+  /// `template_braces::any`.
+  instruction(std::string text,
+              template_braces braces = template_braces::single)
+    : source_(std::move(text)),
+      braces_(braces) {}
 
   /// Takes a function or coroutine, which must not be empty.
   template <class Provider>
@@ -89,8 +94,12 @@ public:
   /// Source as given; an empty template by default.
   const source_type& source() const noexcept { return source_; }
 
+  /// Rules for the braces in a template. A provider's text has no placeholders.
+  template_braces braces() const noexcept { return braces_; }
+
 private:
   source_type source_;
+  template_braces braces_ = template_braces::single;
 };
 
 /// Choice of the part of the history that the model sees.

@@ -53,7 +53,8 @@ word classify(std::string_view name) {
   return at_start ? word::none : kind;
 }
 
-std::optional<placeholder> parse(std::string_view inside) {
+std::optional<placeholder> parse(std::string_view inside,
+                                 template_braces braces) {
   inside = trimmed(inside);
   if (inside.empty())
     return std::nullopt;
@@ -68,7 +69,8 @@ std::optional<placeholder> parse(std::string_view inside) {
   if (found.artifact)
     return found;
   const auto kind = classify(split_key(inside).name);
-  if (kind == word::none)
+  if (kind == word::none
+      || (kind == word::dotted && braces == template_braces::any))
     return std::nullopt;
   found.dotted = kind == word::dotted;
   return found;
@@ -101,14 +103,16 @@ class filling {
 public:
   filling(const readonly_state& state,
           std::string_view agent_name,
+          template_braces braces,
           artifact_texts artifacts)
     : state_(state),
       agent_name_(agent_name),
+      braces_(braces),
       artifacts_(std::move(artifacts)) {}
 
   // Returns the value of `{inside}`; nothing if it is not a placeholder.
   result<std::optional<std::string>> operator()(std::string_view inside) const {
-    const auto found = parse(inside);
+    const auto found = parse(inside, braces_);
     if (!found)
       return std::optional<std::string>();
     return found->artifact ? of_artifact(*found) : of_key(*found);
@@ -147,45 +151,80 @@ private:
 
   const readonly_state& state_;
   const std::string_view agent_name_;
+  const template_braces braces_;
   const artifact_texts artifacts_;
 };
 
-// Copies `text` and replaces each `{inside}` by the result of `fill`.
-template <class Fill>
-result<std::string> replace_placeholders(std::string_view text,
-                                         const Fill& fill) {
-  std::string filled;
-  filled.reserve(text.size());
-  while (!text.empty()) {
-    const auto open = text.find('{');
-    filled += text.substr(0, open);
-    if (open == std::string_view::npos)
-      break;
-    text.remove_prefix(open);
-    if (text.starts_with("{{")) {
-      const auto close = text.find_first_of("{}", 2);
+// Braces with text between them. Positions are in the template.
+struct braced {
+  std::size_t begin;       // Of the first brace.
+  std::size_t end;         // Behind the last brace.
+  std::string_view inside; // The text without these braces.
+};
+
+// Finds the next text in single braces.
+std::optional<braced> find_single(std::string_view text, std::size_t from) {
+  for (auto open = text.find('{', from); open != std::string_view::npos;
+       open = text.find('{', from)) {
+    if (text.substr(open).starts_with("{{")) {
+      const auto close = text.find_first_of("{}", open + 2);
       if (close != std::string_view::npos
           && text.substr(close).starts_with("}}")) {
-        filled += text.substr(0, close + 2);
-        text.remove_prefix(close + 2);
+        from = close + 2;
         continue;
       }
     }
-    const auto end = text.find_first_of("{}", 1);
-    if (end == std::string_view::npos || text[end] == '{') {
-      filled += text.substr(0, end);
-      text.remove_prefix(std::min(end, text.size()));
-      continue;
-    }
-    result<std::optional<std::string>> made = fill(text.substr(1, end - 1));
+    const auto close = text.find_first_of("{}", open + 1);
+    if (close == std::string_view::npos)
+      return std::nullopt;
+    if (text[close] == '}')
+      return braced{open, close + 1, text.substr(open + 1, close - open - 1)};
+    from = close;
+  }
+  return std::nullopt;
+}
+
+// Finds the next text in any number of braces. A run of `{` is opening braces
+// as a whole or not at all, as in the regular expression of ADK.
+std::optional<braced> find_any(std::string_view text, std::size_t from) {
+  for (auto open = text.find('{', from); open != std::string_view::npos;
+       open = text.find('{', from)) {
+    const auto inside = text.find_first_not_of('{', open);
+    const auto close = text.find_first_of("{}", inside);
+    if (close == std::string_view::npos)
+      return std::nullopt;
+    const bool guarded
+      = open > 0 && (text[open - 1] == '$' || text[open - 1] == '\\');
+    if (text[close] == '}' && !guarded)
+      return braced{open,
+                    std::min(text.find_first_not_of('}', close), text.size()),
+                    text.substr(inside, close - inside)};
+    from = close;
+  }
+  return std::nullopt;
+}
+
+// Copies `text` and replaces each text in braces by the result of `fill`.
+template <class Fill>
+result<std::string> replace_placeholders(std::string_view text,
+                                         template_braces braces,
+                                         const Fill& fill) {
+  const auto find = braces == template_braces::single ? find_single : find_any;
+  std::string filled;
+  filled.reserve(text.size());
+  std::size_t copied = 0;
+  while (const auto found = find(text, copied)) {
+    filled += text.substr(copied, found->begin - copied);
+    result<std::optional<std::string>> made = fill(found->inside);
     if (!made)
       return made.error();
     if (*made)
       filled += **made;
     else
-      filled += text.substr(0, end + 1);
-    text.remove_prefix(end + 1);
+      filled += text.substr(found->begin, found->end - found->begin);
+    copied = found->end;
   }
+  filled += text.substr(copied);
   return filled;
 }
 
@@ -221,11 +260,12 @@ error as_template_error(const error& failure) {
            : failure;
 }
 
-std::vector<std::string> artifacts_in(std::string_view text) {
+std::vector<std::string> artifacts_in(std::string_view text,
+                                      template_braces braces) {
   std::vector<std::string> names;
   static_cast<void>(
-    replace_placeholders(text, [&names](std::string_view inside) {
-      if (const auto found = parse(inside); found && found->artifact)
+    replace_placeholders(text, braces, [&](std::string_view inside) {
+      if (const auto found = parse(inside, braces); found && found->artifact)
         names.emplace_back(found->key.substr(artifact_prefix.size()));
       return result<std::optional<std::string>>(std::string());
     }));
@@ -243,18 +283,21 @@ result<text> text_or_error(const result<std::optional<part>>& loaded) {
 // Loads all artifacts of a template first, and fills it then.
 task<> load_and_fill(std::string instruction,
                      const readonly_context& context,
+                     template_braces braces,
                      completion<std::string> done) {
   result<std::string> filled = std::string();
   try {
     std::map<std::string, result<text>> texts;
-    for (const auto& name : artifacts_in(instruction)) {
+    for (const auto& name : artifacts_in(instruction, braces)) {
       const auto loaded = co_await context.artifacts().load(name);
       texts.insert_or_assign(name, text_or_error(loaded));
     }
     filled = replace_placeholders(
       instruction,
+      braces,
       filling(context.state(),
               context.agent_name(),
+              braces,
               [&texts](const std::string& name) { return texts.at(name); }));
   } catch (const std::exception& failure) {
     filled = error(errc::internal, failure.what());
@@ -264,24 +307,30 @@ task<> load_and_fill(std::string instruction,
 
 class injection final : public detail::call<std::string> {
 public:
-  injection(std::string instruction, const readonly_context& context)
+  injection(std::string instruction,
+            const readonly_context& context,
+            template_braces braces)
     : instruction_(std::move(instruction)),
-      context_(context) {}
+      context_(context),
+      braces_(braces) {}
 
   void start(completion<std::string> done) override {
     // Most templates name no artifact, and are filled at once.
     if (instruction_.find(artifact_prefix) == std::string::npos)
       return done(wait());
     troupe::start(
-      load_and_fill(std::move(instruction_), context_, std::move(done)),
+      load_and_fill(
+        std::move(instruction_), context_, braces_, std::move(done)),
       [](const std::exception_ptr&) {});
   }
 
   result<std::string> wait() override {
     return replace_placeholders(
       instruction_,
+      braces_,
       filling(context_.state(),
               context_.agent_name(),
+              braces_,
               [this](const std::string& name) {
                 return text_or_error(context_.artifacts().load(name).get());
               }));
@@ -290,24 +339,29 @@ public:
 private:
   std::string instruction_;
   const readonly_context& context_;
+  const template_braces braces_;
 };
 
 } // namespace
 
 result<std::string> inject_session_state(std::string_view instruction,
                                          const readonly_state& state,
-                                         std::string_view agent_name) {
+                                         std::string_view agent_name,
+                                         template_braces braces) {
   return replace_placeholders(
-    instruction, filling(state, agent_name, [](const std::string&) {
+    instruction,
+    braces,
+    filling(state, agent_name, braces, [](const std::string&) {
       return result<std::optional<std::string>>(
         error(errc::template_error, "there are no artifacts here"));
     }));
 }
 
 pending<std::string> inject_session_state(std::string instruction,
-                                          const readonly_context& context) {
+                                          const readonly_context& context,
+                                          template_braces braces) {
   return pending<std::string>(
-    std::make_unique<injection>(std::move(instruction), context));
+    std::make_unique<injection>(std::move(instruction), context, braces));
 }
 
 } // namespace troupe

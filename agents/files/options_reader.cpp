@@ -143,8 +143,9 @@ result<llm_options> read_llm(const field_reader& fields,
         std::pair("static_instruction", &options.static_instruction)})
     if (auto read = assign_text(*target, fields.text(field)); !read)
       return read.error();
-  options.instruction = std::move(instruction);
-  options.global_instruction = std::move(global);
+  // The files are written for ADK, whose code replaces `{{key}}`, too.
+  options.instruction = {std::move(instruction), template_braces::any};
+  options.global_instruction = {std::move(global), template_braces::any};
   if (auto read = read_key(fields, "output_key", options.output_key); !read)
     return read.error();
 

@@ -88,7 +88,8 @@ task<std::string> resolve_instruction(const instruction& source,
   if (const auto* text = std::get_if<std::string>(&source.source())) {
     if (text->find('{') == std::string::npos)
       co_return *text;
-    auto filled = co_await inject_session_state(*text, context);
+    auto filled
+      = co_await inject_session_state(*text, context, source.braces());
     co_return std::move(filled).value();
   }
   std::optional<error> failure;

@@ -126,6 +126,31 @@ sub_agents:
   BOOST_TEST(loaded->transfers());
 }
 
+// ADK's code replaces `{{key}}`, and the files are written for it.
+BOOST_FIXTURE_TEST_CASE(instructions_of_files_have_any_braces, folder) {
+  write("helper.yaml",
+        "name: helper\ninstruction: '{{a}}'\nglobal_instruction: '{{b}}'\n");
+  options.overrides = {{"below", {{"instruction", "{{c}}"}}}};
+  const auto loaded = load(head + R"(instruction: On {{topic}}.
+global_instruction: For {{name}}.
+tools: [{name: AgentTool, args: {agent: {config_path: helper.yaml}}}]
+sub_agents:
+- name: below
+)");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto check = [](const agent& each, const std::string& text) {
+    const auto& read = std::get<llm_options>(each.kind());
+    BOOST_TEST(std::get<std::string>(read.instruction.source()) == text);
+    BOOST_CHECK(read.instruction.braces() == template_braces::any);
+    BOOST_CHECK(read.global_instruction.braces() == template_braces::any);
+  };
+  check(*loaded, "On {{topic}}.");
+  check(loaded->sub_agents().at(0), "{{c}}");
+  const auto& tools = std::get<llm_options>(loaded->kind()).tools;
+  check(*tools.at(0).options().as_agent, "{{a}}");
+  BOOST_CHECK(instruction("{{k}}").braces() == template_braces::single);
+}
+
 BOOST_FIXTURE_TEST_CASE(every_agent_gets_the_callbacks_of_the_program, folder) {
   const before_tool_callback nothing
     = [](const tool&, json&, tool_context&) { return std::optional<json>(); };

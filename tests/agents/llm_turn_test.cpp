@@ -43,6 +43,18 @@ BOOST_AUTO_TEST_CASE(a_template_is_filled_and_a_provider_used_as_it_is) {
   BOOST_TEST(code_of(now_resolve("On {mice}", context)) == "template_error");
 }
 
+BOOST_AUTO_TEST_CASE(an_instruction_carries_its_rules_for_braces) {
+  const run_facts facts;
+  state_snapshot known;
+  known.session.set("topic", json("owls"));
+  const readonly_context context(facts, "writer", state(known));
+  const instruction in_any("On {{topic}}", template_braces::any);
+  BOOST_TEST(now_resolve("On {{topic}}", context).value() == "On {{topic}}");
+  BOOST_TEST(now_resolve(in_any, context).value() == "On owls");
+  const auto copy = in_any;
+  BOOST_TEST(now_resolve(copy, context).value() == "On owls");
+}
+
 BOOST_AUTO_TEST_CASE(a_provider_that_throws_is_a_failed_callback) {
   const run_facts facts;
   const readonly_context context(facts, "writer", state());

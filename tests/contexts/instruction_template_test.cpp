@@ -53,6 +53,11 @@ result<std::string> filled(std::string_view instruction) {
     instruction, readonly_state(known_keys()), "writer");
 }
 
+result<std::string> filled_in_any(std::string_view instruction) {
+  return inject_session_state(
+    instruction, readonly_state(known_keys()), "writer", template_braces::any);
+}
+
 struct template_row {
   std::string instruction;
   std::string outcome;
@@ -147,6 +152,71 @@ const std::vector<std::string> left_alone = {
   "if (x) { return y; }",
 };
 
+const std::vector<template_row> in_any_braces = {
+  {"", ""},
+  {"{k}", "V"},
+  {"{{k}}", "V"},
+  {"{{{k}}}", "V"},
+  {"{{{{ k }}}}", "V"},
+  {"a{{k}}b{k}c", "aVbVc"},
+  {"{{k}}{{_k1}}", "Vunder"},
+  {"{{\n\tk\r\n}}", "V"},
+  {"{{ k? }}", "V"},
+  {"<{{missing?}}>", "<>"},
+  {"{{app:x}}, {{{user:x}}}, {{ temp:x }}", "app x, user x, temp x"},
+  {"{{int}} {{list}}", R"(5 [1,"a"])"},
+  {"<{{null}}>", "<>"},
+  {"{{braces}}", "{k} {{k}} {missing}"},
+  {"{{größe}}", "huge"},
+  // The numbers of braces need not be equal.
+  {"{k}}", "V"},
+  {"{{k}", "V"},
+  {"{{{k}", "V"},
+  {R"({"k": {k}})", R"({"k": V)"},
+  {R"({"a":{"b":{{k}}}})", R"({"a":{"b":V)"},
+  {R"([{k},{{int}}])", "[V,5]"},
+  {"} {{k}} {", "} V {"},
+  // Only the brace in front decides.
+  {"$ {{k}} {k}", "$ V V"},
+  {"${k}{k}", "${k}V"},
+  {"{k}${{k}}{{k}}", "V${{k}}V"},
+  {"$k{k}$", "$kV$"},
+};
+
+const std::vector<std::string> left_alone_in_any_braces = {
+  "{{}}",
+  "{{ }}",
+  "{}",
+  "{?}",
+  "{{?}}",
+  "{{",
+  "}}",
+  "{{k",
+  "k}}",
+  "${k}",
+  "${{k}}",
+  "\\{k}",
+  "\\{{{k}}}",
+  "${missing}",
+  "{{k ?}}",
+  "{{missing??}}",
+  "{{a-b}}",
+  "a {{anything at all}} b",
+  "{{1k}}",
+  "{{k!r}}",
+  "{{app: x}}",
+  "{{app:}}",
+  "{{app:x:y}}",
+  "{{other:x}}",
+  // Names with dots are no names in ADK, even if there is such a key.
+  "{file.txt}",
+  "{{k.x}}",
+  "{user:preferences.theme}",
+  R"({"key": "v"})",
+  R"({"key": [1, {"deep": {}}]})",
+  "if (x) { return y; }",
+};
+
 const std::vector<std::pair<std::string, std::string>> failing = {
   {"{missing}", "missing"},
   {"Say {k} and {app:missing} now", "app:missing"},
@@ -189,6 +259,29 @@ BOOST_AUTO_TEST_CASE(a_doubled_brace_does_not_hide_later_placeholders) {
              == R"(Open with {{. Topic V. {"a": {"b": 1}})");
 }
 
+// The rows were compared with the regular expression of ADK 2.13.
+BOOST_DATA_TEST_CASE(all_braces_around_a_name_may_be_replaced,
+                     data::make(in_any_braces),
+                     row) {
+  const auto outcome = filled_in_any(row.instruction);
+  BOOST_REQUIRE_EQUAL(code_of(outcome), "ok");
+  BOOST_TEST(*outcome == row.outcome);
+}
+
+BOOST_DATA_TEST_CASE(braces_around_other_text_stay,
+                     data::make(left_alone_in_any_braces),
+                     text) {
+  const auto outcome = filled_in_any(text);
+  BOOST_REQUIRE_EQUAL(code_of(outcome), "ok");
+  BOOST_TEST(*outcome == text);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_key_in_any_braces_fails) {
+  for (const std::string instruction :
+       {"{missing}", "{{missing}}", "{{{ app:missing }", "{artifact.a?}"})
+    BOOST_TEST(code_of(filled_in_any(instruction)) == "template_error");
+}
+
 BOOST_AUTO_TEST_CASE(what_was_recorded_is_seen) {
   state view(known_keys());
   view.set("k", "new");
@@ -204,6 +297,10 @@ BOOST_AUTO_TEST_CASE(a_context_gives_state_and_name) {
   const run_facts facts;
   const readonly_context context(facts, "editor", state(known_keys()));
   BOOST_TEST(inject_session_state("{k}", context).value() == "V");
+  BOOST_TEST(inject_session_state("{{k}}", context).value() == "{{k}}");
+  BOOST_TEST(
+    inject_session_state("{{k}}", context, template_braces::any).value()
+    == "V");
   BOOST_TEST(
     reason_of(inject_session_state("{missing}", context).get()).find("'editor'")
     != std::string::npos);
@@ -212,6 +309,11 @@ BOOST_AUTO_TEST_CASE(a_context_gives_state_and_name) {
 BOOST_AUTO_TEST_CASE(long_texts_take_time_in_proportion) {
   const std::string opened(300'000, '{');
   BOOST_TEST(filled(opened).value() == opened);
+  BOOST_TEST(filled_in_any(opened).value() == opened);
+  std::string guarded;
+  for (int count = 0; count < 100'000; ++count)
+    guarded += "${{k} {";
+  BOOST_TEST(filled_in_any(guarded).value() == guarded);
   std::string many;
   std::string expected;
   for (int count = 0; count < 20'000; ++count) {
@@ -219,6 +321,7 @@ BOOST_AUTO_TEST_CASE(long_texts_take_time_in_proportion) {
     expected += "V ";
   }
   BOOST_TEST(filled(many).value() == expected);
+  BOOST_TEST(filled_in_any(many).value() == expected);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,6 @@
 // The input is state up to the first line break, then an instruction. The
-// instruction is filled in, or the missing key is named.
+// instruction is filled in by both rules for braces, or the missing key is
+// named.
 
 #include "troupe/contexts/instruction_template.hpp"
 
@@ -7,6 +8,25 @@
 
 using namespace troupe;
 using troupe::testing::expect;
+
+namespace {
+
+void fill(std::string_view instruction,
+          const state& known,
+          template_braces braces) {
+  const auto filled
+    = inject_session_state(instruction, known, "writer", braces);
+  if (!filled) {
+    expect(filled.error().code() == errc::template_error,
+           "the code of an error");
+    expect(instruction.find('{') != std::string_view::npos,
+           "only placeholders fail");
+  } else if (instruction.find('{') == std::string_view::npos) {
+    expect(*filled == instruction, "other text stays");
+  }
+}
+
+} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
                                       std::size_t size) {
@@ -21,14 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
     for (const auto& [key, held] : data->items())
       if (check_key(key) && check_new_key(key))
         known.set(key, held);
-  const auto filled = inject_session_state(instruction, known, "writer");
-  if (!filled) {
-    expect(filled.error().code() == errc::template_error,
-           "the code of an error");
-    expect(instruction.find('{') != std::string_view::npos,
-           "only placeholders fail");
-  } else if (instruction.find('{') == std::string_view::npos) {
-    expect(*filled == instruction, "other text stays");
-  }
+  fill(instruction, known, template_braces::single);
+  fill(instruction, known, template_braces::any);
   return 0;
 }
