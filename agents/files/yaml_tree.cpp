@@ -106,7 +106,9 @@ private:
     extent before; // Sum of all nodes before this one.
     std::size_t levels_below = 0;
     std::optional<yaml_node::field> pending = {};
+    bool merges = false; // The pending field is a merge key.
     std::set<std::string, std::less<>> names = {};
+    std::vector<yaml_node_ptr> merged = {}; // Mappings of the merge key.
   };
 
   struct finished_node {
@@ -211,11 +213,38 @@ private:
   void leave() {
     auto closed = std::move(open_.back());
     open_.pop_back();
+    merge_fields(closed);
     finish(std::move(closed.made),
            closed.anchor,
            {.nodes = total_.nodes - closed.before.nodes,
             .bytes = total_.bytes - closed.before.bytes,
             .levels = closed.levels_below + 1});
+  }
+
+  // Adds the fields of the merged mappings that the mapping itself does not
+  // have; the first mapping that has a field gives it. Their size was counted
+  // with the value of the merge key.
+  static void merge_fields(open_node& closed) {
+    for (const auto& source : closed.merged)
+      for (const auto& field : source->fields)
+        if (closed.names.insert(field.name).second)
+          closed.made->fields.push_back(field);
+  }
+
+  // Keeps the value of the merge key `<<`: a mapping, or a list of mappings.
+  static void
+  keep_merged(open_node& open, const yaml_node_ptr& made, int line) {
+    const auto is_map = [](const yaml_node_ptr& node) {
+      return node->kind == yaml_node::form::map;
+    };
+    if (is_map(made))
+      open.merged = {made};
+    else if (made->kind == yaml_node::form::list
+             && std::ranges::all_of(made->items, is_map))
+      open.merged = made->items;
+    else
+      throw yaml_failure{
+        line, "'<<' merges a mapping or a list of mappings, such as *base"};
   }
 
   void add(yaml_node_ptr made, YAML::anchor_t anchor) {
@@ -260,6 +289,10 @@ private:
       root_ = std::move(made);
       return;
     }
+    // Merged fields stand in this mapping, not in one below.
+    if (open_.back().pending && open_.back().merges)
+      levels -= std::min<std::size_t>(
+        levels, made->kind == yaml_node::form::list ? 2 : 1);
     auto& levels_below = open_.back().levels_below;
     levels_below = std::max(levels_below, levels);
     const auto& parent = open_.back().made;
@@ -267,6 +300,9 @@ private:
     auto& names = open_.back().names;
     if (parent->kind == yaml_node::form::list) {
       parent->items.push_back(std::move(made));
+    } else if (pending && open_.back().merges) {
+      keep_merged(open_.back(), made, pending->line);
+      pending.reset();
     } else if (pending) {
       pending->value = std::move(made);
       parent->fields.push_back(std::move(*pending));
@@ -277,6 +313,7 @@ private:
       if (!names.insert(made->text).second)
         throw yaml_failure{
           line, fmt::format("the field '{}' comes twice", made->text)};
+      open_.back().merges = made->text == "<<" && !made->quoted;
       pending = yaml_node::field{made->text, line, column, nullptr};
     }
   }

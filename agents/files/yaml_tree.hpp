@@ -1,5 +1,10 @@
 // A YAML or JSON text as a tree of nodes that know their lines. Stricter than
 // yaml-cpp: text that it would silently misread is an error.
+//
+// A mapping with the merge key of YAML 1.1, `<<: *base` or `<<: [*a, *b]`, has
+// the fields of the named mappings, too. Its own fields win, and then those of
+// the mapping that is named first. A quoted `"<<"` is a field like others, so
+// JSON has no merge key.
 
 #pragma once
 
@@ -22,7 +27,7 @@ using yaml_node_ptr = std::shared_ptr<const yaml_node>;
 struct yaml_node {
   struct field {
     std::string name;
-    int line;
+    int line;   ///< Where it is written; for a merged field, in its mapping.
     int column; ///< From 0; -1 for an alias.
     yaml_node_ptr value;
   };

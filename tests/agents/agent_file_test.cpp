@@ -29,6 +29,10 @@ const llm_options& llm_of(const agent& described) {
   return std::get<llm_options>(described.kind());
 }
 
+std::string instruction_of(const agent& described) {
+  return std::get<std::string>(llm_of(described).instruction.source());
+}
+
 struct refusal {
   std::string text;
   std::string place;    // The beginning of the reason.
@@ -480,6 +484,118 @@ BOOST_FIXTURE_TEST_CASE(a_few_aliases_are_read, folder) {
   BOOST_TEST(load("name: a\nmodel: scripted:replies.json\n"
                   "description: &d Writes.\ninstruction: *d\n")
                .has_value());
+}
+
+// -- merge keys ----
+
+BOOST_FIXTURE_TEST_CASE(a_mapping_is_merged_and_own_fields_win, folder) {
+  const auto loaded = load(R"(agent_class: SequentialAgent
+name: all
+sub_agents:
+- &base
+  name: first
+  model: scripted:replies.json
+  instruction: Be brief.
+  output_key: said
+- output_key: own
+  <<: *base
+  name: second
+- {<<: *base, name: third, instruction: ~}
+)");
+  BOOST_REQUIRE(loaded);
+  const auto& below = loaded->sub_agents();
+  BOOST_REQUIRE(below.size() == 3U);
+  BOOST_TEST(below[1].name() == "second");
+  BOOST_TEST(instruction_of(below[1]) == "Be brief.");
+  BOOST_TEST(llm_of(below[1]).output_key == "own");
+  BOOST_TEST(llm_of(below[1]).model == llm_of(below[0]).model);
+  BOOST_TEST(below[2].name() == "third");
+  BOOST_TEST(instruction_of(below[2]) == "");
+  BOOST_TEST(llm_of(below[2]).output_key == "said");
+}
+
+BOOST_FIXTURE_TEST_CASE(the_first_of_several_merged_mappings_wins, folder) {
+  const auto loaded = load(R"(name: root
+model: scripted:replies.json
+generate_content_config:
+  a: &a {temperature: 0, topK: 1}
+  b: &b {<<: {seed: 9, topK: 8}, topP: 2, temperature: 7}
+  c: {<<: [*a, *b], topP: 3}
+  d: {"<<": 4}
+)");
+  BOOST_REQUIRE(loaded);
+  const auto& config = llm_of(*loaded).generation_config;
+  // Compared with PyYAML.
+  BOOST_TEST(config["b"]
+             == json::parse(R"({"temperature":7,"topK":8,"topP":2,"seed":9})"));
+  BOOST_TEST(config["c"]
+             == json::parse(R"({"temperature":0,"topK":1,"topP":3,"seed":9})"));
+  BOOST_TEST(config["d"] == json::parse(R"({"<<": 4})"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_merge_key_names_mappings, folder) {
+  const std::string head = "name: a\nmodel: scripted:replies.json\n";
+  for (const std::string value : {"text", "", "[{a: 1}, b]", "[[]]", "3"}) {
+    const auto reason = failure(head + "<<: " + value + "\n");
+    BOOST_TEST(reason
+               == "root_agent.yaml:3: '<<' merges a mapping or a list of "
+                  "mappings, such as *base");
+  }
+  BOOST_TEST(failure(head + "<<: {}\n<<: {}\n")
+             == "root_agent.yaml:4: the field '<<' comes twice");
+  BOOST_TEST(failure(head + "generate_content_config: &a {<<: *a}\n")
+             == "root_agent.yaml:3: an alias is inside its own anchor");
+  BOOST_TEST(load(head + "<<: []\n").has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_in_a_merged_field_names_its_own_line, folder) {
+  const auto reason = failure(R"(agent_class: SequentialAgent
+name: all
+sub_agents:
+- &base
+  name: first
+  model: scripted:replies.json
+- &other
+  name: second
+  agent_class: LoopAgent
+  max_iterations: 2
+- name: third
+  <<: [*base, *other]
+  agent_class: LlmAgent
+)");
+  BOOST_TEST(
+    reason.starts_with(
+      "root_agent.yaml:10: this class has no field 'max_iterations'; LlmAgent"),
+    reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(json_has_no_merge_key, folder) {
+  const auto reason = failure("{\"name\": \"a\",\n\"model\": "
+                              "\"scripted:replies.json\",\n\"<<\": "
+                              "{\"description\": \"b\"}}",
+                              "agent.json");
+  BOOST_TEST(reason.starts_with("agent.json:3: unknown field '<<'"), reason);
+}
+
+BOOST_FIXTURE_TEST_CASE(merged_mappings_are_bounded, folder) {
+  const std::string head
+    = "name: a\nmodel: scripted:replies.json\ngenerate_content_config:\n";
+  // Each mapping repeats all fields of the one before it.
+  std::string text = head + "  a0: &a0 {b0: 1}\n";
+  for (int step = 1; step < 2'000; ++step)
+    text += fmt::format("  a{}: &a{} {{<<: *a{}, b{}: 1}}\n", //
+                        step,
+                        step,
+                        step - 1,
+                        step);
+  BOOST_TEST(
+    failure(text).find("more than 262144 values, with those that aliases")
+    != std::string::npos);
+  // Merged mappings count as one level.
+  text = head + "  a0: &a0 {b0: {}}\n";
+  for (int step = 1; step < 500; ++step)
+    text += fmt::format("  a{}: &a{} {{<<: *a{}}}\n", step, step, step - 1);
+  BOOST_TEST(load(text).has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(texts_in_quotes_are_closed, folder) {
