@@ -3,6 +3,7 @@
 #include "troupe/agents/files/classes.hpp"
 #include "troupe/agents/files/model_reader.hpp"
 #include "troupe/agents/files/options_reader.hpp"
+#include "troupe/agents/files/python_name.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
 #include "troupe/agents/turns/name.hpp"
 #include "troupe/core/support/text_file.hpp"
@@ -356,6 +357,11 @@ private:
   result<agent> read_below(const fs::path& file,
                            const yaml_node& item,
                            const model_ptr& inherited) {
+    if (const auto* code = item.find("code"); code != nullptr)
+      return fail_on_python({&file, code->line},
+                            code->value->text.empty() ? "code"
+                                                      : code->value->text,
+                            python_code::agent);
     const auto* path
       = item.kind == yaml_node::form::map ? item.find("config_path") : nullptr;
     return path != nullptr ? follow(file, item, *path, inherited)

@@ -1,5 +1,8 @@
 #include "troupe/agents/files/classes.hpp"
 
+#include "troupe/agents/files/missing_fields.hpp"
+#include "troupe/agents/files/python_name.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,18 +13,33 @@ namespace troupe {
 
 namespace {
 
-struct class_name {
-  std::string_view name;
+constexpr std::string_view agents_package = "google.adk.agents";
+
+struct class_row {
+  adk_name name;
   agent_class kind;
 };
 
-constexpr std::array class_names{
-  class_name{"LlmAgent", agent_class::llm},
-  class_name{"SequentialAgent", agent_class::sequential},
-  class_name{"ParallelAgent", agent_class::parallel},
-  class_name{"MapAgent", agent_class::map},
-  class_name{"LoopAgent", agent_class::loop},
+// The first name of a kind is shown in messages.
+constexpr std::array class_rows{
+  class_row{{"LlmAgent", "llm_agent"}, agent_class::llm},
+  class_row{{"SequentialAgent", "sequential_agent"}, agent_class::sequential},
+  class_row{{"ParallelAgent", "parallel_agent"}, agent_class::parallel},
+  class_row{{"MapAgent", ""}, agent_class::map},
+  class_row{{"LoopAgent", "loop_agent"}, agent_class::loop},
+  class_row{{"Agent", "llm_agent"}, agent_class::llm},
 };
+
+// Further classes of ADK, in `google.adk.agents` and `google.adk.workflow`.
+constexpr auto missing_classes
+  = std::to_array<std::string_view>({"BaseAgent",
+                                     "FunctionNode",
+                                     "JoinNode",
+                                     "LanggraphAgent",
+                                     "ManagedAgent",
+                                     "Node",
+                                     "RemoteA2aAgent",
+                                     "Workflow"});
 
 constexpr unsigned bit(agent_class kind) {
   return 1U << static_cast<unsigned>(kind);
@@ -75,7 +93,46 @@ constexpr std::array field_rules{
 };
 
 std::string_view name_of(agent_class kind) {
-  return std::ranges::find(class_names, kind, &class_name::kind)->name;
+  return std::ranges::find(class_rows, kind, &class_row::kind)->name.name;
+}
+
+error unknown_class(const file_place& at, const std::string& named) {
+  const auto expected
+    = "expected one of "
+      + list_names(class_rows, [](const auto& row) { return row.name.name; });
+  if (named.starts_with("google.adk.")
+      || std::ranges::find(missing_classes, named) != missing_classes.end())
+    return fail_at(at,
+                   fmt::format("troupe does not have ADK's class '{}'; {}",
+                               named,
+                               expected));
+  if (is_python_name(named))
+    return fail_on_python(at, named, expected);
+  return fail_at(at,
+                 fmt::format("unknown agent_class '{}'; {}", named, expected));
+}
+
+bool is_field(std::string_view name) {
+  return std::ranges::find(field_rules, name, &field_rule::name)
+         != field_rules.end();
+}
+
+// The error for a field that no class has.
+error unknown_field(const file_place& at,
+                    const std::string& name,
+                    std::string_view shown) {
+  constexpr std::string_view of_code = "_code";
+  const auto base = name.ends_with(of_code)
+                      ? name.substr(0, name.size() - of_code.size())
+                      : name;
+  if (const auto why = why_missing(base); !why.empty())
+    return fail_at(at, fmt::format("'{}' cannot be used: {}", name, why));
+  if (base != name && is_field(base))
+    return fail_on_python(at, name, fmt::format("use '{}' in its place", base));
+  if (is_field(name + 's'))
+    return fail_at(
+      at, fmt::format("unknown field '{}'; write '{}s', a list", name, name));
+  return fail_at(at, fmt::format("unknown field '{}'; {}", name, shown));
 }
 
 } // namespace
@@ -84,16 +141,16 @@ result<agent_class> read_class(const field_reader& fields) {
   auto named = fields.text("agent_class");
   if (!named)
     return named.error();
-  if (!*named)
+  if (!*named || (*named)->empty())
     return agent_class::llm;
-  const auto known = std::ranges::find(class_names, **named, &class_name::name);
-  if (known == class_names.end())
-    return fail_at(fields.at("agent_class"),
-                   fmt::format("unknown agent_class '{}'; expected one of {}",
-                               **named,
-                               list_names(class_names, [](const auto& row) {
-                                 return row.name;
-                               })));
+  // ADK exports this one class from its outermost package, too.
+  if (**named == "google.adk.Agent")
+    return agent_class::llm;
+  const auto known = std::ranges::find_if(class_rows, [&](const auto& row) {
+    return is_name_of(row.name, agents_package, **named);
+  });
+  if (known == class_rows.end())
+    return unknown_class(fields.at("agent_class"), **named);
   return known->kind;
 }
 
@@ -107,15 +164,15 @@ result<void> check_fields(const field_reader& fields, agent_class kind) {
       continue;
     std::vector<field_rule> fitting;
     std::ranges::copy_if(field_rules, std::back_inserter(fitting), fits);
+    const file_place at{&fields.file(), line};
+    const auto shown = fmt::format(
+      "{} has {}", name_of(kind), list_names(fitting, [](const auto& rule) {
+        return rule.name;
+      }));
+    if (known == field_rules.end())
+      return unknown_field(at, name, shown);
     return fail_at(
-      {&fields.file(), line},
-      fmt::format(
-        "{} '{}'; {} has {}",
-        known == field_rules.end() ? "unknown field"
-                                   : "this class has no field",
-        name,
-        name_of(kind),
-        list_names(fitting, [](const auto& rule) { return rule.name; })));
+      at, fmt::format("this class has no field '{}'; {}", name, shown));
   }
   return {};
 }

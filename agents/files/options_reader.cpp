@@ -1,6 +1,7 @@
 #include "troupe/agents/files/options_reader.hpp"
 
 #include "troupe/agents/files/generation_config.hpp"
+#include "troupe/agents/files/python_name.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
 
 #include <fmt/format.h>
@@ -98,8 +99,11 @@ read_callbacks(const field_reader& fields,
     if (!called)
       return called.error();
     const auto found = known.find(*called);
+    const file_place at{&fields.file(), item->line};
+    if (found == known.end() && is_python_name(*called))
+      return fail_on_python(at, *called, python_code::callback);
     if (found == known.end())
-      return fail_at({&fields.file(), item->line},
+      return fail_at(at,
                      fmt::format("unknown callback '{}' in {}; known ones: {}",
                                  *called,
                                  name,

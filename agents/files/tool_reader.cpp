@@ -1,15 +1,57 @@
 #include "troupe/agents/files/tool_reader.hpp"
 
 #include "troupe/agents/agent_tool.hpp"
+#include "troupe/agents/files/python_name.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
 namespace troupe {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view tools_package = "google.adk.tools";
+constexpr adk_name agent_tool_name{"AgentTool", "agent_tool"};
+constexpr adk_name long_running_name{"LongRunningFunctionTool",
+                                     "long_running_tool"};
+constexpr adk_name exit_loop_name{"exit_loop", "exit_loop_tool"};
+
+// Further tools of ADK, in `google.adk.tools`.
+constexpr auto missing_tools
+  = std::to_array<std::string_view>({"APIHubToolset",
+                                     "ApiRegistry",
+                                     "DiscoveryEngineSearchTool",
+                                     "ExampleTool",
+                                     "FunctionTool",
+                                     "MCPToolset",
+                                     "McpToolset",
+                                     "ModelConsultTool",
+                                     "TransferToAgentTool",
+                                     "VertexAiLoadProfilesTool",
+                                     "VertexAiSearchTool",
+                                     "enterprise_web_search",
+                                     "get_user_choice",
+                                     "google_maps_grounding",
+                                     "google_search",
+                                     "load_artifacts",
+                                     "load_memory",
+                                     "preload_memory",
+                                     "request_input",
+                                     "transfer_to_agent",
+                                     "url_context"});
+
+bool is_missing_tool(std::string_view name) {
+  return name.starts_with("google.adk.")
+         || std::ranges::find(missing_tools, name) != missing_tools.end();
+}
+
+} // namespace
 
 result<std::string> item_name(const fs::path& file,
                               const yaml_node& item,
@@ -81,17 +123,42 @@ result<tool> tool_reader::read_known_tool(const fs::path& file,
 
 result<tool> tool_reader::find_tool(const file_place& at,
                                     std::string_view name) const {
-  const auto known = known_.find(name);
+  auto known = known_.find(name);
+  if (known == known_.end()
+      && is_name_of(exit_loop_name, tools_package, name)) {
+    name = exit_loop_name.name;
+    known = known_.find(name);
+  }
   if (known == known_.end())
-    return fail_at(at,
-                   fmt::format("unknown tool '{}'; known tools: {}",
-                               name,
-                               known_.empty()
-                                 ? "none"
-                                 : list_names(known_, [](const auto& row) {
-                                     return row.first;
-                                   })));
+    return unknown_tool(at, name);
   return known->second;
+}
+
+error tool_reader::unknown_tool(const file_place& at,
+                                std::string_view name) const {
+  const auto known = fmt::format(
+    "known tools: {}",
+    known_.empty() ? "none" : list_names(known_, [](const auto& row) {
+      return row.first;
+    }));
+  if (is_name_of(agent_tool_name, tools_package, name))
+    return fail_at(
+      at, "AgentTool needs args, such as {agent: {config_path: FILE}}");
+  if (is_name_of(long_running_name, tools_package, name))
+    return fail_at(
+      at, "LongRunningFunctionTool needs args, {func: NAME OF A TOOL}");
+  if (is_missing_tool(name))
+    return fail_at(at,
+                   fmt::format("troupe does not have ADK's tool '{}'; {}; {}",
+                               name,
+                               way_without_python(python_code::tool),
+                               known));
+  if (is_python_name(name))
+    return fail_on_python(
+      at,
+      name,
+      fmt::format("{}; {}", way_without_python(python_code::tool), known));
+  return fail_at(at, fmt::format("unknown tool '{}'; {}", name, known));
 }
 
 result<tool> tool_reader::read_made_tool(const field_reader& outer,
@@ -106,10 +173,14 @@ result<tool> tool_reader::read_made_tool(const field_reader& outer,
   if (!name)
     return name.error();
   const field_reader fields(outer.file(), args);
-  if (*name == "AgentTool")
+  const auto called = name->value_or("");
+  if (is_name_of(agent_tool_name, tools_package, called))
     return read_agent_tool(fields);
-  if (*name == "LongRunningFunctionTool")
+  if (is_name_of(long_running_name, tools_package, called))
     return read_long_running_tool(fields);
+  if (!known_.contains(called)
+      && (is_missing_tool(called) || is_python_name(called)))
+    return unknown_tool(outer.at("name"), called);
   return fail_at(outer.at("args"),
                  "only AgentTool and LongRunningFunctionTool have args; name "
                  "a tool of the program without them");

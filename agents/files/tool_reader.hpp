@@ -42,6 +42,7 @@ private:
   result<tool> read_known_tool(const std::filesystem::path& file,
                                const yaml_node& item) const;
   result<tool> find_tool(const file_place& at, std::string_view name) const;
+  error unknown_tool(const file_place& at, std::string_view name) const;
   result<tool> read_made_tool(const field_reader& outer,
                               const yaml_node& args) const;
   result<tool> read_long_running_tool(const field_reader& fields) const;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -72,6 +73,72 @@ const refused all_refused[] = {
   {"tools: [{name: LongRunningFunctionTool, args: {func: nobody}}]\n",
    ":3: unknown tool 'nobody'"},
   {"tools: [{name: LongRunningFunctionTool, args: {}}]\n", "expected {func:"},
+};
+
+// Files of ADK may name Python code. The reason tells the way out.
+const refused python_refused[] = {
+  {"tools: [shop.tools.search]\n",
+   ":3: 'shop.tools.search' names Python code, which troupe cannot run; name a "
+   "tool of the program (C++), or make an agent a tool (AgentTool); known "
+   "tools: count, measure"},
+  {"tools:\n- count\n- name: shop.tools.search\n  args: [{name: a, value: "
+   "1}]\n",
+   ":5: 'shop.tools.search' names Python code"},
+  {"tools: [{name: LongRunningFunctionTool, args: {func: shop.ask}}]\n",
+   ":3: 'shop.ask' names Python code"},
+  {"tools: [google_search]\n",
+   ":3: troupe does not have ADK's tool 'google_search'; name a tool of"},
+  {"tools: [google.adk.tools.google_search]\n",
+   ":3: troupe does not have ADK's tool 'google.adk.tools.google_search'"},
+  {"tools: [{name: VertexAiSearchTool, args: {data_store_id: x}}]\n",
+   ":3: troupe does not have ADK's tool 'VertexAiSearchTool'"},
+  {"tools: [google.adk.tools.agent_tool.AgentTool]\n",
+   ":3: AgentTool needs args"},
+  {"tools: [LongRunningFunctionTool]\n",
+   ":3: LongRunningFunctionTool needs args"},
+  {"tools: [{name: AgentTool, args: {agent: {code: shop.agent}}}]\n",
+   ":3: 'shop.agent' names Python code"},
+  {"before_agent_callbacks: [shop.greet]\n",
+   ":3: 'shop.greet' names Python code, which troupe cannot run; name a "
+   "callback of the program (C++)"},
+  {"sub_agents:\n- code: shop.agents.helper\n",
+   ":4: 'shop.agents.helper' names Python code, which troupe cannot run; write "
+   "the agent in this file, or name its file with config_path"},
+  {"agent_class: shop.MyAgent\n",
+   ":3: 'shop.MyAgent' names Python code, which troupe cannot run; expected "
+   "one "
+   "of LlmAgent, "},
+  {"agent_class: Workflow\n",
+   ":3: troupe does not have ADK's class 'Workflow'; expected one of LlmAgent"},
+  {"agent_class: google.adk.agents.RemoteA2aAgent\n",
+   ":3: troupe does not have ADK's class 'google.adk.agents.RemoteA2aAgent'"},
+  {"agent_class: google.adk.agents.loop_agent.LlmAgent\n",
+   ":3: troupe does not have ADK's class"},
+  {"agent_class: google.adk.agents.MapAgent\n",
+   ":3: troupe does not have ADK's class"},
+  {"model_code: {name: shop.model}\n",
+   ":3: 'model_code' names Python code, which troupe cannot run; use 'model' "
+   "in its place"},
+  {"output_schema_code: shop.Verdict\n",
+   ":3: 'output_schema_code' names Python code, which troupe cannot run; use "
+   "'output_schema' in its place"},
+};
+
+// Fields of ADK that troupe does not have.
+const refused missing_refused[] = {
+  {"planner: {}\n", ":3: 'planner' cannot be used: troupe has no planners"},
+  {"planner_code: x\n", ":3: 'planner_code' cannot be used: troupe has no"},
+  {"code_executor: {}\n", ":3: 'code_executor' cannot be used: "},
+  {"mode: task\n",
+   ":3: 'mode' cannot be used: agents of troupe have the mode "},
+  {"parallel_worker: true\n", "use a MapAgent"},
+  {"retry_config: {}\n", "'attempts' of 'model'"},
+  {"timeout: 3\n", "lane_timeout"},
+  {"state_schema: {}\n", "does not check the types of state keys"},
+  {"edges: []\n", "it belongs to workflows, which troupe does not have"},
+  {"before_model_callback: look\n",
+   ":3: unknown field 'before_model_callback'; write 'before_model_callbacks', "
+   "a list"},
 };
 
 const refused lanes_refused[] = {
@@ -267,6 +334,76 @@ BOOST_DATA_TEST_CASE_F(with_callbacks,
                        data::make(all_refused)) {
   const auto why = failure(head + sample.text);
   BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_DATA_TEST_CASE_F(with_callbacks,
+                       python_code_is_refused_with_a_way_out,
+                       data::make(python_refused)) {
+  const auto why = failure(head + sample.text);
+  BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       missing_fields_of_adk_are_refused_with_a_way_out,
+                       data::make(missing_refused)) {
+  const auto why = failure(head + sample.text);
+  BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_FIXTURE_TEST_CASE(classes_may_have_their_full_names, folder) {
+  options.model
+    = open_model({.name = "scripted:replies.json"}, {.base = path}).value();
+  const auto is = [this](auto wanted, const std::string& name) {
+    const auto loaded = load("name: p\nagent_class: " + name + "\n");
+    return std::holds_alternative<decltype(wanted)>(loaded.value().kind());
+  };
+  for (const std::string name : {"LlmAgent",
+                                 "Agent",
+                                 "''",
+                                 "google.adk.Agent",
+                                 "google.adk.agents.Agent",
+                                 "google.adk.agents.LlmAgent",
+                                 "google.adk.agents.llm_agent.Agent",
+                                 "google.adk.agents.llm_agent.LlmAgent"})
+    BOOST_TEST(is(llm_options(), name), name);
+  const std::string agents = "google.adk.agents.";
+  for (const std::string module : {"", "sequential_agent."})
+    BOOST_TEST(is(sequential_options(), agents + module + "SequentialAgent"));
+  for (const std::string module : {"", "parallel_agent."})
+    BOOST_TEST(is(parallel_options(), agents + module + "ParallelAgent"));
+  for (const std::string module : {"", "loop_agent."})
+    BOOST_TEST(is(loop_options(), agents + module + "LoopAgent"));
+}
+
+BOOST_FIXTURE_TEST_CASE(tools_may_have_their_full_names, folder) {
+  options.tools = make_registry(
+    {exit_loop(), make_tool("count"), make_tool("google_search")});
+  const auto loaded = load(head + R"(tools:
+- google.adk.tools.exit_loop
+- name: google.adk.tools.agent_tool.AgentTool
+  args: {agent: {name: first}}
+- name: google.adk.tools.AgentTool
+  args: {agent: {name: second}}
+- name: google.adk.tools.long_running_tool.LongRunningFunctionTool
+  args: {func: count}
+# A tool of the program has precedence.
+- google_search
+)");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  std::vector<std::string> names;
+  for (const auto& each : std::get<llm_options>(loaded->kind()).tools)
+    names.push_back(each.name());
+  BOOST_TEST(names
+               == std::vector<std::string>(
+                 {"exit_loop", "first", "second", "count", "google_search"}),
+             boost::test_tools::per_element());
+  const auto same
+    = load(head + "tools: [google.adk.tools.exit_loop_tool.exit_loop]\n");
+  BOOST_TEST(same.has_value());
+  options.tools = {};
+  BOOST_TEST(failure(head + "tools: [google.adk.tools.exit_loop]\n")
+             == "root_agent.yaml:3: unknown tool 'exit_loop'; known tools: "
+                "none");
 }
 
 BOOST_DATA_TEST_CASE_F(folder,

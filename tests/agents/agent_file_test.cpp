@@ -61,7 +61,7 @@ const std::vector<refusal> refusals{
    "root_agent.yaml:2: ",
    "'two words' is not allowed"},
   {"name: [a]\n", "root_agent.yaml:1: ", "'name' must be text, not a list"},
-  {"name: a\nagent_class: Agent\n",
+  {"name: a\nagent_class: Actor\n",
    "root_agent.yaml:2: ",
    "one of LlmAgent, SequentialAgent, ParallelAgent, MapAgent, LoopAgent"},
   {"name: a\nmodel: scripted:replies.json\nmax_iterations: 3\n",
