@@ -2,6 +2,7 @@
 
 #include "troupe/agents/files/generation_config.hpp"
 #include "troupe/agents/files/python_name.hpp"
+#include "troupe/agents/files/schema_reader.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
 
 #include <fmt/format.h>
@@ -66,22 +67,6 @@ result<void> read_lane_options(const field_reader& fields, Options& options) {
     return quorum.error();
   options.quorum = static_cast<std::size_t>(quorum->value_or(0));
   return {};
-}
-
-// Reads a JSON Schema, if the field is there.
-result<std::optional<json_schema>> read_schema(const field_reader& fields,
-                                               std::string_view name) {
-  auto text = fields.object(name);
-  if (!text)
-    return text.error();
-  if (!*text)
-    return std::optional<json_schema>();
-  try {
-    return std::optional(json_schema(std::move(**text)));
-  } catch (const error& failure) {
-    return fail_at(fields.at(name),
-                   fmt::format("{}: {}", name, failure.message()));
-  }
 }
 
 // Reads callbacks by name: `[name, {name: name}, …]`.

@@ -26,6 +26,9 @@ std::string_view way_without_python(python_code kind) {
     return "write the agent in this file, or name its file with config_path";
   case python_code::callback:
     return "name a callback of the program (C++)";
+  case python_code::schema:
+    return "write the JSON Schema in this file, such as {type: object, "
+           "properties: {…}}";
   case python_code::tool:
     return "name a tool of the program (C++), or make an agent a tool "
            "(AgentTool)";

@@ -30,7 +30,7 @@ bool is_name_of(const adk_name& known,
 bool is_python_name(std::string_view name);
 
 /// Kinds of things that files of ADK name as Python code.
-enum class python_code : std::uint8_t { agent, callback, tool };
+enum class python_code : std::uint8_t { agent, callback, schema, tool };
 
 /// The way to reach the same without Python, for errors: "name a tool of the
 /// program (C++), …".

@@ -77,6 +77,15 @@ const refused all_refused[] = {
 
 // Files of ADK may name Python code. The reason tells the way out.
 const refused python_refused[] = {
+  {"output_schema: {name: shop.Verdict}\n",
+   ":3: 'shop.Verdict' names Python code, which troupe cannot run; write the "
+   "JSON Schema in this file, such as {type: object, properties: "},
+  {"output_schema:\n  name: Verdict\n",
+   ":3: 'Verdict' names Python code, which troupe cannot run"},
+  {"output_schema: {name: shop.Verdict, args: {a: 1}}\n",
+   ":3: 'shop.Verdict' names Python code"},
+  {"output_schema: shop.Verdict\n", ":3: 'shop.Verdict' names Python code"},
+  {"input_schema: {name: shop.Order}\n", ":3: 'shop.Order' names Python code"},
   {"tools: [shop.tools.search]\n",
    ":3: 'shop.tools.search' names Python code, which troupe cannot run; name a "
    "tool of the program (C++), or make an agent a tool (AgentTool); known "
@@ -139,6 +148,16 @@ const refused missing_refused[] = {
   {"before_model_callback: look\n",
    ":3: unknown field 'before_model_callback'; write 'before_model_callbacks', "
    "a list"},
+};
+
+// Mappings that would let every JSON pass.
+const refused unchecked_schemas[] = {
+  {"output_schema: {}\n",
+   ":3: 'output_schema' has no keyword of JSON Schema that checks anything, so "
+   "every JSON would fit; write the JSON Schema in this file"},
+  {"input_schema: {title: Order}\n", ":3: 'input_schema' has no keyword"},
+  {"output_schema: {stars: {type: integer}, name: {type: string}}\n",
+   ":3: 'output_schema' has no keyword"},
 };
 
 const refused lanes_refused[] = {
@@ -348,6 +367,30 @@ BOOST_DATA_TEST_CASE_F(folder,
                        data::make(missing_refused)) {
   const auto why = failure(head + sample.text);
   BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       a_schema_checks_something,
+                       data::make(unchecked_schemas)) {
+  const auto why = failure(head + sample.text);
+  BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_schema_may_describe_itself_by_a_name, folder) {
+  const auto loaded
+    = load(head + "output_schema: {name: verdict, type: string}\n");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto& read = std::get<llm_options>(loaded->kind());
+  BOOST_TEST(!read.output_schema->check(json(1)));
+  const auto any = load(head
+                        + "output_schema: {type: [object, array, string, "
+                          "number, boolean, \"null\"]}\n");
+  BOOST_TEST_REQUIRE(any.has_value());
+  const auto& wide = std::get<llm_options>(any->kind()).output_schema;
+  for (const auto* text : {"{}", "[]", "\"a\"", "1.5", "true", "null"})
+    BOOST_TEST(wide->check(json::parse(text)).has_value(), text);
+  // A null is a field that is left out.
+  BOOST_TEST(load(head + "output_schema: ~\n").has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(classes_may_have_their_full_names, folder) {
