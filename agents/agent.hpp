@@ -134,6 +134,10 @@ struct llm_options {
   /// If set, `instruction` goes into the conversation instead of the
   /// system instruction.
   std::string static_instruction = {};
+  /// Contents before the whole conversation, the same in each model call, so
+  /// that the vendor can cache them: files that `static_instruction` refers to.
+  /// They are no events of the session.
+  std::vector<content> static_contents = {};
   /// Tools that the model may call. Their names are unique in the list, and
   /// none is `transfer_to_agent` or `adk_request_confirmation`.
   std::vector<tool> tools = {};

@@ -117,8 +117,8 @@ task<model_request> make_request(const invocation_context& context,
     global = co_await resolve_instruction(above->global_instruction, context);
   auto own = co_await resolve_instruction(options.instruction, context);
   request.system_instruction = assemble_instruction(
+    options,
     global,
-    options.static_instruction,
     std::move(own),
     transfers != nullptr ? transfers->hint : std::string_view(),
     request.contents);

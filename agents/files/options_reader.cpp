@@ -3,6 +3,7 @@
 #include "troupe/agents/files/generation_config.hpp"
 #include "troupe/agents/files/python_name.hpp"
 #include "troupe/agents/files/schema_reader.hpp"
+#include "troupe/agents/files/static_reader.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
 
 #include <fmt/format.h>
@@ -126,15 +127,18 @@ result<llm_options> read_llm(const field_reader& fields,
   llm_options options;
   std::string instruction;
   std::string global;
-  for (const auto& [field, target] :
-       {std::pair("instruction", &instruction),
-        std::pair("global_instruction", &global),
-        std::pair("static_instruction", &options.static_instruction)})
+  for (const auto& [field, target] : {std::pair("instruction", &instruction),
+                                      std::pair("global_instruction", &global)})
     if (auto read = assign_text(*target, fields.text(field)); !read)
       return read.error();
   // The files are written for ADK, whose code replaces `{{key}}`, too.
   options.instruction = {std::move(instruction), template_braces::any};
   options.global_instruction = {std::move(global), template_braces::any};
+  auto fixed = read_static_instruction(fields);
+  if (!fixed)
+    return fixed.error();
+  options.static_instruction = std::move(fixed->text);
+  options.static_contents = std::move(fixed->contents);
   if (auto read = read_key(fields, "output_key", options.output_key); !read)
     return read.error();
 

@@ -113,11 +113,12 @@ task<std::string> resolve_instruction(const instruction& source,
 }
 
 std::string
-assemble_instruction(const std::string& global,
-                     const std::string& fixed,
+assemble_instruction(const llm_options& options,
+                     const std::string& global,
                      std::string own,
                      std::string_view hint,
                      std::vector<std::shared_ptr<const content>>& contents) {
+  const auto& fixed = options.static_instruction;
   std::string whole;
   const auto add = [&whole](std::string_view part) {
     if (part.empty())
@@ -133,6 +134,11 @@ assemble_instruction(const std::string& global,
   else if (!own.empty())
     insert_instruction(std::move(own), contents);
   add(hint);
+  std::vector<std::shared_ptr<const content>> first;
+  first.reserve(options.static_contents.size());
+  for (const auto& each : options.static_contents)
+    first.push_back(std::make_shared<const content>(each));
+  contents.insert(contents.begin(), first.begin(), first.end());
   return whole;
 }
 

@@ -18,12 +18,13 @@ namespace troupe {
 task<std::string> resolve_instruction(const instruction& source,
                                       const readonly_context& context);
 
-/// The system instruction: the root's global instruction, the static one
-/// (`fixed`), the agent's own, and `hint`, as far as they are not empty. With a
-/// static instruction, the agent's own goes into `contents` instead.
+/// The system instruction: the root's global instruction, the static one of
+/// `options`, the agent's own, and `hint`, as far as they are not empty. With a
+/// static instruction, the agent's own goes into `contents` instead. The static
+/// contents go to the front of `contents`.
 std::string
-assemble_instruction(const std::string& global,
-                     const std::string& fixed,
+assemble_instruction(const llm_options& options,
+                     const std::string& global,
                      std::string own,
                      std::string_view hint,
                      std::vector<std::shared_ptr<const content>>& contents);

@@ -150,6 +150,38 @@ const refused missing_refused[] = {
    "a list"},
 };
 
+const refused static_refused[] = {
+  {"static_instruction: []\n",
+   ":3: 'static_instruction' has no part; leave it out"},
+  {"static_instruction: {parts: []}\n",
+   ":3: 'static_instruction' has no part; leave it out"},
+  {"static_instruction:\n- a\n- {txt: b}\n",
+   ":5: a part of static_instruction is a text, {text: …}, {inlineData: "},
+  {"static_instruction: {text: a, thought: true}\n",
+   ":3: a part of static_instruction is"},
+  {"static_instruction: {text: [a]}\n", ":3: a part of static_instruction is"},
+  {"static_instruction: [[a]]\n", ":3: a part of static_instruction is"},
+  {"static_instruction: [~]\n", ":3: a part of static_instruction is"},
+  {"static_instruction: {role: user}\n", ":3: a part of static_instruction"},
+  {"static_instruction: {functionCall: {name: f}}\n",
+   ":3: a part of static_instruction is"},
+  {"static_instruction: {parts: [a],\n  rule: user}\n",
+   ":4: unknown field 'rule'; content has role and parts"},
+  {"static_instruction: {inlineData: {mimeType: image/png}}\n",
+   ":3: inlineData: 'data' is missing"},
+  {"static_instruction: {inlineData: {mimeType: a/b, data: '*'}}\n",
+   ":3: inlineData: "},
+  {"static_instruction: {inlineData: {data: aGk=}}\n",
+   ":3: inlineData: 'mimeType' is missing"},
+  {"static_instruction: {inlineData: text}\n", ":3: inlineData"},
+  {"static_instruction: {inlineData: {mimeType: a/b, data: aGk=, x: 1}}\n",
+   ":3: inlineData has no field 'x'"},
+  {"static_instruction: {fileData: {mimeType: a/b}}\n",
+   ":3: fileData: 'fileUri' is missing"},
+  {"static_instruction: {fileData: {fileUri: gs://x, y: 1}}\n",
+   ":3: fileData has no field 'y'"},
+};
+
 // Mappings that would let every JSON pass.
 const refused unchecked_schemas[] = {
   {"output_schema: {}\n",
@@ -367,6 +399,59 @@ BOOST_DATA_TEST_CASE_F(folder,
                        data::make(missing_refused)) {
   const auto why = failure(head + sample.text);
   BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       a_static_instruction_has_parts,
+                       data::make(static_refused)) {
+  const auto why = failure(head + sample.text);
+  BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_FIXTURE_TEST_CASE(texts_of_a_static_instruction_are_joined, folder) {
+  for (const std::string text : {R"("A{k}\n\nB")",
+                                 "['A{k}', B]",
+                                 R"({text: "A{k}\n\nB"})",
+                                 "{parts: [{text: 'A{k}'}, {text: ''}, B]}",
+                                 "{role: user, parts: ['A{k}', {text: B}]}"}) {
+    const auto loaded = load(head + "static_instruction: " + text + "\n");
+    BOOST_TEST_REQUIRE(loaded.has_value());
+    const auto& read = std::get<llm_options>(loaded->kind());
+    BOOST_TEST(read.static_instruction == "A{k}\n\nB");
+    BOOST_TEST(read.static_contents.empty());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(files_of_a_static_instruction_are_contents, folder) {
+  const auto loaded = load(head + R"(static_instruction:
+  parts:
+  - Look.
+  - inline_data:
+      mime_type: image/png
+      display_name: owl.png
+      data: |
+        aG
+        k=
+  - {fileData: {mimeType: text/plain, fileUri: 'gs://x/y'}}
+  - text: Good.
+)");
+  BOOST_TEST_REQUIRE(loaded.has_value());
+  const auto& read = std::get<llm_options>(loaded->kind());
+  BOOST_TEST(read.static_instruction
+             == "Look.\n\n[inline_data_0, at the start of the conversation: "
+                "owl.png, image/png]\n\n[file_data_1, at the start of the "
+                "conversation: gs://x/y, text/plain]\n\nGood.");
+  BOOST_TEST_REQUIRE(read.static_contents.size() == 2U);
+  BOOST_TEST(to_json(read.static_contents[0]) == json::parse(R"({
+    "role": "user",
+    "parts": [{"text": "inline_data_0:"},
+              {"inlineData": {"mimeType": "image/png", "data": "aGk=",
+                              "displayName": "owl.png"}}]})"));
+  BOOST_TEST(to_json(read.static_contents[1]) == json::parse(R"({
+    "role": "user",
+    "parts": [{"text": "file_data_1:"},
+              {"fileData": {"mimeType": "text/plain", "fileUri": "gs://x/y"}}]
+    })"));
 }
 
 BOOST_DATA_TEST_CASE_F(folder,

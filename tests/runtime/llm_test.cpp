@@ -90,6 +90,27 @@ BOOST_AUTO_TEST_CASE(
              boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(static_contents_come_before_the_whole_conversation) {
+  agent_fixture on;
+  const listening ear;
+  const auto a
+    = llm({.name = "a",
+           .model = ear.model(),
+           .instruction = "own",
+           .static_instruction = "look at the file",
+           .static_contents = {user_text("file 1"), user_text("file 2")}});
+  on.perform(a);
+  BOOST_TEST(ear.last().system_instruction == "look at the file");
+  BOOST_TEST(ear.said()
+               == std::vector<std::string>({"file 1", "file 2", "own", "go"}),
+             boost::test_tools::per_element());
+  on.perform(a);
+  BOOST_TEST(ear.said()
+               == std::vector<std::string>(
+                 {"file 1", "file 2", "go", "ok", "own", "go"}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(generation_config_and_schema_reach_the_model) {
   agent_fixture on;
   const listening ear;
