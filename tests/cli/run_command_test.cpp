@@ -288,6 +288,33 @@ BOOST_FIXTURE_TEST_CASE(a_malformed_agent_file_names_file_and_line, folder) {
     done.errors);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_tool_of_adk_is_refused_with_the_way_out, folder) {
+  const auto file = agent("echo", "tools: [google_search]\n");
+  const auto done
+    = run_program({"run", "--store", "memory:", file, "--input", "hi"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(
+    reason(done).starts_with("error: invalid_argument: " + file
+                             + ":3: troupe does not have ADK's tool "
+                               "'google_search'; name a tool of the program"),
+    done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(doubled_braces_of_a_file_are_replaced, folder) {
+  const auto file = write("both.yaml",
+                          "agent_class: google.adk.agents.SequentialAgent\n"
+                          "name: both\n"
+                          "sub_agents:\n"
+                          "- &base {name: echo, model: 'scripted:replies.json',"
+                          " output_key: topic}\n"
+                          "- {<<: *base, name: teller, output_key: ~,"
+                          " instruction: 'On {{topic}}, ${topic}.'}\n");
+  const auto done
+    = run_program({"run", "--store", "memory:", file, "--input", "owls"});
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(contains(done.output, "On owls, ${topic}."), done.output);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_failing_model_ends_the_run, folder) {
   const auto done = run_program({"run",
                                  "--store",

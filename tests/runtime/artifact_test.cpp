@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -42,8 +43,8 @@ tool saves() {
   });
 }
 
-agent echoes(const std::string& instruction) {
-  return llm({.name = "a", .model = echo(), .instruction = instruction});
+agent echoes(instruction said) {
+  return llm({.name = "a", .model = echo(), .instruction = std::move(said)});
 }
 
 std::string
@@ -230,6 +231,10 @@ BOOST_AUTO_TEST_CASE(an_instruction_takes_in_the_newest_text_of_an_artifact) {
   BOOST_TEST(on.perform(echoes("{artifact.my notes-1.txt} for "
                                "{ artifact.user:who }, {artifact.none?}."))
              == "a=new {topic} for Ann, . | ok");
+  BOOST_TEST(
+    on.perform(echoes({"{{artifact.my notes-1.txt}} for {artifact.user:who}}",
+                       template_braces::any}))
+    == "a=new {topic} for Ann | ok");
 }
 
 BOOST_AUTO_TEST_CASE(an_artifact_that_is_missing_or_no_text_fails_the_agent) {
