@@ -24,11 +24,11 @@ using actors::make_pending;
 using backend_ptr = std::shared_ptr<detail::session_backend>;
 
 // Number of events that are read at a time.
-constexpr std::uint64_t page_size = 1'024;
+constexpr std::uint64_t trim_page_size = 1'024;
 
 // Attempts while the session is removed and made again, or its store loses
 // events.
-constexpr int attempts_max = 3;
+constexpr int trim_attempts_max = 3;
 
 // The events to delete: up to a revision, or those before a time.
 struct trim_wish {
@@ -64,8 +64,8 @@ result<std::uint64_t> find_last_before(store& kept,
     return newest;
   auto last = now.first_revision;
   while (last < newest) {
-    const auto page
-      = kept.load_events(key, last + 1, std::min(newest, last + page_size));
+    const auto page = kept.load_events(
+      key, last + 1, std::min(newest, last + trim_page_size));
     if (!page)
       return page.error();
     const auto young
@@ -176,7 +176,7 @@ error changed_while_trimmed(const session_key& key) {
 
 task<result<trimmed_session>>
 trim_in_store(backend_ptr backend, session_key key, trim_wish wish) {
-  for (int attempt = 0; attempt < attempts_max; ++attempt) {
+  for (int attempt = 0; attempt < trim_attempts_max; ++attempt) {
     const auto plan = std::make_shared<trim_plan>();
     const auto planned = co_await read_plan(backend, key, wish, plan);
     // Another trim came first.
@@ -228,7 +228,7 @@ pending<session> trim_owner(const backend_ptr& backend,
 task<result<trimmed_session>>
 trim_in_memory(backend_ptr backend, session_key key, trim_wish wish) {
   session_service sessions(backend);
-  for (int attempt = 0; attempt < attempts_max; ++attempt) {
+  for (int attempt = 0; attempt < trim_attempts_max; ++attempt) {
     const auto before = co_await sessions.get(key);
     if (!before)
       co_return before.error();
