@@ -20,6 +20,7 @@
 #include "troupe/agents/plugin.hpp"
 #include "troupe/agents/summary.hpp"
 #include "troupe/agents/tool.hpp"
+#include "troupe/agents/toolset.hpp"
 #include "troupe/contexts/artifacts.hpp"
 #include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/callback_context.hpp"

@@ -68,6 +68,8 @@ void check_llm(const std::string& name, const llm_options& options) {
     if (!tools.insert(known.name()).second)
       refuse(
         fmt::format("agent '{}' has two tools named '{}'", name, known.name()));
+  if (std::ranges::count(options.toolsets, nullptr) > 0)
+    refuse(fmt::format("agent '{}' has a toolset that is null", name));
 }
 
 history_extent extent_of(const llm_options& options) {

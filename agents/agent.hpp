@@ -7,6 +7,7 @@
 
 #include "troupe/agents/callback.hpp"
 #include "troupe/agents/tool.hpp"
+#include "troupe/agents/toolset.hpp"
 #include "troupe/contexts/history_extent.hpp"
 #include "troupe/contexts/instruction_template.hpp"
 #include "troupe/contexts/invocation_context.hpp"
@@ -141,6 +142,10 @@ struct llm_options {
   /// Tools that the model may call. Their names are unique in the list, and
   /// none is `transfer_to_agent` or `adk_request_confirmation`.
   std::vector<tool> tools = {};
+  /// Sets whose tools the model may call, too. A tool whose name another tool
+  /// before it has is not offered: `tools` come first, then the sets in order.
+  /// If a set fails, the run fails with its error.
+  std::vector<toolset_ptr> toolsets = {};
   /// State key of any scope that receives the text of the final response, or
   /// its JSON value with an `output_schema`. Empty: none.
   std::string output_key = {};

@@ -21,8 +21,9 @@ void check_options(const tool_options& options) {
     throw error(errc::invalid_argument,
                 fmt::format("tool '{}' {}", options.name, why));
   };
-  if (!is_identifier(options.name))
-    refuse("has a name that is not an identifier");
+  if (!is_tool_name(options.name))
+    refuse("has a name that is not allowed; expected letters, digits, '_' and "
+           "'-', starting with a letter or '_'");
   if (!options.run && !options.as_agent)
     refuse("has no function");
   if (options.run && options.as_agent)

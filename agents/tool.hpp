@@ -104,7 +104,8 @@ private:
 
 /// Description, function and limits of a tool.
 struct tool_options {
-  /// An identifier; the name that the model uses.
+  /// The name that the model uses: letters, digits, `_` and `-`, the first one
+  /// a letter or `_`.
   std::string name = {};
   /// Purpose of the tool, as text for the model.
   std::string description = {};

@@ -98,6 +98,28 @@ include_contents contents_of(const llm_options& options, bool reads_summaries) {
            : options.include_contents;
 }
 
+// The agent's tools, then those of its toolsets, then the one that hands over.
+task<std::vector<tool>> find_tools(const invocation_context& context,
+                                   const llm_options& options,
+                                   const transfer_targets* transfers) {
+  auto tools = options.tools;
+  const auto is_taken = [&tools](std::string_view name) {
+    return name == transfer_tool_name || name == confirmation_name
+           || std::ranges::find(tools, name, &tool::name) != tools.end();
+  };
+  for (const auto& each : options.toolsets) {
+    const auto offered = co_await each->tools(context.stop());
+    if (!offered)
+      throw offered.error();
+    for (const auto& one : **offered)
+      if (!is_taken(one.name()))
+        tools.push_back(one);
+  }
+  if (transfers != nullptr)
+    tools.push_back(transfers->hand_over);
+  co_return tools;
+}
+
 task<model_request> make_request(const invocation_context& context,
                                  const llm_options& options,
                                  include_contents which,
@@ -342,15 +364,15 @@ task<std::optional<agent>> run_llm(invocation_context& context,
   const auto which = contents_of(options, reads_summaries);
   const auto* transfers
     = tree != nullptr ? tree->transfers_of(options.name) : nullptr;
-  auto tools = options.tools;
-  if (transfers != nullptr)
-    tools.push_back(transfers->hand_over);
+  auto tools = co_await find_tools(context, options, transfers);
   if (context.is_resumed()) {
     auto end = co_await finish_turn(context, options, transfers, tools);
     if (end.is_over)
       co_return std::move(end.next);
   }
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
+    if (!is_first && !options.toolsets.empty())
+      tools = co_await find_tools(context, options, transfers);
     context.renew();
     // Callbacks of an earlier turn are other steps.
     context.state().reads().forget();

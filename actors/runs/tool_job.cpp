@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::actors {
@@ -17,6 +18,26 @@ public:
   void await_suspend(std::coroutine_handle<> waiting) {
     job_.waiting_ = waiting;
     job_.on_agent(job_.shared_from_this());
+  }
+
+  void await_resume() const noexcept {}
+
+private:
+  tool_job& job_;
+};
+
+// Continues on a thread of the pool.
+class tool_job::pool_await {
+public:
+  explicit pool_await(tool_job& job) : job_(job) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) {
+    job_.run_->shared->tools.post([self = job_.shared_from_this(), waiting] {
+      const run_scope here(self->run_.get());
+      waiting.resume();
+    });
   }
 
   void await_resume() const noexcept {}
@@ -159,6 +180,17 @@ std::optional<json> tool_job::first_answer(Hook plugin::*hook,
   return std::nullopt;
 }
 
+// Returns true if a callback may be called after the tool.
+bool tool_job::has_later_callbacks() const {
+  const auto* options = std::get_if<llm_options>(&owner_.kind());
+  if (options != nullptr
+      && !(options->after_tool.empty() && options->on_tool_error.empty()))
+    return true;
+  return std::ranges::any_of(run_->shared->plugins, [](const plugin& each) {
+    return each.after_tool || each.on_tool_error;
+  });
+}
+
 task<> tool_job::perform() {
   if (stop_.stop_requested())
     co_return;
@@ -171,6 +203,9 @@ task<> tool_job::perform() {
   // An abandoned call has no use for callbacks.
   if (where_ == phase::abandoned)
     co_return;
+  // Callbacks may block, and a coroutine may be on a thread that others need.
+  if (which_.options().run.is_coroutine() && has_later_callbacks())
+    co_await pool_await(*this);
   // The tool is called again when the user has answered.
   if (outcome && context_.requested()) {
     requested = context_.requested();

@@ -99,6 +99,7 @@ private:
   task<> perform();
   /// The result of the tool or of a callback in its place.
   task<json> produce();
+  bool has_later_callbacks() const;
   template <class Hook, class... More>
   std::optional<json> first_answer(Hook plugin::*hook,
                                    std::vector<Hook> llm_options::*list,
@@ -118,6 +119,7 @@ private:
 
   // For an agent as a tool.
   class agent_await;
+  class pool_await;
   std::coroutine_handle<> waiting_;
   result<json> said_ = json();
   event_actions changed_;

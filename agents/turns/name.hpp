@@ -10,4 +10,8 @@ namespace troupe {
 /// bytes. Non-ASCII characters count as letters if they are valid UTF-8.
 bool is_identifier(std::string_view name) noexcept;
 
+/// Returns true for an identifier that may also have `-` after its first
+/// character, as many tools of MCP servers.
+bool is_tool_name(std::string_view name) noexcept;
+
 } // namespace troupe

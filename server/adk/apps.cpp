@@ -26,12 +26,16 @@ std::string instruction_of(const llm_options& options) {
 
 json declarations_of(const llm_options& options) {
   auto tools = json::array();
-  for (const auto& each : options.tools)
+  const auto declare = [&tools](const tool& each) {
     tools.push_back(
       {{"functionDeclarations",
         json::array({{{"name", each.name()},
                       {"description", each.description()},
                       {"parametersJsonSchema", each.parameters()}}})}});
+  };
+  std::ranges::for_each(options.tools, declare);
+  for (const auto& set : options.toolsets)
+    std::ranges::for_each(*set->known_tools(), declare);
   return tools;
 }
 
