@@ -15,6 +15,7 @@
 #include "troupe/agents/compaction.hpp"
 #include "troupe/agents/function_tool.hpp"
 #include "troupe/agents/json_schema.hpp"
+#include "troupe/agents/mcp_source.hpp"
 #include "troupe/agents/open_call.hpp"
 #include "troupe/agents/parameters.hpp"
 #include "troupe/agents/plugin.hpp"

@@ -1,7 +1,9 @@
 #include "troupe/agents/agent_file.hpp"
 
 #include "troupe/agents/files/classes.hpp"
+#include "troupe/agents/files/mcp_reader.hpp"
 #include "troupe/agents/files/model_reader.hpp"
+#include "troupe/agents/files/named_toolsets.hpp"
 #include "troupe/agents/files/options_reader.hpp"
 #include "troupe/agents/files/python_name.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
@@ -104,6 +106,8 @@ public:
                                  list_names(seen_, [](const auto& each) {
                                    return each;
                                  })));
+    if (auto opened = toolsets_.open(options_.open_toolset); !opened)
+      return opened.error();
     return made;
   }
 
@@ -281,6 +285,30 @@ private:
     if (!tools)
       return tools.error();
     options.tools = std::move(*tools);
+    return read_toolsets(fields, options);
+  }
+
+  // The sets are opened when the whole tree was read. Until then the agent has
+  // a stand-in.
+  result<void> read_toolsets(const field_reader& fields, llm_options& options) {
+    auto items = fields.list("tools");
+    if (!items)
+      return items.error();
+    for (const auto& item : *items) {
+      if (!is_mcp_toolset(*item))
+        continue;
+      const field_reader of(fields.file(), *item);
+      if (!options_.open_toolset)
+        return fail_at(of.at(),
+                       "this program starts no MCP servers; set "
+                       "agent_file_options::open_toolset to a function that "
+                       "calls mcp_tools, or remove McpToolset");
+      auto source = read_mcp_toolset(
+        of, options_.allowed_commands, options_.allowed_variables);
+      if (!source)
+        return source.error();
+      options.toolsets.push_back(toolsets_.add(of.at(), *source));
+    }
     return {};
   }
 
@@ -421,6 +449,7 @@ private:
   std::size_t bytes_ = 0;
   std::map<std::string, std::string, std::less<>> names_;
   std::vector<std::pair<model_source, model_ptr>> models_;
+  named_toolsets toolsets_;
   std::set<std::string, std::less<>> seen_;       // Names of all agents.
   std::set<std::string, std::less<>> overridden_; // Used overrides, by agent.
 };

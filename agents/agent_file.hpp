@@ -7,7 +7,9 @@
 #pragma once
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/agents/mcp_source.hpp"
 #include "troupe/agents/tool.hpp"
+#include "troupe/agents/toolset.hpp"
 #include "troupe/models/open_model.hpp"
 
 #include <cstddef>
@@ -57,13 +59,22 @@ struct agent_file_options {
   /// opened then, and may be missing.
   model_ptr model = {};
   /// Environment variables that `key_env` may name, in addition to those of the
-  /// vendors (`open_model_options::allowed_variables`).
+  /// vendors (`open_model_options::allowed_variables`), and that an
+  /// `McpToolset` may name.
   std::vector<std::string> allowed_variables = {};
   /// Opens the models that the files name; relative paths start at `base`.
   /// Unset: `open_model` with `allowed_variables`.
   std::function<result<model_ptr>(const model_source& source,
                                   const std::filesystem::path& base)>
     open = {};
+  /// Programs that the files may start: names as in the files, or paths, which
+  /// start at the working folder and allow the program at that place. A file
+  /// that names another one is refused before anything starts.
+  std::vector<std::string> allowed_commands = {};
+  /// Makes the tools of an `McpToolset`; use `mcp_tools`
+  /// (troupe/mcp/mcp_tools.hpp) and let it connect on demand. Called after the
+  /// whole tree was read without an error. Unset: a file with one is refused.
+  std::function<toolset_ptr(const mcp_source& source)> open_toolset = {};
   /// Fields that replace or extend those in the files, by agent name:
   /// `{"writer": {"instruction": "Be brief."}}`. A null removes a field. A name
   /// without an agent is an error.
@@ -81,6 +92,10 @@ struct agent_file_options {
 /// the file that names them. An LLM agent without a model uses that of the
 /// nearest LLM agent above it. A script that several agents of the tree use is
 /// one model.
+///
+/// If the tree has MCP servers, all are asked for their tools at the same time,
+/// and the call waits for them. Agents that name a server in the same way share
+/// its connection.
 ///
 /// Fails with `errc::not_found` if `file` does not exist. Other failures are
 /// `errc::invalid_argument`, with a message that starts with `FILE:LINE: `. The

@@ -40,20 +40,6 @@ result<void> check_names(const field_reader& fields) {
   return {};
 }
 
-// Header names are compared without case.
-bool may_hold_key(std::string_view name) {
-  constexpr std::array<std::string_view, 5> names = {"authorization",
-                                                     "proxy-authorization",
-                                                     "x-api-key",
-                                                     "x-goog-api-key",
-                                                     "api-key"};
-  return std::ranges::any_of(names, [name](std::string_view known) {
-    return std::ranges::equal(name, known, [](char left, char right) {
-      return (left >= 'A' && left <= 'Z' ? left - 'A' + 'a' : left) == right;
-    });
-  });
-}
-
 // Names follow RFC 9110; values are one line of printable ASCII.
 bool is_header(std::string_view name, std::string_view value) {
   constexpr std::string_view signs = "!#$%&'*+-.^_`|~";
@@ -156,6 +142,20 @@ result<model_source> read_mapping(const field_reader& fields) {
 }
 
 } // namespace
+
+// Header names are compared without case.
+bool may_hold_key(std::string_view header) {
+  constexpr std::array<std::string_view, 5> names = {"authorization",
+                                                     "proxy-authorization",
+                                                     "x-api-key",
+                                                     "x-goog-api-key",
+                                                     "api-key"};
+  return std::ranges::any_of(names, [header](std::string_view known) {
+    return std::ranges::equal(header, known, [](char left, char right) {
+      return (left >= 'A' && left <= 'Z' ? left - 'A' + 'a' : left) == right;
+    });
+  });
+}
 
 result<std::optional<model_source>> read_model_source(const field_reader& of) {
   const auto* found = of.find("model");

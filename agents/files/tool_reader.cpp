@@ -1,6 +1,7 @@
 #include "troupe/agents/files/tool_reader.hpp"
 
 #include "troupe/agents/agent_tool.hpp"
+#include "troupe/agents/files/mcp_reader.hpp"
 #include "troupe/agents/files/python_name.hpp"
 
 #include <fmt/format.h>
@@ -29,8 +30,6 @@ constexpr auto missing_tools
                                      "DiscoveryEngineSearchTool",
                                      "ExampleTool",
                                      "FunctionTool",
-                                     "MCPToolset",
-                                     "McpToolset",
                                      "ModelConsultTool",
                                      "TransferToAgentTool",
                                      "VertexAiLoadProfilesTool",
@@ -81,6 +80,8 @@ result<std::vector<tool>> tool_reader::read(const field_reader& fields) const {
   std::vector<tool> tools;
   std::set<std::string> names;
   for (const auto& item : *items) {
+    if (is_mcp_toolset(*item))
+      continue; // Read by itself: it is many tools.
     const file_place at{&fields.file(), item->line};
     auto made = read_tool(fields.file(), *item);
     if (!made)
@@ -181,9 +182,10 @@ result<tool> tool_reader::read_made_tool(const field_reader& outer,
   if (!known_.contains(called)
       && (is_missing_tool(called) || is_python_name(called)))
     return unknown_tool(outer.at("name"), called);
-  return fail_at(outer.at("args"),
-                 "only AgentTool and LongRunningFunctionTool have args; name "
-                 "a tool of the program without them");
+  return fail_at(
+    outer.at("args"),
+    "only AgentTool, LongRunningFunctionTool and McpToolset have args; name "
+    "a tool of the program without them");
 }
 
 result<tool>

@@ -1,6 +1,6 @@
 #include "troupe/cli/commands/experiment.hpp"
 
-#include "troupe/cli/options/allow_env_option.hpp"
+#include "troupe/cli/options/agent_access.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
@@ -42,7 +42,7 @@ struct experiment_command::arguments {
   std::string json_file;
   std::string html_file;
   bool removes = false;
-  std::vector<std::string> allowed_variables;
+  agent_access access;
 };
 
 namespace {
@@ -233,7 +233,7 @@ experiment_command::experiment_command(CLI::App& program,
     .add_option(
       "--user", chosen.user, "User of the session of --from; default: user")
     ->type_name("U");
-  add_allow_env(parser(), chosen.allowed_variables);
+  chosen.access.add_to(parser());
   parser()
     .add_option("--json", chosen.json_file, "Write all results to a file")
     ->type_name("FILE");
@@ -303,7 +303,7 @@ int experiment_command::execute(interrupts& signals) const {
   if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)
     return report(apart.error(), exit_usage);
   auto more = agents_;
-  more.allowed_variables = chosen.allowed_variables;
+  chosen.access.grant(more);
   if (chosen.model) {
     // Opened anew for each run, so that a script starts from its beginning.
     for (auto& each : planned->variants)

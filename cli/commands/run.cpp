@@ -1,6 +1,6 @@
 #include "troupe/cli/commands/run.hpp"
 
-#include "troupe/cli/options/allow_env_option.hpp"
+#include "troupe/cli/options/agent_access.hpp"
 #include "troupe/cli/options/compaction_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
@@ -49,7 +49,7 @@ struct run_command::arguments {
   bool stream = false;
   bool end_state = false;
   std::string record;
-  std::vector<std::string> allowed_variables;
+  agent_access access;
 };
 
 namespace {
@@ -130,8 +130,10 @@ std::string run_command::go_on_line(const arguments& chosen,
                   quoted(session.app),
                   quoted(session.user),
                   quoted(session.id));
-  for (const auto& name : chosen.allowed_variables)
+  for (const auto& name : chosen.access.variables)
     line += " --allow-env " + quoted(name);
+  for (const auto& name : chosen.access.commands)
+    line += " --allow-command " + quoted(name);
   return line;
 }
 
@@ -201,7 +203,7 @@ run_command::run_command(CLI::App& program,
                 "Model in place of every agent's own: openai:NAME, gemini-..., "
                 "claude-..., scripted:FILE")
     ->type_name("M");
-  add_allow_env(parser(), chosen.allowed_variables);
+  chosen.access.add_to(parser());
   parser()
     .add_option(
       "--record",
@@ -316,10 +318,11 @@ int run_command::execute(interrupts& signals) const {
       && ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   const auto retries = std::make_shared<retry_notices>();
   auto options = agents_;
+  chosen.access.grant(options);
   options.open = [&](model_source source, const std::filesystem::path& base) {
     source.streams = source.streams || chosen.stream || is_dialogue;
     auto opened = open_model(source,
-                             {.allowed_variables = chosen.allowed_variables,
+                             {.allowed_variables = chosen.access.variables,
                               .base = base,
                               .on_retry = [retries](const model_retry& told) {
                                 retries->tell(told);

@@ -1,6 +1,6 @@
 #include "troupe/cli/commands/serve.hpp"
 
-#include "troupe/cli/options/allow_env_option.hpp"
+#include "troupe/cli/options/agent_access.hpp"
 #include "troupe/cli/options/compaction_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
@@ -33,7 +33,7 @@ struct serve_command::arguments {
   server_options server{.port = 8000};
   std::optional<std::string> model;
   compaction_option compaction;
-  std::vector<std::string> allowed_variables;
+  agent_access access;
   std::string token_file;
   std::uint64_t grace = 10;                                       // Seconds.
   std::uint64_t body_max = server_limits().body_bytes_max >> 20U; // MiB.
@@ -107,15 +107,14 @@ result<std::string> read_tokens(const std::string& file) {
 
 // Opens the models of agent files. All of them stream, since a client may ask
 // for the pieces of a text.
-agent_file_options
-with_models(agent_file_options options,
-            const std::vector<std::string>& allowed_variables) {
-  options.open
-    = [&allowed_variables](model_source source, const fs::path& base) {
-        source.streams = true;
-        return open_model(
-          source, {.allowed_variables = allowed_variables, .base = base});
-      };
+agent_file_options with_models(agent_file_options options,
+                               const agent_access& access) {
+  access.grant(options);
+  options.open = [&access](model_source source, const fs::path& base) {
+    source.streams = true;
+    return open_model(source,
+                      {.allowed_variables = access.variables, .base = base});
+  };
   return options;
 }
 
@@ -240,7 +239,7 @@ void serve_command::add_options() {
                 "Model in place of every agent's own: openai:NAME, gemini-..., "
                 "claude-..., scripted:FILE")
     ->type_name("M");
-  add_allow_env(parser(), chosen.allowed_variables);
+  chosen.access.add_to(parser());
   chosen.store.add_to(parser());
   chosen.store.add_artifacts_to(parser());
 }
@@ -294,7 +293,7 @@ int serve_command::execute(interrupts& signals) const {
       error(errc::invalid_argument,
             fmt::format("{}: there is no token", chosen.token_file)));
   wanted.tokens = std::move(*tokens);
-  auto agents = with_models(agents_, chosen.allowed_variables);
+  auto agents = with_models(agents_, chosen.access);
   if (chosen.model) {
     auto model = agents.open({.name = *chosen.model}, {});
     if (!model)

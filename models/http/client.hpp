@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,15 +18,22 @@
 
 namespace troupe {
 
+enum class http_method : std::uint8_t { post, get, remove };
+
 struct http_request {
   http_request() = default;
 
   std::string url;
+  /// `remove` is DELETE.
+  http_method method = http_method::post;
   http_headers headers;
-  /// Sent by POST. Sent a second time if the server closes a reused connection
-  /// without an answer, or refuses the HTTP/2 stream.
+  /// Sent by POST only. Sent a second time if the server closes a reused
+  /// connection without an answer, or refuses the HTTP/2 stream.
   std::string body;
   http_timeouts timeouts;
+  /// False: sent at most once, so it fails where it would be sent a second
+  /// time.
+  bool repeats = true;
   /// Bypasses every proxy. A proxy can read a plain HTTP request.
   bool direct = false;
 };

@@ -26,7 +26,7 @@ std::size_t line_size(std::string_view text) {
                             : size;
 }
 
-// A comment is a field without a name. `id` and `retry` are for browsers.
+// A comment is a field without a name. `retry` is for browsers.
 bool is_field(std::string_view line) {
   constexpr std::array<std::string_view, 6> names
     = {"", "event", "data", "error", "id", "retry"};
@@ -114,6 +114,8 @@ void sse_reader::take_field(std::string_view name, std::string_view value) {
     if (std::exchange(has_data_, true))
       event_.data += '\n';
     event_.data += value;
+  } else if (name == "id" && value.find('\0') == std::string_view::npos) {
+    last_id_ = value;
   }
 }
 

@@ -43,6 +43,9 @@ public:
   /// error message, it comes line by line").
   std::string stray() const;
 
+  /// The newest `id` of the stream; empty if there was none.
+  const std::string& last_id() const noexcept { return last_id_; }
+
   static constexpr std::size_t event_bytes_max = std::size_t{16} << 20U;
   static constexpr std::size_t stray_bytes_max = std::size_t{64} << 10U;
 
@@ -57,6 +60,7 @@ private:
   bool is_at_start_ = true;
   std::size_t event_bytes_ = 0;
   std::string stray_;
+  std::string last_id_;
 };
 
 } // namespace troupe

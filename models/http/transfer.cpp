@@ -169,10 +169,18 @@ void http_transfer::mount(CURL* easy,
   check_set(curl_easy_setopt(easy, CURLOPT_PRIVATE, this));
   check_set(curl_easy_setopt(easy, CURLOPT_URL, request_.url.c_str()));
   check_set(curl_easy_setopt(easy, CURLOPT_HTTPHEADER, sent_headers_.get()));
+  if (request_.method == http_method::post) {
+    check_set(curl_easy_setopt(easy,
+                               CURLOPT_POSTFIELDSIZE_LARGE,
+                               static_cast<curl_off_t>(request_.body.size())));
+    check_set(curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request_.body.data()));
+  } else {
+    check_set(curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L));
+  }
   check_set(curl_easy_setopt(easy,
-                             CURLOPT_POSTFIELDSIZE_LARGE,
-                             static_cast<curl_off_t>(request_.body.size())));
-  check_set(curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request_.body.data()));
+                             CURLOPT_CUSTOMREQUEST,
+                             request_.method == http_method::remove ? "DELETE"
+                                                                    : nullptr));
   check_set(curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, reason_.data()));
   check_set(curl_easy_setopt(easy, CURLOPT_HEADERDATA, this));
   check_set(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &take_header));
@@ -281,9 +289,12 @@ int http_transfer::prepare_to_send(
   transfer.connections_->note_request(local_port);
   if (!std::exchange(transfer.connected_, true))
     transfer.connected_list_->push_back(&transfer);
-  if (++transfer.times_sent_ > times_sent_max) {
+  const bool repeats = transfer.request_.repeats;
+  if (++transfer.times_sent_ > (repeats ? times_sent_max : 1)) {
     transfer.fail(errc::model_failed,
-                  "the server closed the connection twice without an answer",
+                  repeats
+                    ? "the server closed the connection twice without an answer"
+                    : "the server closed the connection without an answer",
                   true);
     return CURL_PREREQFUNC_ABORT;
   }

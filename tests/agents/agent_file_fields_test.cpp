@@ -88,7 +88,8 @@ const refused python_refused[] = {
   {"input_schema: {name: shop.Order}\n", ":3: 'shop.Order' names Python code"},
   {"tools: [shop.tools.search]\n",
    ":3: 'shop.tools.search' names Python code, which troupe cannot run; name a "
-   "tool of the program (C++), or make an agent a tool (AgentTool); known "
+   "tool of the program (C++), make an agent a tool (AgentTool), or use an "
+   "MCP server (McpToolset); known "
    "tools: count, measure"},
   {"tools:\n- count\n- name: shop.tools.search\n  args: [{name: a, value: "
    "1}]\n",

@@ -33,15 +33,19 @@ tool_options counting(std::string name = "count") {
 }
 
 const std::vector<std::string> bad_names
-  = {"", "1st", "two words", "a-b", "a.b", "\xff", std::string(257, 'a')};
+  = {"", "1st", "two words", "-b", "a.b", "\xff", std::string(257, 'a')};
 
 } // namespace
 
-BOOST_DATA_TEST_CASE(a_name_that_is_no_identifier_is_refused,
+BOOST_DATA_TEST_CASE(a_name_that_no_model_could_call_is_refused,
                      data::make(bad_names),
                      name) {
   BOOST_TEST(code_thrown_by([&] { tool made(counting(name)); })
              == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_may_have_hyphens_after_its_first_character) {
+  BOOST_TEST(tool(counting("get-sum_2")).name() == "get-sum_2");
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_needs_a_function_and_an_object_schema) {

@@ -1,0 +1,30 @@
+// `--allow-env` and `--allow-command`, shared by all commands that read agent
+// files: the variables and programs that a file may use.
+
+#pragma once
+
+#include "troupe/agents/agent_file.hpp"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+} // namespace CLI
+
+namespace troupe::cli {
+
+struct agent_access {
+  std::vector<std::string> variables;
+  std::vector<std::string> commands;
+
+  /// Adds the options to `command`. This must outlive the parsing.
+  void add_to(CLI::App& command);
+
+  /// Lets the files that are read with `options` use these variables and
+  /// programs.
+  /// Servers that they name are started once for all of them.
+  void grant(agent_file_options& options) const;
+};
+
+} // namespace troupe::cli
