@@ -6,6 +6,7 @@
 #include "run_bench.hpp"
 #include "serve_bench.hpp"
 #include "store_bench.hpp"
+#include "tool_bench.hpp"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -32,13 +33,14 @@ int main(int argc, char** argv) {
   program
     .add_option("--only",
                 only,
-                "Sections to run: tasks, threads, growth, runs, models, "
+                "Sections to run: tasks, threads, growth, runs, models, tools, "
                 "durable, stored, follow, serve")
     ->check(CLI::IsMember({"tasks",
                            "threads",
                            "growth",
                            "runs",
                            "models",
+                           "tools",
                            "durable",
                            "stored",
                            "follow",
@@ -109,6 +111,8 @@ int main(int argc, char** argv) {
     bench::append_by_threads(settings);
   if (wanted("growth"))
     bench::append_as_it_grows(settings);
+  if (wanted("tools"))
+    bench::call_tools(settings.rounds, settings.seconds);
   if (wanted("runs")) {
     fmt::print("\nruns, reads, memory\n");
     bench::run_sequence(settings.rounds);
