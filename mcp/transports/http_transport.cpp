@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
