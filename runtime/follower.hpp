@@ -44,11 +44,9 @@ struct follow_options {
 ///   yet, or was removed. A session that is created again under the same key is
 ///   another one, and has to be followed anew.
 /// - `errc::gone`: a trim deleted events that were not delivered yet. Follow
-/// the
-///   session again from the oldest revision, which the message names.
-/// - `errc::conflict`: the session lost an event that was delivered, because
-/// the
-///   store lost its last commits or was restored. Read the session again.
+///   the session again from the oldest revision, which the message names.
+/// - `errc::conflict`: the session lost an event that was delivered: the store
+///   lost its last commits or was restored. Read the session again.
 /// - `errc::store_failed`, `errc::corrupt`: the events cannot be read. Follow
 ///   the session again from `revision()`.
 /// - `errc::cancelled`: the runtime has shut down.

@@ -168,13 +168,13 @@ public:
 
   /// Trims a session: deletes its events up to number `revision`. Its state and
   /// its revision stay, and so do the effects of the events on user and app,
-  /// its artifacts, and what forks share. The session can then be read, rewound
-  /// and forked at `revision` and later; earlier revisions fail with
-  /// `errc::gone`. A run that is active goes on without the events. The id of
-  /// a deleted event can be used again. Another process may show deleted events
-  /// that it has in memory, until it asks the store for a deleted event or
-  /// loads the session again. Does nothing if the session's first revision is
-  /// `revision` or later.
+  /// its artifacts, and the events that forks share. The session can then be
+  /// read, rewound and forked at `revision` and later; earlier revisions fail
+  /// with `errc::gone`. A run that is active goes on without the events. The id
+  /// of a deleted event can be used again. Another process may show deleted
+  /// events that it has in memory, until it asks the store for a deleted event
+  /// or loads the session again. Does nothing if the session's first revision
+  /// is `revision` or later.
   ///
   /// Fails with `errc::not_found` (no such session, or it has no such revision
   /// yet), with `errc::conflict` if the session was removed and made again,

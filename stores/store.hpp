@@ -69,8 +69,8 @@ struct shared_past {
 /// The oldest revision that a trimmed session keeps.
 struct kept_past {
   /// Number of the newest event to delete; the session can still be read at
-  /// this revision, and at later ones. A session keeps what an earlier trim has
-  /// left if that is less.
+  /// this revision, and at later ones. An earlier trim with a larger number
+  /// stays in effect.
   std::uint64_t revision = 0;
   /// `stored_session::incarnation` of the session; 0: any session of that id.
   std::uint64_t incarnation = 0;

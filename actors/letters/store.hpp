@@ -158,10 +158,10 @@ struct outdated : letter_of<letter_kind::outdated> {
   owner_name owner;
 };
 
-/// Deletes old events of a session, which need not be in memory. Passes the
-/// queue without its owner: what the owner decides does not depend on them. If
-/// it is in memory, it then loads again. The answer is false if the session is
-/// not there, or is another one by now.
+/// Deletes old events of a session, which need not be in memory. The letter
+/// passes the queue without the session's owner, whose decisions do not depend
+/// on these events. An owner in memory then loads again. The answer is false if
+/// the session is not there, or is another one by now.
 struct trim : letter_of<letter_kind::trim, call_for<bool>> {
   store_change change;
   /// `store_queue::losses` before the session was read.

@@ -1,4 +1,4 @@
-// `McpToolset` in agent files: what is read, what is refused, and the start of
+// `McpToolset` in agent files: its fields, the refused ones, and the start of
 // the servers.
 
 #include "../agents/agent_folder.hpp"
