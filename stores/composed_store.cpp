@@ -279,9 +279,11 @@ public:
       const auto entries = found->events();
       auto left = entries.size();
       for (const auto* entry : entries) {
-        if (left <= options.events_max)
+        const bool is_wanted
+          = entry->at("number").get<std::uint64_t>() > options.after;
+        if (is_wanted && left <= options.events_max)
           loaded->events.push_back(event_from(*entry));
-        if (left <= options.ids_max)
+        if (is_wanted && left <= options.ids_max)
           loaded->id_hashes.push_back(
             id_hash(entry->at("event").at("id").get<std::string>()));
         --left;

@@ -151,6 +151,9 @@ struct load_options {
   std::size_t events_max = 128;
   /// Maximum number of newest events whose id hashes to load.
   std::size_t ids_max = 4'096;
+  /// Neither events up to this number nor their ids are loaded, because the
+  /// caller has them. It may be larger than the session's revision.
+  std::uint64_t after = 0;
 };
 
 /// A session and the newest part of its history.

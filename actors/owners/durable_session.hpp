@@ -125,6 +125,8 @@ private:
   void forget_old_events();
   bool is_changing() const noexcept;
   bool continues(std::uint64_t before, const event_ptr& newest) const;
+  bool is_continued_by(const stored_session& found) const;
+  void add_loaded(std::vector<event_ptr> newest);
   void search_again();
   void resume_waiting(letter_list waiting);
 
@@ -160,6 +162,9 @@ private:
   // the last load has found the session.
   std::uint64_t incarnation_ = 0;
   bool knows_incarnation_ = false;
+  // True if the last load asked for later events only, and the session was
+  // another one.
+  bool loads_all_ = false;
   // Number of commits that the queue has not answered.
   std::size_t commits_ = 0;
   // Letters of answered commits that are decided again, in order.

@@ -20,9 +20,6 @@ namespace troupe::actors {
 
 namespace {
 
-// Events that a session with waiting readers loads.
-constexpr std::size_t followed_events_kept = 16;
-
 // More loads than come while one letter is confirmed.
 constexpr std::size_t loads_kept = 16;
 
@@ -457,32 +454,69 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
 
 // -- over a store: loading ----------------------------------------------------
 
+// A session that has its newest event loads the later ones, if there are not
+// too many. The newest event is loaded again: it shows that the session is the
+// same.
 load_options durable_session::what_to_load() const {
-  // A followed session loads again in every period in which another process
-  // appends to it, and then needs only the events of that period.
-  const auto kept = followers_ && !followers_->empty()
-                      ? std::min(events_kept(), followed_events_kept)
-                      : events_kept();
-  return {.events_max
-          = std::max<std::size_t>(kept, runs_ ? runs_->newest_max() : 0),
-          .ids_max = shared().options.remembered_ids};
+  load_options wanted{.events_max = std::max<std::size_t>(
+                        events_kept(), runs_ ? runs_->newest_max() : 0),
+                      .ids_max = shared().options.remembered_ids};
+  const bool knows_its_log = created_ && knows_incarnation_ && incarnation_ != 0
+                             && revision() == acknowledged_
+                             && events_.has(revision());
+  // Number 0 asks for all.
+  if (knows_its_log && !loads_all_ && revision() > 1) {
+    wanted.after = revision() - 1;
+    wanted.ids_max = 0; // The events have them.
+  }
+  return wanted;
+}
+
+// Returns true if the loaded events begin with the newest one in memory.
+bool durable_session::is_continued_by(const stored_session& found) const {
+  return found.incarnation == incarnation_
+         && found.first_revision == trimmed_to_
+         && found.scope.revision >= revision() && !found.events.empty()
+         && found.events.size() == found.scope.revision - revision() + 1
+         && found.events.front()->id == events_.at(revision())->id;
+}
+
+void durable_session::add_loaded(std::vector<event_ptr> newest) {
+  const auto known = revision();
+  for (std::size_t index = 1; index < newest.size(); ++index) {
+    const auto number = known + index;
+    ids_.add(newest[index]->id, number, ids_kept());
+    if (older_ids_)
+      older_ids_->note(newest[index]->id, number);
+    events_.push_back(std::move(newest[index]));
+  }
 }
 
 void durable_session::install(load& loaded) {
   auto& found = *loaded.session;
+  const bool continues_log = loaded.options.after > 0 && found;
+  if (continues_log && !is_continued_by(*found)) {
+    loads_all_ = true;
+    return load_again();
+  }
+  loads_all_ = false;
   const auto before = revision();
   const auto last = events_.has(before) ? events_.at(before) : event_ptr();
   const bool existed = std::exchange(created_, found.has_value());
   state_ = scope_state(found ? std::move(found->scope.keys) : state_map());
   last_update_time_ = found ? found->last_update_time : timestamp();
-  events_ = found
-              ? event_window(found->scope.revision, std::move(found->events))
-              : event_window();
+  if (continues_log)
+    add_loaded(std::move(found->events));
+  else
+    events_ = found
+                ? event_window(found->scope.revision, std::move(found->events))
+                : event_window();
   note_load(std::exchange(acknowledged_, revision()));
   trimmed_to_ = found ? found->first_revision : 0;
   incarnation_ = found ? found->incarnation : 0;
   knows_incarnation_ = found.has_value();
-  install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
+  if (!continues_log)
+    install_ids(found ? found->id_hashes : std::vector<std::uint32_t>());
   if (runs_)
     runs_->reload(revision(), events_.slice().live());
   if (created_ && !existed)
@@ -497,6 +531,8 @@ void durable_session::install(load& loaded) {
     resume_waiting(std::exchange(waiting_, letter_list()));
   if (followers_)
     resume_waiting(followers_->take());
+  if (continues_log)
+    forget_old_events();
   // Before the parked letters, which came later.
   if (!is_waiting())
     requeue();

@@ -314,6 +314,20 @@ void a_past_may_have_writes(run& on) {
   on.expect_same(
     "its newest events", ids_of(fork->events), {"event-2", "event-3"});
   on.expect_same("number of hashes", fork->id_hashes.size(), 3);
+  for (const std::uint64_t after : {1, 2, 3, 4, 5}) {
+    const auto newer
+      = on.kept()
+          .load_session(other,
+                        {.events_max = all, .ids_max = all, .after = after})
+          .value();
+    const auto count = after < 3 ? 2U : after < 5 ? 1U : 0U;
+    on.expect_same(fmt::format("number of events after {}", after),
+                   newer->events.size(),
+                   count);
+    on.expect_same(fmt::format("number of hashes after {}", after),
+                   newer->id_hashes.size(),
+                   count);
+  }
 }
 
 // Several thousand events, so that a store has put them away in more than one

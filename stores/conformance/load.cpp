@@ -54,6 +54,42 @@ void a_session_loads_as_many_events_and_ids_as_asked(run& on) {
     }
 }
 
+void a_session_loads_what_came_after_a_number(run& on) {
+  constexpr std::uint64_t event_count = 10;
+  change_maker make;
+  on.commit(make.create(key));
+  std::vector<json> ids;
+  std::vector<json> hashes;
+  for (std::uint64_t number = 1; number <= event_count; ++number) {
+    auto change = make.append(key, {{"n", number}});
+    ids.emplace_back(change.event->id);
+    hashes.emplace_back(id_hash(change.event->id));
+    on.commit(std::move(change));
+  }
+  constexpr auto last = std::numeric_limits<std::uint64_t>::max();
+  for (const auto after :
+       {std::uint64_t{1}, event_count - 1, event_count, event_count + 5, last})
+    for (const auto most : {std::size_t{2}, all}) {
+      const auto what = fmt::format("after {}, at most {}", after, most);
+      const auto loaded
+        = on.kept()
+            .load_session(key,
+                          {.events_max = most, .ids_max = most, .after = after})
+            .value()
+            .value();
+      const auto count = std::min<std::size_t>(
+        most, event_count - std::min(after, event_count));
+      on.expect_same(
+        what + ": events", ids_of(loaded.events), tail_of(ids, count));
+      on.expect_same(
+        what + ": hashes", loaded.id_hashes, tail_of(hashes, count));
+      on.expect_same(what + ": revision", loaded.scope.revision, event_count);
+      on.expect_same(what + ": the newest value",
+                     shown(loaded.scope.keys),
+                     json{{"n", event_count}});
+    }
+}
+
 void ranges_of_events_are_cut_to_what_exists(run& on) {
   change_maker make;
   on.commit(make.create(key));
@@ -566,6 +602,7 @@ std::vector<conformance_check> load_checks() {
   using enum store_promise;
   return {
     TROUPE_CHECK(a_session_loads_as_many_events_and_ids_as_asked),
+    TROUPE_CHECK(a_session_loads_what_came_after_a_number),
     TROUPE_CHECK(ranges_of_events_are_cut_to_what_exists),
     TROUPE_CHECK(a_session_loads_as_it_was, revisions),
     TROUPE_CHECK(a_long_session_loads_as_it_was, revisions, lasting),

@@ -41,9 +41,10 @@ public:
       break;
     case 9:
     case 10:
-      load_session(
-        any_key(),
-        {.events_max = below(8), .ids_max = one_in(4) ? all : below(8)});
+      load_session(any_key(),
+                   {.events_max = below(8),
+                    .ids_max = one_in(4) ? all : below(8),
+                    .after = one_in(2) ? 0 : below(12)});
       break;
     case 11:
       if (has_revisions_ && one_in(2))

@@ -180,9 +180,10 @@ json store_model::load_session(const session_key& key,
   auto hashes = json::array();
   auto left = kept.events.size();
   for (const auto& [number, said] : kept.events) {
-    if (left <= options.events_max)
+    const bool is_wanted = number > options.after;
+    if (is_wanted && left <= options.events_max)
       events.push_back(shown(said));
-    if (left <= options.ids_max)
+    if (is_wanted && left <= options.ids_max)
       hashes.push_back(id_hash(said->id));
     --left;
   }

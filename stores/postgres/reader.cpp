@@ -80,18 +80,20 @@ said AS MATERIALIZED (
   SELECT session_revision, time, event, delta, body
     FROM change_log
     WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
-      AND session_revision > (SELECT first FROM me)
+      AND session_revision > (SELECT greatest(first, $6::bigint) FROM me)
     ORDER BY session_revision DESC LIMIT $4::bigint),
 ids AS MATERIALIZED (
   SELECT session_revision, event_hash
     FROM change_log
     WHERE session = (SELECT id FROM me) AND event_hash IS NOT NULL
-      AND session_revision > (SELECT first FROM me)
+      AND session_revision > (SELECT greatest(first, $6::bigint) FROM me)
     ORDER BY session_revision DESC LIMIT $5::bigint),
 reach AS MATERIALIZED (
   SELECT CASE WHEN (SELECT count(*) FROM said) < $4::bigint
                 OR (SELECT count(*) FROM ids) < $5::bigint
-              THEN (SELECT CASE WHEN first > 0 THEN first + 1 ELSE 0 END
+              THEN (SELECT CASE WHEN greatest(first, $6::bigint) > 0
+                                THEN greatest(first, $6::bigint) + 1
+                                ELSE 0 END
                       FROM me)
               ELSE least((SELECT min(session_revision) FROM said),
                          (SELECT min(session_revision) FROM ids)) END AS first)
@@ -579,6 +581,9 @@ load_postgres(postgres_connection& connection,
               postgres_history& history,
               const owner_name& owner,
               const load_options& options) {
+  // One less than the largest number, since the statement adds 1.
+  const auto after = static_cast<std::int64_t>(std::min<std::uint64_t>(
+    options.after, std::numeric_limits<std::int64_t>::max() - 1));
   for (int tries = 1; tries <= tries_max; ++tries) {
     const auto rows
       = owner.where() == scope::session
@@ -586,7 +591,8 @@ load_postgres(postgres_connection& connection,
                          load_session,
                          names_of(owner)
                            .add_limit(options.events_max)
-                           .add_limit(options.ids_max),
+                           .add_limit(options.ids_max)
+                           .add(after),
                          describe(owner))
           : history.read(connection,
                          load_owner,
@@ -601,9 +607,10 @@ load_postgres(postgres_connection& connection,
       return std::nullopt;
     auto& session = (*loaded)->session;
     const auto kept_from = static_cast<std::int64_t>(session.first_revision);
-    if (!(*loaded)->past || (*loaded)->past->last <= kept_from)
+    const auto behind = std::max(kept_from, after);
+    if (!(*loaded)->past || (*loaded)->past->last <= behind)
       return std::move(session);
-    past_reader past(connection, history, owner, kept_from);
+    past_reader past(connection, history, owner, behind);
     past.go_to((*loaded)->past);
     auto is_whole = add_past(past, options, session);
     if (is_whole && *is_whole)

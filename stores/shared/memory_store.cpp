@@ -456,7 +456,10 @@ public:
         loaded.id_hashes.push_back(id_hash(entry.event->id));
       return take_event || take_id;
     };
-    visit_events(*kept.log, loaded.first_revision, kept.scope.revision, visit);
+    visit_events(*kept.log,
+                 std::max(loaded.first_revision, options.after),
+                 kept.scope.revision,
+                 visit);
     std::ranges::reverse(loaded.events);
     std::ranges::reverse(loaded.id_hashes);
     loaded.incarnation = kept.incarnation;

@@ -303,8 +303,10 @@ sqlite_reader::load_session(const session_key& key,
   read_keys(own, scope::session);
   stored_session loaded;
   loaded.last_update_time = own.last_update_time;
-  const auto rows = newest_rows(
-    *parts, std::max(options.events_max, options.ids_max), own.revision);
+  const auto rows = newest_rows(*parts,
+                                std::max(options.events_max, options.ids_max),
+                                own.revision,
+                                options.after);
   const auto events = std::min(options.events_max, rows.size());
   const auto ids = std::min(options.ids_max, rows.size());
   for (auto next = events; next-- > 0;)
@@ -318,12 +320,15 @@ sqlite_reader::load_session(const session_key& key,
   return loaded;
 }
 
-std::vector<sqlite_reader::numbered_row> sqlite_reader::newest_rows(
-  const event_parts& parts, std::size_t count, std::int64_t last) {
+std::vector<sqlite_reader::numbered_row>
+sqlite_reader::newest_rows(const event_parts& parts,
+                           std::size_t count,
+                           std::int64_t last,
+                           std::uint64_t after) {
   std::vector<numbered_row> found;
-  const auto kept_from = parts.front().scope.kept_from;
+  const auto behind = std::max(parts.front().scope.kept_from, bounded(after));
   for (const auto& part : parts)
-    add_newest_rows(part, count, kept_from, std::min(last, part.last), found);
+    add_newest_rows(part, count, behind, std::min(last, part.last), found);
   return found;
 }
 

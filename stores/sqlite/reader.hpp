@@ -146,8 +146,10 @@ private:
               std::int64_t number,
               sqlite_snapshot& state);
   // The newest `count` events up to number `last`, newest first.
-  std::vector<numbered_row>
-  newest_rows(const event_parts& parts, std::size_t count, std::int64_t last);
+  std::vector<numbered_row> newest_rows(const event_parts& parts,
+                                        std::size_t count,
+                                        std::int64_t last,
+                                        std::uint64_t after = 0);
   void add_newest_rows(const event_part& part,
                        std::size_t count,
                        std::int64_t kept_from,

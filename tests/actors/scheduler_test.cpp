@@ -9,13 +9,17 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/ref_counted.hpp>
+#include <caf/resumable.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <latch>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -104,6 +108,33 @@ caf::behavior playing(caf::event_based_actor* self,
     if (!*stop)
       self->send(caf::actor_cast<caf::actor>(self->current_sender()), number);
   }};
+}
+
+/// A job that calls a function.
+class calling : public caf::resumable, public caf::ref_counted {
+public:
+  explicit calling(std::function<void()> work) : work_(std::move(work)) {}
+
+  resume_result resume(caf::execution_unit*, std::size_t) override {
+    work_();
+    return done;
+  }
+
+  subtype_t subtype() const override { return function_object; }
+
+  void intrusive_ptr_add_ref_impl() override { intrusive_ptr_add_ref(this); }
+
+  void intrusive_ptr_release_impl() override { intrusive_ptr_release(this); }
+
+private:
+  const std::function<void()> work_;
+};
+
+calling* writing(std::string& order, std::latch& ended, char sign) {
+  return new calling([&order, &ended, sign] {
+    order += sign;
+    ended.count_down();
+  });
 }
 
 // The argument is not used, but without one CAF 0.17 dereferences a null
@@ -235,6 +266,65 @@ BOOST_DATA_TEST_CASE(actors_that_wake_each_other_do_not_keep_others_waiting,
     self->request(counter, caf::infinite, 1)
       .receive([](int) {}, [](const caf::error&) {});
   BOOST_TEST(count == 100);
+  stop = true;
+}
+
+// The worker is busy until all jobs are there.
+BOOST_DATA_TEST_CASE(jobs_behind_all_others_run_last,
+                     data::make({true, false}),
+                     from_outside) {
+  std::string order;
+  std::latch ended(6);
+  std::latch running(1);
+  std::latch all_there(1);
+  fair_system on(1);
+  auto& system = on.system;
+  const auto fill = [&order, &ended, &system] {
+    for (int index = 0; index < 3; ++index) {
+      schedule_behind(system, writing(order, ended, 'b'));
+      schedule(system, writing(order, ended, 'a'));
+    }
+  };
+  schedule(system, new calling([&] {
+             running.count_down();
+             if (!from_outside)
+               fill();
+             all_there.wait();
+           }));
+  running.wait();
+  if (from_outside)
+    fill();
+  all_there.count_down();
+  ended.wait();
+  BOOST_TEST(order == "aaabbb");
+}
+
+BOOST_DATA_TEST_CASE(a_sleeping_worker_wakes_for_a_job_behind_all_others,
+                     data::make({1U, 2U}),
+                     threads) {
+  fair_system on(threads);
+  for (int round = 0; round < 1'000; ++round) {
+    std::latch ended(1);
+    schedule_behind(on.system, new calling([&] { ended.count_down(); }));
+    ended.wait();
+  }
+}
+
+BOOST_DATA_TEST_CASE(jobs_behind_all_others_run_under_load,
+                     data::make({1U, 2U}),
+                     threads) {
+  std::atomic<bool> stop{false};
+  fair_system on(threads);
+  for (unsigned pair = 0; pair < 2 * threads; ++pair) {
+    const auto left = on.system.spawn(playing, &stop);
+    const auto right = on.system.spawn(playing, &stop);
+    caf::send_as(right, left, 1);
+  }
+  for (int round = 0; round < 100; ++round) {
+    std::latch ended(1);
+    schedule_behind(on.system, new calling([&] { ended.count_down(); }));
+    ended.wait();
+  }
   stop = true;
 }
 

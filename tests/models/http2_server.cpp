@@ -61,7 +61,7 @@ http2_server::http2_server(answerer answer, options given)
   SSL_CTX_set_mode(certificate_.context(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE
                      | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  std::tie(listener_, port_) = listen_on_loopback(1024, blocking::no);
+  std::tie(listener_, port_) = listen_on_loopback(1024, blocking::off);
   for (const int watched : {listener_, bell_}) {
     epoll_event event{};
     event.events = EPOLLIN;

@@ -136,7 +136,7 @@ std::pair<int, int> listen_on_loopback(int backlog, blocking waits) {
   const int listener
     = checked(::socket(AF_INET,
                        SOCK_STREAM | SOCK_CLOEXEC
-                         | (waits == blocking::yes ? 0 : SOCK_NONBLOCK),
+                         | (waits == blocking::on ? 0 : SOCK_NONBLOCK),
                        0),
               "socket");
   sockaddr_in address{};
@@ -158,7 +158,7 @@ http_server::http_server(answerer answer)
   : answer_(std::move(answer)),
     epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
     bell_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")) {
-  std::tie(listener_, port_) = listen_on_loopback(16'384, blocking::no);
+  std::tie(listener_, port_) = listen_on_loopback(16'384, blocking::off);
   for (const int watched : {listener_, bell_}) {
     epoll_event event{};
     event.events = EPOLLIN;
@@ -388,7 +388,7 @@ void http_server::end(int socket) {
 // -- servers that do not answer ----
 
 deaf_listener::deaf_listener() {
-  std::tie(listener_, port_) = listen_on_loopback(0, blocking::no);
+  std::tie(listener_, port_) = listen_on_loopback(0, blocking::off);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -413,7 +413,7 @@ std::string deaf_listener::url() const {
 }
 
 std::string refusing_url() {
-  const auto [listener, port] = listen_on_loopback(1, blocking::no);
+  const auto [listener, port] = listen_on_loopback(1, blocking::off);
   ::close(listener);
   return url_of(port, "/");
 }

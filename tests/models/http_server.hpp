@@ -151,7 +151,7 @@ private:
   std::thread thread_;
 };
 
-enum class blocking : bool { no, yes };
+enum class blocking : bool { off, on };
 
 /// Returns a listening socket on loopback, and its port.
 std::pair<int, int> listen_on_loopback(int backlog, blocking waits);

@@ -63,7 +63,7 @@ std::string passed_on(const served_request& asked, std::size_t path_begin) {
 } // namespace
 
 proxy_server::proxy_server() {
-  std::tie(listener_, port_) = listen_on_loopback(1024, blocking::yes);
+  std::tie(listener_, port_) = listen_on_loopback(1024, blocking::on);
   thread_ = std::thread([this] { run(); });
 }
 

@@ -73,7 +73,7 @@ tls_server::tls_server(certificate_age age)
   : certificate_(age),
     listener_(0),
     port_(0) {
-  std::tie(listener_, port_) = listen_on_loopback(16, blocking::yes);
+  std::tie(listener_, port_) = listen_on_loopback(16, blocking::on);
   thread_ = std::thread([this] { run(); });
 }
 
