@@ -119,6 +119,65 @@ private:
   const std::size_t count_;
 };
 
+// Brings news to some readers. Counted as one call: a counter that two threads
+// change for each reader costs as much as the rest of the delivery.
+class delivery_job final : public recycled,
+                           public caf::resumable,
+                           public caf::ref_counted {
+public:
+  // Calls that arrive meanwhile wait for these deliveries at most.
+  static constexpr std::size_t letters_max = 16;
+
+  delivery_job(std::shared_ptr<execution> on, letter_list answered)
+    : on_(std::move(on)),
+      answered_(std::move(answered)) {
+    calls().enter(0);
+  }
+
+  resume_result resume(caf::execution_unit*, std::size_t) override {
+    start_long_job();
+    with_memory_or_end([this] {
+      while (!answered_.empty()) {
+        const auto next = answered_.pop_front();
+        static_cast<call&>(*next).complete();
+      }
+    });
+    calls().leave(0);
+    return done;
+  }
+
+  subtype_t subtype() const override { return function_object; }
+
+  void intrusive_ptr_add_ref_impl() override { intrusive_ptr_add_ref(this); }
+
+  void intrusive_ptr_release_impl() override { intrusive_ptr_release(this); }
+
+private:
+  load_gate& calls() const { return static_cast<setup&>(*on_).calls; }
+
+  const std::shared_ptr<execution> on_;
+  letter_list answered_;
+};
+
+// The first letter at least is counted as a call.
+void deliver(execution& on, letter_list news) {
+  if (news.empty())
+    return;
+  auto& calls = static_cast<setup&>(on).calls;
+  // The counted letters may be complete before all jobs are made.
+  calls.enter(0);
+  while (!news.empty()) {
+    letter_list some;
+    for (std::size_t count = 0;
+         count < delivery_job::letters_max && !news.empty();
+         ++count)
+      some.push_back(news.pop_front());
+    schedule_behind(on,
+                    new delivery_job(on.shared_from_this(), std::move(some)));
+  }
+  calls.leave(0);
+}
+
 } // namespace
 
 void session_view::write(step_view newest, std::uint64_t number) {
@@ -161,11 +220,14 @@ void call_later(setup& shared, std::function<void()> work) {
 
 void complete_later(execution& on, letter_list answered) {
   letter_list later;
+  letter_list news;
   std::size_t count = 0;
   while (!answered.empty()) {
     auto next = answered.pop_front();
     if (auto& known = static_cast<call&>(*next); known.is_of_blocked_thread) {
       known.complete();
+    } else if (known.is_news) {
+      news.push_back(std::move(next));
     } else {
       later.push_back(std::move(next));
       ++count;
@@ -175,6 +237,7 @@ void complete_later(execution& on, letter_list answered) {
   if (!later.empty())
     schedule(
       on, new completion_job(on.shared_from_this(), std::move(later), count));
+  deliver(on, std::move(news));
 }
 
 void append::release() {

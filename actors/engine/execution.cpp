@@ -14,14 +14,28 @@ execution::execution(caf::actor_system& on)
     actors(SIZE_MAX, SIZE_MAX),
     senders(SIZE_MAX, SIZE_MAX) {}
 
-void schedule(execution& on, caf::resumable* job) {
+namespace {
+
+template <class Pass>
+void pass_to(execution& on, const Pass& pass) {
   if (is_worker_of(on.system))
-    return schedule(on.system, job);
+    return pass(on.system);
   // The job may end the last actor that keeps the execution.
   const auto kept = on.shared_from_this();
   kept->senders.enter(0);
-  schedule(kept->system, job);
+  pass(kept->system);
   kept->senders.leave(0);
+}
+
+} // namespace
+
+void schedule(execution& on, caf::resumable* job) {
+  pass_to(on, [job](caf::actor_system& system) { schedule(system, job); });
+}
+
+void schedule_behind(execution& on, caf::resumable* job) {
+  pass_to(on,
+          [job](caf::actor_system& system) { schedule_behind(system, job); });
 }
 
 void schedule_brief(execution& on, caf::resumable* job) {

@@ -37,6 +37,9 @@ protected:
 /// system alive until that is done. Thread-safe.
 void schedule(execution& on, caf::resumable* job);
 
+/// The same for a job that can wait until there is no other.
+void schedule_behind(execution& on, caf::resumable* job);
+
 /// The same for a short activation of an owner. A lent thread takes it and runs
 /// it itself.
 void schedule_brief(execution& on, caf::resumable* job);

@@ -47,6 +47,12 @@ constexpr int next_in_a_row_max = 16;
 // Once in this number of jobs, a worker looks into the shared queue first.
 constexpr unsigned shared_first_every = 8;
 
+// Once in this number of jobs, a worker looks first for jobs that run behind
+// all others, so that they never wait forever. Not in the round of the shared
+// queue.
+constexpr unsigned behind_first_every = 16;
+constexpr unsigned behind_round = 15;
+
 // A neighbour takes jobs of a worker only if the worker has this many queued,
 // or has worked on the same job during this many looks of the neighbour. A few
 // short jobs are done sooner by the worker that has their data in its cache.
@@ -118,7 +124,8 @@ struct fair_policy : caf::policy::unprofiled {
   struct coordinator_data {
     explicit coordinator_data(caf::scheduler::abstract_coordinator*) {}
 
-    job_queue jobs; // Jobs of threads that are no workers.
+    job_queue jobs;   // Jobs of threads that are no workers.
+    job_queue behind; // Jobs that run when there are no others.
     std::mutex mutex;
     std::condition_variable work;
     std::atomic<int> sleepers{0};
@@ -202,6 +209,16 @@ struct fair_policy : caf::policy::unprofiled {
       watch(worker);
   }
 
+  // One such job of a worker waits for the worker itself. Further ones are
+  // worth a wake-up.
+  template <class Coordinator>
+  static void push_behind(Coordinator* coordinator, caf::resumable* job) {
+    auto& shared = coordinator->data();
+    const auto count = shared.behind.push(job);
+    if (here.coordinator != coordinator || count > 1)
+      wake_one(shared);
+  }
+
   // Makes sure that a neighbour notices if the worker's jobs wait for long.
   template <class Worker>
   static void watch(Worker* worker) {
@@ -231,8 +248,12 @@ struct fair_policy : caf::policy::unprofiled {
   static caf::resumable* find_own(Worker* worker) {
     auto& mine = worker->data();
     auto& shared = worker->parent()->data();
-    if (mine.begun.load(std::memory_order_relaxed) % shared_first_every == 0)
+    const auto begun = mine.begun.load(std::memory_order_relaxed);
+    if (begun % shared_first_every == 0)
       if (auto* job = shared.jobs.pop())
+        return job;
+    if (begun % behind_first_every == behind_round)
+      if (auto* job = shared.behind.pop())
         return job;
     if (mine.next_in_a_row < next_in_a_row_max)
       if (auto* job = take_next(mine)) {
@@ -272,6 +293,15 @@ struct fair_policy : caf::policy::unprofiled {
     return nullptr;
   }
 
+  // The job of a worker that has none of its own.
+  template <class Worker>
+  static caf::resumable*
+  find_other(Worker* worker, std::vector<sighting>& seen, int looks_of_long) {
+    if (auto* job = find_elsewhere(worker, seen, looks_of_long))
+      return job;
+    return worker->parent()->data().behind.pop();
+  }
+
   template <class Worker>
   caf::resumable* dequeue(Worker* worker) {
     if (here.worker != worker) {
@@ -296,9 +326,9 @@ struct fair_policy : caf::policy::unprofiled {
   caf::resumable* look(Worker* worker) {
     seen_.clear();
     for (int look = 0; look < looks_before_sleep; ++look) {
-      if (auto* job = find_elsewhere(worker, seen_, looks_of_a_long_job))
-        return job;
       if (auto* job = find_own(worker))
+        return job;
+      if (auto* job = find_other(worker, seen_, looks_of_a_long_job))
         return job;
       if (look < looks_before_yield)
         spin_pause();
@@ -326,7 +356,7 @@ struct fair_policy : caf::policy::unprofiled {
     bool has_watched = false;
     while (
       (job = find_own(worker)) == nullptr
-      && (job = find_elsewhere(worker, seen_, 1)) == nullptr
+      && (job = find_other(worker, seen_, 1)) == nullptr
       && !shared.help_is_wanted.exchange(false, std::memory_order_relaxed)) {
       if (asleep < count && !shared.watched.load(std::memory_order_relaxed)) {
         shared.watched.store(true, std::memory_order_relaxed);
@@ -356,6 +386,8 @@ struct fair_policy : caf::policy::unprofiled {
   template <class Coordinator, class Visit>
   void foreach_central_resumable(Coordinator* coordinator, Visit visit) {
     while (auto* job = coordinator->data().jobs.pop())
+      visit(job);
+    while (auto* job = coordinator->data().behind.pop())
       visit(job);
   }
 
@@ -493,6 +525,15 @@ bool is_worker_of(const caf::actor_system& system) noexcept {
 
 void schedule(caf::actor_system& system, caf::resumable* job) {
   system.scheduler().enqueue(job);
+}
+
+void schedule_behind(caf::actor_system& system, caf::resumable* job) {
+  auto* const used = &system.scheduler();
+  if (auto* const fair = dynamic_cast<fair_scheduler*>(used))
+    fair_policy::push_behind<caf::scheduler::coordinator<fair_policy>>(fair,
+                                                                       job);
+  else
+    used->enqueue(job);
 }
 
 } // namespace troupe::actors

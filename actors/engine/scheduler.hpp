@@ -63,4 +63,9 @@ public:
 /// Thread-safe.
 void schedule(caf::actor_system& system, caf::resumable* job);
 
+/// The same for a job that can wait: it runs when there is no other job, or
+/// after some others. A system that ends does not wait for it. Schedulers of
+/// other kinds run it like all jobs.
+void schedule_behind(caf::actor_system& system, caf::resumable* job);
+
 } // namespace troupe::actors

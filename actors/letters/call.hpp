@@ -36,6 +36,10 @@ struct call : letter {
   /// True if the answer only wakes the blocked thread that made the call. No
   /// code of users is called then, so any thread may complete the call at once.
   bool is_of_blocked_thread;
+
+  /// True if the answer is news for a reader, who can wait until all others
+  /// have their answers.
+  bool is_news = false;
 };
 
 template <class T>
@@ -56,7 +60,8 @@ struct call_for : call {
 };
 
 /// Completes calls in order: those of blocked threads now, and the others on a
-/// thread of the actor system.
+/// thread of the actor system. News comes last, behind the other jobs of the
+/// system, and in any order: a reader waits for one answer at a time.
 void complete_later(execution& on, letter_list answered);
 
 /// Calls `work` on a thread of the actor system. Shutting down waits for it, as

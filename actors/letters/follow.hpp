@@ -58,7 +58,10 @@ protected:
 /// while its answer is on the way.
 template <letter_kind Kind, class Answer>
 struct follow_call : letter_of<Kind, call> {
-  follow_call() { this->is_of_blocked_thread = false; }
+  follow_call() {
+    this->is_of_blocked_thread = false;
+    this->is_news = true;
+  }
 
   ~follow_call() override;
 

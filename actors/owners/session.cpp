@@ -491,10 +491,10 @@ void session_actor::receive(std::unique_ptr<follow> wanted) {
   }
   if (!wanted->place)
     wanted->place.emplace(follow_place{acknowledged(), nullptr, 0});
-  if (wanted->place->number < acknowledged())
-    hand_out(std::move(wanted));
-  else
-    keep(std::move(wanted));
+  if (wanted->place->number >= acknowledged())
+    return keep(std::move(wanted));
+  wanted->count_in(shared().calls);
+  hand_out(std::move(wanted));
 }
 
 void session_actor::keep(std::unique_ptr<follow> waiting) {
@@ -518,24 +518,28 @@ void session_actor::hand_out(std::unique_ptr<follow> wanted) {
   auto last = events.back();
   wanted->outcome = followed{
     std::move(events), {place.number + count, std::move(last), incarnation()}};
-  wanted->count_in(shared().calls);
   answer(std::move(wanted));
 }
 
 // The places of waiting readers were checked when their letters were kept, and
-// hold as long as the session is not loaded again.
+// hold as long as the session is not loaded again. The first answer is counted
+// until the jobs that deliver all of them are.
 void session_actor::answer_followers() {
   if (!followers_ || followers_->empty())
     return;
+  bool is_counted = false;
   for (auto waiting = followers_->take(); !waiting.empty();) {
     auto next = take_as<follow>(waiting.pop_front());
     const auto number = next->place->number;
-    if (number >= acknowledged())
+    if (number >= acknowledged()) {
       followers_->keep(std::move(next));
-    else if (number >= events_.before())
+    } else if (number >= events_.before()) {
+      if (!std::exchange(is_counted, true))
+        next->count_in(shared().calls);
       hand_out(std::move(next));
-    else
+    } else {
       receive(std::move(next));
+    }
   }
 }
 
