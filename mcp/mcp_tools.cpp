@@ -1,6 +1,7 @@
 #include "troupe/mcp/mcp_tools.hpp"
 
 #include "troupe/agents/turns/name.hpp"
+#include "troupe/core/processes/inherited_variables.hpp"
 #include "troupe/mcp/client/connection.hpp"
 #include "troupe/mcp/client/tool_answer.hpp"
 #include "troupe/mcp/transports/http_transport.hpp"
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <future>
 #include <mutex>
@@ -28,18 +28,6 @@ constexpr std::size_t name_bytes_max = 64;
 // Larger images are only kept as artifacts: the event of the call holds them in
 // base64.
 constexpr std::size_t shown_bytes_max = std::size_t{192} << 10U;
-
-constexpr std::array<const char*, 11> inherited = {"PATH",
-                                                   "HOME",
-                                                   "USER",
-                                                   "LOGNAME",
-                                                   "SHELL",
-                                                   "TERM",
-                                                   "TMPDIR",
-                                                   "TZ",
-                                                   "LANG",
-                                                   "LC_ALL",
-                                                   "LC_CTYPE"};
 
 [[noreturn]] void refuse(std::string why) {
   throw error(errc::invalid_argument, std::move(why));
@@ -117,7 +105,7 @@ program program_of(const mcp_source& source, const mcp_options& options) {
   auto environment = source.env;
   for (const auto& name : source.passed_variables)
     environment.emplace(name, needed_variable(options, name, source.command));
-  for (const auto* name : inherited)
+  for (const auto* name : processes::inherited_variables)
     if (auto held = variable(options, name))
       environment.emplace(name, std::move(*held));
   for (const auto& [name, held] : environment)

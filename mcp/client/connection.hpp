@@ -7,9 +7,9 @@
 
 #pragma once
 
+#include "troupe/core/processes/io_thread.hpp"
 #include "troupe/mcp/client/offered_tool.hpp"
 #include "troupe/mcp/mcp_tools.hpp"
-#include "troupe/mcp/transports/io_thread.hpp"
 #include "troupe/mcp/transports/transport.hpp"
 
 #include <chrono>
@@ -22,6 +22,8 @@
 #include <vector>
 
 namespace troupe::mcp {
+
+using processes::io_thread;
 
 /// Opens the way to the server; called on the thread for each connection.
 using open_transport = std::function<result<std::shared_ptr<transport>>(

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "troupe/mcp/transports/io_thread.hpp"
+#include "troupe/core/processes/io_thread.hpp"
 #include "troupe/mcp/transports/transport.hpp"
 #include "troupe/models/http_options.hpp"
 
@@ -16,6 +16,8 @@
 #include <string_view>
 
 namespace troupe::mcp {
+
+using processes::io_thread;
 
 struct http_place {
   std::string url;

@@ -21,6 +21,9 @@ namespace asio = boost::asio;
 namespace {
 
 using boost::system::error_code;
+using processes::reap;
+using processes::signal_group;
+using processes::start_program;
 using stream = asio::posix::stream_descriptor;
 
 constexpr std::size_t read_bytes = std::size_t{64} << 10U;
@@ -204,7 +207,7 @@ private:
       return;
     timer_ = nullptr;
     signal_group(pid_, SIGKILL);
-    const auto how = reap(pid_);
+    const auto how = reap(pid_).words;
     error_code ignored;
     input_.close(ignored);
     errors_.close(ignored);

@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include "troupe/mcp/transports/child_process.hpp"
-#include "troupe/mcp/transports/io_thread.hpp"
+#include "troupe/core/processes/child_process.hpp"
+#include "troupe/core/processes/io_thread.hpp"
 #include "troupe/mcp/transports/transport.hpp"
 
 #include <chrono>
@@ -15,6 +15,10 @@
 #include <memory>
 
 namespace troupe::mcp {
+
+using processes::child_process;
+using processes::io_thread;
+using processes::program;
 
 struct stdio_limits {
   std::size_t message_bytes_max;

@@ -61,11 +61,6 @@ void make_all(const std::filesystem::path& path) {
 
 } // namespace
 
-descriptor::~descriptor() {
-  if (number_ >= 0)
-    ::close(number_);
-}
-
 std::string disk_file::read() const {
   std::string bytes(size_, '\0');
   std::size_t done = 0;

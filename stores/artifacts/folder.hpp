@@ -8,6 +8,7 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
+#include "troupe/core/support/descriptor.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,27 +20,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// Owns a file descriptor and closes it at the end.
-class descriptor {
-public:
-  explicit descriptor(int number) noexcept : number_(number) {}
-
-  descriptor(descriptor&& other) noexcept
-    : number_(std::exchange(other.number_, -1)) {}
-
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-
-  ~descriptor();
-
-  int number() const noexcept { return number_; }
-
-private:
-  int number_;
-};
 
 /// A regular file, open for reading. It stays readable after it was removed.
 class disk_file {

@@ -1,4 +1,4 @@
-#include "troupe/mcp/transports/child_process.hpp"
+#include "troupe/core/processes/child_process.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace troupe::mcp {
+namespace troupe::processes {
 
 namespace {
 
@@ -22,10 +22,14 @@ struct pipe_ends {
 };
 
 error start_failure(const program& started, int number) {
-  return {errc::tool_failed,
-          fmt::format("the program '{}' cannot be started: {}",
-                      started.command,
-                      std::generic_category().message(number))};
+  return {
+    errc::tool_failed,
+    fmt::format("the program '{}' cannot be started{}: {}",
+                started.command,
+                started.folder.empty()
+                  ? std::string()
+                  : fmt::format(" in the folder '{}'", started.folder.string()),
+                std::generic_category().message(number))};
 }
 
 // Returns 0, or the number of the failure.
@@ -62,7 +66,7 @@ public:
 
   // Each call returns 0, or the number of the failure.
   int connect(const descriptor& from, int to) {
-    return posix_spawn_file_actions_adddup2(&actions_, from.get(), to);
+    return posix_spawn_file_actions_adddup2(&actions_, from.number(), to);
   }
 
   int enter(const std::filesystem::path& folder) {
@@ -110,11 +114,6 @@ private:
 
 } // namespace
 
-descriptor::~descriptor() {
-  if (number_ >= 0)
-    ::close(number_);
-}
-
 result<child_process> start_program(const program& started) {
   pipe_ends input;
   pipe_ends output;
@@ -154,7 +153,7 @@ result<child_process> start_program(const program& started) {
   if (number != 0)
     return start_failure(started, number);
   made.handle = descriptor(open_handle(made.pid));
-  if (made.handle.get() < 0) {
+  if (made.handle.number() < 0) {
     number = errno;
     signal_group(made.pid, SIGKILL);
     reap(made.pid);
@@ -166,18 +165,18 @@ result<child_process> start_program(const program& started) {
   return made;
 }
 
-std::string reap(pid_t child) {
+process_end reap(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
-      return "an unknown end";
+      return {false, "an unknown end"};
   if (WIFSIGNALED(status))
-    return fmt::format("signal {}", WTERMSIG(status));
-  return fmt::format("exit status {}", WEXITSTATUS(status));
+    return {false, fmt::format("signal {}", WTERMSIG(status))};
+  return {status == 0, fmt::format("exit status {}", WEXITSTATUS(status))};
 }
 
 void signal_group(pid_t child, int signal) noexcept {
   ::kill(-child, signal);
 }
 
-} // namespace troupe::mcp
+} // namespace troupe::processes

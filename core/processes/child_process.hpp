@@ -3,40 +3,15 @@
 #pragma once
 
 #include "troupe/core/error.hpp"
+#include "troupe/core/support/descriptor.hpp"
 
 #include <sys/types.h>
 
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
-namespace troupe::mcp {
-
-/// A file descriptor that is closed with its owner.
-class descriptor {
-public:
-  descriptor() = default;
-
-  explicit descriptor(int number) noexcept : number_(number) {}
-
-  descriptor(descriptor&& other) noexcept
-    : number_(std::exchange(other.number_, -1)) {}
-
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-
-  ~descriptor();
-
-  int get() const noexcept { return number_; }
-
-  int release() noexcept { return std::exchange(number_, -1); }
-
-private:
-  int number_ = -1;
-};
+namespace troupe::processes {
 
 struct program {
   std::string command;
@@ -61,11 +36,17 @@ struct child_process {
 /// that is not possible; the message names the command and the reason.
 result<child_process> start_program(const program& started);
 
-/// Waits for a child that has ended, so that no zombie stays, and returns the
-/// words for its end: "exit status 1", "signal 9".
-std::string reap(pid_t child);
+/// The end of a process.
+struct process_end {
+  bool is_success; ///< Exit status 0.
+  /// For messages: "exit status 1", "signal 9".
+  std::string words;
+};
+
+/// Waits for a child that has ended, so that no zombie stays.
+process_end reap(pid_t child);
 
 /// Sends a signal to the process and those that it has started.
 void signal_group(pid_t child, int signal) noexcept;
 
-} // namespace troupe::mcp
+} // namespace troupe::processes

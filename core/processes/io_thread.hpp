@@ -9,7 +9,7 @@
 #include <memory>
 #include <thread>
 
-namespace troupe::mcp {
+namespace troupe::processes {
 
 /// `post` and `call_after` are thread-safe.
 class io_thread {
@@ -46,4 +46,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace troupe::mcp
+} // namespace troupe::processes

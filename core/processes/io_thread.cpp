@@ -1,4 +1,4 @@
-#include "troupe/mcp/transports/io_thread.hpp"
+#include "troupe/core/processes/io_thread.hpp"
 
 #include "troupe/core/support/low_memory.hpp"
 
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::mcp {
+namespace troupe::processes {
 
 namespace asio = boost::asio;
 
@@ -130,4 +130,4 @@ asio::io_context& io_thread::context() noexcept {
   return core_->context;
 }
 
-} // namespace troupe::mcp
+} // namespace troupe::processes
