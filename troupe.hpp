@@ -38,6 +38,7 @@
 #include "troupe/contexts/tool_context.hpp"
 #include "troupe/core/content.hpp"
 #include "troupe/core/delta.hpp"
+#include "troupe/core/dotenv.hpp"
 #include "troupe/core/environment.hpp"
 #include "troupe/core/error.hpp"
 #include "troupe/core/event.hpp"

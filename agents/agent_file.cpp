@@ -1,5 +1,6 @@
 #include "troupe/agents/agent_file.hpp"
 
+#include "troupe/agents/files/access.hpp"
 #include "troupe/agents/files/classes.hpp"
 #include "troupe/agents/files/mcp_reader.hpp"
 #include "troupe/agents/files/model_reader.hpp"
@@ -91,7 +92,9 @@ void add_size(const yaml_node& node, tree_size& sum) {
 class agent_loader {
 public:
   explicit agent_loader(const agent_file_options& options)
-    : options_(options) {}
+    : options_(options),
+      access_(
+        options.allowed_commands, options.allowed_variables, options.dotenv) {}
 
   result<agent> load_root(fs::path shown) {
     auto made = load(std::move(shown), nullptr);
@@ -303,8 +306,7 @@ private:
                        "this program starts no MCP servers; set "
                        "agent_file_options::open_toolset to a function that "
                        "calls mcp_tools, or remove McpToolset");
-      auto source = read_mcp_toolset(
-        of, options_.allowed_commands, options_.allowed_variables);
+      auto source = read_mcp_toolset(of, access_);
       if (!source)
         return source.error();
       options.toolsets.push_back(toolsets_.add(of.at(), *source));
@@ -353,12 +355,12 @@ private:
       models_, key, &std::pair<model_source, model_ptr>::first);
     if (known != models_.end())
       return known->second;
-    auto model
-      = options_.open
-          ? options_.open(**source, base)
-          : open_model(
-            **source,
-            {.allowed_variables = options_.allowed_variables, .base = base});
+    open_model_options usual;
+    usual.allowed_variables = options_.allowed_variables;
+    usual.dotenv = options_.dotenv;
+    usual.base = base;
+    auto model = options_.open ? options_.open(**source, usual)
+                               : open_model(**source, usual);
     if (!model)
       return fail_at(at, model.error().message());
     models_.emplace_back(std::move(key), *model);
@@ -441,6 +443,7 @@ private:
 
   // Outlives the loader, which exists during one `load_agent_file`.
   const agent_file_options& options_;
+  const file_access access_;
   std::vector<std::unique_ptr<const fs::path>> files_;
   std::vector<fs::path> open_files_;
   std::size_t depth_ = 0;

@@ -10,6 +10,7 @@
 #include "troupe/agents/mcp_source.hpp"
 #include "troupe/agents/tool.hpp"
 #include "troupe/agents/toolset.hpp"
+#include "troupe/core/dotenv.hpp"
 #include "troupe/models/open_model.hpp"
 
 #include <cstddef>
@@ -60,16 +61,22 @@ struct agent_file_options {
   model_ptr model = {};
   /// Environment variables that `key_env` may name, in addition to those of the
   /// vendors (`open_model_options::allowed_variables`), and that an
-  /// `McpToolset` may name.
+  /// `McpToolset` or a tool that is a program may name.
   std::vector<std::string> allowed_variables = {};
-  /// Opens the models that the files name; relative paths start at `base`.
-  /// Unset: `open_model` with `allowed_variables`.
+  /// Variables of a `.env` file, from `find_dotenv`, for keys of models,
+  /// `${NAME}` and the fields that name variables. They count where the
+  /// environment does not have them. Empty: none.
+  dotenv_file dotenv = {};
+  /// Opens the models that the files name. `usual` has `allowed_variables`,
+  /// `dotenv`, and the folder where relative paths start. Unset:
+  /// `open_model(source, usual)`.
   std::function<result<model_ptr>(const model_source& source,
-                                  const std::filesystem::path& base)>
+                                  const open_model_options& usual)>
     open = {};
-  /// Programs that the files may start: names as in the files, or paths, which
-  /// start at the working folder and allow the program at that place. A file
-  /// that names another one is refused before anything starts.
+  /// Programs that the files may start: names as in
+  /// the files, or paths, which start at the working folder and allow the
+  /// program at that place. A file that names another one is refused before
+  /// anything starts.
   std::vector<std::string> allowed_commands = {};
   /// Makes the tools of an `McpToolset`; use `mcp_tools`
   /// (troupe/mcp/mcp_tools.hpp) and let it connect on demand. Called after the

@@ -498,12 +498,10 @@ result<agent> make_agents(const experiment& planned,
     return error(why.code(),
                  fmt::format("variant '{}': {}", chosen.name, why.message()));
   };
-  const auto open = [&more](const model_source& source, const fs::path& base) {
-    return more.open ? more.open(source, base)
-                     : open_model(source,
-                                  {.allowed_variables = more.allowed_variables,
-                                   .base = base});
-  };
+  const auto open
+    = [&more](const model_source& source, const open_model_options& usual) {
+        return more.open ? more.open(source, usual) : open_model(source, usual);
+      };
   const auto delayed = [&](result<model_ptr> opened) {
     if (opened && !chosen.delays.empty())
       return result<model_ptr>(std::make_shared<delayed_model>(
@@ -515,12 +513,16 @@ result<agent> make_agents(const experiment& planned,
   if (!chosen.tool_results.empty())
     options.before_tool.insert(options.before_tool.begin(),
                                answer_with(chosen.tool_results));
-  options.open = [&](const model_source& source, const fs::path& base) {
-    return delayed(open(source, base));
-  };
+  options.open
+    = [&](const model_source& source, const open_model_options& usual) {
+        return delayed(open(source, usual));
+      };
   if (!chosen.model.empty()) {
-    auto model
-      = options.open({.name = chosen.model}, planned.file.parent_path());
+    open_model_options usual;
+    usual.allowed_variables = more.allowed_variables;
+    usual.dotenv = more.dotenv;
+    usual.base = planned.file.parent_path();
+    auto model = options.open({.name = chosen.model}, usual);
     if (!model)
       return failed(model.error());
     options.model = std::move(*model);

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "troupe/core/dotenv.hpp"
 #include "troupe/models/http_options.hpp"
 #include "troupe/models/model.hpp"
 
@@ -48,6 +49,10 @@ struct open_model_options {
   /// may have written; any further variable would let the file send secrets to
   /// its own base URL.
   std::vector<std::string> allowed_variables = {};
+  /// Variables that count where the environment does not have them. If the file
+  /// stands beside the agent, a source may name those that the environment does
+  /// not have. A base URL from here gets no key from elsewhere.
+  dotenv_file dotenv = {};
   /// Folder of a relative `scripted:FILE`.
   std::filesystem::path base = {};
   /// Reads an environment variable; unset for the process's environment.
@@ -74,10 +79,11 @@ struct open_model_options {
 ///
 /// No key is needed if the base URL is not the vendor's, unless
 /// `model_source::key_variable` names one. Fails with `errc::invalid_argument`
-/// on an unknown name, a missing key, a variable that is not allowed, a limit
-/// per minute that is not above 0, a bad URL, and a URL that would expose the
-/// key: over plain `http` a key is sent to loopback only. Fails as
-/// `read_script` if the script cannot be read.
+/// on an unknown name, a missing key, a variable that is not allowed, a base
+/// URL of a `.env` with a key from elsewhere, a limit per minute that is not
+/// above 0, a bad URL, and a URL that would expose the key: over plain `http` a
+/// key is sent to loopback only. Fails as `read_script` if the script cannot be
+/// read.
 result<model_ptr> open_model(const model_source& source,
                              const open_model_options& options = {});
 

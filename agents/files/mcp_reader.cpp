@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <span>
 #include <string_view>
 
@@ -47,70 +46,14 @@ constexpr std::array<std::string_view, 7> http_fields = {"url",
                                                          "sse_read_timeout",
                                                          "terminate_on_close"};
 
-result<void>
-check_fields(const field_reader& fields, std::string_view what, names known) {
-  const auto& node = fields.node();
-  if (node.kind != yaml_node::form::map)
-    return fail_at(
-      fields.at(),
-      fmt::format("{} must be a mapping, not {}", what, to_string(node.kind)));
-  for (const auto& field : node.fields)
-    if (std::ranges::find(known, field.name) == known.end())
-      return fail_at(
-        {&fields.file(), field.line},
-        fmt::format("unknown field '{}'; {} has {}",
-                    field.name,
-                    what,
-                    list_names(known, [](const auto& name) { return name; })));
-  return {};
-}
-
-// Texts of a list; other scalars count as their text, as in a command line.
-result<std::vector<std::string>> read_texts(const field_reader& fields,
-                                            std::string_view name) {
-  auto items = fields.list(name);
-  if (!items)
-    return items.error();
-  std::vector<std::string> texts;
-  for (const auto& item : *items) {
-    if (item->kind != yaml_node::form::scalar)
-      return fail_at({&fields.file(), item->line},
-                     fmt::format("'{}' must be a list of texts", name));
-    texts.push_back(item->text);
-  }
-  return texts;
-}
-
-// A mapping of names to texts.
-result<std::map<std::string, std::string>>
-read_text_map(const field_reader& fields, std::string_view name) {
-  std::map<std::string, std::string> texts;
-  const auto* found = fields.find(name);
-  if (found == nullptr)
-    return texts;
-  if (found->kind != yaml_node::form::map)
-    return fail_at(fields.at(name),
-                   fmt::format("'{}' must be a mapping of texts", name));
-  for (const auto& field : found->fields) {
-    if (field.value->kind != yaml_node::form::scalar)
-      return fail_at({&fields.file(), field.line},
-                     fmt::format("'{}' must be a text", field.name));
-    texts[field.name] = field.value->text;
-  }
-  return texts;
-}
-
 class source_reader {
 public:
-  source_reader(const std::vector<std::string>& commands,
-                const std::vector<std::string>& variables)
-    : commands_(commands),
-      variables_(variables) {}
+  explicit source_reader(const file_access& access) : access_(access) {}
 
   result<mcp_source> read(const field_reader& item) {
     if (item.node().kind == yaml_node::form::scalar)
       return needs_args(item);
-    if (auto checked = check_fields(item, "McpToolset", item_fields); !checked)
+    if (auto checked = check_known(item, "McpToolset", item_fields); !checked)
       return checked.error();
     if (auto read = read_confirmation(item); !read)
       return read.error();
@@ -118,8 +61,7 @@ public:
     if (args == nullptr)
       return needs_args(item);
     const field_reader fields(item.file(), *args);
-    if (auto checked = check_fields(fields, "McpToolset", args_fields);
-        !checked)
+    if (auto checked = check_known(fields, "McpToolset", args_fields); !checked)
       return checked.error();
     if (auto read = read_place(fields); !read)
       return read.error();
@@ -180,7 +122,7 @@ private:
   }
 
   result<void> read_stdio(const field_reader& fields, std::string_view what) {
-    if (auto checked = check_fields(fields, what, stdio_fields); !checked)
+    if (auto checked = check_known(fields, what, stdio_fields); !checked)
       return checked;
     if (auto read = read_time(fields, "timeout", made_.start_timeout); !read)
       return read;
@@ -191,7 +133,7 @@ private:
   }
 
   result<void> read_program(const field_reader& fields, std::string_view what) {
-    if (auto checked = check_fields(fields, what, program_fields); !checked)
+    if (auto checked = check_known(fields, what, program_fields); !checked)
       return checked;
     auto command = fields.text("command");
     if (!command)
@@ -200,43 +142,28 @@ private:
       return fail_at(
         fields.at(),
         "expected a field 'command', the name or path of a program");
-    const auto folder = std::filesystem::absolute(fields.file()).parent_path();
-    const bool is_path = (*command)->find('/') != std::string::npos;
-    made_.command
-      = is_path ? std::filesystem::weakly_canonical(folder / **command).string()
-                : **command;
-    if (auto allowed
-        = check_command(fields.at("command"), made_.command, is_path);
-        !allowed)
-      return allowed;
+    auto program = access_.program(fields.at("command"), **command);
+    if (!program)
+      return program.error();
+    made_.command = std::move(*program);
     auto args = read_texts(fields, "args");
     if (!args)
       return args.error();
     made_.args = std::move(*args);
-    auto env = read_text_map(fields, "env");
-    if (!env)
-      return env.error();
-    for (const auto& [name, text] : *env)
-      if (auto allowed = check_variable(fields.at("env"), name); !allowed)
-        return allowed;
-    made_.env = std::move(*env);
-    auto passed = read_texts(fields, "pass_env");
-    if (!passed)
-      return passed.error();
-    for (const auto& name : *passed)
-      if (auto allowed = check_variable(fields.at("pass_env"), name); !allowed)
-        return allowed;
-    made_.passed_variables = std::move(*passed);
+    if (auto read
+        = access_.read_environment(fields, made_.env, made_.passed_variables);
+        !read)
+      return read;
     auto cwd = fields.text("cwd");
     if (!cwd)
       return cwd.error();
     if (*cwd)
-      made_.folder = folder / **cwd;
+      made_.folder = folder_of(fields) / **cwd;
     return {};
   }
 
   result<void> read_http(const field_reader& fields, std::string_view what) {
-    if (auto checked = check_fields(fields, what, http_fields); !checked)
+    if (auto checked = check_known(fields, what, http_fields); !checked)
       return checked;
     auto url = fields.text("url");
     if (!url)
@@ -244,34 +171,8 @@ private:
     if (!*url)
       return fail_at(fields.at(), "expected a field 'url'");
     made_.url = **url;
-    auto headers = read_text_map(fields, "headers");
-    if (!headers)
-      return headers.error();
-    for (const auto& [name, text] : *headers)
-      if (may_hold_key(name))
-        return fail_at(fields.at("headers"),
-                       fmt::format("'{}': keys are not allowed in files; name "
-                                   "an environment variable with bearer_env or "
-                                   "headers_env",
-                                   name));
-    made_.headers = std::move(*headers);
-    auto named = read_text_map(fields, "headers_env");
-    if (!named)
-      return named.error();
-    made_.header_variables = std::move(*named);
-    auto bearer = fields.text("bearer_env");
-    if (!bearer)
-      return bearer.error();
-    made_.bearer_variable = bearer->value_or("");
-    for (const auto& [header, name] : made_.header_variables)
-      if (auto allowed = check_variable(fields.at("headers_env"), name);
-          !allowed)
-        return allowed;
-    if (!made_.bearer_variable.empty())
-      if (auto allowed
-          = check_variable(fields.at("bearer_env"), made_.bearer_variable);
-          !allowed)
-        return allowed;
+    if (auto read = read_headers(fields); !read)
+      return read;
     if (fields.find("terminate_on_close") != nullptr) {
       auto ends = fields.flag("terminate_on_close");
       if (!ends)
@@ -285,6 +186,51 @@ private:
     if (auto read = read_time(fields, "timeout", made_.start_timeout); !read)
       return read;
     return read_time(fields, "sse_read_timeout", made_.call_timeout);
+  }
+
+  // Variables of a `.env` are headers at once: the server's client reads the
+  // environment only.
+  result<void> read_headers(const field_reader& fields) {
+    auto headers = read_text_map(fields, "headers");
+    if (!headers)
+      return headers.error();
+    for (const auto& [name, text] : *headers) {
+      if (may_hold_key(name) && text.find("${") == std::string::npos)
+        return fail_at(fields.at("headers"),
+                       fmt::format("'{}': keys are not allowed in files; name "
+                                   "an environment variable with bearer_env or "
+                                   "headers_env, or by ${{NAME}}",
+                                   name));
+      auto expanded = access_.expand(fields.at("headers"), text);
+      if (!expanded)
+        return expanded.error();
+      made_.headers.insert_or_assign(name, std::move(*expanded));
+    }
+    auto named = read_text_map(fields, "headers_env");
+    if (!named)
+      return named.error();
+    for (const auto& [header, name] : *named) {
+      auto held = access_.dotenv_value(fields.at("headers_env"), name);
+      if (!held)
+        return held.error();
+      if (*held)
+        made_.headers.insert_or_assign(header, std::move(**held));
+      else
+        made_.header_variables.emplace(header, name);
+    }
+    auto bearer = fields.text("bearer_env");
+    if (!bearer)
+      return bearer.error();
+    if (!*bearer || (*bearer)->empty())
+      return {};
+    auto held = access_.dotenv_value(fields.at("bearer_env"), **bearer);
+    if (!held)
+      return held.error();
+    if (*held)
+      made_.headers.insert_or_assign("Authorization", "Bearer " + **held);
+    else
+      made_.bearer_variable = std::move(**bearer);
+    return {};
   }
 
   result<void> read_choice(const field_reader& fields) {
@@ -320,44 +266,7 @@ private:
     return {};
   }
 
-  // A path of the file is compared with the paths that the user allows, which
-  // start at the working folder.
-  result<void> check_command(const file_place& at,
-                             const std::string& command,
-                             bool is_path) const {
-    const auto allows = [&](const std::string& allowed) {
-      return is_path ? allowed.find('/') != std::string::npos
-                         && std::filesystem::weakly_canonical(
-                              std::filesystem::absolute(allowed))
-                              == command
-                     : allowed == command;
-    };
-    if (std::ranges::any_of(commands_, allows))
-      return {};
-    return fail_at(
-      at,
-      fmt::format("the file wants to start the program '{}'; allow "
-                  "it with --allow-command {} (in C++: "
-                  "agent_file_options::allowed_commands), or "
-                  "remove the tool",
-                  command,
-                  command));
-  }
-
-  result<void> check_variable(const file_place& at,
-                              const std::string& name) const {
-    if (std::ranges::find(variables_, name) != variables_.end())
-      return {};
-    return fail_at(at,
-                   fmt::format("the file wants to use the environment "
-                               "variable {}; allow it with --allow-env {} (in "
-                               "C++: agent_file_options::allowed_variables)",
-                               name,
-                               name));
-  }
-
-  const std::vector<std::string>& commands_;
-  const std::vector<std::string>& variables_;
+  const file_access& access_;
   mcp_source made_;
 };
 
@@ -370,9 +279,8 @@ bool is_mcp_toolset(const yaml_node& item) {
 }
 
 result<mcp_source> read_mcp_toolset(const field_reader& item,
-                                    const std::vector<std::string>& commands,
-                                    const std::vector<std::string>& variables) {
-  return source_reader(commands, variables).read(item);
+                                    const file_access& access) {
+  return source_reader(access).read(item);
 }
 
 } // namespace troupe

@@ -2,11 +2,9 @@
 
 #pragma once
 
+#include "troupe/agents/files/access.hpp"
 #include "troupe/agents/files/fields.hpp"
 #include "troupe/agents/mcp_source.hpp"
-
-#include <string>
-#include <vector>
 
 namespace troupe {
 
@@ -14,10 +12,8 @@ namespace troupe {
 bool is_mcp_toolset(const yaml_node& item);
 
 /// Reads such an item. Fails with `errc::invalid_argument`, naming file and
-/// line. A program that is not one of `commands`, and a variable that is not
-/// one of `variables`, are refused.
+/// line. A program and a variable that `access` does not allow are refused.
 result<mcp_source> read_mcp_toolset(const field_reader& item,
-                                    const std::vector<std::string>& commands,
-                                    const std::vector<std::string>& variables);
+                                    const file_access& access);
 
 } // namespace troupe

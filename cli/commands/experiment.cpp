@@ -304,6 +304,8 @@ int experiment_command::execute(interrupts& signals) const {
     return report(apart.error(), exit_usage);
   auto more = agents_;
   chosen.access.grant(more);
+  if (auto read = chosen.access.read_dotenv(planned->agent_file, more); !read)
+    return report(read.error());
   if (chosen.model) {
     // Opened anew for each run, so that a script starts from its beginning.
     for (auto& each : planned->variants)

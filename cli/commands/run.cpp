@@ -134,6 +134,8 @@ std::string run_command::go_on_line(const arguments& chosen,
     line += " --allow-env " + quoted(name);
   for (const auto& name : chosen.access.commands)
     line += " --allow-command " + quoted(name);
+  if (chosen.access.skips_dotenv)
+    line += " --no-dotenv";
   return line;
 }
 
@@ -319,21 +321,23 @@ int run_command::execute(interrupts& signals) const {
   const auto retries = std::make_shared<retry_notices>();
   auto options = agents_;
   chosen.access.grant(options);
-  options.open = [&](model_source source, const std::filesystem::path& base) {
+  if (auto read = chosen.access.read_dotenv(chosen.agent_file, options); !read)
+    return report(read.error());
+  options.open = [&](model_source source, open_model_options usual) {
     source.streams = source.streams || chosen.stream || is_dialogue;
-    auto opened = open_model(source,
-                             {.allowed_variables = chosen.access.variables,
-                              .base = base,
-                              .on_retry = [retries](const model_retry& told) {
-                                retries->tell(told);
-                              }});
+    usual.on_retry
+      = [retries](const model_retry& told) { retries->tell(told); };
+    auto opened = open_model(source, usual);
     if (opened && kept_answers)
       opened
         = std::make_shared<recording_model>(std::move(*opened), kept_answers);
     return opened;
   };
   if (chosen.model) {
-    auto model = options.open({.name = *chosen.model}, {});
+    open_model_options usual;
+    usual.allowed_variables = options.allowed_variables;
+    usual.dotenv = options.dotenv;
+    auto model = options.open({.name = *chosen.model}, usual);
     if (!model)
       return report(model.error());
     options.model = std::move(*model);

@@ -66,10 +66,18 @@ std::vector<fs::path> agent_folders(const fs::path& folder,
 // The name of an app is that of its folder. A folder that is an app itself has
 // the name of its agent, as in `troupe run`.
 result<app_map> load_apps(const fs::path& folder,
-                          const agent_file_options& options) {
+                          const agent_file_options& options,
+                          const agent_access& access) {
   app_map apps;
+  // Each app has a `.env` of its own.
+  const auto load = [&](const fs::path& from) -> result<agent> {
+    auto own = options;
+    if (auto read = access.read_dotenv(from, own); !read)
+      return read.error();
+    return load_agent_file(from, own);
+  };
   if (holds_agent(folder)) {
-    auto root = load_agent_file(folder, options);
+    auto root = load(folder);
     if (!root)
       return root.error();
     auto name = root->name();
@@ -78,7 +86,7 @@ result<app_map> load_apps(const fs::path& folder,
   }
   std::error_code failure;
   for (const auto& each : agent_folders(folder, failure)) {
-    auto root = load_agent_file(each, options);
+    auto root = load(each);
     if (!root)
       return root.error();
     apps.emplace(each.filename().string(), std::move(*root));
@@ -110,10 +118,9 @@ result<std::string> read_tokens(const std::string& file) {
 agent_file_options with_models(agent_file_options options,
                                const agent_access& access) {
   access.grant(options);
-  options.open = [&access](model_source source, const fs::path& base) {
+  options.open = [](model_source source, const open_model_options& usual) {
     source.streams = true;
-    return open_model(source,
-                      {.allowed_variables = access.variables, .base = base});
+    return open_model(source, usual);
   };
   return options;
 }
@@ -295,12 +302,17 @@ int serve_command::execute(interrupts& signals) const {
   wanted.tokens = std::move(*tokens);
   auto agents = with_models(agents_, chosen.access);
   if (chosen.model) {
-    auto model = agents.open({.name = *chosen.model}, {});
+    if (auto read = chosen.access.read_dotenv(chosen.folder, agents); !read)
+      return report(read.error());
+    open_model_options usual;
+    usual.allowed_variables = agents.allowed_variables;
+    usual.dotenv = agents.dotenv;
+    auto model = agents.open({.name = *chosen.model}, usual);
     if (!model)
       return report(model.error());
     agents.model = std::move(*model);
   }
-  const auto apps = load_apps(chosen.folder, agents);
+  const auto apps = load_apps(chosen.folder, agents, chosen.access);
   if (!apps)
     return report(apps.error());
 

@@ -81,6 +81,15 @@ result<std::string> read_url(const model_source& source, std::string text) {
   return text;
 }
 
+// A name of a file beside the agent, unless it would give a value of the
+// environment.
+bool is_own_variable(const std::string& name,
+                     const open_model_options& options) {
+  if (!options.dotenv.is_beside_agent || !options.dotenv.values.contains(name))
+    return false;
+  return !(options.variable ? options.variable(name) : process_variable(name));
+}
+
 // Checks before the variable is read, so that the error does not show whether
 // it is set.
 result<void> check_allowed(const model_source& source,
@@ -93,7 +102,8 @@ result<void> check_allowed(const model_source& source,
   const auto& name = source.key_variable;
   if (std::ranges::find(usual, name) != usual.end()
       || std::ranges::find(options.allowed_variables, name)
-           != options.allowed_variables.end())
+           != options.allowed_variables.end()
+      || is_own_variable(name, options))
     return {};
   return refused_model(
     source,
@@ -126,9 +136,17 @@ result<model_ptr> open_vendor_model(const model_source& source,
     if (limit && !(*limit > 0))
       return refused_model(source, "a limit per minute must be above 0");
   const auto& known = vendors[static_cast<std::size_t>(which)];
-  const auto variable = [&options](std::string_view name) {
-    const auto read = options.variable ? options.variable : process_variable;
-    auto held = name.empty() ? std::nullopt : read(std::string(name));
+  const auto outside = [&options](const std::string& name) {
+    return options.variable ? options.variable(name) : process_variable(name);
+  };
+  const auto is_of_file = [&](std::string_view name) {
+    return options.dotenv.values.contains(std::string(name))
+           && !outside(std::string(name));
+  };
+  const auto variable = [&](std::string_view name) {
+    auto held = name.empty() ? std::nullopt : outside(std::string(name));
+    if (is_of_file(name))
+      held = options.dotenv.values.at(std::string(name));
     return held && !held->empty() ? held : std::nullopt;
   };
 
@@ -147,6 +165,14 @@ result<model_ptr> open_vendor_model(const model_source& source,
   std::optional<std::string> key;
   if (options.key) {
     // Called for each model call.
+    if (source.base_url.empty() && is_of_file(known.url_variable))
+      return refused_model(
+        source,
+        fmt::format("{} names a base URL by {}, which does not get the key of "
+                    "the program: set {} in the environment",
+                    options.dotenv.file.string(),
+                    known.url_variable,
+                    known.url_variable));
   } else if (!source.key_variable.empty()) {
     key = variable(source.key_variable);
     if (!key)
@@ -155,9 +181,22 @@ result<model_ptr> open_vendor_model(const model_source& source,
                                        source.key_variable));
   } else if (source.base_url.empty() || *base_url == known.url
              || *base_url == own_url) {
-    key = variable(known.key_variables[0]);
-    if (!key)
-      key = variable(known.key_variables[1]);
+    auto named = known.key_variables[0];
+    key = variable(named);
+    if (!key) {
+      named = known.key_variables[1];
+      key = variable(named);
+    }
+    if (key && *base_url != known.url && is_of_file(known.url_variable)
+        && !is_of_file(named))
+      return refused_model(
+        source,
+        fmt::format("{} names a base URL by {}, which does not get the key of "
+                    "the environment: set the key there, too, or set {} in the "
+                    "environment",
+                    options.dotenv.file.string(),
+                    known.url_variable,
+                    known.url_variable));
     if (!key && *base_url == known.url)
       return refused_model(
         source,

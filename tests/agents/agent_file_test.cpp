@@ -682,7 +682,8 @@ BOOST_FIXTURE_TEST_CASE(what_is_to_be_different_is_checked_as_in_a_file,
 
 BOOST_FIXTURE_TEST_CASE(a_model_says_how_it_is_asked, folder) {
   std::vector<model_source> asked;
-  options.open = [&asked](const model_source& source, const fs::path&) {
+  options.open = [&asked](const model_source& source,
+                          const open_model_options&) {
     asked.push_back(source);
     return model_ptr(std::make_shared<scripted_model>(script(), source.name));
   };
@@ -720,11 +721,12 @@ BOOST_FIXTURE_TEST_CASE(a_model_says_how_it_is_asked, folder) {
 
 BOOST_FIXTURE_TEST_CASE(models_may_be_opened_by_the_caller, folder) {
   std::vector<std::string> asked;
-  options.open = [&asked](const model_source& source, const fs::path& base) {
-    asked.push_back(
-      fmt::format("{} in {}", source.name, base.filename().string()));
-    return model_ptr(std::make_shared<scripted_model>(script(), "mine"));
-  };
+  options.open
+    = [&asked](const model_source& source, const open_model_options& usual) {
+        asked.push_back(
+          fmt::format("{} in {}", source.name, usual.base.filename().string()));
+        return model_ptr(std::make_shared<scripted_model>(script(), "mine"));
+      };
   const auto root = load("name: a\nmodel: own:model\n").value();
   BOOST_TEST(llm_of(root).model->name() == "mine");
   BOOST_TEST(

@@ -428,6 +428,29 @@ BOOST_FIXTURE_TEST_CASE(key_env_names_what_the_user_allows, folder) {
   BOOST_TEST(run_far({"--allow-env", ""}).code == 2);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_file_beside_the_agent_has_its_variables, folder) {
+  ::unsetenv("TROUPE_FILE_KEY");
+  const auto file
+    = write("far.yaml",
+            "name: far\nmodel: {name: 'openai:x', attempts: 1, key_env: "
+            "TROUPE_FILE_KEY, base_url: 'http://127.0.0.1:1/v1'}\n");
+  write(".env", "TROUPE_FILE_KEY='k'\n");
+  const std::vector<std::string> line{
+    "run", file, "--store", "memory:", "--input", "x"};
+  const auto with_file = run_program(line);
+  BOOST_TEST(contains(reason(with_file), "model_failed"), reason(with_file));
+  auto without = line;
+  without.emplace_back("--no-dotenv");
+  BOOST_TEST(contains(reason(run_program(without)), "--allow-env"));
+  ::setenv("ADK_DISABLE_LOAD_DOTENV", "1", 1);
+  BOOST_TEST(contains(reason(run_program(line)), "--allow-env"));
+  ::unsetenv("ADK_DISABLE_LOAD_DOTENV");
+  write(".env", "A=1\nB C\n");
+  const auto wrong = run_program(line);
+  BOOST_TEST(wrong.code == 1);
+  BOOST_TEST(contains(reason(wrong), ".env: line 2: "), reason(wrong));
+}
+
 // -- untrusted text ----
 
 BOOST_FIXTURE_TEST_CASE(text_can_neither_steer_nor_forge, folder) {

@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
   }
   agent_file_options options;
   options.tools = make_registry({exit_loop()});
-  options.open = [](const model_source&, const std::filesystem::path&) {
+  options.open = [](const model_source&, const open_model_options&) {
     return result<model_ptr>(std::make_shared<scripted_model>(script()));
   };
   const auto read = load_agent_file(file, options);
