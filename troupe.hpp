@@ -12,6 +12,7 @@
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/callback.hpp"
+#include "troupe/agents/command_tool.hpp"
 #include "troupe/agents/compaction.hpp"
 #include "troupe/agents/function_tool.hpp"
 #include "troupe/agents/json_schema.hpp"

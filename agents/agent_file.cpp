@@ -320,6 +320,7 @@ private:
                                        const model_ptr& model) {
     return tool_reader(
              options_.tools,
+             access_,
              [this, &model](const fs::path& file, const yaml_node& node) {
                auto outside = std::exchange(names_, {});
                auto which = read_below(file, node, model);

@@ -73,7 +73,7 @@ struct agent_file_options {
   std::function<result<model_ptr>(const model_source& source,
                                   const open_model_options& usual)>
     open = {};
-  /// Programs that the files may start: names as in
+  /// Programs that the files may start, as tools or MCP servers: names as in
   /// the files, or paths, which start at the working folder and allow the
   /// program at that place. A file that names another one is refused before
   /// anything starts.

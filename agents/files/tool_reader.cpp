@@ -1,6 +1,7 @@
 #include "troupe/agents/files/tool_reader.hpp"
 
 #include "troupe/agents/agent_tool.hpp"
+#include "troupe/agents/files/command_reader.hpp"
 #include "troupe/agents/files/mcp_reader.hpp"
 #include "troupe/agents/files/python_name.hpp"
 
@@ -105,8 +106,9 @@ result<tool> tool_reader::read_tool(const fs::path& file,
   if (!asks)
     return asks.error();
   const auto* args = item.find("args");
-  auto made = args != nullptr ? read_made_tool(fields, *args->value)
-                              : read_known_tool(file, item);
+  auto made = is_command_tool(item) ? read_command_tool(fields, access_)
+              : args != nullptr     ? read_made_tool(fields, *args->value)
+                                    : read_known_tool(file, item);
   if (!made || !*asks)
     return made;
   auto options = made->options();

@@ -1,9 +1,10 @@
 // Reads the field `tools` of an agent file: tools of the program by name,
-// agents as tools, and long-running tools.
+// agents as tools, long-running tools, and programs.
 
 #pragma once
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/agents/files/access.hpp"
 #include "troupe/agents/files/fields.hpp"
 #include "troupe/agents/tool.hpp"
 
@@ -29,9 +30,13 @@ public:
   using agent_reader = std::function<result<agent>(
     const std::filesystem::path& file, const yaml_node& node)>;
 
-  /// `known` outlives the reader. `read_agent` reads agents that are tools.
-  tool_reader(const tool_registry& known, agent_reader read_agent)
+  /// `known` and `access` outlive the reader. `read_agent` reads agents that
+  /// are tools.
+  tool_reader(const tool_registry& known,
+              const file_access& access,
+              agent_reader read_agent)
     : known_(known),
+      access_(access),
       read_agent_(std::move(read_agent)) {}
 
   result<std::vector<tool>> read(const field_reader& fields) const;
@@ -49,6 +54,7 @@ private:
   result<tool> read_agent_tool(const field_reader& fields) const;
 
   const tool_registry& known_;
+  const file_access& access_;
   const agent_reader read_agent_;
 };
 

@@ -87,17 +87,18 @@ const refused python_refused[] = {
   {"output_schema: shop.Verdict\n", ":3: 'shop.Verdict' names Python code"},
   {"input_schema: {name: shop.Order}\n", ":3: 'shop.Order' names Python code"},
   {"tools: [shop.tools.search]\n",
-   ":3: 'shop.tools.search' names Python code, which troupe cannot run; name a "
-   "tool of the program (C++), make an agent a tool (AgentTool), or use an "
-   "MCP server (McpToolset); known "
-   "tools: count, measure"},
+   ":3: 'shop.tools.search' names Python code, which troupe cannot run; make a "
+   "program a tool (command: [PROGRAM, …]), use an MCP server (McpToolset), "
+   "name a tool of the program (C++), or make an agent a tool (AgentTool); "
+   "known tools: count, measure"},
   {"tools:\n- count\n- name: shop.tools.search\n  args: [{name: a, value: "
    "1}]\n",
    ":5: 'shop.tools.search' names Python code"},
   {"tools: [{name: LongRunningFunctionTool, args: {func: shop.ask}}]\n",
    ":3: 'shop.ask' names Python code"},
   {"tools: [google_search]\n",
-   ":3: troupe does not have ADK's tool 'google_search'; name a tool of"},
+   ":3: troupe does not have ADK's tool 'google_search'; make a program a "
+   "tool"},
   {"tools: [google.adk.tools.google_search]\n",
    ":3: troupe does not have ADK's tool 'google.adk.tools.google_search'"},
   {"tools: [{name: VertexAiSearchTool, args: {data_store_id: x}}]\n",

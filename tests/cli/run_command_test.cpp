@@ -296,7 +296,7 @@ BOOST_FIXTURE_TEST_CASE(a_tool_of_adk_is_refused_with_the_way_out, folder) {
   BOOST_TEST(
     reason(done).starts_with("error: invalid_argument: " + file
                              + ":3: troupe does not have ADK's tool "
-                               "'google_search'; name a tool of the program"),
+                               "'google_search'; make a program a tool"),
     done.errors);
 }
 
@@ -449,6 +449,28 @@ BOOST_FIXTURE_TEST_CASE(a_file_beside_the_agent_has_its_variables, folder) {
   const auto wrong = run_program(line);
   BOOST_TEST(wrong.code == 1);
   BOOST_TEST(contains(reason(wrong), ".env: line 2: "), reason(wrong));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_program_is_a_tool_if_the_user_allows_it, folder) {
+  write("calls.json",
+        R"({"*": [{"function_calls": [{"name": "say",
+            "args": {"text": "from a program"}}]}, "done"]})");
+  const auto file = write(
+    "teller.yaml",
+    "name: teller\nmodel: scripted:calls.json\ntools:\n"
+    "- name: say\n  command: [printf, '%s', '{text}']\n"
+    "  parameters: {type: object, properties: {text: {type: string}}}\n");
+  std::vector<std::string> line{
+    "run", file, "--store", "memory:", "--input", "x"};
+  const auto refused = run_program(line);
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(contains(reason(refused), "teller.yaml:5: "), reason(refused));
+  BOOST_TEST(contains(reason(refused), "--allow-command printf"));
+  line.insert(line.end(), {"--allow-command", "printf", "--output", "json"});
+  const auto done = run_program(line);
+  BOOST_TEST(done.code == 0);
+  BOOST_TEST(contains(done.output, R"("result":"from a program")"),
+             done.output);
 }
 
 // -- untrusted text ----

@@ -1,0 +1,47 @@
+// The words of a command line, with places for the arguments of a call.
+
+#pragma once
+
+#include "troupe/core/error.hpp"
+#include "troupe/core/json.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// In a word, `{NAME}` is the place of the argument NAME, and `{{NAME}}` is the
+/// text `{NAME}`. A name begins with a letter or `_`, and continues with
+/// letters, digits, `_` and `-`; other braces are text. Immutable; thread-safe.
+class argument_template {
+public:
+  /// Reads the words after the program's name. Throws `errc::invalid_argument`
+  /// for a place whose name is no property of `parameters`, a JSON Schema.
+  argument_template(const std::vector<std::string>& words,
+                    const json& parameters);
+
+  /// Returns true if a word has a place.
+  bool has_places() const noexcept { return has_places_; }
+
+  /// Puts the arguments in their places. Each word stays one word: nothing is
+  /// split or interpreted. A text is placed as it is, any other value as
+  /// compact JSON. A word with a place whose argument is missing is left out.
+  ///
+  /// Fails with `errc::invalid_argument` for an argument with a NUL, and for
+  /// one that begins a word with `-`, unless a word `--` comes before: the
+  /// program would take it for an option.
+  result<std::vector<std::string>> fill(const json& args) const;
+
+private:
+  struct piece {
+    std::string text; // Of the word, or the name of an argument.
+    bool is_place;
+  };
+
+  using word = std::vector<piece>;
+
+  std::vector<word> words_;
+  bool has_places_ = false;
+};
+
+} // namespace troupe
