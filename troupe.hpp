@@ -18,6 +18,7 @@
 #include "troupe/agents/json_schema.hpp"
 #include "troupe/agents/mcp_source.hpp"
 #include "troupe/agents/open_call.hpp"
+#include "troupe/agents/openapi_tools.hpp"
 #include "troupe/agents/parameters.hpp"
 #include "troupe/agents/plugin.hpp"
 #include "troupe/agents/summary.hpp"

@@ -30,9 +30,9 @@ std::string_view way_without_python(python_code kind) {
     return "write the JSON Schema in this file, such as {type: object, "
            "properties: {…}}";
   case python_code::tool:
-    return "make a program a tool (command: [PROGRAM, …]), use an MCP server "
-           "(McpToolset), name a tool of the program (C++), or make an agent a "
-           "tool (AgentTool)";
+    return "make a program a tool (command: [PROGRAM, …]), call an HTTP API "
+           "(OpenAPIToolset), use an MCP server (McpToolset), name a tool of "
+           "the program (C++), or make an agent a tool (AgentTool)";
   }
   return "";
 }

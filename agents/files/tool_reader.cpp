@@ -3,6 +3,7 @@
 #include "troupe/agents/agent_tool.hpp"
 #include "troupe/agents/files/command_reader.hpp"
 #include "troupe/agents/files/mcp_reader.hpp"
+#include "troupe/agents/files/openapi_reader.hpp"
 #include "troupe/agents/files/python_name.hpp"
 
 #include <fmt/format.h>
@@ -84,15 +85,28 @@ result<std::vector<tool>> tool_reader::read(const field_reader& fields) const {
     if (is_mcp_toolset(*item))
       continue; // Read by itself: it is many tools.
     const file_place at{&fields.file(), item->line};
-    auto made = read_tool(fields.file(), *item);
+    auto made = read_item(fields.file(), *item);
     if (!made)
       return made.error();
-    if (!names.insert(made->name()).second)
-      return fail_at(at,
-                     fmt::format("the tool '{}' comes twice", made->name()));
-    tools.push_back(std::move(*made));
+    for (auto& each : *made) {
+      if (!names.insert(each.name()).second)
+        return fail_at(at,
+                       fmt::format("the tool '{}' comes twice", each.name()));
+      tools.push_back(std::move(each));
+    }
   }
   return tools;
+}
+
+// Reads the tool of an item, or those of an API.
+result<std::vector<tool>> tool_reader::read_item(const fs::path& file,
+                                                 const yaml_node& item) const {
+  if (is_openapi_toolset(item))
+    return read_openapi_toolset(field_reader(file, item), access_);
+  auto made = read_tool(file, item);
+  if (!made)
+    return made.error();
+  return std::vector{std::move(*made)};
 }
 
 // Reads a tool: by name, or with args as in `{name: AgentTool, args: {agent:
@@ -186,8 +200,8 @@ result<tool> tool_reader::read_made_tool(const field_reader& outer,
     return unknown_tool(outer.at("name"), called);
   return fail_at(
     outer.at("args"),
-    "only AgentTool, LongRunningFunctionTool and McpToolset have args; name "
-    "a tool of the program without them");
+    "only AgentTool, LongRunningFunctionTool, McpToolset and OpenAPIToolset "
+    "have args; name a tool of the program without them");
 }
 
 result<tool>

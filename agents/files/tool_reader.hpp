@@ -1,5 +1,5 @@
 // Reads the field `tools` of an agent file: tools of the program by name,
-// agents as tools, long-running tools, and programs.
+// agents as tools, long-running tools, programs, and APIs.
 
 #pragma once
 
@@ -42,6 +42,8 @@ public:
   result<std::vector<tool>> read(const field_reader& fields) const;
 
 private:
+  result<std::vector<tool>> read_item(const std::filesystem::path& file,
+                                      const yaml_node& item) const;
   result<tool> read_tool(const std::filesystem::path& file,
                          const yaml_node& item) const;
   result<tool> read_known_tool(const std::filesystem::path& file,

@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-enum class http_method : std::uint8_t { post, get, remove };
+enum class http_method : std::uint8_t { post, get, remove, put, patch };
 
 struct http_request {
   http_request() = default;
@@ -27,7 +27,8 @@ struct http_request {
   /// `remove` is DELETE.
   http_method method = http_method::post;
   http_headers headers;
-  /// Sent by POST only. Sent a second time if the server closes a reused
+  /// Sent by POST, PUT and PATCH, and by other methods if it is not empty. Sent
+  /// a second time if the server closes a reused
   /// connection without an answer, or refuses the HTTP/2 stream.
   std::string body;
   http_timeouts timeouts;

@@ -99,6 +99,23 @@ std::string too_large_head(std::size_t bytes_max, std::string_view of) {
     "the response's headers are larger than {} bytes {}", bytes_max, of);
 }
 
+// The name of a method that libcurl does not choose itself, or null.
+const char* custom_name(http_method method, bool has_body) {
+  switch (method) {
+  case http_method::post:
+    break;
+  case http_method::get:
+    return has_body ? "GET" : nullptr;
+  case http_method::remove:
+    return "DELETE";
+  case http_method::put:
+    return "PUT";
+  case http_method::patch:
+    return "PATCH";
+  }
+  return nullptr;
+}
+
 void check_set([[maybe_unused]] CURLcode done) {
   assert(done == CURLE_OK);
 }
@@ -169,7 +186,9 @@ void http_transfer::mount(CURL* easy,
   check_set(curl_easy_setopt(easy, CURLOPT_PRIVATE, this));
   check_set(curl_easy_setopt(easy, CURLOPT_URL, request_.url.c_str()));
   check_set(curl_easy_setopt(easy, CURLOPT_HTTPHEADER, sent_headers_.get()));
-  if (request_.method == http_method::post) {
+  if (!request_.body.empty()
+      || (request_.method != http_method::get
+          && request_.method != http_method::remove)) {
     check_set(curl_easy_setopt(easy,
                                CURLOPT_POSTFIELDSIZE_LARGE,
                                static_cast<curl_off_t>(request_.body.size())));
@@ -177,10 +196,10 @@ void http_transfer::mount(CURL* easy,
   } else {
     check_set(curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L));
   }
-  check_set(curl_easy_setopt(easy,
-                             CURLOPT_CUSTOMREQUEST,
-                             request_.method == http_method::remove ? "DELETE"
-                                                                    : nullptr));
+  check_set(
+    curl_easy_setopt(easy,
+                     CURLOPT_CUSTOMREQUEST,
+                     custom_name(request_.method, !request_.body.empty())));
   check_set(curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, reason_.data()));
   check_set(curl_easy_setopt(easy, CURLOPT_HEADERDATA, this));
   check_set(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &take_header));

@@ -88,8 +88,9 @@ const refused python_refused[] = {
   {"input_schema: {name: shop.Order}\n", ":3: 'shop.Order' names Python code"},
   {"tools: [shop.tools.search]\n",
    ":3: 'shop.tools.search' names Python code, which troupe cannot run; make a "
-   "program a tool (command: [PROGRAM, …]), use an MCP server (McpToolset), "
-   "name a tool of the program (C++), or make an agent a tool (AgentTool); "
+   "program a tool (command: [PROGRAM, …]), call an HTTP API "
+   "(OpenAPIToolset), use an MCP server (McpToolset), name a tool of the "
+   "program (C++), or make an agent a tool (AgentTool); "
    "known tools: count, measure"},
   {"tools:\n- count\n- name: shop.tools.search\n  args: [{name: a, value: "
    "1}]\n",
