@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 
@@ -176,7 +177,10 @@ process_end reap(pid_t child) {
 }
 
 void signal_group(pid_t child, int signal) noexcept {
-  ::kill(-child, signal);
+  // 0 and 1 would mean this process's own group, and all processes.
+  assert(child > 1);
+  if (child > 1)
+    ::kill(-child, signal);
 }
 
 } // namespace troupe::processes

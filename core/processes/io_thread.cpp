@@ -118,11 +118,13 @@ void io_thread::post(std::function<void()> work) {
 std::shared_ptr<void> io_thread::call_after(std::chrono::milliseconds delay,
                                             std::function<void()> work) {
   auto timer = std::make_shared<asio::steady_timer>(core_->context, delay);
-  timer->async_wait(
-    [work = std::move(work)](const boost::system::error_code& failed) {
-      if (!failed)
-        work();
-    });
+  // A timer that has expired cannot be cancelled any more: its handler is on
+  // its way. It must not act on a process that was reaped meanwhile.
+  timer->async_wait([work = std::move(work), watched = std::weak_ptr(timer)](
+                      const boost::system::error_code& failed) {
+    if (!failed && !watched.expired())
+      work();
+  });
   return timer;
 }
 

@@ -30,7 +30,8 @@ public:
   void post(std::function<void()> work);
 
   /// Calls `work` after that time on the thread. Destroying the returned object
-  /// on the thread cancels the call. Call it on the thread.
+  /// on the thread cancels the call, even one that is due. Call it on the
+  /// thread.
   std::shared_ptr<void> call_after(std::chrono::milliseconds delay,
                                    std::function<void()> work);
 
