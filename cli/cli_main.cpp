@@ -5,6 +5,7 @@
 #include "troupe/cli/commands/experiment.hpp"
 #include "troupe/cli/commands/init.hpp"
 #include "troupe/cli/commands/load.hpp"
+#include "troupe/cli/commands/mcp.hpp"
 #include "troupe/cli/commands/run.hpp"
 #include "troupe/cli/commands/serve.hpp"
 #include "troupe/cli/commands/sessions.hpp"
@@ -92,6 +93,7 @@ int run_program(int count,
   const init_command init(program, name);
   const run_command run(program, agents, name);
   const serve_command serve(program, agents);
+  const mcp_command mcp(program, agents);
   const apps_command apps(program);
   const users_command users(program);
   const sessions_command sessions(program);
@@ -117,9 +119,10 @@ int run_program(int count,
                                     help_line(program))),
                   exit_usage);
   }
-  const std::array<const program_command*, 11> commands = {&init,
+  const std::array<const program_command*, 12> commands = {&init,
                                                            &run,
                                                            &serve,
+                                                           &mcp,
                                                            &apps,
                                                            &users,
                                                            &sessions,

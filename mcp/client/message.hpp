@@ -1,4 +1,4 @@
-// JSON-RPC 2.0 messages of MCP, as a client sends and reads them.
+// JSON-RPC 2.0 messages of MCP.
 
 #pragma once
 
@@ -16,7 +16,10 @@ inline constexpr std::string_view newest_handshake_version = "2025-11-25";
 inline constexpr std::string_view stateless_version = "2026-07-28";
 
 // Codes of JSON-RPC errors.
+inline constexpr int parse_error = -32700;
+inline constexpr int invalid_request = -32600;
 inline constexpr int method_not_found = -32601;
+inline constexpr int invalid_params = -32602;
 inline constexpr int unsupported_version = -32022;
 
 /// Returns true for the versions that begin with `initialize`.

@@ -13,13 +13,13 @@ foreach(unit IN LISTS units)
   string(APPEND commands "${included}")
 endforeach()
 set(forgotten)
-foreach(folder core models stores contexts agents actors runtime load server cli examples tests)
+foreach(folder core models stores contexts agents actors runtime mcp load server cli examples tests)
   file(GLOB_RECURSE sources "${SOURCE_DIR}/${folder}/*.cpp")
   foreach(source IN LISTS sources)
     string(FIND "${commands}" "\"file\": \"${source}\"" position)
-    # The consumer is a separate project, built by tests/install; mistakes must not compile; an `absent.cpp` stands for a
-    # part that this build has.
-    if(position EQUAL -1 AND NOT source MATCHES "/tests/(install|mistakes)/|/absent\\.cpp$")
+    # The consumer is a separate project, built by tests/install; mistakes must not compile; an `absent.cpp` or
+    # `absent_PART.cpp` stands for a part that this build has.
+    if(position EQUAL -1 AND NOT source MATCHES "/tests/(install|mistakes)/|/absent(_[a-z]+)?\\.cpp$")
       list(APPEND forgotten "${source}")
     endif()
   endforeach()
