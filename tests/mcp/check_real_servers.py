@@ -1,4 +1,5 @@
-"""Lets agents of `troupe run` call the tools of MCP servers that others have written.
+"""Lets agents of `troupe run` call the tools of MCP servers that others have written, and clients
+that others have written call the agent of `troupe mcp`.
 
 `check_real_servers.py TROUPE FOLDER`: installs the pinned servers from npm and PyPI into FOLDER
 unless they are there. Ends with 77 if there is no Node or Python's venv, or if npm or PyPI cannot be
@@ -44,6 +45,83 @@ def fail() -> str:
 
 
 server.run("streamable-http", port=int(sys.argv[1]))
+"""
+
+# Calls the agent of `troupe mcp` with the SDK for Python, in the mode of its last argument.
+PYTHON_CLIENT = """
+import asyncio
+import sys
+
+from mcp import Client, MCPError, StdioServerParameters
+
+EXPECTED = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+
+
+async def main(troupe, agent, mode):
+    told = []
+
+    async def hear(progress, total, message):
+        told.append((progress, message))
+
+    command = StdioServerParameters(command=troupe, args=["mcp", agent])
+    async with Client(command, mode=mode) as client:
+        assert client.protocol_version == EXPECTED[mode], client.protocol_version
+        (tool,) = (await client.list_tools()).tools
+        assert (tool.name, tool.description) == ("guide", "Knows cities."), tool
+        assert tool.output_schema["type"] == "object", tool
+        done = await client.call_tool("guide", {"request": "Where?"}, progress_callback=hear)
+        assert not done.is_error, done
+        assert done.structured_content == {"city": "Köln"}, done
+        assert done.content[0].text == '{"city": "Köln"}', done
+        assert told == [(1, "guide answers")], told
+        both = await asyncio.gather(*(client.call_tool("guide", {"request": each, "session": each})
+                                      for each in ("a", "b")))
+        assert all(each.structured_content["city"] == "Köln" for each in both), both
+        wrong = await client.call_tool("guide", {"town": 7})
+        assert wrong.is_error and "request" in wrong.content[0].text, wrong
+        try:
+            await client.call_tool("nope", {})
+            raise AssertionError("an unknown tool was called")
+        except MCPError as failure:
+            assert "unknown tool" in str(failure), failure
+
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+# The same with the SDK for TypeScript, which also cancels a call.
+NODE_CLIENT = """
+import assert from "node:assert";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+
+const [troupe, agent, slow] = process.argv.slice(2);
+const connect = async (file) => {
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(new StdioClientTransport({ command: troupe, args: ["mcp", file] }));
+  return client;
+};
+
+const client = await connect(agent);
+assert.equal(client.getServerVersion().name, "guide");
+await client.ping();
+const { tools } = await client.listTools();
+assert.equal(tools[0].name, "guide");
+const told = [];
+const done = await client.callTool({ name: "guide", arguments: { request: "Where?" } }, undefined,
+  { onprogress: (progress) => told.push(progress) });
+assert.deepEqual(done.structuredContent, { city: "Köln" });
+assert.deepEqual(told, [{ progress: 1, message: "guide answers" }]);
+await client.close();
+
+const waiting = await connect(slow);
+const stop = new AbortController();
+const called = waiting.callTool({ name: "guide", arguments: { request: "Where?" } }, undefined,
+  { signal: stop.signal });
+stop.abort("enough");
+await assert.rejects(called, /enough/);
+await waiting.ping();
+await waiting.close();
 """
 
 
@@ -211,6 +289,30 @@ def check_stateless(troupe, folder):
         assert "error" in failed["response"], failed
 
 
+def check_clients(troupe, folder):
+    """Clients of others call the agent of `troupe mcp`."""
+    with tempfile.TemporaryDirectory() as made:
+        made = pathlib.Path(made)
+        agent = ("name: guide\ndescription: Knows cities.\nmodel: scripted:{}.json\n"
+                 "output_schema: {{type: object, properties: {{city: {{type: string}}}}}}\n")
+        for name, reply in (("quick", '{"city": "Köln"}'),
+                            ("slow", {"text": "{}", "latency_ms": 3600000})):
+            (made / f"{name}.yaml").write_text(agent.format(name))
+            (made / f"{name}.json").write_text(json.dumps({"guide": [reply]}))
+        for mode in ("auto", "legacy"):
+            run_client([folder / "python/bin/python", "-c", PYTHON_CLIENT, troupe,
+                        made / "quick.yaml", mode])
+        # Modules are found from the folder of the file.
+        client = folder / "client.mjs"
+        client.write_text(NODE_CLIENT)
+        run_client(["node", client, troupe, made / "quick.yaml", made / "slow.yaml"])
+
+
+def run_client(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def main():
     troupe, folder = (pathlib.Path(each).resolve() for each in sys.argv[1:3])
     for needed in ("node", "npm"):
@@ -226,7 +328,8 @@ def main():
     check_files(troupe, folder)
     check_time(troupe, folder)
     check_stateless(troupe, folder)
-    print("all servers were used")
+    check_clients(troupe, folder)
+    print("all servers and clients were used")
 
 
 main()
