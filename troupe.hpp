@@ -21,6 +21,7 @@
 #include "troupe/agents/openapi_tools.hpp"
 #include "troupe/agents/parameters.hpp"
 #include "troupe/agents/plugin.hpp"
+#include "troupe/agents/standard_tools.hpp"
 #include "troupe/agents/summary.hpp"
 #include "troupe/agents/tool.hpp"
 #include "troupe/agents/toolset.hpp"

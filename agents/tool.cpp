@@ -24,7 +24,7 @@ void check_options(const tool_options& options) {
   if (!is_tool_name(options.name))
     refuse("has a name that is not allowed; expected letters, digits, '_' and "
            "'-', starting with a letter or '_'");
-  if (!options.run && !options.as_agent)
+  if (!options.run && !options.as_agent && !options.prepare)
     refuse("has no function");
   if (options.run && options.as_agent)
     refuse("has both a function and an agent");
@@ -91,6 +91,10 @@ const value& tool::shared_parameters() const noexcept {
 
 const tool_options& tool::options() const noexcept {
   return data_->options;
+}
+
+bool tool::can_be_called() const noexcept {
+  return data_->options.run || data_->options.as_agent != nullptr;
 }
 
 result<void> tool::check(const json& args) const {

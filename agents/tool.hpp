@@ -8,6 +8,7 @@
 #include "troupe/contexts/tool_context.hpp"
 #include "troupe/core/json.hpp"
 #include "troupe/core/value.hpp"
+#include "troupe/models/model.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -45,6 +46,17 @@ struct wanted<json(const json&, tool_context&)> {
 };
 
 template <>
+struct wanted<void(readonly_context&, model_request&)> {
+  template <bool Fits>
+  static constexpr void check() {
+    static_assert(Fits,
+                  "the preparation of a request is "
+                  "[](troupe::readonly_context& context, "
+                  "troupe::model_request& request) { ... }");
+  }
+};
+
+template <>
 struct wanted<bool(const json&)> {
   template <bool Fits>
   static constexpr void check() {
@@ -66,6 +78,14 @@ struct wanted<bool(const json&)> {
 /// completes its await.
 using tool_function
   = async_function<json(const json& args, tool_context& context)>;
+
+/// Changes the request of an agent before its model and the callbacks before
+/// the model get it, for example to tell of files that a tool can load. Runs on
+/// the run's lane and must not block; a coroutine can wait there. An exception
+/// ends the agent; if it is not a `troupe::error`, it becomes
+/// `errc::callback_failed`.
+using request_preparation
+  = async_function<void(readonly_context& context, model_request& request)>;
 
 /// Effect of a failed tool: it threw, ran out of time, or got arguments
 /// that its schema does not allow. State that it has written is discarded
@@ -112,7 +132,8 @@ struct tool_options {
   /// JSON Schema of the arguments; must describe an object. Arguments that do
   /// not fit never reach the tool.
   json parameters = detail::any_object();
-  /// Function of the tool. Exactly one of `run` and `as_agent` is set.
+  /// Function of the tool. One of `run` and `as_agent` is set, or only
+  /// `prepare`.
   tool_function run = {};
   /// Agent that runs in place of a function; set by `agent_tool`.
   std::shared_ptr<const agent> as_agent = {};
@@ -136,15 +157,19 @@ struct tool_options {
   confirmation_rule require_confirmation = {};
   /// The tool's result is the agent's answer: the model is not asked again.
   bool skip_summarization = false;
+  /// Called before each request to the model of an agent that has the tool. If
+  /// it stands alone, without `run` and `as_agent`, the model does not know the
+  /// tool and cannot call it.
+  request_preparation prepare = {};
 };
 
 /// An immutable description; copies share it. Thread-safe.
 class tool {
 public:
   /// Throws `errc::invalid_argument` for a bad name, a schema that is invalid
-  /// or does not describe an object, none or both of `run` and `as_agent`, a
-  /// long-running tool that is an agent, a `calls_max` of 0, and a `timeout`
-  /// that is not above 0.
+  /// or does not describe an object, both of `run` and `as_agent`, none of them
+  /// and of `prepare`, a long-running tool that is an agent, a `calls_max` of
+  /// 0, and a `timeout` that is not above 0.
   explicit tool(tool_options options);
 
   /// Name that the model uses.
@@ -157,6 +182,8 @@ public:
   const value& shared_parameters() const noexcept;
   /// Options as given to the constructor.
   const tool_options& options() const noexcept;
+  /// False if the tool only prepares requests.
+  bool can_be_called() const noexcept;
 
   /// Fails with `errc::invalid_argument` if the arguments do not fit; the
   /// message names the paths.

@@ -1,6 +1,6 @@
 #include "troupe/cli/cli_main.hpp"
 
-#include "troupe/agents/agent.hpp"
+#include "troupe/agents/standard_tools.hpp"
 #include "troupe/cli/commands/apps.hpp"
 #include "troupe/cli/commands/experiment.hpp"
 #include "troupe/cli/commands/init.hpp"
@@ -77,9 +77,10 @@ int run_program(int count,
                 interrupts& signals) {
   const auto name = name_of(count, words);
   agent_file_options agents;
-  auto tools = own.tools;
-  tools.push_back(exit_loop());
-  agents.tools = make_registry(tools);
+  agents.tools = make_registry(own.tools);
+  // A tool of the program takes the place of a standard one.
+  for (const auto& standard : standard_tools())
+    agents.tools.emplace(standard.name(), standard);
   agents.callbacks = own.callbacks;
 
   CLI::App program("Actor runtime for agent orchestration", "troupe");

@@ -17,7 +17,8 @@ namespace troupe {
 
 /// Additions of a program to `troupe`.
 struct cli_options {
-  /// Tools that agent files may name, beside `exit_loop`.
+  /// Tools that agent files may name, beside `standard_tools`. One of the same
+  /// name takes the place of a standard tool.
   std::vector<tool> tools = {};
   /// Callbacks that agent files may name.
   callback_registry callbacks = {};

@@ -15,7 +15,8 @@ using service_ptr = std::shared_ptr<const artifact_service>;
 
 error no_store() {
   return {errc::invalid_argument,
-          "the runtime has no artifact store; set runtime_options::artifacts"};
+          "the runtime has no artifact store; set runtime_options::artifacts, "
+          "or the option --artifacts of troupe"};
 }
 
 // A call of the artifact store, by a pending answer. `wait` works on the

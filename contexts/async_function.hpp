@@ -116,8 +116,8 @@ concept fits
 /// A function or a coroutine with the given arguments. It returns a `Result`,
 /// or a `task<Result>`, which can wait without holding a thread. If `Result` is
 /// a `std::optional`, the callable may also return `void`, which means no
-/// value. A copy has a copy of the callable; calls are as thread-safe as the
-/// callable.
+/// value; if it is `void`, the callable returns nothing. A copy has a copy of
+/// the callable; calls are as thread-safe as the callable.
 template <class Result, class... Arguments>
 class async_function<Result(Arguments...)> {
 public:
@@ -164,7 +164,7 @@ private:
     }
     if constexpr (std::is_same_v<returned, task<Result>>)
       coroutine_ = std::move(called);
-    else if constexpr (std::is_void_v<returned>)
+    else if constexpr (std::is_void_v<returned> && !std::is_void_v<Result>)
       function_ =
         [called = std::move(called)](Arguments... arguments) mutable -> Result {
         called(arguments...);

@@ -20,9 +20,30 @@ std::vector<tool_declaration> declare(const std::vector<tool>& tools) {
   std::vector<tool_declaration> declared;
   declared.reserve(tools.size());
   for (const auto& known : tools)
-    declared.push_back(
-      {known.name(), known.description(), known.shared_parameters()});
+    if (known.can_be_called())
+      declared.push_back(
+        {known.name(), known.description(), known.shared_parameters()});
   return declared;
+}
+
+// Lets the tools change the request, in their order.
+task<void> prepare(const std::vector<tool>& tools,
+                   invocation_context& context,
+                   model_request& request) {
+  readonly_context& seen = context;
+  for (const auto& known : tools) {
+    if (!known.options().prepare)
+      continue;
+    try {
+      co_await known.options().prepare(seen, request);
+    } catch (...) {
+      throw current_failure(
+        errc::callback_failed,
+        fmt::format("the preparation of a request by tool '{}' of agent '{}'",
+                    known.name(),
+                    context.agent_name()));
+    }
+  }
 }
 
 std::vector<tool_call> calls_of(const event& said,
@@ -35,14 +56,15 @@ std::vector<tool_call> calls_of(const event& said,
     auto& added = calls.emplace_back();
     added.call = *wanted;
     const auto found = std::ranges::find(tools, wanted->name, &tool::name);
-    if (found != tools.end()) {
+    if (found != tools.end() && found->can_be_called()) {
       added.which = &*found;
       continue;
     }
     std::vector<std::string> names;
     names.reserve(tools.size());
     for (const auto& known : tools)
-      names.push_back(known.name());
+      if (known.can_be_called())
+        names.push_back(known.name());
     added.outcome
       = error(errc::not_found,
               fmt::format("there is no tool '{}'; the tools are: {}",
@@ -378,6 +400,7 @@ task<std::optional<agent>> run_llm(invocation_context& context,
     context.state().reads().forget();
     auto request = co_await make_request(
       context, options, which, root_agent, tools, transfers);
+    co_await prepare(tools, context, request);
     step_time asked;
     auto response
       = co_await ask(context, options, plugins, std::move(request), asked);

@@ -23,7 +23,12 @@ constexpr std::string_view tools_package = "google.adk.tools";
 constexpr adk_name agent_tool_name{"AgentTool", "agent_tool"};
 constexpr adk_name long_running_name{"LongRunningFunctionTool",
                                      "long_running_tool"};
-constexpr adk_name exit_loop_name{"exit_loop", "exit_loop_tool"};
+
+// Tools that a program may register (agents/standard_tools.hpp).
+constexpr auto standard_names
+  = std::to_array<adk_name>({{"exit_loop", "exit_loop_tool"},
+                             {"get_user_choice", "get_user_choice_tool"},
+                             {"load_artifacts", "load_artifacts_tool"}});
 
 // Further tools of ADK, in `google.adk.tools`.
 constexpr auto missing_tools
@@ -37,10 +42,8 @@ constexpr auto missing_tools
                                      "VertexAiLoadProfilesTool",
                                      "VertexAiSearchTool",
                                      "enterprise_web_search",
-                                     "get_user_choice",
                                      "google_maps_grounding",
                                      "google_search",
-                                     "load_artifacts",
                                      "load_memory",
                                      "preload_memory",
                                      "request_input",
@@ -141,11 +144,12 @@ result<tool> tool_reader::read_known_tool(const fs::path& file,
 result<tool> tool_reader::find_tool(const file_place& at,
                                     std::string_view name) const {
   auto known = known_.find(name);
-  if (known == known_.end()
-      && is_name_of(exit_loop_name, tools_package, name)) {
-    name = exit_loop_name.name;
-    known = known_.find(name);
-  }
+  if (known == known_.end())
+    for (const auto& standard : standard_names)
+      if (is_name_of(standard, tools_package, name)) {
+        name = standard.name;
+        known = known_.find(name);
+      }
   if (known == known_.end())
     return unknown_tool(at, name);
   return known->second;

@@ -1,5 +1,7 @@
 // The less simple fields of agent files, and the agents that they make.
 
+#include "troupe/agents/standard_tools.hpp"
+
 #include "agent_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -507,8 +509,11 @@ BOOST_FIXTURE_TEST_CASE(classes_may_have_their_full_names, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(tools_may_have_their_full_names, folder) {
-  options.tools = make_registry(
-    {exit_loop(), make_tool("count"), make_tool("google_search")});
+  options.tools = make_registry({exit_loop(),
+                                 get_user_choice(),
+                                 load_artifacts(),
+                                 make_tool("count"),
+                                 make_tool("google_search")});
   const auto loaded = load(head + R"(tools:
 - google.adk.tools.exit_loop
 - name: google.adk.tools.agent_tool.AgentTool
@@ -519,14 +524,21 @@ BOOST_FIXTURE_TEST_CASE(tools_may_have_their_full_names, folder) {
   args: {func: count}
 # A tool of the program has precedence.
 - google_search
+- google.adk.tools.get_user_choice
+- google.adk.tools.load_artifacts_tool.load_artifacts
 )");
   BOOST_TEST_REQUIRE(loaded.has_value());
   std::vector<std::string> names;
   for (const auto& each : std::get<llm_options>(loaded->kind()).tools)
     names.push_back(each.name());
   BOOST_TEST(names
-               == std::vector<std::string>(
-                 {"exit_loop", "first", "second", "count", "google_search"}),
+               == std::vector<std::string>({"exit_loop",
+                                            "first",
+                                            "second",
+                                            "count",
+                                            "google_search",
+                                            "get_user_choice",
+                                            "load_artifacts"}),
              boost::test_tools::per_element());
   const auto same
     = load(head + "tools: [google.adk.tools.exit_loop_tool.exit_loop]\n");

@@ -1,0 +1,11 @@
+#include "troupe/agents/standard_tools.hpp"
+
+#include "troupe/agents/agent.hpp"
+
+namespace troupe {
+
+std::vector<tool> standard_tools() {
+  return {exit_loop(), get_user_choice(), load_artifacts()};
+}
+
+} // namespace troupe
