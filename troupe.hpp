@@ -61,6 +61,7 @@
 #include "troupe/core/step_reads.hpp"
 #include "troupe/core/value.hpp"
 #include "troupe/models/delayed_model.hpp"
+#include "troupe/models/fallback_model.hpp"
 #include "troupe/models/http_options.hpp"
 #include "troupe/models/model.hpp"
 #include "troupe/models/open_model.hpp"

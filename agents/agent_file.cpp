@@ -332,23 +332,33 @@ private:
 
   result<model_ptr> read_model(const field_reader& fields,
                                const model_ptr& inherited) {
-    auto source = read_model_source(fields);
-    if (!source)
-      return source.error();
+    auto sources = read_model_sources(fields);
+    if (!sources)
+      return sources.error();
     if (options_.model)
       return options_.model;
-    const auto at = fields.at("model");
-    if (!*source) {
-      if (inherited)
-        return inherited;
-      return fail_at(at,
+    if (sources->empty() && inherited)
+      return inherited;
+    if (sources->empty())
+      return fail_at(fields.at("model"),
                      "expected a field 'model', such as gemini-2.5-pro or "
                      "scripted:replies.json; --model gives one to every agent");
+    std::vector<model_ptr> opened;
+    for (const auto& each : *sources) {
+      auto model = open_source(each.source, {&fields.file(), each.line});
+      if (!model)
+        return model;
+      opened.push_back(std::move(*model));
     }
+    return opened.size() == 1 ? opened.front() : in_turn(std::move(opened));
+  }
+
+  // Agents with the same source share one model: the replies of a script are
+  // used up together, and limits hold for all of them.
+  result<model_ptr> open_source(const model_source& source,
+                                const file_place& at) {
     const auto base = at.file->parent_path();
-    // Agents with the same source share one model: the replies of a script are
-    // used up together, and limits hold for all of them.
-    auto key = **source;
+    auto key = source;
     if (key.name.starts_with(scripted_prefix))
       key.name
         = identity(base / key.name.substr(scripted_prefix.size())).string();
@@ -360,12 +370,23 @@ private:
     usual.allowed_variables = options_.allowed_variables;
     usual.dotenv = options_.dotenv;
     usual.base = base;
-    auto model = options_.open ? options_.open(**source, usual)
-                               : open_model(**source, usual);
+    auto model = options_.open ? options_.open(source, usual)
+                               : open_model(source, usual);
     if (!model)
       return fail_at(at, model.error().message());
     models_.emplace_back(std::move(key), *model);
     return model;
+  }
+
+  // Agents with the same list share it, and so the knowledge of which of its
+  // models rest.
+  model_ptr in_turn(std::vector<model_ptr> models) {
+    auto& known = lists_[models];
+    if (!known)
+      known = std::make_shared<fallback_model>(
+        std::move(models),
+        fallback_options{.on_fallback = options_.on_fallback});
+    return known;
   }
 
   result<std::vector<agent>> read_sub_agents(const fs::path& file,
@@ -453,6 +474,7 @@ private:
   std::size_t bytes_ = 0;
   std::map<std::string, std::string, std::less<>> names_;
   std::vector<std::pair<model_source, model_ptr>> models_;
+  std::map<std::vector<model_ptr>, model_ptr> lists_;
   named_toolsets toolsets_;
   std::set<std::string, std::less<>> seen_;       // Names of all agents.
   std::set<std::string, std::less<>> overridden_; // Used overrides, by agent.

@@ -11,6 +11,7 @@
 #include "troupe/agents/tool.hpp"
 #include "troupe/agents/toolset.hpp"
 #include "troupe/core/dotenv.hpp"
+#include "troupe/models/fallback_model.hpp"
 #include "troupe/models/open_model.hpp"
 
 #include <cstddef>
@@ -73,6 +74,9 @@ struct agent_file_options {
   std::function<result<model_ptr>(const model_source& source,
                                   const open_model_options& usual)>
     open = {};
+  /// Called when a model of a list has failed and the next one is asked, on any
+  /// thread. Must be short and must not throw.
+  std::function<void(const model_fallback&)> on_fallback = {};
   /// Programs that the files may start, as tools or MCP servers: names as in
   /// the files, or paths, which start at the working folder and allow the
   /// program at that place. A file that names another one is refused before

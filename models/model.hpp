@@ -28,6 +28,20 @@ struct tool_declaration {
   value parameters;
 };
 
+/// Tells the caller of a model that a failed call is the fault of the model's
+/// server, so another model may answer. Thread-safe.
+class outage_note {
+public:
+  /// Sets the note. A model calls this before it replies with the error.
+  void set() noexcept { is_set_.store(true); }
+
+  /// Returns true after `set`.
+  bool is_set() const noexcept { return is_set_.load(); }
+
+private:
+  std::atomic<bool> is_set_{false};
+};
+
 /// Retries that remain in a run, over all of its models. Thread-safe.
 class retry_budget {
 public:
@@ -67,6 +81,9 @@ struct model_request {
   std::shared_ptr<troupe::environment> environment;
   /// Retries that remain; null for no limit.
   std::shared_ptr<retry_budget> retries;
+  /// Set by the model before it replies with an error if its server is down or
+  /// over its limit; null if the caller does not ask for that.
+  std::shared_ptr<outage_note> outage;
   /// Requests cancellation. The model may then reply with anything, or not
   /// reply.
   std::stop_token stop;

@@ -2,6 +2,7 @@
 
 #include "troupe/core/support/hidden_characters.hpp"
 #include "troupe/core/support/output_file.hpp"
+#include "troupe/models/fallback_model.hpp"
 
 #include <fmt/format.h>
 
@@ -56,11 +57,18 @@ result<void> recording::add(std::string_view agent,
 void recording_model::generate(model_request request, model_reply reply) {
   const auto begun = std::chrono::steady_clock::now();
   auto agent = request.agent;
+  auto outage = request.outage;
   asked_->generate(
     std::move(request),
-    [kept = kept_, agent = std::move(agent), begun, reply = std::move(reply)](
-      result<model_response> answer) {
+    [kept = kept_,
+     agent = std::move(agent),
+     outage = std::move(outage),
+     begun,
+     reply = std::move(reply)](result<model_response> answer) {
       if (answer && answer->partial)
+        return reply(std::move(answer));
+      // A list asks its next model, whose answer is that of the call.
+      if (!answer && outage && is_outage(answer.error(), *outage))
         return reply(std::move(answer));
       if (auto done
           = kept->add(agent, answer, std::chrono::steady_clock::now() - begun);

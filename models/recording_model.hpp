@@ -44,9 +44,10 @@ private:
   const std::unique_ptr<output_file> file_;
 };
 
-/// Forwards all calls and records the answers, except partial ones. A call
-/// fails with `errc::store_failed` if its answer cannot be recorded.
-/// Thread-safe if the wrapped model is.
+/// Forwards all calls and records the answers, except partial ones and failures
+/// after which a list asks its next model (`is_outage`). A call fails with
+/// `errc::store_failed` if its answer cannot be recorded. Thread-safe if the
+/// wrapped model is.
 class recording_model : public model {
 public:
   /// Wraps `asked` and writes to `kept`. Neither may be null.

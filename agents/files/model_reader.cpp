@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <optional>
+#include <utility>
 
 namespace troupe {
 
@@ -141,6 +144,26 @@ result<model_source> read_mapping(const field_reader& fields) {
   return source;
 }
 
+result<named_source> read_source(const std::filesystem::path& file,
+                                 const yaml_node& node,
+                                 int line) {
+  if (node.kind == yaml_node::form::map) {
+    auto source = read_mapping(field_reader(file, node));
+    if (!source)
+      return source.error();
+    return named_source{std::move(*source), line};
+  }
+  if (node.kind != yaml_node::form::scalar)
+    return fail_at({&file, line},
+                   fmt::format("'model' must be a name, a mapping with 'name', "
+                               "or a list of them, not {}",
+                               to_string(node.kind)));
+  named_source made;
+  made.source.name = node.text;
+  made.line = line;
+  return made;
+}
+
 } // namespace
 
 // Header names are compared without case.
@@ -157,22 +180,27 @@ bool may_hold_key(std::string_view header) {
   });
 }
 
-result<std::optional<model_source>> read_model_source(const field_reader& of) {
+result<std::vector<named_source>> read_model_sources(const field_reader& of) {
+  std::vector<named_source> sources;
   const auto* found = of.find("model");
   if (found == nullptr)
-    return std::optional<model_source>();
-  if (found->kind == yaml_node::form::map) {
-    auto source = read_mapping(field_reader(of.file(), *found));
+    return sources;
+  if (found->kind != yaml_node::form::list) {
+    auto source = read_source(of.file(), *found, of.at("model").line);
     if (!source)
       return source.error();
-    return std::optional(std::move(*source));
+    sources.push_back(std::move(*source));
+    return sources;
   }
-  auto name = of.text("model");
-  if (!name)
-    return name.error();
-  model_source source;
-  source.name = std::move(**name);
-  return std::optional(std::move(source));
+  if (found->items.empty())
+    return fail_at(of.at("model"), "'model' is a list without a model");
+  for (const auto& item : found->items) {
+    auto source = read_source(of.file(), *item, item->line);
+    if (!source)
+      return source.error();
+    sources.push_back(std::move(*source));
+  }
+  return sources;
 }
 
 } // namespace troupe

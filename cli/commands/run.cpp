@@ -3,6 +3,7 @@
 #include "troupe/cli/options/agent_access.hpp"
 #include "troupe/cli/options/compaction_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/model_option.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
@@ -37,7 +38,7 @@ struct run_command::arguments {
   std::string user = "user";
   std::string session;
   std::string state = "{}";
-  std::optional<std::string> model;
+  model_option model;
   store_option store;
   std::string output = "text";
   std::size_t model_calls_max = run_options().model_calls_max;
@@ -199,12 +200,7 @@ run_command::run_command(CLI::App& program,
                 "Initial state of a session that is created, a JSON object")
     ->type_name("JSON")
     ->capture_default_str();
-  parser()
-    .add_option("--model",
-                chosen.model,
-                "Model in place of every agent's own: openai:NAME, gemini-..., "
-                "claude-..., scripted:FILE")
-    ->type_name("M");
+  chosen.model.add_to(parser());
   chosen.access.add_to(parser());
   parser()
     .add_option(
@@ -333,15 +329,10 @@ int run_command::execute(interrupts& signals) const {
         = std::make_shared<recording_model>(std::move(*opened), kept_answers);
     return opened;
   };
-  if (chosen.model) {
-    open_model_options usual;
-    usual.allowed_variables = options.allowed_variables;
-    usual.dotenv = options.dotenv;
-    auto model = options.open({.name = *chosen.model}, usual);
-    if (!model)
-      return report(model.error());
-    options.model = std::move(*model);
-  }
+  options.on_fallback
+    = [retries](const model_fallback& told) { retries->tell(told); };
+  if (auto replaced = chosen.model.apply(options); !replaced)
+    return report(replaced.error());
   const auto root = load_agent_file(chosen.agent_file, options);
   if (!root)
     return report(root.error());

@@ -3,6 +3,7 @@
 #include "troupe/cli/options/agent_access.hpp"
 #include "troupe/cli/options/compaction_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/model_option.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
@@ -31,7 +32,7 @@ struct serve_command::arguments {
   std::string folder = ".";
   store_option store;
   server_options server{.port = 8000};
-  std::optional<std::string> model;
+  model_option model;
   compaction_option compaction;
   agent_access access;
   std::string token_file;
@@ -240,12 +241,7 @@ void serve_command::add_options() {
     ->check(number_from(0))
     ->type_name("N");
   chosen.compaction.add_to(parser());
-  parser()
-    .add_option("--model",
-                chosen.model,
-                "Model in place of every agent's own: openai:NAME, gemini-..., "
-                "claude-..., scripted:FILE")
-    ->type_name("M");
+  chosen.model.add_to(parser());
   chosen.access.add_to(parser());
   chosen.store.add_to(parser());
   chosen.store.add_artifacts_to(parser());
@@ -301,17 +297,11 @@ int serve_command::execute(interrupts& signals) const {
             fmt::format("{}: there is no token", chosen.token_file)));
   wanted.tokens = std::move(*tokens);
   auto agents = with_models(agents_, chosen.access);
-  if (chosen.model) {
+  if (!chosen.model.names.empty())
     if (auto read = chosen.access.read_dotenv(chosen.folder, agents); !read)
       return report(read.error());
-    open_model_options usual;
-    usual.allowed_variables = agents.allowed_variables;
-    usual.dotenv = agents.dotenv;
-    auto model = agents.open({.name = *chosen.model}, usual);
-    if (!model)
-      return report(model.error());
-    agents.model = std::move(*model);
-  }
+  if (auto replaced = chosen.model.apply(agents); !replaced)
+    return report(replaced.error());
   const auto apps = load_apps(chosen.folder, agents, chosen.access);
   if (!apps)
     return report(apps.error());

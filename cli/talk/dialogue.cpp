@@ -59,12 +59,28 @@ json value_of(const std::string& text) {
 // -- retries ------------------------------------------------------------------
 
 void retry_notices::tell(const model_retry& retry) {
-  const std::lock_guard guard(mutex_);
-  if (receiver_)
-    receiver_(retry);
+  send(fmt::format("{}: {}; attempt {} in {:.1f} s",
+                   visible_text(retry.agent, " "),
+                   visible_text(retry.reason.message(), " "),
+                   retry.attempt,
+                   static_cast<double>(retry.wait.count()) / 1e3));
 }
 
-void retry_notices::send_to(std::function<void(const model_retry&)> receiver) {
+void retry_notices::tell(const model_fallback& change) {
+  send(fmt::format("{}: {}; asks {} now",
+                   visible_text(change.agent, " "),
+                   visible_text(change.reason.message(), " "),
+                   visible_text(change.next, " ")));
+}
+
+void retry_notices::send(const std::string& line) {
+  const std::lock_guard guard(mutex_);
+  if (receiver_)
+    receiver_(line);
+}
+
+void retry_notices::send_to(
+  std::function<void(const std::string& line)> receiver) {
   const std::lock_guard guard(mutex_);
   receiver_ = std::move(receiver);
 }
@@ -83,7 +99,7 @@ dialogue::dialogue(runtime& owners,
     signals_(signals),
     colours_(palette::of_terminal()),
     editor_(signals.descriptor()) {
-  retries_->send_to([this](const model_retry& retry) { tell_retry(retry); });
+  retries_->send_to([this](const std::string& line) { tell_notice(line); });
   signals_.divert([this] { cancel_turn(); });
 }
 
@@ -231,17 +247,12 @@ void dialogue::print(std::string_view text) {
   std::fflush(stdout);
 }
 
-void dialogue::tell_retry(const model_retry& retry) {
+void dialogue::tell_notice(const std::string& line) {
   const std::lock_guard guard(screen_);
   const bool waited = waiting_.has_value();
   waiting_.reset();
   begin_line();
-  print(
-    colours_.quiet(fmt::format("{}: {}; attempt {} in {:.1f} s\n",
-                               visible_text(retry.agent, " "),
-                               visible_text(retry.reason.message(), " "),
-                               retry.attempt,
-                               static_cast<double>(retry.wait.count()) / 1e3)));
+  print(colours_.quiet(line + '\n'));
   if (waited)
     waiting_.emplace(chosen_.agents);
 }

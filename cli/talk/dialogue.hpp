@@ -9,9 +9,11 @@
 #include "troupe/cli/talk/palette.hpp"
 #include "troupe/cli/terminal/interrupts.hpp"
 #include "troupe/cli/terminal/progress.hpp"
+#include "troupe/models/fallback_model.hpp"
 #include "troupe/models/http_options.hpp"
 #include "troupe/runtime/runtime.hpp"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,16 +25,19 @@
 
 namespace troupe::cli {
 
-/// Passes retries of models to the dialogue while it runs, and drops them
-/// before and after. Thread-safe.
+/// Passes retries of models, and changes to the next model of a list, to the
+/// dialogue while it runs, and drops them before and after. Thread-safe.
 class retry_notices {
 public:
   void tell(const model_retry& retry);
-  void send_to(std::function<void(const model_retry&)> receiver);
+  void tell(const model_fallback& change);
+  void send_to(std::function<void(const std::string& line)> receiver);
 
 private:
+  void send(const std::string& line);
+
   std::mutex mutex_;
-  std::function<void(const model_retry&)> receiver_;
+  std::function<void(const std::string&)> receiver_;
 };
 
 class dialogue {
@@ -66,7 +71,7 @@ private:
   void show_piece(const event& said);
   void begin_line();
   void print(std::string_view text);
-  void tell_retry(const model_retry& retry);
+  void tell_notice(const std::string& line);
   void cancel_turn();
 
   // -- questions --------------------------------------------------------------

@@ -121,7 +121,6 @@ public:
     enter(std::move(*made));
   }
 
-private:
   void enter(http_request made) {
     sent_ = std::move(made);
     add_headers();
@@ -408,6 +407,8 @@ private:
             {request_.agent, named(why), attempts_ + 1, *delay});
         return wait(*delay);
       }
+    if (may_retry && request_.outage)
+      request_.outage->set();
     end(named(why));
   }
 

@@ -119,7 +119,7 @@ const std::vector<refusal> refusals{
   {"name: a\nmodel: {name: openai:x, connect_timeout: soon}\n",
    "root_agent.yaml:2: ",
    "'connect_timeout' must be a number of seconds"},
-  {"name: a\nmodel: [a]\n", "root_agent.yaml:2: ", "'model' must be text"},
+  {"name: a\nmodel: [[a]]\n", "root_agent.yaml:2: ", "or a list of them"},
   {"name: a\nmodel: gpt-4\n",
    "root_agent.yaml:2: ",
    "model 'gpt-4': expected openai:NAME, gemini-NAME"},
@@ -732,6 +732,58 @@ BOOST_FIXTURE_TEST_CASE(models_may_be_opened_by_the_caller, folder) {
   BOOST_TEST(
     asked
     == std::vector<std::string>{"own:model in " + path.filename().string()});
+}
+
+BOOST_FIXTURE_TEST_CASE(models_of_a_list_are_asked_in_order, folder) {
+  std::vector<model_source> asked;
+  options.open = [&asked](const model_source& source, const fs::path&) {
+    asked.push_back(source);
+    return model_ptr(std::make_shared<scripted_model>(script(), source.name));
+  };
+  const auto root = load(R"(
+agent_class: SequentialAgent
+name: all
+sub_agents:
+- name: a
+  model: [first, {name: second, attempts: 1}]
+- name: b
+  model:
+  - first
+  - {name: second, attempts: 1}
+- {name: c, model: [first]}
+- name: d
+  model: [first, second]
+  sub_agents:
+  - {name: below}
+)")
+                      .value();
+  const auto& below = root.sub_agents();
+  BOOST_TEST(llm_of(below[0]).model->name() == "first or second");
+  // Equal lists are one list, and equal models one model.
+  BOOST_TEST((llm_of(below[0]).model == llm_of(below[1]).model));
+  BOOST_TEST(llm_of(below[2]).model->name() == "first");
+  BOOST_TEST((llm_of(below[3]).model != llm_of(below[0]).model));
+  BOOST_TEST(
+    (llm_of(below[3].sub_agents()[0]).model == llm_of(below[3]).model));
+  BOOST_TEST_REQUIRE(asked.size() == 3U);
+  BOOST_TEST(asked[1].retries.attempts_max == 1U);
+  BOOST_TEST(asked[2].retries.attempts_max == 4U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_bad_list_of_models_names_the_line, folder) {
+  BOOST_TEST(failure("name: a\nmodel: []\n")
+             == "root_agent.yaml:2: 'model' is a list without a model");
+  for (const auto* none : {"[scripted:replies.json]", "null", "~"})
+    BOOST_TEST(
+      failure(
+        fmt::format("name: a\nmodel:\n- scripted:replies.json\n- {}\n", none))
+        .starts_with("root_agent.yaml:4: 'model' must be a name, a mapping"));
+  BOOST_TEST(
+    failure("name: a\nmodel:\n- scripted:replies.json\n- gpt-4\n")
+      .starts_with("root_agent.yaml:4: model 'gpt-4': expected openai:NAME"));
+  BOOST_TEST(
+    failure("name: a\nmodel:\n- {name: openai:x, api_key: s}\n- gemini-x\n")
+      .starts_with("root_agent.yaml:3: 'api_key': keys are not allowed"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

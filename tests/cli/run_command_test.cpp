@@ -663,6 +663,65 @@ BOOST_FIXTURE_TEST_CASE(artifacts_are_kept_where_it_is_told, folder) {
   BOOST_TEST(contains(reason(refused), "invalid_argument"), reason(refused));
 }
 
+BOOST_FIXTURE_TEST_CASE(the_next_model_answers_for_one_that_is_down, folder) {
+  const auto file = write(
+    "list.yaml",
+    "name: echo\nmodel:\n"
+    "- {name: 'openai:x', base_url: 'http://127.0.0.1:1', attempts: 1}\n"
+    "- scripted:replies.json\n");
+  const auto done = run_program({"run",
+                                 "--store",
+                                 "memory:",
+                                 file,
+                                 "--input",
+                                 "hi",
+                                 "--output",
+                                 "json",
+                                 "--record",
+                                 path() + "/kept.jsonl"});
+  BOOST_TEST(done.code == 0, done.errors);
+  const auto events = lines(done.output);
+  BOOST_TEST_REQUIRE(events.size() == 1U);
+  BOOST_TEST(contains(events[0], "\"modelVersion\":\"scripted:replies.json\""),
+             events[0]);
+  // The recording has one answer for the one call.
+  const auto again
+    = run({"--model", "scripted:" + path() + "/kept.jsonl", "--input", "hi"});
+  BOOST_TEST(again.code == 0, again.errors);
+  BOOST_TEST(contains(again.output, "hi"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_list_whose_models_all_fail_names_them, folder) {
+  const auto file = write(
+    "list.yaml",
+    "name: echo\nmodel:\n"
+    "- {name: 'openai:x', base_url: 'http://127.0.0.1:1', attempts: 1}\n"
+    "- {name: 'openai:y', base_url: 'http://127.0.0.1:1', attempts: 1}\n");
+  const auto done
+    = run_program({"run", "--store", "memory:", file, "--input", "hi"});
+  BOOST_TEST(done.code == 1);
+  const auto why = reason(done);
+  BOOST_TEST(contains(why, "2 of 2 models failed: openai:x: "), why);
+  BOOST_TEST(contains(why, "; openai:y: "), why);
+}
+
+BOOST_FIXTURE_TEST_CASE(models_of_the_command_line_are_a_list, folder) {
+  const auto script = "scripted:" + path() + "/replies.json";
+  const auto done = run({"--model",
+                         script,
+                         "--model",
+                         script,
+                         "--input",
+                         "hi",
+                         "--output",
+                         "json"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(contains(done.output, "\"modelVersion\":\"" + script));
+  const auto refused = run({"--model", script, "--model", "gpt-4"});
+  BOOST_TEST(refused.code == 1);
+  BOOST_TEST(contains(reason(refused), "model 'gpt-4'"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace troupe::testing

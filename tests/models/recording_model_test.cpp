@@ -2,10 +2,13 @@
 
 #include "troupe/models/recording_model.hpp"
 
+#include "troupe/models/fallback_model.hpp"
+
 #include "../outcome.hpp"
 #include "../stores/temporary_folder.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -84,6 +87,36 @@ BOOST_AUTO_TEST_CASE(what_was_recorded_is_played_back_per_agent) {
   BOOST_TEST((first.extra == thoughtful.extra));
   BOOST_TEST(reason_of(ask(again, "a")) == "overloaded");
   BOOST_TEST(ask(again, "b").value().content.text() == "bye");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_a_list_replaces_is_not_recorded) {
+  const temporary_folder folder;
+  const auto file = folder.path() / "answers.jsonl";
+  const auto kept = recording::open(file).value();
+  const auto recorded = [&kept](result<model_response> answer) {
+    return std::make_shared<recording_model>(
+      std::make_shared<given_model>(
+        std::vector<result<model_response>>{std::move(answer)}),
+      kept);
+  };
+
+  class silent_model : public model {
+  public:
+    std::string name() const override { return "silent"; }
+
+    void generate(model_request, model_reply reply) override {
+      reply(error(errc::busy, "overloaded"));
+    }
+  };
+
+  fallback_model both(
+    {std::make_shared<recording_model>(std::make_shared<silent_model>(), kept),
+     recorded(model_response(text("hi")))});
+  BOOST_TEST(ask(both, "a").value().content.text() == "hi");
+  std::ifstream source(file);
+  const std::string lines{std::istreambuf_iterator<char>(source), {}};
+  BOOST_TEST(std::ranges::count(lines, '\n') == 1);
+  BOOST_TEST(lines.find("overloaded") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(hidden_characters_are_recorded_as_escapes) {
