@@ -368,6 +368,7 @@ private:
       return known->second;
     open_model_options usual;
     usual.allowed_variables = options_.allowed_variables;
+    usual.allowed_commands = options_.allowed_commands;
     usual.dotenv = options_.dotenv;
     usual.base = base;
     auto model = options_.open ? options_.open(source, usual)

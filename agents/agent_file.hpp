@@ -69,8 +69,8 @@ struct agent_file_options {
   /// environment does not have them. Empty: none.
   dotenv_file dotenv = {};
   /// Opens the models that the files name. `usual` has `allowed_variables`,
-  /// `dotenv`, and the folder where relative paths start. Unset:
-  /// `open_model(source, usual)`.
+  /// `allowed_commands`, `dotenv`, and the folder where relative paths start.
+  /// Unset: `open_model(source, usual)`.
   std::function<result<model_ptr>(const model_source& source,
                                   const open_model_options& usual)>
     open = {};

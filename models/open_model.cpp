@@ -39,6 +39,11 @@ std::optional<model_name> read_name(std::string_view text) {
       return model_name{which, std::string(text.substr(prefix.size()))};
   if (text.starts_with("gemini-"))
     return model_name{vendor::gemini, std::string(text)};
+  if (text.starts_with("projects/"))
+    return model_name{text.find("/publishers/anthropic/") != text.npos
+                        ? vendor::anthropic
+                        : vendor::gemini,
+                      std::string(text)};
   if (text.starts_with("claude-"))
     return model_name{vendor::anthropic, std::string(text)};
   return std::nullopt;
@@ -66,8 +71,8 @@ result<model_ptr> open_model(const model_source& source,
   const auto named = read_name(source.name);
   if (!named)
     return refused_model(source,
-                         "expected openai:NAME, gemini-NAME, claude-NAME or "
-                         "scripted:FILE");
+                         "expected openai:NAME, gemini-NAME, claude-NAME, "
+                         "projects/… (Vertex AI) or scripted:FILE");
   if (!named->which)
     return open_script(source, named->name, options.base);
   if (named->name.empty())

@@ -16,6 +16,28 @@
 
 namespace troupe {
 
+/// The place of a model of Google on Vertex AI, and the access token of its
+/// requests. Without `token_variable` and `token_command`, the token comes from
+/// `GOOGLE_OAUTH_ACCESS_TOKEN`, else `CLOUDSDK_AUTH_ACCESS_TOKEN`, else from
+/// `gcloud auth print-access-token` if `open_model_options::allowed_commands`
+/// has `gcloud`.
+struct vertex_place {
+  /// Id of the project; empty: `GOOGLE_CLOUD_PROJECT`.
+  std::string project = {};
+  /// Location such as `"europe-west4"`, or `"global"`; empty:
+  /// `GOOGLE_CLOUD_LOCATION`, else `"global"`.
+  std::string location = {};
+  /// Environment variable of the token. It must be one of the list above or of
+  /// `open_model_options::allowed_variables`.
+  std::string token_variable = {};
+  /// Program that prints a token, with its arguments. It is started without a
+  /// shell, at the first call and when its token is 45 minutes old or refused.
+  /// `open_model_options::allowed_commands` must have it.
+  std::vector<std::string> token_command = {};
+
+  friend bool operator==(const vertex_place&, const vertex_place&) = default;
+};
+
 /// Describes the model to open, like `model` in an agent file. The key comes
 /// from the environment or from `open_model_options::key`.
 struct model_source {
@@ -27,6 +49,9 @@ struct model_source {
   /// Environment variable of the key, in place of the vendor's. It must be one
   /// of the list at `open_model` or of `open_model_options::allowed_variables`.
   std::string key_variable = {};
+  /// Vertex AI in place of the vendor's other server, for models of Gemini and
+  /// Claude. `base_url` and `key_variable` are then empty.
+  std::optional<vertex_place> vertex = {};
   /// Headers of each request; they must not hold a key.
   http_headers headers = {};
   /// True if the model is asked for a stream, which arrives as partial
@@ -53,6 +78,10 @@ struct open_model_options {
   /// stands beside the agent, a source may name those that the environment does
   /// not have. A base URL from here gets no key from elsewhere.
   dotenv_file dotenv = {};
+  /// Programs that a source may start for its token
+  /// (`vertex_place::token_command`): names, or paths, which start at the
+  /// working folder.
+  std::vector<std::string> allowed_commands = {};
   /// Folder of a relative `scripted:FILE`.
   std::filesystem::path base = {};
   /// Reads an environment variable; unset for the process's environment.
@@ -75,15 +104,24 @@ struct open_model_options {
 ///   `GEMINI_API_KEY`; `GOOGLE_GEMINI_BASE_URL`.
 /// - `claude-…` or `anthropic:NAME`: messages; `ANTHROPIC_API_KEY`;
 ///   `ANTHROPIC_BASE_URL`.
+/// - `projects/PROJECT/locations/LOCATION/publishers/google/models/NAME` (or
+///   `…/publishers/anthropic/models/NAME`, `…/endpoints/ID`): the same at
+///   Vertex AI.
 /// - `scripted:FILE`: answers from the file; no key.
+///
+/// Gemini models are at Vertex AI, too, with `model_source::vertex`, and
+/// without a base URL of the source if `GOOGLE_GENAI_USE_ENTERPRISE`, else
+/// `GOOGLE_GENAI_USE_VERTEXAI`, is `true` or `1`. The base URL there is
+/// `GOOGLE_VERTEX_BASE_URL`, else that of the location. Claude models are at
+/// Vertex AI with `model_source::vertex` alone.
 ///
 /// No key is needed if the base URL is not the vendor's, unless
 /// `model_source::key_variable` names one. Fails with `errc::invalid_argument`
-/// on an unknown name, a missing key, a variable that is not allowed, a base
-/// URL of a `.env` with a key from elsewhere, a limit per minute that is not
-/// above 0, a bad URL, and a URL that would expose the key: over plain `http` a
-/// key is sent to loopback only. Fails as `read_script` if the script cannot be
-/// read.
+/// on an unknown name, a missing key or token, a project that is not set, a
+/// variable or program that is not allowed, a base URL of a `.env` with a key
+/// or token from elsewhere, a limit per minute that is not above 0, a bad URL,
+/// and a URL that would expose the key: over plain `http` a key is sent to
+/// loopback only. Fails as `read_script` if the script cannot be read.
 result<model_ptr> open_model(const model_source& source,
                              const open_model_options& options = {});
 

@@ -13,9 +13,10 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> known_fields{"name",
+constexpr std::array<std::string_view, 13> known_fields{"name",
                                                         "base_url",
                                                         "key_env",
+                                                        "vertex",
                                                         "headers",
                                                         "stream",
                                                         "connect_timeout",
@@ -102,6 +103,67 @@ result<void> read_rate(const field_reader& fields,
   return {};
 }
 
+// Reads the program of a token. A path starts at the file's folder.
+result<std::vector<std::string>> read_command(const field_reader& fields,
+                                              std::string_view name) {
+  auto items = fields.list(name);
+  if (!items)
+    return items.error();
+  std::vector<std::string> command;
+  for (const auto& item : *items) {
+    if (item->kind != yaml_node::form::scalar || item->text.empty())
+      return fail_at({&fields.file(), item->line},
+                     fmt::format("'{}' must be a list of texts: a program and "
+                                 "its arguments",
+                                 name));
+    command.push_back(item->text);
+  }
+  if (command.empty() && fields.find(name) != nullptr)
+    return fail_at(fields.at(name),
+                   fmt::format("'{}' is a list without a program", name));
+  if (!command.empty() && command.front().find('/') != std::string::npos)
+    command.front() = std::filesystem::weakly_canonical(
+                        std::filesystem::absolute(fields.file()).parent_path()
+                        / command.front())
+                        .string();
+  return command;
+}
+
+result<std::optional<vertex_place>> read_vertex(const field_reader& of) {
+  constexpr std::array<std::string_view, 4> known{
+    "project", "location", "token_env", "token_command"};
+  const auto* found = of.find("vertex");
+  if (found == nullptr)
+    return std::optional<vertex_place>();
+  if (found->kind != yaml_node::form::map)
+    return fail_at(of.at("vertex"),
+                   fmt::format("'vertex' must be a mapping with {}, which may "
+                               "all be left out",
+                               fmt::join(known, ", ")));
+  const field_reader fields(of.file(), *found);
+  for (const auto& each : found->fields)
+    if (std::ranges::find(known, each.name) == known.end())
+      return fail_at({&of.file(), each.line},
+                     fmt::format("'vertex' has no field '{}'; it has {}",
+                                 each.name,
+                                 fmt::join(known, ", ")));
+  vertex_place place;
+  for (const auto& [name, target] :
+       {std::pair("project", &place.project),
+        std::pair("location", &place.location),
+        std::pair("token_env", &place.token_variable)}) {
+    auto text = fields.text(name);
+    if (!text)
+      return text.error();
+    *target = text->value_or("");
+  }
+  auto command = read_command(fields, "token_command");
+  if (!command)
+    return command.error();
+  place.token_command = std::move(*command);
+  return std::optional(std::move(place));
+}
+
 result<model_source> read_mapping(const field_reader& fields) {
   if (auto fit = check_names(fields); !fit)
     return fit.error();
@@ -118,6 +180,10 @@ result<model_source> read_mapping(const field_reader& fields) {
   if (source.name.empty())
     return fail_at(fields.at(),
                    "expected a field 'name', such as gemini-2.5-pro");
+  auto vertex = read_vertex(fields);
+  if (!vertex)
+    return vertex.error();
+  source.vertex = std::move(*vertex);
   if (auto read = read_headers(fields, source.headers); !read)
     return read.error();
   auto streams = fields.flag("stream");

@@ -21,6 +21,7 @@ void model_option::add_to(CLI::App& command) {
 result<void> model_option::apply(agent_file_options& options) const {
   open_model_options usual;
   usual.allowed_variables = options.allowed_variables;
+  usual.allowed_commands = options.allowed_commands;
   usual.dotenv = options.dotenv;
   std::vector<model_ptr> opened;
   for (const auto& name : names) {

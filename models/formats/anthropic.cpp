@@ -18,6 +18,7 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view version = "2023-06-01";
+constexpr std::string_view vertex_version = "vertex-2023-10-16";
 
 // Encodes a signature. It is text at Anthropic and bytes in ADK, so it is
 // stored as base64 of the text, as ADK's AnthropicLlm does.
@@ -305,6 +306,8 @@ class anthropic_stream : public answer_stream<anthropic_answer> {
 
 class anthropic_wire_format : public wire_format {
 public:
+  explicit anthropic_wire_format(anthropic_host host) : host_(host) {}
+
   std::string_view provider() const noexcept override { return "Anthropic"; }
 
   result<model_response>
@@ -346,20 +349,46 @@ public:
 private:
   result<http_request> build_request(const model_request& asked,
                                      const wire_options& with) const override {
-    const auto body = anthropic_body(asked, with);
+    auto body = anthropic_body(asked, with);
     if (!body)
       return body.error();
+    if (host_ == anthropic_host::vertex)
+      return vertex_request(with, std::move(*body));
     http_headers headers{{"anthropic-version", std::string(version)}};
     if (!with.key.empty())
       headers.emplace_back("x-api-key", with.key);
     return json_request(with, "/v1/messages", std::move(headers), *body);
   }
+
+  // The model is in the path, and the version in the body (platform.claude.com,
+  // "Claude on Vertex AI").
+  static result<http_request> vertex_request(const wire_options& with,
+                                             json body) {
+    body.erase("model");
+    body["anthropic_version"] = vertex_version;
+    http_headers headers;
+    if (!with.key.empty())
+      headers.emplace_back("Authorization", "Bearer " + with.key);
+    return json_request(
+      with,
+      fmt::format("/v1/{}:{}",
+                  with.model,
+                  with.streams ? "streamRawPredict" : "rawPredict"),
+      std::move(headers),
+      body);
+  }
+
+  const anthropic_host host_;
 };
 
 } // namespace
 
+wire_format_ptr anthropic_format(anthropic_host host) {
+  return std::make_shared<anthropic_wire_format>(host);
+}
+
 wire_format_ptr anthropic_format() {
-  return std::make_shared<anthropic_wire_format>();
+  return anthropic_format(anthropic_host::anthropic);
 }
 
 } // namespace troupe

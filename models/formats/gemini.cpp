@@ -149,7 +149,8 @@ private:
 };
 
 bool is_of_vertex(const wire_options& with) {
-  return with.model.find("publishers/") != std::string::npos;
+  return with.model.starts_with("projects/")
+         || with.model.find("publishers/") != std::string::npos;
 }
 
 // Models before Gemini 3, and Gemma, ignore signatures.
@@ -230,6 +231,8 @@ private:
       if (said.thought)
         made["thought"] = true;
       add_part_fields(said, made);
+      if (is_vertex_)
+        made.erase("partMetadata");
       return text->empty() && made.size() == 1 ? json() : made;
     }
     if (const auto* call = said.call()) {
@@ -254,6 +257,8 @@ private:
       made = std::move(*other);
     }
     add_part_fields(said, made);
+    if (is_vertex_)
+      made.erase("partMetadata"); // Vertex has no such field.
     return made;
   }
 
@@ -313,19 +318,23 @@ result<void> add_settings(const model_request& asked, json& body) {
   return {};
 }
 
-// Returns the model's part of the URL path, for "gemini-x", "models/gemini-x"
-// or "publishers/google/models/gemini-x".
-result<std::string> path_of(const wire_options& with) {
-  const auto is_plain = [](unsigned char next) {
+// Returns the model's part of the URL path, for "gemini-x", "models/gemini-x",
+// "publishers/google/models/gemini-x" or "projects/…".
+result<std::string> path_of(const wire_options& with, gemini_host host) {
+  // Projects of a domain have a colon.
+  const std::string_view signs
+    = host == gemini_host::developer ? "-_./@" : "-_./@:";
+  const auto is_plain = [signs](unsigned char next) {
     return next < 0x80
            && (std::isalnum(next) != 0
-               || std::string_view("-_./@").find(static_cast<char>(next))
+               || signs.find(static_cast<char>(next))
                     != std::string_view::npos);
   };
   if (with.model.empty() || !std::ranges::all_of(with.model, is_plain)
       || with.model.find("..") != std::string::npos)
     return bad_request(fmt::format("no model is named '{}'", with.model));
-  return fmt::format("/v1beta/{}{}:{}",
+  return fmt::format("/{}/{}{}:{}",
+                     host == gemini_host::developer ? "v1beta" : "v1",
                      with.model.find('/') == std::string::npos ? "models/" : "",
                      with.model,
                      with.streams ? "streamGenerateContent?alt=sse"
@@ -464,6 +473,8 @@ private:
 
 class gemini_wire_format : public wire_format {
 public:
+  explicit gemini_wire_format(gemini_host host) : host_(host) {}
+
   std::string_view provider() const noexcept override { return gemini_vendor; }
 
   // An answer without any content is valid, as in ADK.
@@ -489,7 +500,7 @@ private:
         = check_tool_names(asked, {128, "_.:-", false}, gemini_vendor);
         !known)
       return known.error();
-    const auto path = path_of(with);
+    const auto path = path_of(with, host_);
     if (!path)
       return path.error();
     auto contents = content_writer(with).write(asked);
@@ -504,16 +515,24 @@ private:
     if (auto added = add_settings(asked, body); !added)
       return added.error();
     http_headers headers;
-    if (!with.key.empty())
+    if (!with.key.empty() && host_ == gemini_host::vertex)
+      headers.emplace_back("Authorization", "Bearer " + with.key);
+    else if (!with.key.empty())
       headers.emplace_back("x-goog-api-key", with.key);
     return json_request(with, *path, std::move(headers), body);
   }
+
+  const gemini_host host_;
 };
 
 } // namespace
 
+wire_format_ptr gemini_format(gemini_host host) {
+  return std::make_shared<gemini_wire_format>(host);
+}
+
 wire_format_ptr gemini_format() {
-  return std::make_shared<gemini_wire_format>();
+  return gemini_format(gemini_host::developer);
 }
 
 } // namespace troupe

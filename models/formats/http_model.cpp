@@ -81,6 +81,12 @@ std::optional<milliseconds> retry_after(const http_headers& headers,
                   milliseconds(0));
 }
 
+// The last part of a model's full name at Vertex AI.
+std::string_view short_name(std::string_view model) {
+  return model.starts_with("projects/") ? model.substr(model.rfind('/') + 1)
+                                        : model;
+}
+
 } // namespace
 
 // One model call with all of its attempts. Its steps run one after another,
@@ -110,8 +116,31 @@ public:
     with_.model = options_->model;
     with_.base_url = options_->base_url;
     with_.streams = options_->streams;
+    if (options_->token)
+      return ask_for_token();
     if (options_->key)
       with_.key = options_->key();
+    begin_with_key();
+  }
+
+private:
+  void ask_for_token() {
+    const auto& clock = request_.environment;
+    options_->token->ask(
+      clock ? clock->now() : timestamp(),
+      [self = shared_from_this()](result<std::string> token) {
+        try {
+          if (!token)
+            return self->end(self->named(token.error()));
+          self->with_.key = std::move(*token);
+          self->begin_with_key();
+        } catch (const std::exception& thrown) {
+          self->end(error(errc::internal, thrown.what()));
+        }
+      });
+  }
+
+  void begin_with_key() {
     if (!with_.key.empty())
       if (const auto flaw = key_flaw(with_.base_url); !flaw.empty())
         return end(named(error(errc::invalid_argument, flaw)));
@@ -372,8 +401,21 @@ public:
     return true;
   }
 
+  // Sends the request again with a new token. Returns false if that is not
+  // possible, or was done already.
+  bool ask_with_new_token() {
+    if (status_ != 401 || !options_->token || has_new_token_
+        || attempts_ >= options_->retries.attempts_max
+        || (request_.retries && !request_.retries->take()))
+      return false;
+    has_new_token_ = true;
+    options_->token->refuse(with_.key);
+    ask_for_token();
+    return true;
+  }
+
   void fail_by_status() {
-    if (ask_without_refused())
+    if (ask_without_refused() || ask_with_new_token())
       return;
     auto why = why_redirected();
     if (why.empty())
@@ -451,7 +493,7 @@ public:
     return {why.code(),
             fmt::format("{} model '{}'{}: {}",
                         options_->format->provider(),
-                        options_->model,
+                        short_name(options_->model),
                         attempts_ > 1 ? fmt::format(", attempt {}", attempts_)
                                       : std::string(),
                         failure_line(why.message(), with_.key))};
@@ -493,6 +535,7 @@ public:
   wire_options with_;
   double expected_tokens_ = 0;
   std::size_t attempts_ = 0;
+  bool has_new_token_ = false; // True after a token was refused.
 
   // State of the current attempt.
   int status_ = 0;

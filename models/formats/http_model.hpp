@@ -8,6 +8,7 @@
 #include "troupe/models/http/rate_limit.hpp"
 #include "troupe/models/http_options.hpp"
 #include "troupe/models/model.hpp"
+#include "troupe/models/vertex/token_command.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -33,6 +34,10 @@ struct http_model_options {
   /// or report. With a key, a plain `http` base URL must be loopback, and every
   /// proxy is bypassed; otherwise calls fail with `errc::invalid_argument`.
   std::function<std::string()> key = {};
+  /// Gives the key in place of `key`. If the server refuses it with the status
+  /// 401, it is asked for another one, and the request is sent once more. Null
+  /// for none.
+  std::shared_ptr<token_command> token = {};
   /// Additional headers; each replaces a header of the format with the same
   /// name. They must not hold a key, because they may appear in reports.
   http_headers headers = {};

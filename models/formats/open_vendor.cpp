@@ -2,13 +2,18 @@
 
 #include "troupe/models/formats/http_model.hpp"
 #include "troupe/models/formats/key_rule.hpp"
+#include "troupe/models/vertex/command_output.hpp"
+#include "troupe/models/vertex/target.hpp"
+#include "troupe/models/vertex/token_command.hpp"
 
 #include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -125,6 +130,213 @@ wire_format_ptr format_of(vendor which) {
   }
 }
 
+std::optional<std::string> outside_variable(const open_model_options& options,
+                                            const std::string& name) {
+  return options.variable ? options.variable(name) : process_variable(name);
+}
+
+bool is_of_dotenv(const open_model_options& options, const std::string& name) {
+  return options.dotenv.values.contains(name)
+         && !outside_variable(options, name);
+}
+
+// The options outlive the reader.
+variable_reader reader_of(const open_model_options& options) {
+  return [&options](std::string_view wanted) -> std::optional<std::string> {
+    const std::string name(wanted);
+    if (name.empty())
+      return std::nullopt;
+    auto held = outside_variable(options, name);
+    if (is_of_dotenv(options, name))
+      held = options.dotenv.values.at(name);
+    return held && !held->empty() ? held : std::nullopt;
+  };
+}
+
+// The settings that do not depend on the vendor.
+http_model_options settings_of(const model_source& source,
+                               const open_model_options& options) {
+  http_model_options chosen;
+  chosen.name = source.name;
+  chosen.headers = source.headers;
+  chosen.streams = source.streams;
+  chosen.timeouts = source.timeouts;
+  chosen.retries = source.retries;
+  chosen.on_retry = options.on_retry;
+  if (source.limit.requests_per_minute || source.limit.tokens_per_minute)
+    chosen.limit
+      = std::make_shared<rate_limit>(source.limit, system_environment());
+  return chosen;
+}
+
+// -- Vertex AI ----
+
+constexpr std::array<std::string_view, 2> token_variables
+  = {"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"};
+constexpr std::chrono::minutes token_command_limit{1};
+
+bool is_at_vertex(const model_source& source,
+                  vendor which,
+                  const std::string& model,
+                  const variable_reader& variable) {
+  return source.vertex || is_full_name(model)
+         || (which == vendor::gemini && source.base_url.empty()
+             && source.key_variable.empty() && is_vertex_wanted(variable));
+}
+
+// A path is compared with the paths that the user allows; both start at the
+// working folder.
+bool is_allowed_command(const std::string& command,
+                        const std::vector<std::string>& allowed) {
+  namespace fs = std::filesystem;
+  const auto place = [](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path));
+  };
+  const bool is_path = command.find('/') != std::string::npos;
+  return std::ranges::any_of(allowed, [&](const std::string& each) {
+    return is_path ? each.find('/') != std::string::npos
+                       && place(each) == place(command)
+                   : each == command;
+  });
+}
+
+result<void> check_token_command(const model_source& source,
+                                 const std::vector<std::string>& command,
+                                 const open_model_options& options) {
+  if (is_allowed_command(command.front(), options.allowed_commands))
+    return {};
+  return refused_model(
+    source,
+    fmt::format("token_command wants to start the program '{}'; allow it with "
+                "--allow-command {}, or allowed_commands in a program",
+                command.front(),
+                command.front()));
+}
+
+void take_token_command(const std::vector<std::string>& command,
+                        http_model_options& chosen) {
+  chosen.token
+    = std::make_shared<token_command>([command](const std::stop_token& stop) {
+        return command_output(command, token_command_limit, stop);
+      });
+}
+
+// Sets the source of the access token.
+result<void> choose_token(const model_source& source,
+                          const open_model_options& options,
+                          const variable_reader& variable,
+                          http_model_options& chosen) {
+  const auto place = source.vertex.value_or(vertex_place());
+  if (!place.token_variable.empty() && !place.token_command.empty())
+    return refused_model(source,
+                         "'vertex' has one of token_env and token_command");
+  if (options.key) {
+    chosen.key = options.key;
+    return {};
+  }
+  if (!place.token_command.empty()) {
+    if (auto allowed
+        = check_token_command(source, place.token_command, options);
+        !allowed)
+      return allowed;
+    take_token_command(place.token_command, chosen);
+    return {};
+  }
+  std::optional<std::string> token;
+  if (!place.token_variable.empty()) {
+    const auto& name = place.token_variable;
+    if (std::ranges::find(token_variables, name) == token_variables.end()
+        && std::ranges::find(options.allowed_variables, name)
+             == options.allowed_variables.end())
+      return refused_model(
+        source,
+        fmt::format("token_env may not name {}; there are {} and those that "
+                    "the user allows: --allow-env {}, or allowed_variables in "
+                    "a program",
+                    name,
+                    fmt::join(token_variables, ", "),
+                    name));
+    token = variable(name);
+    if (!token)
+      return refused_model(
+        source, fmt::format("the environment variable {} is not set", name));
+  } else {
+    for (const auto name : token_variables)
+      if (!token)
+        token = variable(name);
+  }
+  if (token) {
+    chosen.key = [held = std::move(*token)] { return held; };
+    return {};
+  }
+  const std::vector<std::string> usual{"gcloud", "auth", "print-access-token"};
+  if (!is_allowed_command(usual.front(), options.allowed_commands))
+    return refused_model(
+      source,
+      fmt::format("Vertex AI needs an access token: set {}, or allow {} with "
+                  "--allow-command gcloud (allowed_commands in a program)",
+                  token_variables.front(),
+                  fmt::join(usual, " ")));
+  take_token_command(usual, chosen);
+  return {};
+}
+
+result<model_ptr> open_at_vertex(const model_source& source,
+                                 vendor which,
+                                 const std::string& model,
+                                 const open_model_options& options,
+                                 const variable_reader& variable) {
+  if (which == vendor::openai)
+    return refused_model(source, "'vertex' is for models of Gemini and Claude");
+  // A token of Google opens more than models, so it goes to no URL of a file.
+  if (!source.base_url.empty())
+    return refused_model(source,
+                         "a model at Vertex AI has no base_url; another "
+                         "address is set by GOOGLE_VERTEX_BASE_URL");
+  if (!source.key_variable.empty())
+    return refused_model(source,
+                         "a model at Vertex AI has no key_env, but token_env "
+                         "in 'vertex'");
+  if (is_of_dotenv(options, "GOOGLE_VERTEX_BASE_URL"))
+    return refused_model(
+      source,
+      fmt::format(
+        "{} names a base URL by GOOGLE_VERTEX_BASE_URL, which does not "
+        "get a token of Google: set it in the environment",
+        options.dotenv.file.string()));
+  auto chosen = settings_of(source, options);
+  const auto key = variable("GOOGLE_API_KEY") ? variable("GOOGLE_API_KEY")
+                                              : variable("GEMINI_API_KEY");
+  const bool is_express = !source.vertex && !is_full_name(model)
+                          && !variable("GOOGLE_CLOUD_PROJECT") && key
+                          && !options.key;
+  auto found = is_express
+                 ? result<vertex_target>(express_target(model, variable))
+                 : find_target(source.vertex.value_or(vertex_place()),
+                               which == vendor::gemini ? "google" : "anthropic",
+                               model,
+                               variable);
+  if (!found)
+    return refused_model(source, found.error().message());
+  auto base_url = read_url(source, std::move(found->base_url));
+  if (!base_url)
+    return base_url.error();
+  if (const auto flaw = key_flaw(*base_url); !flaw.empty())
+    return refused_model(source, flaw);
+  if (is_express)
+    chosen.key = [held = *key] { return held; };
+  else if (auto token = choose_token(source, options, variable, chosen); !token)
+    return token.error();
+  if (which == vendor::anthropic)
+    chosen.format = anthropic_format(anthropic_host::vertex);
+  else
+    chosen.format
+      = gemini_format(is_express ? gemini_host::express : gemini_host::vertex);
+  chosen.model = std::move(found->resource);
+  chosen.base_url = std::move(*base_url);
+  return model_ptr(std::make_shared<http_model>(std::move(chosen)));
+}
+
 } // namespace
 
 result<model_ptr> open_vendor_model(const model_source& source,
@@ -136,18 +348,11 @@ result<model_ptr> open_vendor_model(const model_source& source,
     if (limit && !(*limit > 0))
       return refused_model(source, "a limit per minute must be above 0");
   const auto& known = vendors[static_cast<std::size_t>(which)];
-  const auto outside = [&options](const std::string& name) {
-    return options.variable ? options.variable(name) : process_variable(name);
-  };
-  const auto is_of_file = [&](std::string_view name) {
-    return options.dotenv.values.contains(std::string(name))
-           && !outside(std::string(name));
-  };
-  const auto variable = [&](std::string_view name) {
-    auto held = name.empty() ? std::nullopt : outside(std::string(name));
-    if (is_of_file(name))
-      held = options.dotenv.values.at(std::string(name));
-    return held && !held->empty() ? held : std::nullopt;
+  const auto variable = reader_of(options);
+  if (is_at_vertex(source, which, model, variable))
+    return open_at_vertex(source, which, model, options, variable);
+  const auto is_of_file = [&options](std::string_view name) {
+    return is_of_dotenv(options, std::string(name));
   };
 
   // Sends a vendor's key only to the vendor or to the URL that the same
@@ -210,8 +415,7 @@ result<model_ptr> open_vendor_model(const model_source& source,
     if (const auto flaw = key_flaw(*base_url); !flaw.empty())
       return refused_model(source, flaw);
 
-  http_model_options chosen;
-  chosen.name = source.name;
+  auto chosen = settings_of(source, options);
   chosen.format = format_of(which);
   chosen.model = model;
   chosen.base_url = std::move(*base_url);
@@ -219,14 +423,6 @@ result<model_ptr> open_vendor_model(const model_source& source,
     chosen.key = options.key;
   else if (key)
     chosen.key = [held = std::move(*key)] { return held; };
-  chosen.headers = source.headers;
-  chosen.streams = source.streams;
-  chosen.timeouts = source.timeouts;
-  chosen.retries = source.retries;
-  chosen.on_retry = options.on_retry;
-  if (source.limit.requests_per_minute || source.limit.tokens_per_minute)
-    chosen.limit
-      = std::make_shared<rate_limit>(source.limit, system_environment());
   return model_ptr(std::make_shared<http_model>(std::move(chosen)));
 }
 

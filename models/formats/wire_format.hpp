@@ -8,6 +8,7 @@
 #include "troupe/models/http/sse_reader.hpp"
 #include "troupe/models/model.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -114,10 +115,31 @@ using wire_format_ptr = std::shared_ptr<const wire_format>;
 /// Chat completions, for OpenAI and all compatible servers.
 wire_format_ptr openai_format();
 
-/// `generateContent` and `streamGenerateContent`.
+/// The servers of Google that have Gemini models.
+enum class gemini_host : std::uint8_t {
+  developer, ///< generativelanguage.googleapis.com, with an API key.
+  vertex,    ///< Vertex AI, with an access token.
+  express,   ///< Vertex AI, with an API key.
+};
+
+/// `generateContent` and `streamGenerateContent`. At Vertex AI, the name of the
+/// model is its resource, `"projects/…"` or `"publishers/…"`.
+wire_format_ptr gemini_format(gemini_host host);
+
+/// The same at `gemini_host::developer`.
 wire_format_ptr gemini_format();
 
-/// Messages.
+/// The servers that have Claude models.
+enum class anthropic_host : std::uint8_t {
+  anthropic, ///< api.anthropic.com, with an API key.
+  vertex,    ///< Vertex AI, with an access token.
+};
+
+/// Messages. At Vertex AI, the name of the model is its resource,
+/// `"projects/…"`.
+wire_format_ptr anthropic_format(anthropic_host host);
+
+/// The same at `anthropic_host::anthropic`.
 wire_format_ptr anthropic_format();
 
 } // namespace troupe

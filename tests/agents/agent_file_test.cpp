@@ -786,6 +786,64 @@ BOOST_FIXTURE_TEST_CASE(a_bad_list_of_models_names_the_line, folder) {
       .starts_with("root_agent.yaml:3: 'api_key': keys are not allowed"));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_model_may_be_at_vertex, folder) {
+  std::vector<model_source> asked;
+  options.open = [&asked](const model_source& source, const fs::path&) {
+    asked.push_back(source);
+    return model_ptr(std::make_shared<scripted_model>(script(), source.name));
+  };
+  BOOST_TEST_REQUIRE(load(R"(
+name: a
+model:
+  name: gemini-x
+  vertex:
+    project: p
+    location: us-east1
+    token_command: [./token, --for, 'a b']
+sub_agents:
+- name: b
+  model: {name: gemini-x, vertex: {token_env: T}}
+- name: c
+  model: {name: gemini-x, vertex: {}}
+)")
+                       .has_value());
+  BOOST_TEST_REQUIRE(asked.size() == 3U);
+  const vertex_place place{
+    .project = "p",
+    .location = "us-east1",
+    .token_command
+    = {(fs::canonical(path) / "token").string(), "--for", "a b"}};
+  BOOST_TEST((asked[0].vertex == place));
+  BOOST_TEST((asked[1].vertex == vertex_place{.token_variable = "T"}));
+  BOOST_TEST((asked[2].vertex == vertex_place{}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_bad_place_at_vertex_names_the_line, folder) {
+  const auto with = [this](const std::string& vertex) {
+    return failure("name: a\nmodel:\n  name: gemini-x\n  vertex: " + vertex
+                   + "\n");
+  };
+  BOOST_TEST(with("p").starts_with("root_agent.yaml:4: 'vertex' must be a"));
+  BOOST_TEST(with("{token: s3cret}")
+             == "root_agent.yaml:4: 'vertex' has no field 'token'; it has "
+                "project, location, token_env, token_command");
+  BOOST_TEST(with("{token_command: []}")
+             == "root_agent.yaml:4: 'token_command' is a list without a "
+                "program");
+  BOOST_TEST(
+    with("{token_command: [[a]]}")
+      .starts_with("root_agent.yaml:4: 'token_command' must be a list"));
+  const auto unasked = with("{project: p, token_command: [gcloud, auth]}");
+  BOOST_TEST(unasked.starts_with("root_agent.yaml:2: model 'gemini-x': "
+                                 "token_command wants to start the program "
+                                 "'gcloud'; allow it with --allow-command"),
+             unasked);
+  options.allowed_commands = {"gcloud"};
+  BOOST_TEST(load("name: a\nmodel: {name: gemini-x, vertex: {project: p, "
+                  "token_command: [gcloud, auth]}}\n")
+               .has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace troupe
