@@ -6,6 +6,7 @@
 #include "troupe/agents/agent_file.hpp"
 #include "troupe/core/json.hpp"
 #include "troupe/core/key.hpp"
+#include "troupe/load/prices.hpp"
 #include "troupe/models/delayed_model.hpp"
 
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,6 +85,8 @@ struct experiment {
   std::vector<std::string> keys = {};
   /// Time limit of one run; unset: none.
   std::optional<std::chrono::milliseconds> deadline = {};
+  /// Prices of the models; null: reports have no costs.
+  std::shared_ptr<const price_list> prices = {};
 };
 
 /// Reads an experiment file (docs/experiments.md lists its fields). Relative

@@ -116,6 +116,19 @@ variant_summary summarize(std::string name,
   if (std::ranges::any_of(
         runs, [](const auto* each) { return each->line.tokens > 0; }))
     made.tokens = figure_of(runs, tokens);
+  std::vector<double> costs;
+  for (const auto* each : runs) {
+    const auto& cost = each->line.cost;
+    if (!cost)
+      continue;
+    for (const auto& [model, count] : cost->unpriced)
+      made.unpriced[model] += count;
+    // A part of the cost would make the variant look cheap.
+    if (each->error.empty() && cost->unpriced.empty())
+      costs.push_back(cost->amount);
+  }
+  if (!costs.empty())
+    made.cost = load::figure_of(std::move(costs));
   made.agreement = agreement_of(runs);
   for (const auto& key : keys)
     made.keys[key] = values_of(runs, key);
@@ -145,12 +158,13 @@ std::string interval_of(const std::optional<run_figure>& figure) {
   return text;
 }
 
-std::string row_of(const variant_summary& made, std::size_t width) {
+std::string
+row_of(const variant_summary& made, std::size_t width, bool has_prices) {
   std::uint64_t failed = 0;
   for (const auto& [code, count] : made.failed)
     failed += count;
   return fmt::format(
-    "{:<{}}{:>6}{:>8}{:>33}{:>12}{:>10}{:>10}{:>8}{:>8}{:>11}\n",
+    "{:<{}}{:>6}{:>8}{:>33}{:>12}{:>10}{:>10}{:>8}{:>8}{}{:>11}\n",
     made.name,
     width,
     made.runs,
@@ -161,6 +175,7 @@ std::string row_of(const variant_summary& made, std::size_t width) {
     mean_time(made.overhead_per_turn),
     mean_number(made.model_calls, 1),
     mean_number(made.tokens, 0),
+    has_prices ? fmt::format("{:>12}", mean_number(made.cost, 6)) : "",
     made.agreement ? fmt::format("{:.0f} %", *made.agreement * 100) : "-");
 }
 
@@ -179,6 +194,10 @@ std::string details_of(const variant_summary& made) {
   std::string text;
   for (const auto& [code, count] : made.failed)
     text += fmt::format("  {} failed with {}\n", count, code);
+  for (const auto& [model, count] : made.unpriced)
+    text += fmt::format("  no price for {} ({} tokens)\n",
+                        model.empty() ? "a model without a name" : model,
+                        count);
   for (const auto& [key, values] : made.keys) {
     for (std::size_t index = 0; index < std::min(values.size(), values_max);
          ++index)
@@ -223,6 +242,8 @@ json to_json(const variant_summary& made,
   written["modelCalls"] = to_json(made.model_calls);
   written["toolCalls"] = to_json(made.tool_calls);
   written["tokens"] = to_json(made.tokens);
+  written["cost"] = to_json(made.cost);
+  written["unpriced"] = made.unpriced;
   written["agreement"] = made.agreement ? json(*made.agreement) : json();
   auto& keys = written["keys"] = json::object();
   for (const auto& [key, values] : made.keys) {
@@ -297,6 +318,8 @@ json to_json(const experiment_run& made,
   written["modelCalls"] = made.line.model_calls;
   written["toolCalls"] = made.line.tool_calls;
   written["tokens"] = made.line.tokens > 0 ? json(made.line.tokens) : json();
+  written["cost"]
+    = made.line.cost ? to_json(*made.line.cost, made.line.currency) : json();
   written["error"] = made.error.empty() ? json() : json(made.error);
   written["reason"] = made.reason.empty() ? json() : json(made.reason);
   written["output"] = made.output;
@@ -304,6 +327,15 @@ json to_json(const experiment_run& made,
   written["changes"] = by_key(made.changes);
   written["timeline"] = with_timeline ? to_json(made.line) : json();
   return written;
+}
+
+// The cost of all runs, the failed ones included.
+cost_sum cost_of(const experiment_outcome& made) {
+  cost_sum sum;
+  for (const auto& each : made.runs)
+    if (each.line.cost)
+      sum.add(*each.line.cost);
+  return sum;
 }
 
 // Names of sessions may hold line ends.
@@ -414,22 +446,24 @@ std::string to_text(const experiment_outcome& made) {
   std::size_t width = 8;
   for (const auto& each : planned.variants)
     width = std::max(width, each.name.size());
-  text
-    += fmt::format("{:<{}}{:>6}{:>8}{:>33}{:>12}{:>10}{:>10}{:>8}{:>8}{:>11}\n",
-                   "variant",
-                   width,
-                   "runs",
-                   "failed",
-                   "wall, mean (95 %)",
-                   "longest",
-                   "at a time",
-                   "overhead",
-                   "models",
-                   "tokens",
-                   "agreement");
+  const bool has_prices = planned.prices != nullptr;
+  text += fmt::format(
+    "{:<{}}{:>6}{:>8}{:>33}{:>12}{:>10}{:>10}{:>8}{:>8}{}{:>11}\n",
+    "variant",
+    width,
+    "runs",
+    "failed",
+    "wall, mean (95 %)",
+    "longest",
+    "at a time",
+    "overhead",
+    "models",
+    "tokens",
+    has_prices ? fmt::format("{:>12}", "cost") : "",
+    "agreement");
   const auto summaries = summarize(made);
   for (const auto& each : summaries)
-    text += row_of(each, width);
+    text += row_of(each, width, has_prices);
   for (std::size_t index = 0; index < summaries.size(); ++index) {
     const auto details = details_of(summaries[index]);
     const auto& changes = planned.variants[index].changes;
@@ -440,6 +474,9 @@ std::string to_text(const experiment_outcome& made) {
       text += fmt::format("  with {}\n", change);
     text += details;
   }
+  if (has_prices)
+    text += fmt::format("\ncost of all runs: {}\n",
+                        to_text(cost_of(made), planned.prices->currency()));
   return text
          + "\nlongest: work of the longest chain of lanes; at a time: all work "
            "over wall time;\noverhead: wall time beyond the longest chain, for "
@@ -468,6 +505,9 @@ json to_json(const experiment_outcome& made, std::size_t timelines_max) {
   settings["store"] = made.store;
   settings["atOnce"] = planned.at_once;
   settings["state"] = planned.state;
+  written["cost"] = planned.prices
+                      ? to_json(cost_of(made), planned.prices->currency())
+                      : json();
   auto& variants = written["variants"] = json::array();
   const auto summaries = summarize(made);
   for (std::size_t index = 0; index < summaries.size(); ++index)

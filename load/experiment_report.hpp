@@ -54,6 +54,11 @@ struct variant_summary {
   std::optional<run_figure> tool_calls;
   /// Number of tokens; unset if no run reports tokens.
   std::optional<run_figure> tokens;
+  /// Cost, over the runs whose models all have a price; unset without prices,
+  /// and if there is no such run.
+  std::optional<run_figure> cost;
+  /// Tokens of models without a price over all runs, by model.
+  std::map<std::string, std::uint64_t> unpriced;
   /// Share of runs of the same input with the most frequent output, averaged
   /// over the inputs; unset if no input was run twice.
   std::optional<double> agreement;

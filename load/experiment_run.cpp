@@ -105,7 +105,7 @@ void experiment_runner::read_log(experiment_run& made,
                                  const session& start,
                                  const session& held) const {
   const auto own = held.events().from(start.revision() + 1).live();
-  auto lines = timelines_of(own);
+  auto lines = timelines_of(own, planned_.prices.get());
   if (!lines.empty())
     made.line = std::move(lines.front());
   // The log of a failed run ends before its failure.

@@ -404,7 +404,8 @@ std::size_t depth_of(const timeline_lane& lane) {
   return lane.branch.empty() ? 0 : (dots + 1) / 2;
 }
 
-std::vector<timeline> timelines_of(const event_slice& events) {
+std::vector<timeline> timelines_of(const event_slice& events,
+                                   const price_list* prices) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<const event*>> by_invocation;
   for (const auto& said : events) {
@@ -423,6 +424,12 @@ std::vector<timeline> timelines_of(const event_slice& events) {
   for (const auto& invocation : order) {
     made.push_back(timeline_maker(by_invocation.at(invocation)).make());
     made.back().is_taken_back = !live.contains(invocation);
+    if (prices == nullptr)
+      continue;
+    auto& cost = made.back().cost.emplace();
+    made.back().currency = prices->currency();
+    for (const auto* said : by_invocation.at(invocation))
+      prices->add(*said, cost);
   }
   return made;
 }
@@ -446,6 +453,8 @@ std::string to_text(const timeline& shown, std::size_t width) {
             : "model and tool calls not recorded (run with --step-times)";
   if (shown.tokens > 0)
     text += fmt::format(", {} tokens", shown.tokens);
+  if (shown.cost)
+    text += ", cost " + on_one_line(to_text(*shown.cost, shown.currency));
   if (!shown.error.empty())
     text += ", ended with " + on_one_line(shown.error);
   if (shown.is_taken_back)
@@ -499,6 +508,7 @@ json to_json(const timeline& shown) {
     = shown.calls_recorded ? json(shown.model_calls) : json();
   written["toolCalls"] = shown.calls_recorded ? json(shown.tool_calls) : json();
   written["tokens"] = shown.tokens;
+  written["cost"] = shown.cost ? to_json(*shown.cost, shown.currency) : json();
   written["error"] = maybe(shown.error);
   written["takenBack"] = shown.is_taken_back;
   auto& lanes = written["lanes"] = json::array();

@@ -7,10 +7,12 @@
 #pragma once
 
 #include "troupe/core/session.hpp"
+#include "troupe/load/prices.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,6 +82,11 @@ struct timeline {
   std::size_t tool_calls = 0;
   /// Sum of `usageMetadata.totalTokenCount` over the events.
   std::uint64_t tokens = 0;
+  /// Cost of the model calls of the events, as far as their models have prices;
+  /// unset without prices.
+  std::optional<cost_sum> cost = {};
+  /// Currency of `cost`.
+  std::string currency = {};
   /// Error code of the last event, or empty.
   std::string error;
   /// True if a rewind of the session has taken back all events of the
@@ -100,16 +107,17 @@ std::string name_of(const timeline_lane& lane);
 std::size_t depth_of(const timeline_lane& lane);
 
 /// One timeline for each invocation in `events`, oldest first. Events without
-/// an invocation, and rewinds, are left out.
-std::vector<timeline> timelines_of(const event_slice& events);
+/// an invocation, and rewinds, are left out. With `prices`, each has a cost.
+std::vector<timeline> timelines_of(const event_slice& events,
+                                   const price_list* prices = nullptr);
 
 /// Returns a summary and a row for each lane. `width` is the total number of
 /// columns; less than 40 counts as 40.
 std::string to_text(const timeline& shown, std::size_t width);
 
 /// `{"invocation", "startedAt": seconds, "wall", "work", "longestLane",
-/// "modelCalls", "toolCalls", "tokens", "error": text or null, "takenBack":
-/// boolean, "lanes":
+/// "modelCalls", "toolCalls", "tokens", "cost": cost or null, "error": text or
+/// null, "takenBack": boolean, "lanes":
 /// [{"agent", "branch", "steps": [{"kind": "model"|"tool"|"other"|"wait",
 /// "name", "start", "end", "event", "detail": text or null, "error": text or
 /// null}]}]}`, times in nanoseconds. The numbers of calls are null if they are

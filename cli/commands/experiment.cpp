@@ -3,6 +3,7 @@
 #include "troupe/cli/options/agent_access.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/number_check.hpp"
+#include "troupe/cli/options/prices_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/sessions/cleaning.hpp"
 #include "troupe/cli/talk/open_questions.hpp"
@@ -43,6 +44,7 @@ struct experiment_command::arguments {
   std::string html_file;
   bool removes = false;
   agent_access access;
+  prices_option prices;
 };
 
 namespace {
@@ -234,6 +236,7 @@ experiment_command::experiment_command(CLI::App& program,
       "--user", chosen.user, "User of the session of --from; default: user")
     ->type_name("U");
   chosen.access.add_to(parser());
+  chosen.prices.add_to(parser());
   parser()
     .add_option("--json", chosen.json_file, "Write all results to a file")
     ->type_name("FILE");
@@ -298,6 +301,10 @@ int experiment_command::execute(interrupts& signals) const {
   planned->seed = chosen.seed.value_or(planned->seed);
   if (auto fit = load::check_amounts(*planned); !fit)
     return report(fit.error(), exit_usage);
+  auto prices = chosen.prices.read();
+  if (!prices)
+    return report(prices.error(), exit_usage);
+  planned->prices = std::move(*prices);
   if (auto fit = choose_start(*planned); !fit)
     return report(fit.error(), exit_usage);
   if (auto apart = check_distinct({chosen.json_file, chosen.html_file}); !apart)

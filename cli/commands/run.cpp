@@ -5,12 +5,14 @@
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/model_option.hpp"
 #include "troupe/cli/options/number_check.hpp"
+#include "troupe/cli/options/prices_option.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/talk/conversation.hpp"
 #include "troupe/cli/talk/dialogue.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/progress.hpp"
+#include "troupe/cli/terminal/visible_text.hpp"
 #include "troupe/core/support/blank.hpp"
 #include "troupe/models/recording_model.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -51,6 +53,7 @@ struct run_command::arguments {
   bool end_state = false;
   std::string record;
   agent_access access;
+  prices_option prices;
 };
 
 namespace {
@@ -253,6 +256,7 @@ run_command::run_command(CLI::App& program,
     "--step-times",
     chosen.step_times,
     "Record in the events when models and tools worked, for troupe trace");
+  chosen.prices.add_to(parser());
   chosen.store.add_to(parser());
   chosen.store.add_artifacts_to(parser());
   parser()
@@ -303,6 +307,10 @@ int run_command::execute(interrupts& signals) const {
     return report(error(errc::invalid_argument,
                         "--answer needs --session, the session that waits"),
                   exit_usage);
+
+  const auto prices = chosen.prices.read();
+  if (!prices)
+    return report(prices.error());
 
   std::shared_ptr<recording> kept_answers;
   if (!chosen.record.empty()) {
@@ -355,6 +363,7 @@ int run_command::execute(interrupts& signals) const {
   if (is_blank(chosen.session))
     std::fputs(fmt::format("session: {}\n", key->id).c_str(), stderr);
 
+  const auto cost = std::make_shared<run_cost>(*prices);
   const conversation::settings how{
     .as_json = chosen.output == "json",
     .prints_pieces = chosen.output == "json" && chosen.stream,
@@ -364,7 +373,8 @@ int run_command::execute(interrupts& signals) const {
                 .lost_updates = *read_lost_updates(chosen.lost_updates),
                 .step_times = chosen.step_times},
     .go_on = {go_on_line(chosen, *key), go_on_note(chosen)},
-    .agents = running};
+    .agents = running,
+    .cost = cost};
   conversation talk(*owners, *root, *key, how, signals);
   result<void> outcome;
   if (is_dialogue)
@@ -378,6 +388,9 @@ int run_command::execute(interrupts& signals) const {
       outcome = talk.say(input);
   if (outcome && chosen.end_state)
     outcome = talk.print_state();
+  // Failed runs cost, too.
+  if (const auto line = cost->line(); !line.empty())
+    std::fputs((visible_text(line, " ") + '\n').c_str(), stderr);
   return talk.end(outcome);
 }
 

@@ -1,6 +1,7 @@
 #include "troupe/cli/commands/trace.hpp"
 
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/prices_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
@@ -31,19 +32,34 @@ struct trace_command::arguments {
   std::string json_file;
   std::string html_file;
   std::string svg_file;
+  prices_option prices;
 };
 
 namespace {
 
 constexpr std::size_t columns_without_terminal = 100;
 
-json report_of(const session& held, const std::vector<load::timeline>& lines) {
+// The cost of all shown invocations.
+load::cost_sum cost_of(const std::vector<load::timeline>& lines) {
+  load::cost_sum sum;
+  for (const auto& each : lines)
+    if (each.cost)
+      sum.add(*each.cost);
+  return sum;
+}
+
+json report_of(const session& held,
+               const std::vector<load::timeline>& lines,
+               const load::price_list* prices) {
   auto written = json::object();
   written["kind"] = "trace";
   auto& where = written["session"] = json::object();
   where["app"] = held.key().app;
   where["user"] = held.key().user;
   where["id"] = held.key().id;
+  written["cost"] = prices != nullptr
+                      ? load::to_json(cost_of(lines), prices->currency())
+                      : json();
   auto& shown = written["invocations"] = json::array();
   for (const auto& each : lines)
     shown.push_back(to_json(each));
@@ -76,6 +92,7 @@ trace_command::trace_command(CLI::App& program)
                 chosen.invocation,
                 "Show only this invocation; default: all of the session")
     ->type_name("ID");
+  chosen.prices.add_to(parser());
   parser()
     .add_option("--json", chosen.json_file, "Write all steps to a file")
     ->type_name("FILE");
@@ -103,6 +120,9 @@ int trace_command::execute(interrupts& /*signals*/) const {
       = check_distinct({chosen.json_file, chosen.html_file, chosen.svg_file});
       !apart)
     return report(apart.error(), exit_usage);
+  const auto prices = chosen.prices.read();
+  if (!prices)
+    return report(prices.error());
   private_report files;
   if (auto opened = files.open(chosen.json_file, chosen.html_file); !opened)
     return report(opened.error(), exit_usage);
@@ -117,7 +137,7 @@ int trace_command::execute(interrupts& /*signals*/) const {
     = owners->sessions().get({chosen.app, chosen.user, chosen.session}).get();
   if (!held)
     return report(held.error());
-  auto lines = load::timelines_of(held->events());
+  auto lines = load::timelines_of(held->events(), prices->get());
   if (!chosen.invocation.empty())
     std::erase_if(lines, [&chosen](const auto& each) {
       return each.invocation != chosen.invocation;
@@ -135,7 +155,10 @@ int trace_command::execute(interrupts& /*signals*/) const {
     text += (text.empty() ? "" : "\n")
             + load::to_text(
               each, columns_of(STDOUT_FILENO, columns_without_terminal));
-  const auto data = report_of(*held, lines);
+  if (*prices && lines.size() > 1)
+    text += fmt::format("\ncost of all invocations: {}\n",
+                        load::to_text(cost_of(lines), (*prices)->currency()));
+  const auto data = report_of(*held, lines, prices->get());
   int code = print(visible_text(text, "\n"));
   if (code != exit_done)
     return code;

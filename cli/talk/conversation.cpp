@@ -71,6 +71,7 @@ result<void> conversation::say(content message) {
       return blocked.check();
     }
     blocked.take(**next);
+    chosen_.cost->take(**next);
     const bool is_piece = (*next)->partial;
     if (is_piece)
       line.hear((*next)->author, (*next)->text());

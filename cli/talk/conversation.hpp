@@ -5,6 +5,7 @@
 
 #include "troupe/agents/agent.hpp"
 #include "troupe/cli/talk/open_questions.hpp"
+#include "troupe/cli/talk/run_cost.hpp"
 #include "troupe/cli/terminal/interrupts.hpp"
 #include "troupe/cli/terminal/output.hpp"
 #include "troupe/cli/terminal/progress.hpp"
@@ -36,6 +37,7 @@ public:
     run_options options;
     command_line go_on;
     std::shared_ptr<running_agents> agents;
+    std::shared_ptr<run_cost> cost; // Counts all events.
   };
 
   /// `owners`, `root` and `signals` outlive this.

@@ -183,6 +183,7 @@ result<std::vector<std::string>> dialogue::run_once(content message) {
       done = next.error();
     if (!next || !*next)
       break;
+    chosen_.cost->take(**next);
     const std::lock_guard guard(screen_);
     if ((*next)->partial)
       show_piece(**next);

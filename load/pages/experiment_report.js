@@ -8,7 +8,13 @@ const SPREADS = [
   { key: "modelCalls", name: "model calls", format: formatNumber },
   { key: "toolCalls", name: "tool calls", format: formatNumber },
   { key: "tokens", name: "tokens", format: formatNumber, better: "low" },
+  { key: "cost", name: "cost", format: formatCost, better: "low" },
 ];
+
+// Costs of single runs are small parts of the currency's unit.
+function formatCost(amount) {
+  return isNumber(amount) ? amount.toFixed(amount >= 1 || amount === 0 ? 2 : 6) : "–";
+}
 
 function failuresOfVariant(variant) {
   return sum(Object.values(variant.failed ?? {}));
@@ -326,6 +332,7 @@ function runFigures(run) {
     { name: "model calls", value: formatCount(run.modelCalls) },
     { name: "tool calls", value: formatCount(run.toolCalls) },
     { name: "tokens", value: formatCount(run.tokens) },
+    ...(run.cost ? [{ name: `cost, ${run.cost.currency}`, value: formatCost(run.cost.amount) }] : []),
   ]);
 }
 

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe::testing {
 
@@ -87,6 +89,94 @@ BOOST_FIXTURE_TEST_CASE(a_row_for_each_variant_and_files, place) {
   BOOST_TEST(trace.at("invocations")[0].at("lanes")[0].at("agent") == "a");
   BOOST_TEST(content_of(path() + "/t.svg").find(">a</text>")
              != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(prices_give_costs, place) {
+  write("replies.json",
+        R"({"*": [{"content": {"parts": [{"text": "hi"}]}, "extra": {
+              "modelVersion": "m-1", "usageMetadata": {"promptTokenCount": 1000,
+              "candidatesTokenCount": 500, "totalTokenCount": 1500}}}],
+            "b": [{"content": {"parts": [{"text": "hi"}]}, "extra": {
+              "modelVersion": "n-1", "usageMetadata": {"promptTokenCount": 7,
+              "candidatesTokenCount": 0, "totalTokenCount": 7}}}]})");
+  write("other.yaml", "{name: b, model: 'scripted:replies.json'}\n");
+  const auto prices = write(
+    "prices.yaml", "currency: EUR\nmodels: {m*: {input: 1, output: 2}}\n");
+  const auto done = run_program({"experiment",
+                                 file,
+                                 "--store",
+                                 store,
+                                 "--prices",
+                                 prices,
+                                 "--json",
+                                 path() + "/x.json"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(done.output.find("    0.002000") != std::string::npos,
+             done.output);
+  BOOST_TEST(done.output.find("\ncost of all runs: 0.012000 EUR\n")
+               != std::string::npos,
+             done.output);
+  const auto written = parse_json(content_of(path() + "/x.json")).value();
+  BOOST_TEST(written.at("cost").at("currency") == "EUR");
+  BOOST_TEST(written.at("variants")[0].at("cost").at("mean") == 0.002);
+  BOOST_TEST(written.at("runs")[0].at("cost").at("amount") == 0.002);
+
+  const auto& session = written.at("runs")[0].at("session");
+  const auto traced = run_program({"trace",
+                                   "--store",
+                                   store,
+                                   "--app",
+                                   session.at("app").get<std::string>(),
+                                   "--session",
+                                   "session",
+                                   "--prices",
+                                   prices});
+  BOOST_TEST(traced.output.find(", 1500 tokens, cost 0.002000 EUR\n")
+               != std::string::npos,
+             traced.output);
+
+  const auto ran = run_program({"run",
+                                path() + "/other.yaml",
+                                "--store",
+                                "memory:",
+                                "--session",
+                                "s",
+                                "--input",
+                                "a",
+                                "--input",
+                                "b",
+                                "--prices",
+                                prices});
+  BOOST_TEST(ran.code == 0);
+  BOOST_TEST(ran.errors == "cost: unknown: no price for n-1 (14 tokens)\n");
+  // A variant with a call that has no price has no cost.
+  write("agents.yaml", "{name: b, model: 'scripted:replies.json'}\n");
+  const auto unknown = run_program(
+    {"experiment", file, "--store", "memory:", "--prices", prices});
+  BOOST_TEST(unknown.output.find("  no price for n-1 (21 tokens)\n")
+               != std::string::npos,
+             unknown.output);
+  BOOST_TEST(unknown.output.find("cost of all runs: unknown: no price for n-1")
+               != std::string::npos,
+             unknown.output);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_wrong_file_of_prices_ends_it, place) {
+  const auto prices = write("prices.yaml", "models:\n  m: {input: 1}\n");
+  for (const auto& [command, code] :
+       {std::pair(std::vector<std::string>{"experiment", file}, 2),
+        std::pair(std::vector<std::string>{"run", agents, "--input", "a"}, 1),
+        std::pair(
+          std::vector<std::string>{"trace", "--app", "a", "--session", "s"},
+          1)}) {
+    auto options = command;
+    options.insert(options.end(), {"--store", store, "--prices", prices});
+    const auto done = run_program(options);
+    BOOST_TEST(done.code == code);
+    BOOST_TEST(done.errors
+               == "error: invalid_argument: " + prices
+                    + ":2: model 'm' needs a field 'output'\n");
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(options_take_the_place_of_the_file, place) {
