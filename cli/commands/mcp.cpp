@@ -3,6 +3,7 @@
 #include "troupe/cli/options/agent_access.hpp"
 #include "troupe/cli/options/compaction_option.hpp"
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/model_option.hpp"
 #include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
@@ -17,7 +18,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -27,7 +27,7 @@ namespace troupe::cli {
 struct mcp_command::arguments {
   std::string agent_file;
   mcp_server_options server;
-  std::optional<std::string> model;
+  model_option model;
   // Clients start the program in folders of their choice, so it makes no file
   // there unless it is told to.
   store_option store{"memory:"};
@@ -115,12 +115,7 @@ void mcp_command::add_options() {
     .add_option("--user", chosen.server.user, "User")
     ->type_name("U")
     ->capture_default_str();
-  parser()
-    .add_option("--model",
-                chosen.model,
-                "Model in place of every agent's own: openai:NAME, gemini-..., "
-                "claude-..., scripted:FILE")
-    ->type_name("M");
+  chosen.model.add_to(parser());
   chosen.access.add_to(parser());
   parser()
     .add_option("--calls-max",
@@ -171,13 +166,14 @@ int mcp_command::execute(interrupts& signals) const {
   const protocol_files files;
   auto agents = agents_;
   chosen.access.grant(agents);
-  if (chosen.model) {
-    auto model = open_model({.name = *chosen.model},
-                            {.allowed_variables = agents.allowed_variables});
-    if (!model)
-      return report(model.error());
-    agents.model = std::move(*model);
-  }
+  if (auto read = chosen.access.read_dotenv(chosen.agent_file, agents); !read)
+    return report(read.error());
+  agents.open
+    = [](const model_source& source, const open_model_options& usual) {
+        return open_model(source, usual);
+      };
+  if (auto replaced = chosen.model.apply(agents); !replaced)
+    return report(replaced.error());
   const auto root = load_agent_file(chosen.agent_file, agents);
   if (!root)
     return report(root.error());

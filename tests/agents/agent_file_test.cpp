@@ -736,7 +736,8 @@ BOOST_FIXTURE_TEST_CASE(models_may_be_opened_by_the_caller, folder) {
 
 BOOST_FIXTURE_TEST_CASE(models_of_a_list_are_asked_in_order, folder) {
   std::vector<model_source> asked;
-  options.open = [&asked](const model_source& source, const fs::path&) {
+  options.open = [&asked](const model_source& source,
+                          const open_model_options&) {
     asked.push_back(source);
     return model_ptr(std::make_shared<scripted_model>(script(), source.name));
   };
@@ -788,7 +789,8 @@ BOOST_FIXTURE_TEST_CASE(a_bad_list_of_models_names_the_line, folder) {
 
 BOOST_FIXTURE_TEST_CASE(a_model_may_be_at_vertex, folder) {
   std::vector<model_source> asked;
-  options.open = [&asked](const model_source& source, const fs::path&) {
+  options.open = [&asked](const model_source& source,
+                          const open_model_options&) {
     asked.push_back(source);
     return model_ptr(std::make_shared<scripted_model>(script(), source.name));
   };
