@@ -1,8 +1,8 @@
 #include "tool_bench.hpp"
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/core/processes/child_process.hpp"
 #include "troupe/mcp/mcp_tools.hpp"
-#include "troupe/mcp/transports/child_process.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 #include "measure.hpp"
@@ -82,15 +82,15 @@ round_result call_by_agent(const troupe::tool_list& tools, double seconds) {
 class bare_client {
 public:
   bare_client()
-    : child_(
-      troupe::mcp::start_program({TROUPE_SMALL_SERVER, {}, {}, {}}).value()) {}
+    : child_(troupe::processes::start_program({TROUPE_SMALL_SERVER, {}, {}, {}})
+               .value()) {}
 
   bare_client(const bare_client&) = delete;
   bare_client& operator=(const bare_client&) = delete;
 
   ~bare_client() {
     child_.input = {};
-    troupe::mcp::reap(child_.pid);
+    troupe::processes::reap(child_.pid);
   }
 
   round_result call(double seconds) {
@@ -113,7 +113,7 @@ public:
 
 private:
   void write(const std::string& line) {
-    if (::write(child_.input.get(), line.data(), line.size())
+    if (::write(child_.input.number(), line.data(), line.size())
         != static_cast<ssize_t>(line.size()))
       throw std::runtime_error("the server does not read");
   }
@@ -121,7 +121,8 @@ private:
   void read_lines(std::size_t count) {
     std::array<char, 65'536> piece{};
     while (count > 0) {
-      const auto size = ::read(child_.output.get(), piece.data(), piece.size());
+      const auto size
+        = ::read(child_.output.number(), piece.data(), piece.size());
       if (size <= 0)
         throw std::runtime_error("the server has ended");
       count -= static_cast<std::size_t>(
@@ -129,7 +130,7 @@ private:
     }
   }
 
-  troupe::mcp::child_process child_;
+  troupe::processes::child_process child_;
 };
 
 // The server answers when all of the calls have come.

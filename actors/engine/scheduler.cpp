@@ -489,7 +489,8 @@ void install_scheduler(caf::actor_system_config& config, std::size_t threads) {
 void start_long_job() noexcept {
   using worker = caf::scheduler::worker<fair_policy>;
   if (auto* mine = static_cast<worker*>(here.worker);
-      mine != nullptr && mine->data().has_jobs())
+      mine != nullptr
+      && (mine->data().has_jobs() || mine->parent()->data().behind.size() > 0))
     fair_policy::watch(mine);
 }
 

@@ -165,6 +165,8 @@ private:
   // True if the last load asked for later events only, and the session was
   // another one.
   bool loads_all_ = false;
+  // The store's losses when the last load was installed.
+  std::uint64_t seen_losses_ = 0;
   // Number of commits that the queue has not answered.
   std::size_t commits_ = 0;
   // Letters of answered commits that are decided again, in order.

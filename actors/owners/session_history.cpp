@@ -457,11 +457,14 @@ void durable_session::take_read(std::unique_ptr<follow> answered) {
 // A session that has its newest event loads the later ones, if there are not
 // too many. The newest event is loaded again: it shows that the session is the
 // same.
+// Asks for all after the store has lost commits: then it may have other events
+// before the newest one.
 load_options durable_session::what_to_load() const {
   load_options wanted{.events_max = std::max<std::size_t>(
                         events_kept(), runs_ ? runs_->newest_max() : 0),
                       .ids_max = shared().options.remembered_ids};
   const bool knows_its_log = created_ && knows_incarnation_ && incarnation_ != 0
+                             && seen_losses_ == shared().store->losses()
                              && revision() == acknowledged_
                              && events_.has(revision());
   // Number 0 asks for all.
@@ -475,6 +478,7 @@ load_options durable_session::what_to_load() const {
 // Returns true if the loaded events begin with the newest one in memory.
 bool durable_session::is_continued_by(const stored_session& found) const {
   return found.incarnation == incarnation_
+         && seen_losses_ == shared().store->losses()
          && found.first_revision == trimmed_to_
          && found.scope.revision >= revision() && !found.events.empty()
          && found.events.size() == found.scope.revision - revision() + 1
@@ -500,6 +504,7 @@ void durable_session::install(load& loaded) {
     return load_again();
   }
   loads_all_ = false;
+  seen_losses_ = shared().store->losses();
   const auto before = revision();
   const auto last = events_.has(before) ? events_.at(before) : event_ptr();
   const bool existed = std::exchange(created_, found.has_value());

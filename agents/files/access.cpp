@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -35,11 +36,16 @@ result<std::string> file_access::program(const file_place& at,
                                          const std::string& command) const {
   const bool is_path = command.find('/') != std::string::npos;
   const auto folder = fs::absolute(*at.file).parent_path();
-  auto found
-    = is_path ? fs::weakly_canonical(folder / command).string() : command;
+  // Empty for a path that cannot be resolved, such as a circle of links.
+  const auto place = [](const fs::path& path) {
+    std::error_code failed;
+    const auto found = fs::weakly_canonical(path, failed);
+    return failed ? std::string() : found.string();
+  };
+  auto found = is_path ? place(folder / command) : command;
   const auto allows = [&](const std::string& allowed) {
-    return is_path ? allowed.find('/') != std::string::npos
-                       && fs::weakly_canonical(fs::absolute(allowed)) == found
+    return is_path ? allowed.find('/') != std::string::npos && !found.empty()
+                       && place(fs::absolute(allowed)) == found
                    : allowed == found;
   };
   if (std::ranges::any_of(commands_, allows))

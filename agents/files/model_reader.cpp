@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -121,11 +122,17 @@ result<std::vector<std::string>> read_command(const field_reader& fields,
   if (command.empty() && fields.find(name) != nullptr)
     return fail_at(fields.at(name),
                    fmt::format("'{}' is a list without a program", name));
-  if (!command.empty() && command.front().find('/') != std::string::npos)
-    command.front() = std::filesystem::weakly_canonical(
-                        std::filesystem::absolute(fields.file()).parent_path()
-                        / command.front())
-                        .string();
+  if (!command.empty() && command.front().find('/') != std::string::npos) {
+    std::error_code failed;
+    const auto place = std::filesystem::weakly_canonical(
+      std::filesystem::absolute(fields.file()).parent_path() / command.front(),
+      failed);
+    if (failed)
+      return fail_at(
+        fields.at(name),
+        fmt::format("'{}': {}", command.front(), failed.message()));
+    command.front() = place.string();
+  }
   return command;
 }
 

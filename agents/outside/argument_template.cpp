@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,12 @@ std::string_view place_at(std::string_view text) {
 
 std::string shown(const json& argument) {
   return argument.is_string() ? argument.get<std::string>() : to_text(argument);
+}
+
+bool is_required(const std::string& name, const json& parameters) {
+  const auto names = parameters.find("required");
+  return names != parameters.end() && names->is_array()
+         && std::ranges::find(*names, json(name)) != names->end();
 }
 
 } // namespace
@@ -69,8 +76,32 @@ argument_template::argument_template(const std::vector<std::string>& words,
     }
     if (!plain.empty() || made.empty())
       made.push_back({std::move(plain), false});
+    check_option(made, parameters);
     words_.push_back(std::move(made));
   }
+}
+
+// Without its word, an option would take the next one.
+void argument_template::check_option(const word& next,
+                                     const json& parameters) const {
+  if (words_.empty())
+    return;
+  const auto& before = words_.back();
+  const bool is_option = before.size() == 1 && !before.front().is_place
+                         && before.front().text.starts_with('-')
+                         && before.front().text != "--";
+  if (!is_option)
+    return;
+  for (const auto& [text, is_place] : next)
+    if (is_place && !is_required(text, parameters))
+      throw error(
+        errc::invalid_argument,
+        fmt::format("'{{{}}}' follows the option '{}' and may be left out, so "
+                    "the option would take the next word: name '{}' in "
+                    "'required', or write both in one word",
+                    text,
+                    before.front().text,
+                    text));
 }
 
 result<std::vector<std::string>>

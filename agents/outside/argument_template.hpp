@@ -16,7 +16,8 @@ namespace troupe {
 class argument_template {
 public:
   /// Reads the words after the program's name. Throws `errc::invalid_argument`
-  /// for a place whose name is no property of `parameters`, a JSON Schema.
+  /// for a place whose name is no property of `parameters`, a JSON Schema, and
+  /// for one that follows an option and is not among its `required` ones.
   argument_template(const std::vector<std::string>& words,
                     const json& parameters);
 
@@ -39,6 +40,8 @@ private:
   };
 
   using word = std::vector<piece>;
+
+  void check_option(const word& next, const json& parameters) const;
 
   std::vector<word> words_;
   bool has_places_ = false;

@@ -120,7 +120,10 @@ void clean_pattern(json& schema) {
   if (found == schema.end())
     return;
   try {
-    if (found->is_string()) {
+    // The compiler of patterns recurses, and a long one could end the program.
+    constexpr std::size_t pattern_bytes_max = 1'024;
+    if (found->is_string()
+        && found->get_ref<const std::string&>().size() <= pattern_bytes_max) {
       const std::regex tried(found->get<std::string>());
       return;
     }

@@ -154,11 +154,37 @@ result<void> check_path(const openapi_parameter& of, const json& argument) {
   return {};
 }
 
-bool is_form(std::string_view media) {
+bool is_form_media(std::string_view media) {
   return media.find("x-www-form-urlencoded") != std::string_view::npos;
 }
 
-bool is_text(std::string_view media) {
+// By RFC 9110. A line break would begin another header, or another request.
+bool is_sendable(std::string_view name, std::string_view value) {
+  constexpr std::string_view signs = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::ranges::all_of(name, [signs](char next) {
+    return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z')
+           || (next >= '0' && next <= '9')
+           || signs.find(next) != std::string_view::npos;
+  }) && std::ranges::none_of(value, [](char next) {
+    const auto byte = static_cast<unsigned char>(next);
+    return (byte < ' ' && next != '\t') || byte == 0x7f;
+  });
+}
+
+// The values may be secret.
+result<void> check_headers(const http_request& request) {
+  for (const auto& [name, value] : request.headers)
+    if (!is_sendable(name, value))
+      return error(
+        errc::invalid_argument,
+        fmt::format("the header '{}' cannot be sent: its name or "
+                    "value has a character that headers cannot have, "
+                    "such as a line break",
+                    name));
+  return {};
+}
+
+bool is_text_media(std::string_view media) {
   return media.starts_with("text/");
 }
 
@@ -207,7 +233,7 @@ result<http_request> make_request(const openapi_operation& operation,
     case openapi_place::property: {
       has_body = true;
       properties[each.written] = argument;
-      if (!is_form(operation.media) || argument.is_null())
+      if (!is_form_media(operation.media) || argument.is_null())
         break;
       openapi_parameter field;
       field.written = each.written;
@@ -234,12 +260,15 @@ result<http_request> make_request(const openapi_operation& operation,
   made.url = operation.server + path;
   if (!query.empty())
     made.url += "?" + joined(query, "&");
+  if (has_body)
+    made.headers.emplace_back("Content-Type", operation.media);
+  if (auto checked = check_headers(made); !checked)
+    return checked.error();
   if (!has_body)
     return made;
-  made.headers.emplace_back("Content-Type", operation.media);
-  if (is_form(operation.media) && body.is_null())
+  if (is_form_media(operation.media) && body.is_null())
     made.body = joined(form, "&");
-  else if (is_text(operation.media))
+  else if (is_text_media(operation.media))
     made.body = plain_text(body.is_null() ? properties : body);
   else
     made.body

@@ -125,8 +125,10 @@ private:
 };
 
 void command_run::process::start() {
+  // Made first: a child whose end nobody waits for would stay.
+  auto& programs = all::programs();
   auto child = std::make_shared<result<child_process>>(start_program(program_));
-  all::programs().thread().post([self = shared_from_this(), child] {
+  programs.thread().post([self = shared_from_this(), child] {
     if (*child)
       self->begin(std::move(**child));
     else

@@ -3,8 +3,10 @@
 #include "troupe/core/support/base64.hpp"
 
 #include <fmt/format.h>
+#include <utf8.h>
 
 #include <cctype>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -158,7 +160,10 @@ std::optional<std::string> failure_of(const event& said) {
 } // namespace
 
 json failed_result(std::string_view why) {
-  return {{"content", json::array({text_block(why)})}, {"isError", true}};
+  // The text of an exception may be anything.
+  std::string valid;
+  utf8::replace_invalid(why.begin(), why.end(), std::back_inserter(valid));
+  return {{"content", json::array({text_block(valid)})}, {"isError", true}};
 }
 
 void run_answer::take(const event_ptr& said) {

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -190,13 +191,15 @@ bool is_allowed_command(const std::string& command,
                         const std::vector<std::string>& allowed) {
   namespace fs = std::filesystem;
   const auto place = [](const std::string& path) {
-    return fs::weakly_canonical(fs::absolute(path));
+    std::error_code failed;
+    return fs::weakly_canonical(fs::absolute(path, failed), failed);
   };
   const bool is_path = command.find('/') != std::string::npos;
   return std::ranges::any_of(allowed, [&](const std::string& each) {
-    return is_path ? each.find('/') != std::string::npos
-                       && place(each) == place(command)
-                   : each == command;
+    return is_path
+             ? each.find('/') != std::string::npos && !place(command).empty()
+                 && place(each) == place(command)
+             : each == command;
   });
 }
 
@@ -384,6 +387,16 @@ result<model_ptr> open_vendor_model(const model_source& source,
       return refused_model(source,
                            fmt::format("the environment variable {} is not set",
                                        source.key_variable));
+    if (source.base_url.empty() && is_of_file(known.url_variable)
+        && !is_of_file(source.key_variable))
+      return refused_model(
+        source,
+        fmt::format("{} names a base URL by {}, which does not get the key {} "
+                    "of the environment: set {} in the environment",
+                    options.dotenv.file.string(),
+                    known.url_variable,
+                    source.key_variable,
+                    known.url_variable));
   } else if (source.base_url.empty() || *base_url == known.url
              || *base_url == own_url) {
     auto named = known.key_variables[0];

@@ -129,6 +129,25 @@ int reap_status(pid_t child) {
   return status;
 }
 
+// Waits for the end of a program that may have closed its pipes before. Returns
+// the reason to kill it, or its status.
+result<int>
+status_of(pid_t child, clock::time_point due, const std::stop_token& stop) {
+  for (;;) {
+    int status = 0;
+    const auto ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child)
+      return status;
+    if (ended < 0 && errno != EINTR)
+      return error(errc::model_failed, std::generic_category().message(errno));
+    if (stop.stop_requested())
+      return error(errc::cancelled, "it was cancelled");
+    if (clock::now() >= due)
+      return error(errc::model_failed, "it did not end in time");
+    ::poll(nullptr, 0, slice_ms);
+  }
+}
+
 // Reads both pipes to their ends. Returns the reason to kill the program, or
 // success.
 result<void> read_all(pipe_pair& output,
@@ -184,13 +203,15 @@ result<std::string> command_output(const std::vector<std::string>& command,
   errors.close_write_end();
   std::string printed;
   std::string said;
-  const auto read
-    = read_all(output, errors, printed, said, clock::now() + limit, stop);
-  if (!read)
+  const auto due = clock::now() + limit;
+  const auto read = read_all(output, errors, printed, said, due, stop);
+  auto ended = read ? status_of(child, due, stop) : result<int>(read.error());
+  if (!ended) {
     ::kill(-child, SIGKILL);
-  const auto status = reap_status(child);
-  if (!read)
-    return failed(read.error().code(), read.error().message());
+    reap_status(child);
+    return failed(ended.error().code(), ended.error().message());
+  }
+  const auto status = *ended;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
     return printed;
   const auto how = WIFEXITED(status)

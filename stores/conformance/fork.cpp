@@ -314,7 +314,7 @@ void a_past_may_have_writes(run& on) {
   on.expect_same(
     "its newest events", ids_of(fork->events), {"event-2", "event-3"});
   on.expect_same("number of hashes", fork->id_hashes.size(), 3);
-  for (const std::uint64_t after : {1, 2, 3, 4, 5}) {
+  for (const auto after : {1U, 2U, 3U, 4U, 5U}) {
     const auto newer
       = on.kept()
           .load_session(other,

@@ -220,6 +220,12 @@ BOOST_AUTO_TEST_CASE(options_that_could_never_work_are_refused) {
                o.command = {"a", "{b}"};
              })
              == "invalid_argument");
+  // Without its argument the option would take the next word.
+  BOOST_TEST(code([](options& o) {
+               o.parameters = {{"properties", {{"b", json::object()}}}};
+               o.command = {"a", "-o", "{b}"};
+             })
+             == "invalid_argument");
   BOOST_TEST(code([](options& o) {
                o.command = {"a", std::string(1, '\0')};
              })

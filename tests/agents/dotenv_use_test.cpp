@@ -74,6 +74,22 @@ BOOST_FIXTURE_TEST_CASE(headers_of_a_server_come_from_the_file, dotenv_use) {
   BOOST_TEST(read.bearer_variable.empty());
 }
 
+BOOST_FIXTURE_TEST_CASE(an_address_of_the_file_gets_no_key_of_the_environment,
+                        dotenv_use) {
+  ::unsetenv("OPENAI_BASE_URL");
+  ::setenv("OWN_KEY", "of the environment", 1);
+  options.allowed_variables = {"OWN_KEY"};
+  const std::string text
+    = "name: a\nmodel: {name: 'openai:x', key_env: OWN_KEY}\n";
+  const std::string address = "OPENAI_BASE_URL=https://other.example/v1\n";
+  BOOST_TEST(reason_of(load_with(address, text))
+               .find("does not get the key OWN_KEY of the environment")
+             != std::string::npos);
+  BOOST_TEST(load_with("OTHER=1\n", text).has_value());
+  ::unsetenv("OWN_KEY");
+  BOOST_TEST(load_with(address + "OWN_KEY=of the file\n", text).has_value());
+}
+
 // The names that the file repeats would give it the values of the environment.
 BOOST_FIXTURE_TEST_CASE(a_name_in_the_file_gives_no_other_value, dotenv_use) {
   ::setenv("OWN_KEY", "of the environment", 1);

@@ -355,8 +355,9 @@ BOOST_AUTO_TEST_CASE(headers_and_cookies_are_sent_and_cannot_be_split) {
   BOOST_REQUIRE(on.server.requests().size() == 1U);
   BOOST_TEST(on.server.requests()[0].header("x-list") == "a,2");
   BOOST_TEST(on.server.requests()[0].header("cookie") == "c=a%3Bb");
-  BOOST_TEST(contains(
-    on.call({{"x_list", "a\r\nX-Evil: 1"}}).value("error", ""), "header"));
+  for (const auto* value : {"a\r\nX-Evil: 1", "a\nb", "a\rb", "\x01"})
+    BOOST_TEST(contains(on.call({{"x_list", value}}).value("error", ""),
+                        "header 'X-List' cannot be sent"));
   BOOST_TEST(on.server.requests().size() == 1U);
 }
 

@@ -34,12 +34,15 @@ struct fixture {
     return chosen;
   }
 
+  static event counted(std::size_t number) {
+    auto said = numbered(number);
+    said.actions.state_delta = delta::from_json({{"n", number}}).value();
+    return said;
+  }
+
   static void add(runtime_fixture& on, std::size_t first, std::size_t last) {
-    for (auto number = first; number <= last; ++number) {
-      auto said = numbered(number);
-      said.actions.state_delta = delta::from_json({{"n", number}}).value();
-      BOOST_TEST_REQUIRE(on.append(here, std::move(said)) == "ok");
-    }
+    for (auto number = first; number <= last; ++number)
+      BOOST_TEST_REQUIRE(on.append(here, counted(number)) == "ok");
   }
 
   std::string newest() {
@@ -85,7 +88,7 @@ BOOST_DATA_TEST_CASE(more_later_events_than_are_kept_are_all_there,
   BOOST_TEST(with.newest() == std::to_string(40 + count));
   BOOST_TEST(with.one.texts(here) == words(1, 40 + count));
   for (const std::size_t known : {1U, 40U, 41U, 40U + count})
-    BOOST_TEST(with.one.append(here, numbered(known)) == "ok");
+    BOOST_TEST(with.one.append(here, fixture::counted(known)) == "ok");
   BOOST_TEST(with.one.fetch(here).revision() == 40U + count);
 }
 
