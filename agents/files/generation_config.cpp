@@ -118,7 +118,7 @@ std::string_view words_of(form expected) {
   return {};
 }
 
-bool is_text(const json& held) {
+bool is_text_value(const json& held) {
   return held.is_string();
 }
 
@@ -133,7 +133,7 @@ bool fits(const json& held, form expected) {
   case form::text:
     return held.is_string();
   case form::texts:
-    return held.is_array() && std::ranges::all_of(held, is_text);
+    return held.is_array() && std::ranges::all_of(held, is_text_value);
   case form::mapping:
     return held.is_object();
   case form::mappings:
@@ -141,7 +141,7 @@ bool fits(const json& held, form expected) {
              return each.is_object();
            });
   case form::mapping_of_texts:
-    return held.is_object() && std::ranges::all_of(held, is_text);
+    return held.is_object() && std::ranges::all_of(held, is_text_value);
   case form::text_or_mapping:
     return held.is_string() || held.is_object();
   case form::whole_number_or_flag:
