@@ -18,6 +18,7 @@ struct token_command::shared {
   std::mutex mutex;
   // All below are guarded by the mutex.
   std::string token; // Empty: none.
+  timestamp asked{}; // Time of the newest call that waits.
   timestamp made{};
   bool runs = false;
   std::vector<receiver> waiting;
@@ -83,8 +84,9 @@ void token_command::ask(timestamp now, receiver receive) {
     if (!shared_->token.empty() && now - shared_->made < lifetime) {
       kept = shared_->token;
     } else {
+      shared_->asked = now;
       if (!shared_->runs)
-        start(now);
+        start();
       shared_->waiting.push_back(std::move(receive));
       return;
     }
@@ -100,18 +102,23 @@ void token_command::refuse(const std::string& token) {
 
 // Requires the mutex. A worker that does not run has only to return, so it can
 // be waited for.
-void token_command::start(timestamp now) {
+void token_command::start() {
   auto& worker = shared_->worker;
   if (worker.joinable() && worker.get_id() == std::this_thread::get_id())
     worker.detach();
   else if (worker.joinable())
     worker.join();
-  worker = std::thread([with = shared_, now] { run(with, now); });
+  worker = std::thread([with = shared_] { run(with); });
   shared_->runs = true;
 }
 
-void token_command::run(const std::shared_ptr<shared>& with, timestamp asked) {
+void token_command::run(const std::shared_ptr<shared>& with) {
   for (;;) {
+    timestamp asked;
+    {
+      const std::lock_guard guard(with->mutex);
+      asked = with->asked;
+    }
     const auto made = print(with->prints, with->stop.get_token());
     std::vector<receiver> waiting;
     {

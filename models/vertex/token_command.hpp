@@ -48,8 +48,8 @@ public:
 private:
   struct shared;
 
-  void start(timestamp now);
-  static void run(const std::shared_ptr<shared>& with, timestamp asked);
+  void start();
+  static void run(const std::shared_ptr<shared>& with);
 
   const std::shared_ptr<shared> shared_;
 };
