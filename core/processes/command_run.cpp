@@ -125,7 +125,8 @@ private:
 };
 
 void command_run::process::start() {
-  // Made first: a child whose end nobody waits for would stay.
+  // The thread is started before the program. Without a thread nobody would
+  // wait for the end of the program.
   auto& programs = all::programs();
   auto child = std::make_shared<result<child_process>>(start_program(program_));
   programs.thread().post([self = shared_from_this(), child] {
@@ -275,7 +276,7 @@ error command_run::process::failure(std::string_view how) const {
   auto why
     = fmt::format("the program '{}' has ended with {}", program_.command, how);
   auto said = end_of(last_errors_);
-  if (said.empty())
+  if (said.empty() && !limits_.output_is_secret)
     said = end_of(text_);
   if (!said.empty())
     why += fmt::format("; it wrote: {}", said);

@@ -21,6 +21,8 @@ struct command_limits {
   std::size_t output_bytes_max = std::size_t{256} << 10U;
   /// The time to end after SIGTERM. Then SIGKILL is sent.
   std::chrono::milliseconds grace{2'000};
+  /// True: failures never show the text on stdout.
+  bool output_is_secret = false;
 };
 
 /// One run of a program. Thread-safe.

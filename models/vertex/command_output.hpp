@@ -17,9 +17,9 @@ namespace troupe {
 ///
 /// Fails with `errc::model_failed` if it cannot be started, ends with another
 /// status than 0, prints more than 64 KiB, or has not ended after `limit`; the
-/// message names the program, the reason, and the last line of its stderr.
-/// Fails with `errc::cancelled` when `stop` is requested. A program that has
-/// not ended is killed, with all that it has started in its process group.
+/// message names the program, the reason, and the end of its stderr. Fails with
+/// `errc::cancelled` when `stop` is requested. A program that has not ended is
+/// ended as by `processes::command_run::stop`.
 result<std::string> command_output(const std::vector<std::string>& command,
                                    std::chrono::milliseconds limit,
                                    const std::stop_token& stop);

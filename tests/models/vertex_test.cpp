@@ -408,8 +408,10 @@ BOOST_AUTO_TEST_CASE(a_program_that_fails_fails_the_call) {
         .value();
   const auto reason = reason_of(ask_vertex(*model));
   BOOST_TEST(reason
-             == "Gemini model 'gemini-x': the program '/bin/sh': exit status "
-                "3: log in first");
+             == "Gemini model 'gemini-x': the program '/bin/sh' has ended with "
+                "exit status 3; it wrote: first log in first");
+  printing.write("echo s3cret; exit 3");
+  BOOST_TEST(reason_of(ask_vertex(*model)).find("s3cret") == std::string::npos);
   printing.write("echo 'You are logged in as s3cret'");
   const auto words = reason_of(ask_vertex(*model));
   BOOST_TEST(words.find("printed no token") != std::string::npos, words);
@@ -425,16 +427,19 @@ BOOST_AUTO_TEST_CASE(the_output_of_a_program_has_limits) {
   BOOST_TEST(run("cat; echo a; echo b >&2").value() == "a\n");
   BOOST_TEST(reason_of(run("kill -9 $$")).find("signal 9")
              != std::string::npos);
-  BOOST_TEST(reason_of(run("yes")).find("more than 64 KiB")
-             != std::string::npos);
+  BOOST_TEST(reason_of(run("yes")).find("65536 bytes") != std::string::npos);
   BOOST_TEST(reason_of(run("sleep 60", 10ms)).find("did not end in time")
              != std::string::npos);
+  // The pipes are closed, and the program goes on.
+  BOOST_TEST(
+    reason_of(run("exec >&- 2>&-; sleep 60", 10ms)).find("did not end in time")
+    != std::string::npos);
   std::stop_source stop;
   stop.request_stop();
   BOOST_TEST(code_of(run("sleep 60", 20s, stop.get_token())) == "cancelled");
-  BOOST_TEST(
-    reason_of(command_output({"/no/such/program"}, 1s, {}))
-      .starts_with("the program '/no/such/program': it cannot be started"));
+  BOOST_TEST(reason_of(command_output({"/no/such/program"}, 1s, {}))
+               .find("/no/such/program")
+             != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(calls_at_the_same_time_share_one_program) {
