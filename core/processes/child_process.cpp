@@ -45,6 +45,7 @@ int open_pipe(pipe_ends& made) {
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (auto& each : texts)
     pointers.push_back(each.data());
   pointers.push_back(nullptr);
