@@ -58,7 +58,13 @@ struct load : letter_of<letter_kind::load> {
 };
 
 /// Tells an owner that it is stale.
-struct reload : letter_of<letter_kind::reload> {};
+struct reload : letter_of<letter_kind::reload> {
+  explicit reload(bool is_needed_ = false) : is_needed(is_needed_) {}
+
+  /// A decision that was based on the owner is made again, maybe by another
+  /// owner, which sends no letter first.
+  bool is_needed;
+};
 
 /// Tells the queue that an owner has left memory.
 struct leave : letter_of<letter_kind::leave> {

@@ -50,6 +50,10 @@ protected:
     return judged_.empty() && !is_writing();
   }
 
+  bool needs_state() const noexcept override {
+    return !judged_.empty() || has_writes() || has_readers();
+  }
+
 private:
   using parent_actor::receive;
   void receive(std::unique_ptr<user_climb> up);

@@ -33,8 +33,17 @@ void owner_actor::deliver(letter_ptr received) {
   }
 }
 
-void owner_actor::receive(std::unique_ptr<reload>) {
-  at_store_->is_stale = true;
+// Without work that needs its state, an owner loads with its next letter: other
+// processes may change it often, and nobody here may ask for it.
+void owner_actor::receive(std::unique_ptr<reload> told) {
+  if (told->is_needed) {
+    if (is_waiting() && !is_loading())
+      load_again();
+  } else if (is_loading() || needs_state()) {
+    load_again();
+  } else {
+    load_on_demand();
+  }
 }
 
 void owner_actor::start_load() {

@@ -71,6 +71,9 @@ protected:
   /// memory.
   virtual bool can_load() const noexcept { return false; }
 
+  /// Returns true if work in hand needs the owner's state.
+  virtual bool needs_state() const noexcept = 0;
+
   virtual load_options what_to_load() const { return {}; }
 
   /// Number of the oldest event to load with a session; UINT64_MAX: only the

@@ -121,6 +121,8 @@ protected:
 
   virtual bool is_idle() const noexcept;
 
+  bool needs_state() const noexcept override { return !is_idle(); }
+
   /// Returns true if a run is active, or is about to start.
   virtual bool has_run() const noexcept;
 

@@ -161,6 +161,7 @@ private:
   bool is_stopping();
   void start(std::unique_ptr<find_events> wanted);
   void make_stale(const std::shared_ptr<live_owner>& owner);
+  void load_stale(const live_owners& owners);
   bool is_stale(const live_owners& owners) const noexcept;
 
   const std::shared_ptr<store> store_;

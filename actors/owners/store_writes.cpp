@@ -180,8 +180,7 @@ void store_queue::refuse_again(group& next, bool is_seen) {
     settled->refuses_again
       = is_stale(settled->owners) || (!is_seen && is_refusal(*settled));
     if (settled->refuses_again)
-      for (const auto& owner : settled->owners)
-        make_stale(owner);
+      load_stale(settled->owners);
   }
 }
 
@@ -196,6 +195,16 @@ void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
   owner->stale = true;
   ++owner->generation;
   owner->actor->tell(std::make_unique<reload>());
+}
+
+// For a decision that is made again: an owner that is stale already may not
+// have loaded since, and the others contain the decision.
+void store_queue::load_stale(const live_owners& owners) {
+  for (const auto& owner : owners) {
+    make_stale(owner);
+    if (owner && owner->actor)
+      owner->actor->tell(std::make_unique<reload>(true));
+  }
 }
 
 // Writes all commits that are not based on stale owners, and sets the outcome
@@ -214,8 +223,7 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
       for (const auto& each : commits) {
         if (each->outcome != verdict::durable || !is_stale(each->owners))
           continue;
-        for (const auto& owner : each->owners)
-          make_stale(owner);
+        load_stale(each->owners);
         each->outcome = verdict::again;
         found = true;
       }

@@ -49,6 +49,11 @@ protected:
     return !climbing_ && !is_writing();
   }
 
+  bool needs_state() const noexcept override {
+    return !queue_.empty() || climbing_ || removal_ || has_writes()
+           || has_readers();
+  }
+
   void install(load& loaded) override;
   void note_parked(letter& parked) override;
   void renew(letter& parked) const override;

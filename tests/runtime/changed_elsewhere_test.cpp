@@ -160,4 +160,45 @@ BOOST_AUTO_TEST_CASE(a_follower_loads_each_event_of_another_process_once) {
   BOOST_TEST(with.read() - before <= 3 * 20U);
 }
 
+// Followers are not shown `user:` and `app:`, so these may stay as they are.
+BOOST_AUTO_TEST_CASE(user_and_app_are_loaded_when_they_are_read) {
+  fixture with("store");
+  auto news = with.one.sessions().follow(here, {.from = 40});
+  const auto loads
+    = [&with] { return with.at.place().script->scope_loads.count(); };
+  const auto before = loads();
+  for (std::size_t number = 41; number <= 60; ++number) {
+    answers<event_ptr> taken;
+    news.next().then(taken.next());
+    auto said = numbered(number);
+    said.actions.state_delta
+      = delta::from_json({{"user:n", number}, {"app:n", number}}).value();
+    BOOST_TEST_REQUIRE(with.other.append(here, std::move(said)) == "ok");
+    BOOST_TEST_REQUIRE(taken.await()[0].has_value());
+  }
+  BOOST_TEST(loads() == before);
+  BOOST_TEST(with.one.state(here)
+             == (json{{"n", 40}, {"user:n", 60}, {"app:n", 60}}));
+  BOOST_TEST(loads() == before + 2);
+}
+
+// The retry is answered from the events of the session, and its answer depends
+// on the user, which nobody has asked to load.
+BOOST_AUTO_TEST_CASE(a_retry_loads_the_user_that_its_answer_depends_on) {
+  fixture with("store");
+  auto said = numbered(41);
+  said.actions.state_delta = delta::from_json({{"user:n", 1}}).value();
+  BOOST_TEST_REQUIRE(with.one.append(here, said) == "ok");
+  BOOST_TEST_REQUIRE(with.other.append(here, numbered(42)) == "ok");
+  auto elsewhere = numbered(1);
+  elsewhere.actions.state_delta = said.actions.state_delta;
+  with.other.open("t", {});
+  BOOST_TEST_REQUIRE(
+    with.other.append({here.app, here.user, "t"}, std::move(elsewhere))
+    == "ok");
+  BOOST_TEST(with.newest() == "42");
+  BOOST_TEST(with.one.append(here, said) == "ok");
+  BOOST_TEST(with.one.state(here)["user:n"] == 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
