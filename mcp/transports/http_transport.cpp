@@ -33,7 +33,14 @@ constexpr std::size_t message_cost = 512;
 constexpr milliseconds continue_after{500};
 constexpr milliseconds listen_again_first{1'000};
 constexpr milliseconds listen_again_longest{60'000};
+constexpr milliseconds shortest_wait{100};
 constexpr int continues_max = 3;
+
+// The wait that a stream asked for, within limits.
+milliseconds wait_of(const sse_reader& stream, milliseconds otherwise) {
+  return std::clamp(
+    stream.retry().value_or(otherwise), shortest_wait, listen_again_longest);
+}
 
 std::string_view find_header(const http_headers& headers,
                              std::string_view wanted) {
@@ -354,17 +361,19 @@ private:
   void continue_later(const std::shared_ptr<exchange>& broken) {
     const auto id = *broken->id;
     calls_.insert_or_assign(id, http_call());
-    call_after(continue_after, [self = shared_from_this(), broken, id] {
-      if (!self->calls_.contains(id))
-        return;
-      auto made = std::make_shared<exchange>();
-      made->id = id;
-      made->was_continued = true;
-      made->continued
-        = broken->reader.last_id().empty() ? broken->continued + 1 : 1;
-      made->continued_from = last_id_of(*broken);
-      self->start(self->get(made->continued_from), made);
-    });
+    call_after(wait_of(broken->reader, continue_after),
+               [self = shared_from_this(), broken, id] {
+                 if (!self->calls_.contains(id))
+                   return;
+                 auto made = std::make_shared<exchange>();
+                 made->id = id;
+                 made->was_continued = true;
+                 made->continued = broken->reader.last_id().empty()
+                                     ? broken->continued + 1
+                                     : 1;
+                 made->continued_from = last_id_of(*broken);
+                 self->start(self->get(made->continued_from), made);
+               });
   }
 
   // -- messages that answer nothing ----
@@ -380,7 +389,7 @@ private:
     if (had_stream) {
       if (!made.reader.last_id().empty())
         last_heard_ = made.reader.last_id();
-      listen_again_ = listen_again_first;
+      listen_again_ = wait_of(made.reader, listen_again_first);
     }
     call_after(listen_again_, [self = shared_from_this()] { self->listen(); });
     listen_again_ = std::min(2 * listen_again_, listen_again_longest);

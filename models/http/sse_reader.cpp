@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -26,7 +29,7 @@ std::size_t line_size(std::string_view text) {
                             : size;
 }
 
-// A comment is a field without a name. `retry` is for browsers.
+// A comment is a field without a name.
 bool is_field(std::string_view line) {
   constexpr std::array<std::string_view, 6> names
     = {"", "event", "data", "error", "id", "retry"};
@@ -116,6 +119,12 @@ void sse_reader::take_field(std::string_view name, std::string_view value) {
     event_.data += value;
   } else if (name == "id" && value.find('\0') == std::string_view::npos) {
     last_id_ = value;
+  } else if (name == "retry") {
+    std::int64_t count = 0;
+    const auto* const end = value.data() + value.size();
+    const auto read = std::from_chars(value.data(), end, count);
+    if (read.ec == std::errc() && read.ptr == end && count >= 0)
+      retry_ = std::chrono::milliseconds(count);
   }
 }
 

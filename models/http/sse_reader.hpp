@@ -8,7 +8,9 @@
 
 #include "troupe/core/error.hpp"
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,11 @@ public:
   /// The newest `id` of the stream; empty if there was none.
   const std::string& last_id() const noexcept { return last_id_; }
 
+  /// The newest `retry` of the stream: the wait before a client connects again.
+  const std::optional<std::chrono::milliseconds>& retry() const noexcept {
+    return retry_;
+  }
+
   static constexpr std::size_t event_bytes_max = std::size_t{16} << 20U;
   static constexpr std::size_t stray_bytes_max = std::size_t{64} << 10U;
 
@@ -61,6 +68,7 @@ private:
   std::size_t event_bytes_ = 0;
   std::string stray_;
   std::string last_id_;
+  std::optional<std::chrono::milliseconds> retry_;
 };
 
 } // namespace troupe

@@ -167,6 +167,16 @@ BOOST_AUTO_TEST_CASE(an_event_above_the_limit_is_refused_however_it_comes) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_newest_retry_that_is_a_number_counts) {
+  sse_reader reader;
+  std::vector<sse_event> seen;
+  BOOST_TEST(!reader.retry());
+  reader.take("retry: 10\nretry: -1\nretry: soon\nretry: 1s\n", seen).value();
+  BOOST_TEST(reader.retry()->count() == 10);
+  reader.take("retry:20\nretry: 99999999999999999999\n", seen).value();
+  BOOST_TEST(reader.retry()->count() == 20);
+}
+
 BOOST_AUTO_TEST_CASE(many_short_lines_above_the_limit_are_refused) {
   sse_reader reader;
   std::vector<sse_event> seen;
