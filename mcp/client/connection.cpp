@@ -364,6 +364,8 @@ void connection::list_tools(std::string cursor, listed_pages so_far) {
     is_listing_ = false;
     limit_timer_ = nullptr;
     become_ready(std::move(so_far.tools));
+    if (std::exchange(has_changed_, false))
+      list_later();
   };
   list_id_ = send(std::move(sent));
 }
@@ -396,6 +398,8 @@ void connection::become_ready(std::vector<offered_tool> tools) {
     return;
   phase_ = phase::ready;
   ready_at_ = listed_at_;
+  if (is_stateless_.value_or(false))
+    subscribe();
   for (auto& each : std::exchange(waiting_, {}))
     each({});
 }
@@ -420,6 +424,7 @@ void connection::drop_transport() {
   probe_timer_ = nullptr;
   list_timer_ = nullptr;
   limit_timer_ = nullptr;
+  subscription_timer_ = nullptr;
   is_probing_ = false;
   is_listing_ = false;
   if (const auto dropped = std::exchange(transport_, nullptr))
@@ -525,6 +530,8 @@ void connection::receive(json message) {
   if (read.result == nullptr && read.code == unsupported_version && is_probing_)
     return fail_start(failure(fmt::format(
       "speaks no version of MCP that troupe speaks: {}", read.failure)));
+  if (read.result == nullptr && id == subscription_id_)
+    return; // The server has no subscriptions.
   if (read.result == nullptr)
     return answered.done(failure(fmt::format(
       "refuses {}: {} (code {})", answered.method, read.failure, read.code)));
@@ -532,7 +539,9 @@ void connection::receive(json message) {
 }
 
 void connection::receive_note(const std::string& method, const json* params) {
-  if (method == "notifications/tools/list_changed")
+  // The list may have changed before the server knew of the subscription.
+  if (method == "notifications/tools/list_changed"
+      || method == "notifications/subscriptions/acknowledged")
     return list_later();
   if (method != "notifications/progress" || !options_.on_progress
       || params == nullptr || !params->is_object())
@@ -621,6 +630,7 @@ bool connection::is_list_old() const {
 }
 
 void connection::list_later() {
+  has_changed_ = is_listing_;
   if (phase_ != phase::ready || is_listing_ || list_timer_)
     return;
   list_timer_ = thread_->call_after(list_delay, [weak = weak_from_this()] {
@@ -631,6 +641,31 @@ void connection::list_later() {
     if (self->phase_ == phase::ready && !self->is_listing_)
       self->list_tools({}, listed_pages());
   });
+}
+
+// A server of the stateless version tells changes to the request that asks for
+// them, and answers it when it tells no more.
+void connection::subscribe() {
+  subscribed_at_ = steady_clock::now();
+  request sent;
+  sent.method = "subscriptions/listen";
+  sent.params["notifications"]["toolsListChanged"] = true;
+  sent.done = [this](const result<json>&) { subscribe_later(); };
+  subscription_id_ = send(std::move(sent));
+}
+
+void connection::subscribe_later() {
+  if (phase_ != phase::ready)
+    return;
+  if (steady_clock::now() - subscribed_at_ >= good_life)
+    subscribe_after_ = milliseconds(0);
+  subscribe_after_ = std::clamp(
+    2 * subscribe_after_, options_.restart_first, options_.restart_longest);
+  subscription_timer_
+    = thread_->call_after(subscribe_after_, [weak = weak_from_this()] {
+        if (const auto self = weak.lock(); self && self->phase_ == phase::ready)
+          self->subscribe();
+      });
 }
 
 } // namespace troupe::mcp

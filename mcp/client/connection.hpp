@@ -130,6 +130,8 @@ private:
 
   void list_later();
   bool is_list_old() const;
+  void subscribe();
+  void subscribe_later();
 
   const std::shared_ptr<io_thread> thread_;
   const std::string name_;
@@ -149,9 +151,14 @@ private:
   std::shared_ptr<void> list_timer_;
   std::shared_ptr<void> limit_timer_; // Of a list while it is ready.
   std::int64_t list_id_ = 0;
+  std::shared_ptr<void> subscription_timer_;
+  std::int64_t subscription_id_ = 0;
+  std::chrono::steady_clock::time_point subscribed_at_;
+  std::chrono::milliseconds subscribe_after_{0};
   std::optional<bool> is_stateless_; // Unset until it is known.
   bool is_probing_ = false;
   bool is_listing_ = false;
+  bool has_changed_ = false; // Since the list under way was asked for.
   unsigned failures_ = 0; // Since the last call that was answered.
   std::chrono::steady_clock::time_point ready_at_;
   offer tools_;

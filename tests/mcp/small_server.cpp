@@ -1,6 +1,7 @@
 // An MCP server over stdio whose behaviour the tests choose by arguments.
 //
-// Arguments: `--stateless` knows server/discover; `--ends-at-probe` exits at a
+// Arguments: `--stateless` knows server/discover; `--subscriptions` has them;
+// `--ends-at-probe` exits at a
 // request before initialize; `--mute` answers nothing; `--stubborn` ignores the
 // end of its input and SIGTERM; `--greets` writes text that is no message;
 // `--version V` answers with that version; `--pages` lists two tools at a time;
@@ -111,6 +112,8 @@ private:
         && !params.value("_meta", json::object())
               .contains("io.modelcontextprotocol/protocolVersion"))
       return refuse(id, -32602, "there is no version in _meta");
+    if (method == "subscriptions/listen" && has("--subscriptions"))
+      return subscribe(id, params);
     if (method == "tools/list")
       return list(id, params);
     if (method == "tools/call")
@@ -149,6 +152,8 @@ private:
                              "grow",
                              "odd.name/x"})
       add(name);
+    if (has("--subscriptions"))
+      add("unsubscribe");
     tools.push_back(json{{"title", "without a name"}});
     if (has_grown_)
       add("grown");
@@ -235,13 +240,37 @@ private:
                     text(std::string(args["bytes"].get<std::size_t>(), 'x')));
     if (name == "grow") {
       has_grown_ = true;
-      send(
-        {{"jsonrpc", "2.0"}, {"method", "notifications/tools/list_changed"}});
+      note_change();
       return answer(id, text("grown"));
+    }
+    if (name == "unsubscribe") {
+      answer(std::exchange(subscription_, json()), json::object());
+      return answer(id, text("done"));
     }
     if (name == "grown")
       return answer(id, text("new"));
     refuse(id, -32602, "Unknown tool: " + name);
+  }
+
+  // Only for what the client has named.
+  void subscribe(const json& id, const json& params) {
+    if (params["notifications"] != json{{"toolsListChanged", true}})
+      return refuse(id, -32602, "the subscription is for something else");
+    ++subscriptions_;
+    subscription_ = id;
+    note("notifications/subscriptions/acknowledged",
+         {{"notifications", params["notifications"]}});
+  }
+
+  void note_change() const {
+    if (!has("--stateless") || !subscription_.is_null())
+      note("notifications/tools/list_changed", json::object());
+  }
+
+  void note(const std::string& method, json params) const {
+    if (!subscription_.is_null())
+      params["_meta"]["io.modelcontextprotocol/subscriptionId"] = subscription_;
+    send({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}});
   }
 
   // Calls of one turn may come in any order.
@@ -269,6 +298,7 @@ private:
                      {"folder", std::filesystem::current_path().string()},
                      {"variable", held != nullptr ? json(held) : json()},
                      {"lists", lists_},
+                     {"subscriptions", subscriptions_},
                      {"cancelled", cancelled_},
                      {"answers", answers_}};
     return {{"content", json::array()}, {"structuredContent", facts}};
@@ -292,6 +322,8 @@ private:
   int exit_after_hangs_ = -1; // Below 0: never.
   pid_t child_ = 0;
   int lists_ = 0;
+  int subscriptions_ = 0;
+  json subscription_; // Id of the request; null: none.
   bool has_grown_ = false;
 };
 

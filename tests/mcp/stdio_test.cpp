@@ -251,6 +251,34 @@ BOOST_AUTO_TEST_CASE(the_stateless_version_is_spoken_where_it_is_known) {
   BOOST_TEST(about(by)["answers"].empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_stateless_server_tells_changes_to_a_subscription) {
+  const auto set
+    = mcp_tools(small_server({"--stateless", "--subscriptions"}), fast());
+  caller by(set);
+  by.call("grow");
+  while (names_of(set->tools({}).value()).back() != "grown")
+    std::this_thread::yield();
+  BOOST_TEST(about(by)["subscriptions"] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_subscription_that_ends_is_made_again) {
+  const auto set
+    = mcp_tools(small_server({"--stateless", "--subscriptions"}), fast());
+  caller by(set);
+  by.call("unsubscribe");
+  while (about(by)["subscriptions"] != 2)
+    std::this_thread::yield();
+  by.call("grow");
+  while (names_of(set->tools({}).value()).back() != "grown")
+    std::this_thread::yield();
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_subscriptions_is_asked_once) {
+  caller by(mcp_tools(small_server({"--stateless"}), fast()));
+  BOOST_TEST(text_in(by.call("echo", {{"text", "a"}})) == "a");
+  BOOST_TEST(about(by)["subscriptions"] == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_server_that_ends_at_the_probe_is_started_again) {
   caller by(mcp_tools(small_server({"--ends-at-probe"}), fast()));
   BOOST_TEST(text_in(by.call("echo", {{"text", "a"}})) == "a");
