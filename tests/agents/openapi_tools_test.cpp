@@ -214,6 +214,23 @@ BOOST_AUTO_TEST_CASE(parameters_and_properties_of_the_body_are_arguments) {
     boost::test_tools::per_element());
 }
 
+// The compiler of patterns recurses: this one would overflow the stack.
+BOOST_AUTO_TEST_CASE(a_pattern_that_is_too_long_is_left_out) {
+  auto source = source_with("  /a:\n    get:\n      operationId: x\n"
+                            "      parameters:\n"
+                            "      - {name: p, in: query, schema: {type: "
+                            "string, pattern: 'a+'}}\n");
+  const auto pattern_of = [&source] {
+    const auto tools = openapi_tools(source);
+    BOOST_REQUIRE(tools.size() == 1U);
+    return tools[0].parameters()["properties"]["p"].value("pattern", "none");
+  };
+  BOOST_TEST(pattern_of() == "a+");
+  source.document["paths"]["/a"]["get"]["parameters"][0]["schema"]["pattern"]
+    = std::string(200'000, '(') + std::string(200'000, ')');
+  BOOST_TEST(pattern_of() == "none");
+}
+
 BOOST_AUTO_TEST_CASE(documents_of_3_1_in_json_are_read) {
   openapi_source source;
   source.document = read_openapi(R"({"openapi": "3.1.0",

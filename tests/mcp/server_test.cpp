@@ -514,6 +514,17 @@ BOOST_AUTO_TEST_CASE(a_failed_run_is_a_failed_result) {
   BOOST_TEST(text_in(result).find("no such luck") != std::string::npos);
 }
 
+// A server of the library may fail with any bytes.
+BOOST_AUTO_TEST_CASE(a_failure_that_is_no_utf_8_is_shown) {
+  scripted_reply broken;
+  broken.failure = "no \xff luck";
+  served by(writer(scripted({{"writer", {broken}}})));
+  by.initialize();
+  const auto result = by.call({{"request", "go"}});
+  BOOST_TEST(has_failed(result));
+  BOOST_TEST(text_in(result).find("no \xEF\xBF\xBD luck") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_blocked_answer_is_a_failed_result) {
   scripted_reply blocked;
   blocked.content = content("model", {});
