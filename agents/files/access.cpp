@@ -36,11 +36,14 @@ result<std::string> file_access::program(const file_place& at,
                                          const std::string& command) const {
   const bool is_path = command.find('/') != std::string::npos;
   const auto folder = fs::absolute(*at.file).parent_path();
-  // Empty for a path that cannot be resolved, such as a circle of links.
+  // The folder without links. A program that is a link keeps its name: a Python
+  // in a virtual environment finds its packages by it, and other programs do
+  // something else under each name. Empty for a path that cannot be resolved,
+  // such as a circle of links.
   const auto place = [](const fs::path& path) {
     std::error_code failed;
-    const auto found = fs::weakly_canonical(path, failed);
-    return failed ? std::string() : found.string();
+    const auto parent = fs::weakly_canonical(path.parent_path(), failed);
+    return failed ? std::string() : (parent / path.filename()).string();
   };
   auto found = is_path ? place(folder / command) : command;
   const auto allows = [&](const std::string& allowed) {

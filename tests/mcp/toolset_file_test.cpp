@@ -179,6 +179,21 @@ BOOST_AUTO_TEST_CASE(a_path_is_allowed_by_its_target_and_not_by_its_text) {
              reason);
 }
 
+// A program may do something else under each of its names.
+BOOST_AUTO_TEST_CASE(a_program_that_is_a_link_is_allowed_by_its_own_name) {
+  mcp_folder in;
+  in.write("bin/program", "#!/bin/sh\n");
+  fs::create_symlink("program", in.path / "bin/link");
+  const auto text = file_with(
+    "    args:\n      stdio_server_params: {command: ./bin/link}\n");
+  in.options.allowed_commands = {(in.path / "bin/program").string()};
+  BOOST_TEST(in.failure(text).find("bin/link'; allow it") != std::string::npos);
+  in.options.allowed_commands = {(in.path / "bin/link").string()};
+  BOOST_REQUIRE(in.load(text).has_value());
+  BOOST_TEST(in.sources.back().command
+             == (fs::canonical(in.path) / "bin/link").string());
+}
+
 BOOST_AUTO_TEST_CASE(what_a_toolset_may_not_do_is_refused_with_a_reason) {
   mcp_folder in;
   const std::string http = "    args:\n"
