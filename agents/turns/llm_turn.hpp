@@ -34,7 +34,7 @@ assemble_instruction(const llm_options& options,
 /// Calls get new ids from `environment`: the models' own ids may repeat within
 /// a session, in which several agents and processes ask at the same time. A
 /// format that must return the original ids remembers them
-/// (models/formats/part_marks.hpp). The text of a final answer, or its JSON
+/// (models/wire/part_marks.hpp). The text of a final answer, or its JSON
 /// value, is stored under `output_key`. An answer without parts gets an
 /// `errorCode`. Fails with `errc::model_failed` if the answer does not fit the
 /// `output_schema`.

@@ -3,9 +3,9 @@
 #include "troupe/models/formats/answer_stream.hpp"
 #include "troupe/models/formats/document.hpp"
 #include "troupe/models/formats/failure.hpp"
-#include "troupe/models/formats/part_marks.hpp"
 #include "troupe/models/formats/request_parts.hpp"
 #include "troupe/models/formats/wire_format.hpp"
+#include "troupe/models/wire/part_marks.hpp"
 
 #include <fmt/format.h>
 

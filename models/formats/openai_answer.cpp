@@ -3,8 +3,8 @@
 #include "troupe/core/support/blank.hpp"
 #include "troupe/models/formats/failure.hpp"
 #include "troupe/models/formats/openai_request.hpp"
-#include "troupe/models/formats/part_marks.hpp"
 #include "troupe/models/formats/surrogates.hpp"
+#include "troupe/models/wire/part_marks.hpp"
 
 #include <fmt/format.h>
 

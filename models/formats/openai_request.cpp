@@ -1,8 +1,8 @@
 #include "troupe/models/formats/openai_request.hpp"
 
 #include "troupe/models/formats/answer_schema.hpp"
-#include "troupe/models/formats/part_marks.hpp"
 #include "troupe/models/formats/request_parts.hpp"
+#include "troupe/models/wire/part_marks.hpp"
 
 #include <fmt/format.h>
 

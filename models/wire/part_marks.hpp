@@ -1,7 +1,7 @@
 // Marks that a wire format attaches to a part, because it needs them when the
 // part goes back to the model and content has no field for them. They are in
-// `partMetadata: {"gemini": {…}, "openai": {…}}` of the part, so every event,
-// store and file keeps them. Internal.
+// `partMetadata: {"anthropic": {…}, "gemini": {…}, "openai": {…}}` of the part,
+// so every event, store and file keeps them. Internal.
 
 #pragma once
 
