@@ -47,6 +47,24 @@ void check_generation(const std::string& name, const json& config) {
                          taken));
 }
 
+void check_vendor_tools(const std::string& name,
+                        const llm_options& options,
+                        bool beside_functions) {
+  if (options.vendor_tools.empty())
+    return;
+  std::set<std::string_view> tools;
+  for (const auto& each : options.tools)
+    tools.insert(each.name());
+  for (const auto& each : options.vendor_tools)
+    if (!tools.insert(each.name).second)
+      refuse(
+        fmt::format("agent '{}' has two tools named '{}'", name, each.name));
+  if (auto fit = options.model->check_vendor_tools(options.vendor_tools,
+                                                   beside_functions);
+      !fit)
+    refuse(fmt::format("agent '{}': {}", name, fit.error().message()));
+}
+
 void check_llm(const std::string& name, const llm_options& options) {
   if (!options.model)
     refuse(fmt::format("agent '{}' has no model", name));
@@ -129,6 +147,25 @@ void check_map(const std::string& name,
         fmt::format("output_key of map '{}': {}", name, key.error().message()));
 }
 
+// Checks the tools that vendors run, of an agent and of those directly below
+// it. To hand over to another agent is a function, which not every model has
+// beside such tools.
+void check_vendor_tools(const agent::body& kind,
+                        const std::vector<agent>& sub_agents) {
+  const auto* above = std::get_if<llm_options>(&kind);
+  if (above != nullptr)
+    check_vendor_tools(above->name,
+                       *above,
+                       !above->tools.empty() || !above->toolsets.empty()
+                         || !sub_agents.empty());
+  for (const auto& below : sub_agents)
+    if (const auto* options = std::get_if<llm_options>(&below.kind());
+        options != nullptr && above != nullptr
+        && (!options->disallow_transfer_to_parent
+            || (!options->disallow_transfer_to_peers && sub_agents.size() > 1)))
+      check_vendor_tools(options->name, *options, true);
+}
+
 // A description that is used twice in a tree fails here: its name occurs twice.
 void collect_names(const agent& below, std::set<std::string_view>& names) {
   if (!names.insert(below.name()).second)
@@ -149,6 +186,7 @@ agent make_agent(agent::body kind, std::vector<agent> sub_agents) {
     refuse("an agent cannot be named 'user': that is the author of messages");
   if (const auto* options = std::get_if<llm_options>(&kind))
     check_llm(name, *options);
+  check_vendor_tools(kind, sub_agents);
   if (const auto* options = std::get_if<loop_options>(&kind);
       options != nullptr && options->max_iterations == 0)
     refuse(fmt::format("loop '{}': max_iterations is 0; leave it out for an "
@@ -232,6 +270,7 @@ agent agent::with_model(const model_ptr& replacement) const {
     options->model = replacement;
   for (auto& below : copy.sub_agents)
     below = below.with_model(replacement);
+  check_vendor_tools(copy.kind, copy.sub_agents);
   return agent(std::make_shared<const description_data>(std::move(copy)));
 }
 

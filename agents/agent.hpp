@@ -146,6 +146,11 @@ struct llm_options {
   /// before it has is not offered: `tools` come first, then the sets in order.
   /// If a set fails, the run fails with its error.
   std::vector<toolset_ptr> toolsets = {};
+  /// Tools that the vendor of the model runs on its own servers, each at most
+  /// once. An agent with a model that does not have one of them is refused, and
+  /// so is one with a model that does not have them beside `tools`, `toolsets`
+  /// and handing over to other agents.
+  std::vector<vendor_tool> vendor_tools = {};
   /// State key of any scope that receives the text of the final response, or
   /// its JSON value with an `output_schema`. Empty: none.
   std::string output_key = {};
@@ -345,7 +350,8 @@ public:
   const std::vector<agent_callback>& after_agent() const noexcept;
 
   /// A copy in which every LLM agent of the tree has another model, which must
-  /// not be null.
+  /// not be null. Throws `errc::invalid_argument` if that model refuses their
+  /// `vendor_tools`.
   agent with_model(const model_ptr& replacement) const;
 
   /// Returns true if both share one description. Equal descriptions are not
@@ -366,10 +372,11 @@ private:
 /// Makes an agent of any kind. This and the functions below throw
 /// `errc::invalid_argument` for:
 /// - a name that is not an identifier, is `user`, or occurs twice in the tree;
-/// - an LLM agent without a model; two tools of one name, or a tool with a
-///   reserved name; a bad `output_key`; a `generation_config` that is no object
-///   or sets tools, the system instruction or the response schema; a
-///   `contents_max` of 0 or together with another `include_contents`;
+/// - an LLM agent without a model, or with one that refuses its `vendor_tools`;
+///   two tools of one name, or a tool with a reserved name; a bad `output_key`;
+///   a `generation_config` that is no object or sets tools, the system
+///   instruction or the response schema; a `contents_max` of 0 or together with
+///   another `include_contents`;
 /// - `max_iterations` or `lanes_max` of 0, a `lane_timeout` that is not above
 ///   0, a quorum that cannot be reached, or one without
 ///   `lane_failures::quorum`;

@@ -8,6 +8,7 @@
 #include "troupe/agents/files/options_reader.hpp"
 #include "troupe/agents/files/python_name.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
+#include "troupe/agents/files/vendor_tool_reader.hpp"
 #include "troupe/agents/turns/name.hpp"
 #include "troupe/core/support/text_file.hpp"
 
@@ -288,7 +289,30 @@ private:
     if (!tools)
       return tools.error();
     options.tools = std::move(*tools);
-    return read_toolsets(fields, options);
+    if (auto read = read_toolsets(fields, options); !read)
+      return read;
+    return read_tools_of_vendor(fields, options);
+  }
+
+  // Checks each tool by itself, to name its line.
+  result<void> read_tools_of_vendor(const field_reader& fields,
+                                    llm_options& options) {
+    auto read = read_vendor_tools(fields, options_.tools);
+    if (!read)
+      return read.error();
+    const bool beside_functions
+      = !options.tools.empty() || !options.toolsets.empty();
+    for (auto& each : *read) {
+      if (auto fit
+          = options.model->check_vendor_tools({each.which}, beside_functions);
+          !fit)
+        return fail_at(each.at,
+                       fmt::format("agent '{}': {}",
+                                   fields.find("name")->text,
+                                   fit.error().message()));
+      options.vendor_tools.push_back(std::move(each.which));
+    }
+    return {};
   }
 
   // The sets are opened when the whole tree was read. Until then the agent has

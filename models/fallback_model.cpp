@@ -175,4 +175,14 @@ void fallback_model::generate(model_request request, model_reply reply) {
   std::make_shared<call>(state_, std::move(request), std::move(reply))->ask();
 }
 
+result<void>
+fallback_model::check_vendor_tools(const std::vector<vendor_tool>& wanted,
+                                   bool beside_functions) const {
+  for (const auto& each : state_->members)
+    if (auto fit = each->which->check_vendor_tools(wanted, beside_functions);
+        !fit)
+      return fit;
+  return {};
+}
+
 } // namespace troupe

@@ -66,6 +66,11 @@ public:
 
   void generate(model_request request, model_reply reply) override;
 
+  /// Fails as the first of the models that refuses the tools: each of them may
+  /// be asked.
+  result<void> check_vendor_tools(const std::vector<vendor_tool>& wanted,
+                                  bool beside_functions) const override;
+
 private:
   struct member {
     explicit member(model_ptr which_) : which(std::move(which_)) {}

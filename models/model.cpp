@@ -1,6 +1,19 @@
 #include "troupe/models/model.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe {
+
+result<void> model::check_vendor_tools(const std::vector<vendor_tool>& wanted,
+                                       bool /*beside_functions*/) const {
+  if (wanted.empty())
+    return {};
+  return error(errc::invalid_argument,
+               fmt::format("model '{}' has no tool '{}': no vendor runs tools "
+                           "for it",
+                           name(),
+                           wanted.front().name));
+}
 
 std::optional<double> total_tokens(const model_response& answer) {
   const auto& fields = answer.extra.data();

@@ -28,6 +28,25 @@ struct tool_declaration {
   value parameters;
 };
 
+/// A tool that the vendor of a model runs on its own servers. The model decides
+/// when; its answer tells the calls and their results as parts, and the sources
+/// in `groundingMetadata` (docs/models.md, "Tools that vendors run").
+struct vendor_tool {
+  vendor_tool() = default;
+
+  /// Takes the name, and settings of the tool.
+  explicit vendor_tool(std::string tool, value chosen = {})
+    : name(std::move(tool)),
+      settings(std::move(chosen)) {}
+
+  /// One of the names that docs/models.md lists, such as `"google_search"`.
+  std::string name;
+  /// Settings in the vendor's wire form; an object or null.
+  value settings;
+
+  friend bool operator==(const vendor_tool&, const vendor_tool&) = default;
+};
+
 /// Tells the caller of a model that a failed call is the fault of the model's
 /// server, so another model may answer. Thread-safe.
 class outage_note {
@@ -73,6 +92,9 @@ struct model_request {
   std::vector<std::shared_ptr<const content>> contents;
   /// Tools that the model may call.
   std::vector<tool_declaration> tools;
+  /// Tools that the vendor runs itself. A model fails with
+  /// `errc::invalid_argument` if `check_vendor_tools` refuses them.
+  std::vector<vendor_tool> vendor_tools;
   /// JSON Schema that the answer's text must fit as JSON; null for free text.
   value response_schema;
   /// Wire fields of the vendor's generation config; an object or null.
@@ -126,6 +148,14 @@ public:
   /// Starts one call and returns at once. An exception fails the call with
   /// `errc::model_failed`.
   virtual void generate(model_request request, model_reply reply) = 0;
+
+  /// Checks that the vendor runs these tools for the model, and does so
+  /// `beside_functions`, the `tools` of a request, if that is true. Agents are
+  /// checked when they are made. Fails with `errc::invalid_argument`, naming
+  /// tool and model, and the way out. The default accepts no tool.
+  virtual result<void>
+  check_vendor_tools(const std::vector<vendor_tool>& wanted,
+                     bool beside_functions) const;
 };
 
 /// Shared model; null stands for none.

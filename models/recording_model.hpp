@@ -60,6 +60,11 @@ public:
 
   void generate(model_request request, model_reply reply) override;
 
+  result<void> check_vendor_tools(const std::vector<vendor_tool>& wanted,
+                                  bool beside_functions) const override {
+    return asked_->check_vendor_tools(wanted, beside_functions);
+  }
+
 private:
   const model_ptr asked_;
   const std::shared_ptr<recording> kept_;

@@ -60,6 +60,12 @@ public:
 
   void generate(model_request request, model_reply reply) override;
 
+  /// Accepts every tool, because a script plays the answers of any model.
+  result<void> check_vendor_tools(const std::vector<vendor_tool>& /*wanted*/,
+                                  bool /*beside_functions*/) const override {
+    return {};
+  }
+
 private:
   struct agent_replies {
     std::vector<scripted_reply> replies;

@@ -167,6 +167,7 @@ task<model_request> make_request(const invocation_context& context,
     transfers != nullptr ? transfers->hint : std::string_view(),
     request.contents);
   request.tools = declare(tools);
+  request.vendor_tools = options.vendor_tools;
   if (options.output_schema)
     request.response_schema = options.output_schema->text();
   if (!options.generation_config.empty())

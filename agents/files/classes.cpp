@@ -75,6 +75,7 @@ constexpr std::array field_rules{
   field_rule{"output_schema", llm},
   field_rule{"input_schema", llm},
   field_rule{"tools", llm},
+  field_rule{"code_executor", llm},
   field_rule{"disallow_transfer_to_parent", llm},
   field_rule{"disallow_transfer_to_peers", llm},
   field_rule{"before_model_callbacks", llm},

@@ -18,9 +18,6 @@ constexpr std::string_view workflows
 
 // docs/agent_files.md lists the fields.
 constexpr std::array missing_fields{
-  missing_field{
-    "code_executor",
-    "troupe does not run code of models; give the agent a tool for it"},
   missing_field{"edges", workflows},
   missing_field{"func", workflows},
   missing_field{"func_code", workflows},

@@ -5,6 +5,7 @@
 #include "troupe/agents/files/mcp_reader.hpp"
 #include "troupe/agents/files/openapi_reader.hpp"
 #include "troupe/agents/files/python_name.hpp"
+#include "troupe/agents/files/vendor_tool_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -41,14 +42,10 @@ constexpr auto missing_tools
                                      "TransferToAgentTool",
                                      "VertexAiLoadProfilesTool",
                                      "VertexAiSearchTool",
-                                     "enterprise_web_search",
-                                     "google_maps_grounding",
-                                     "google_search",
                                      "load_memory",
                                      "preload_memory",
                                      "request_input",
-                                     "transfer_to_agent",
-                                     "url_context"});
+                                     "transfer_to_agent"});
 
 bool is_missing_tool(std::string_view name) {
   return name.starts_with("google.adk.")
@@ -85,8 +82,8 @@ result<std::vector<tool>> tool_reader::read(const field_reader& fields) const {
   std::vector<tool> tools;
   std::set<std::string> names;
   for (const auto& item : *items) {
-    if (is_mcp_toolset(*item))
-      continue; // Read by itself: it is many tools.
+    if (is_mcp_toolset(*item) || is_vendor_tool(*item, known_))
+      continue; // Read by itself.
     const file_place at{&fields.file(), item->line};
     auto made = read_item(fields.file(), *item);
     if (!made)
@@ -168,6 +165,11 @@ error tool_reader::unknown_tool(const file_place& at,
   if (is_name_of(long_running_name, tools_package, name))
     return fail_at(
       at, "LongRunningFunctionTool needs args, {func: NAME OF A TOOL}");
+  if (!vendor_tool_of(name).empty())
+    return fail_at(at,
+                   fmt::format("the model's vendor runs '{}', so it is a tool "
+                               "of its own in 'tools'",
+                               name));
   if (is_missing_tool(name))
     return fail_at(at,
                    fmt::format("troupe does not have ADK's tool '{}'; {}; {}",

@@ -6,6 +6,7 @@
 #include "troupe/models/formats/document.hpp"
 #include "troupe/models/model.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ public:
                         std::string name,
                         std::string_view arguments,
                         value extra = {});
+
+  /// Returns the number of parts so far.
+  std::size_t parts() const { return said_.parts.size(); }
 
   /// Sets the finish reason, by ADK's name (`"STOP"`); empty if unknown.
   void finish(std::string_view reason, std::string_view message = {});

@@ -6,6 +6,12 @@
 #include "troupe/models/formats/failure.hpp"
 #include "troupe/models/formats/request_parts.hpp"
 #include "troupe/models/formats/wire_format.hpp"
+#include "troupe/models/wire/grounding.hpp"
+#include "troupe/models/wire/joined_answer.hpp"
+#include "troupe/models/wire/part_marks.hpp"
+#include "troupe/models/wire/server_blocks.hpp"
+#include "troupe/models/wire/server_parts.hpp"
+#include "troupe/models/wire/tool_check.hpp"
 
 #include <fmt/format.h>
 
@@ -18,6 +24,7 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view version = "2023-06-01";
+constexpr std::string_view paused_code = "PAUSE_TURN";
 constexpr std::string_view vertex_version = "vertex-2023-10-16";
 
 // Encodes a signature. It is text at Anthropic and bytes in ADK, so it is
@@ -39,36 +46,57 @@ std::string_view reason_of_anthropic(std::string_view reason) {
 
 // One block of content, complete or still incoming.
 struct content_block {
-  enum class kind : std::uint8_t { other, text, thinking, redacted, call };
+  enum class kind : std::uint8_t {
+    other,
+    text,
+    thinking,
+    redacted,
+    call,
+    server, // The server's own tool: its call or its result.
+  };
 
   kind is = kind::other;
   std::int64_t index = 0;
-  std::string text; // Arguments in pieces, if it is a call.
+  std::string text; // Arguments in pieces, if it is a call of any tool.
   std::string signature;
   std::string id;
   std::string name;
   std::string input; // Arguments at the start of a call.
-  json citations = json::array();
+  json whole;        // The block as it came, if it is one of the server.
+  std::vector<json> citations; // As they came.
 };
 
-json citation_of(const wire_node& said) {
-  const auto title = said["document_title"] ? said["document_title"].text()
-                                            : said["title"].text();
-  const auto uri = said["url"] ? said["url"].text() : said["source"].text();
-  return make_citation(title, uri);
+// Returns a citation with ADK's fields.
+json citation_of(const json& said) {
+  const auto title = text_in(said, "document_title");
+  const auto uri = text_in(said, "url");
+  return make_citation(title.empty() ? text_in(said, "title") : title,
+                       uri.empty() ? text_in(said, "source") : uri);
 }
 
-// Blocks of other types are work of the server and not part of content.
-content_block block_of(const wire_node& said) {
+result<void> take_citation(const wire_node& said, content_block& block) {
+  auto made = said.copy();
+  if (!made)
+    return bad_answer(fmt::format("a citation: {}", made.error().message()));
+  block.citations.push_back(std::move(*made));
+  return {};
+}
+
+// Blocks of unknown types are not part of content.
+result<content_block> block_of(const wire_node& said) {
   using kind = content_block::kind;
   content_block made;
   const auto type = said["type"].text();
   if (type == "text") {
     made.is = kind::text;
     made.text = said["text"].text();
-    said["citations"].for_each([&made](const wire_node& each) {
-      made.citations.push_back(citation_of(each));
+    result<void> taken;
+    said["citations"].for_each([&](const wire_node& each) {
+      if (taken)
+        taken = take_citation(each, made);
     });
+    if (!taken)
+      return taken.error();
   } else if (type == "thinking") {
     made.is = kind::thinking;
     made.text = said["thinking"].text();
@@ -81,12 +109,23 @@ content_block block_of(const wire_node& said) {
     made.id = said["id"].text();
     made.name = said["name"].text();
     made.input = said["input"].to_text();
+  } else if (is_server_use(type) || is_server_result(type)) {
+    made.is = kind::server;
+    auto whole = said.copy();
+    if (!whole)
+      return bad_answer(
+        fmt::format("a block '{}': {}", type, whole.error().message()));
+    made.whole = std::move(*whole);
   }
   return made;
 }
 
 class anthropic_answer {
 public:
+  // `so_far` is the paused answer that goes on, or null.
+  explicit anthropic_answer(std::shared_ptr<const model_response> so_far)
+    : so_far_(std::move(so_far)) {}
+
   void begin(const wire_node& message) {
     model_ = message["model"].text();
     take_usage(message["usage"]);
@@ -99,10 +138,16 @@ public:
     if (!message["content"].is_list())
       return bad_answer("the answer has no content");
     begin(message);
-    message["content"].for_each(
-      [this](const wire_node& each) { blocks_.push_back(block_of(each)); });
+    result<void> taken;
+    message["content"].for_each([&](const wire_node& each) {
+      auto block = block_of(each);
+      if (taken && block)
+        blocks_.push_back(std::move(*block));
+      else if (taken)
+        taken = block.error();
+    });
     take_end(message, {});
-    return {};
+    return taken;
   }
 
   result<void> begin_block(const wire_node& event,
@@ -112,9 +157,11 @@ public:
       return bad_answer(
         fmt::format("more than {} blocks in one answer", blocks_max));
     auto block = block_of(event["content_block"]);
-    block.index = event["index"].count().value_or(
+    if (!block)
+      return block.error();
+    block->index = event["index"].count().value_or(
       static_cast<std::int64_t>(blocks_.size()));
-    blocks_.push_back(std::move(block));
+    blocks_.push_back(std::move(*block));
     say(blocks_.back(), blocks_.back().text, pieces);
     return {};
   }
@@ -139,7 +186,7 @@ public:
     } else if (type == "signature_delta") {
       found->signature += delta["signature"].text();
     } else if (type == "citations_delta") {
-      found->citations.push_back(citation_of(delta["citation"]));
+      return take_citation(delta["citation"], *found);
     }
     return {};
   }
@@ -152,6 +199,8 @@ public:
       is_paused_ = reason == "pause_turn";
       has_ended_ = true;
     }
+    if (const auto id = said["container"]["id"].text(); !id.empty())
+      container_ = id;
     const auto details = said["stop_details"];
     if (const auto words = details["explanation"].text(); !words.empty())
       message_ = words;
@@ -167,20 +216,21 @@ public:
   result<model_response> whole() && {
     answer_builder answer;
     answer.finish(reason_, message_);
-    auto citations = json::array();
     for (auto& block : blocks_) {
-      if (auto added = add(std::move(block), answer, citations); !added)
+      if (auto added = add(std::move(block), answer); !added)
         return added.error();
     }
-    // Happens only with the server's own tools, whose blocks are not part of
-    // content. The turn is not over, and troupe cannot continue it.
+    // Happens only with the server's own tools. The turn goes on with the next
+    // request.
     if (is_paused_)
-      answer.block("PAUSE_TURN",
-                   "the server paused the turn for its own tools");
+      answer.block(paused_code, "the server paused the turn for its own tools");
     answer.set_text("modelVersion", model_);
     answer.set_usage(usage());
-    answer.set_citations(std::move(citations));
-    return std::move(answer).take();
+    answer.set_citations(std::move(citations_));
+    if (auto sources = std::move(sources_).take(); !sources.is_null())
+      answer.set_field("groundingMetadata", std::move(sources));
+    auto made = std::move(answer).take();
+    return so_far_ ? joined(*so_far_, std::move(made)) : std::move(made);
   }
 
 private:
@@ -201,8 +251,7 @@ private:
     say(block, words, pieces);
   }
 
-  static result<void>
-  add(content_block block, answer_builder& answer, json& citations) {
+  result<void> add(content_block block, answer_builder& answer) {
     part made;
     switch (block.is) {
     case kind::other:
@@ -211,14 +260,10 @@ private:
       return answer.add_call(std::move(block.id),
                              std::move(block.name),
                              block.text.empty() ? block.input : block.text);
+    case kind::server:
+      return add_work(std::move(block), answer);
     case kind::text:
-      for (auto& citation : block.citations)
-        if (!citation.empty())
-          citations.push_back(std::move(citation));
-      if (block.text.empty())
-        return {};
-      made.body = std::move(block.text);
-      break;
+      return add_text(std::move(block), answer);
     case kind::thinking:
       made.body = std::move(block.text);
       made.thought = true;
@@ -232,6 +277,51 @@ private:
       made.thought = true;
       break;
     }
+    answer.add_part(std::move(made));
+    return {};
+  }
+
+  // Citations of searches go back with their text ("encrypted_index": docs of
+  // the web search tool).
+  result<void> add_text(content_block block, answer_builder& answer) {
+    auto kept = json::array();
+    std::vector<std::size_t> pages;
+    for (auto& each : block.citations) {
+      if (auto citation = citation_of(each); !citation.empty())
+        citations_.push_back(std::move(citation));
+      if (const auto uri = text_in(each, "url"); !uri.empty())
+        pages.push_back(sources_.add_page(uri, text_in(each, "title")));
+      if (text_in(each, "type") == "web_search_result_location")
+        kept.push_back(std::move(each));
+    }
+    if (block.text.empty())
+      return {};
+    if (!pages.empty())
+      sources_.add_support(
+        answer.parts(), 0, block.text.size(), block.text, pages);
+    part made(std::move(block.text));
+    if (!kept.empty())
+      set_mark(made, anthropic_marks, citations_mark, std::move(kept));
+    answer.add_part(std::move(made));
+    return {};
+  }
+
+  result<void> add_work(content_block block, answer_builder& answer) {
+    if (!block.text.empty()) {
+      auto input = parse_json(block.text);
+      if (!input)
+        return bad_answer(
+          fmt::format("it called the tool '{}' of the vendor with malformed "
+                      "arguments: {}",
+                      text_in(block.whole, "name"),
+                      input.error().message()));
+      block.whole["input"] = std::move(*input);
+    }
+    if (text_in(block.whole, "name") == "web_search")
+      sources_.add_query(text_in(block.whole.value("input", json()), "query"));
+    auto made = part_of_block(std::move(block.whole));
+    if (!container_.empty())
+      set_mark(made, anthropic_marks, container_mark, container_);
     answer.add_part(std::move(made));
     return {};
   }
@@ -268,8 +358,12 @@ private:
     return counts;
   }
 
+  std::shared_ptr<const model_response> so_far_;
   std::string model_;
+  std::string container_;
   std::vector<content_block> blocks_;
+  json citations_ = json::array();
+  grounding sources_;
   std::string reason_;
   std::string message_;
   std::optional<std::int64_t> input_;
@@ -282,6 +376,10 @@ private:
 };
 
 class anthropic_stream : public answer_stream<anthropic_answer> {
+public:
+  using answer_stream::answer_stream;
+
+private:
   // Unknown events must be ignored (docs.anthropic.com, "Streaming messages").
   // `ping` and `content_block_stop` have no content.
   result<void> take_document(const wire_node& event,
@@ -310,11 +408,50 @@ public:
 
   std::string_view provider() const noexcept override { return "Anthropic"; }
 
-  result<model_response>
-  read_answer(std::string_view body,
-              const wire_options& /*asked*/) const override {
+  // Vertex has no other tool of the vendor (cloud.google.com, "Web search with
+  // Anthropic Claude models").
+  result<void> check_tools_of(std::string_view /*model*/,
+                              const std::vector<vendor_tool>& wanted,
+                              bool /*beside_functions*/) const override {
+    if (auto known = host_ == anthropic_host::vertex
+                       ? check_tools(wanted, {"web_search"})
+                       : check_tools(
+                         wanted, {"web_search", "web_fetch", "code_execution"});
+        !known)
+      return known;
+    for (const auto& each : wanted)
+      if (const auto type = each.settings.is_null()
+                              ? json()
+                              : each.settings->value("type", json());
+          !type.is_null()
+          && !(
+            type.is_string()
+            && type.get_ref<const std::string&>().starts_with(each.name + "_")))
+        return bad_request(
+          fmt::format("the tool '{}' has no version {}; expected a 'type' such "
+                      "as {}_20250305",
+                      each.name,
+                      type.dump(),
+                      each.name));
+    return {};
+  }
+
+  // The paused answer has to stay the last message of the next request.
+  std::optional<wire_options>
+  continued(const model_response& answer,
+            const wire_options& asked) const override {
+    if (answer.extra.is_null()
+        || text_in(answer.extra.data(), "errorCode") != paused_code)
+      return std::nullopt;
+    auto with = asked;
+    with.so_far = std::make_shared<const model_response>(answer);
+    return with;
+  }
+
+  result<model_response> read_answer(std::string_view body,
+                                     const wire_options& asked) const override {
     return read_document(body,
-                         anthropic_answer(),
+                         anthropic_answer(asked.so_far),
                          [](anthropic_answer& answer, const wire_node& said) {
                            return answer.take(said);
                          });
@@ -342,8 +479,8 @@ public:
   }
 
   std::unique_ptr<stream_reader>
-  read_stream(const wire_options& /*asked*/) const override {
-    return std::make_unique<anthropic_stream>();
+  read_stream(const wire_options& asked) const override {
+    return std::make_unique<anthropic_stream>(asked.so_far);
   }
 
 private:
@@ -353,7 +490,8 @@ private:
     if (!body)
       return body.error();
     if (host_ == anthropic_host::vertex)
-      return vertex_request(with, std::move(*body));
+      return vertex_request(
+        with, std::move(*body), !asked.vendor_tools.empty());
     http_headers headers{{"anthropic-version", std::string(version)}};
     if (!with.key.empty())
       headers.emplace_back("x-api-key", with.key);
@@ -361,14 +499,17 @@ private:
   }
 
   // The model is in the path, and the version in the body (platform.claude.com,
-  // "Claude on Vertex AI").
-  static result<http_request> vertex_request(const wire_options& with,
-                                             json body) {
+  // "Claude on Vertex AI"). The search needs a beta header there, and not at
+  // Anthropic itself (BerriAI/litellm, messages at Vertex AI).
+  static result<http_request>
+  vertex_request(const wire_options& with, json body, bool searches) {
     body.erase("model");
     body["anthropic_version"] = vertex_version;
     http_headers headers;
     if (!with.key.empty())
       headers.emplace_back("Authorization", "Bearer " + with.key);
+    if (searches)
+      headers.emplace_back("anthropic-beta", "web-search-2025-03-05");
     return json_request(
       with,
       fmt::format("/v1/{}:{}",

@@ -4,6 +4,9 @@
 #include "troupe/core/support/blank.hpp"
 #include "troupe/models/formats/answer_schema.hpp"
 #include "troupe/models/formats/request_parts.hpp"
+#include "troupe/models/wire/part_marks.hpp"
+#include "troupe/models/wire/server_blocks.hpp"
+#include "troupe/models/wire/server_parts.hpp"
 
 #include <fmt/format.h>
 
@@ -29,19 +32,36 @@ public:
   explicit message_writer(bool sends_thoughts)
     : sends_thoughts_(sends_thoughts) {}
 
-  result<json> write(const model_request& asked) {
-    for (const auto& said : conversation_of(asked)) {
-      const bool by_model = is_by_model(*said);
-      turn(by_model ? "assistant" : "user");
-      for (const auto& element : said->parts)
-        if (auto added = add(element, by_model); !added)
-          return added.error();
-    }
+  // `so_far` is the paused answer that goes on, or null.
+  result<json> write(const model_request& asked, const model_response* so_far) {
+    for (const auto& said : conversation_of(asked))
+      if (auto added = add(*said); !added)
+        return added.error();
+    if (so_far != nullptr)
+      if (auto added = add(so_far->content); !added)
+        return added.error();
     turn("");
+    remove_unpaired(messages_, so_far != nullptr);
     return std::move(messages_);
   }
 
+  // The container of the current turn, in which the vendor has run code; empty
+  // for none.
+  const std::string& container() const { return container_; }
+
 private:
+  result<void> add(const content& said) {
+    const bool by_model = is_by_model(said);
+    turn(by_model ? "assistant" : "user");
+    for (const auto& element : said.parts) {
+      if (!by_model && element.response() == nullptr)
+        container_.clear();
+      if (auto added = add(element, by_model); !added)
+        return added;
+    }
+    return {};
+  }
+
   // Starts a turn. Turns must alternate, so neighbours of the same role are
   // joined. Results of tools come first in their turn.
   void turn(std::string_view role) {
@@ -63,7 +83,7 @@ private:
     } else if (const auto* text = said.text()) {
       // "text content blocks must contain non-whitespace text"
       if (text->find_first_not_of(wire_white_space) != std::string::npos)
-        blocks_.push_back({{"type", "text"}, {"text", *text}});
+        add_text(said, *text, by_model);
     } else if (const auto* call = said.call()) {
       blocks_.push_back(
         {{"type", "tool_use"},
@@ -72,6 +92,8 @@ private:
          {"input", call->args.is_null() ? json::object() : call->args.data()}});
     } else if (const auto* answer = said.response()) {
       return add_result(*answer);
+    } else if (const auto work = server_part_of(said)) {
+      add_work(said, *work, by_model);
     } else {
       auto block = media_block(said, by_model);
       if (!block)
@@ -79,6 +101,28 @@ private:
       blocks_.push_back(std::move(*block));
     }
     return {};
+  }
+
+  void add_text(const part& said, const std::string& text, bool by_model) {
+    json block{{"type", "text"}, {"text", text}};
+    if (auto citations = mark_of(said, anthropic_marks, citations_mark);
+        by_model && citations.is_array())
+      block["citations"] = std::move(citations);
+    blocks_.push_back(std::move(block));
+  }
+
+  // Blocks of the vendor's own tools go back unchanged. Those of another agent
+  // or vendor are left out, but for code and its output, which become text.
+  void add_work(const part& said, const server_part& work, bool by_model) {
+    auto block = block_of_part(said);
+    if (block && by_model) {
+      if (const auto id = mark_of(said, anthropic_marks, container_mark);
+          id.is_string())
+        container_ = id.get<std::string>();
+      blocks_.push_back(std::move(*block));
+    } else if (auto text = text_of_code(work); !text.empty()) {
+      blocks_.push_back({{"type", "text"}, {"text", std::move(text)}});
+    }
   }
 
   // Thoughts are sent back unchanged, with their signature or not at all: a
@@ -166,16 +210,42 @@ private:
   const bool sends_thoughts_;
   json messages_ = json::array();
   std::string role_;
+  std::string container_;
   json results_ = json::array(); // Results of the current turn.
   json blocks_
     = json::array(); // Other blocks of the turn; they follow the results.
   call_ids ids_{call_ids::form::plain};
 };
 
+// The versions that all models of the vendor have. Settings may name a newer
+// one, such as `{"type": "web_search_20260318"}`. They need no beta header
+// (anthropics/anthropic-sdk-python 2.14, types/*_tool_*_param.py).
+struct own_version {
+  std::string_view name;
+  std::string_view type;
+};
+
+constexpr std::array own_versions{
+  own_version{"web_search", "web_search_20250305"},
+  own_version{"web_fetch", "web_fetch_20250910"},
+  own_version{"code_execution", "code_execution_20250825"}};
+
+json form_of(const vendor_tool& wanted) {
+  auto made
+    = wanted.settings.is_null() ? json::object() : wanted.settings.data();
+  if (!made.contains("type"))
+    made["type"]
+      = std::ranges::find(own_versions, wanted.name, &own_version::name)->type;
+  made["name"] = wanted.name;
+  return made;
+}
+
 json anthropic_tools(const model_request& asked) {
   auto tools = json::array();
   for (const auto& tool : asked.tools)
     tools.push_back(declaration_of(tool, "input_schema"));
+  for (const auto& wanted : asked.vendor_tools)
+    tools.push_back(form_of(wanted));
   return tools;
 }
 
@@ -311,18 +381,21 @@ result<json> anthropic_body(const model_request& asked,
   if (auto known = check_tool_names(asked, {128, "_-"}, anthropic_vendor);
       !known)
     return known.error();
-  auto messages = message_writer(!with.without.thoughts).write(asked);
+  message_writer writer(!with.without.thoughts);
+  auto messages = writer.write(asked, with.so_far.get());
   if (!messages)
     return messages.error();
   json body{{"model", with.model}, {"messages", std::move(*messages)}};
   if (!asked.system_instruction.empty())
     body["system"] = asked.system_instruction;
-  if (!asked.tools.empty())
-    body["tools"] = anthropic_tools(asked);
+  if (auto tools = anthropic_tools(asked); !tools.empty())
+    body["tools"] = std::move(tools);
   if (with.streams)
     body["stream"] = true;
   if (auto added = add_settings(asked, with, body); !added)
     return added.error();
+  if (!writer.container().empty() && !body.contains("container"))
+    body["container"] = writer.container();
   return body;
 }
 

@@ -225,6 +225,12 @@ wire_format::without_refused(int /*status*/,
   return std::nullopt;
 }
 
+std::optional<wire_options>
+wire_format::continued(const model_response& /*answer*/,
+                       const wire_options& /*asked*/) const {
+  return std::nullopt;
+}
+
 result<void> wire_format::check_stray(std::string_view text) const {
   wire_document document;
   const auto said = document.parse(without_brackets(text));

@@ -6,6 +6,9 @@
 #include "troupe/models/formats/request_parts.hpp"
 #include "troupe/models/formats/wire_format.hpp"
 #include "troupe/models/wire/part_marks.hpp"
+#include "troupe/models/wire/server_blocks.hpp"
+#include "troupe/models/wire/server_parts.hpp"
+#include "troupe/models/wire/tool_check.hpp"
 
 #include <fmt/format.h>
 
@@ -153,19 +156,20 @@ bool is_of_vertex(const wire_options& with) {
          || with.model.find("publishers/") != std::string::npos;
 }
 
-// Models before Gemini 3, and Gemma, ignore signatures.
-bool wants_signatures(const wire_options& with) {
-  const auto name
-    = std::string_view(with.model).substr(with.model.rfind('/') + 1);
-  return !name.starts_with("gemini-1") && !name.starts_with("gemini-2")
-         && !name.starts_with("gemma-");
+// Returns true for Gemma and for models before Gemini 3. They ignore
+// signatures, and refuse functions beside their own tools. Names without a
+// version, such as those of tuned models, count as newer.
+bool is_before_3(std::string_view model) {
+  const auto name = model.substr(model.rfind('/') + 1);
+  return name.starts_with("gemini-1") || name.starts_with("gemini-2")
+         || name.starts_with("gemma-");
 }
 
 // Writes the contents one by one.
 class content_writer {
 public:
   explicit content_writer(const wire_options& with)
-    : wants_signatures_(wants_signatures(with)),
+    : wants_signatures_(!is_before_3(with.model)),
       is_vertex_(is_of_vertex(with)),
       ids_(!is_vertex_) {}
 
@@ -177,7 +181,7 @@ public:
       const auto& said = conversation[index];
       auto parts = json::array();
       for (const auto& element : said->parts) {
-        auto made = part_of(element);
+        auto made = part_of(element, is_by_model(*said));
         if (!made)
           return made.error();
         if (!made->is_null())
@@ -220,7 +224,7 @@ private:
   // Returns a part of the request, or null to leave it out. Left out are
   // thoughts without a signature of the model, and empty text, which the model
   // refuses.
-  result<json> part_of(const part& said) {
+  result<json> part_of(const part& said, bool by_model) {
     if (said.thought
         && (said.text() == nullptr || !has_field(said, "thoughtSignature")
             || text_signature_of(said.extra.data())))
@@ -251,8 +255,8 @@ private:
       if (auto id = ids_.id_of(*answer); !id.empty())
         field["id"] = std::move(id);
     } else {
-      auto other = other_part(said);
-      if (!other)
+      auto other = other_part(said, by_model);
+      if (!other || other->is_null())
         return other;
       made = std::move(*other);
     }
@@ -262,18 +266,40 @@ private:
     return made;
   }
 
-  static result<json> other_part(const part& said) {
+  result<json> other_part(const part& said, bool by_model) const {
     const auto held = media_of(said);
     if (!held)
       return held.error();
     if (*held)
       return media_part(**held);
-    constexpr std::array<std::string_view, 4> kinds
-      = {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"};
-    if (std::ranges::find(kinds, kind_of(said)) == kinds.end())
+    const auto work = server_part_of(said);
+    if (!work)
       return bad_request(
         fmt::format("{} takes no {}", gemini_vendor, kind_of(said)));
-    return std::get<value>(said.body).data();
+    return work_part(said, *work, by_model);
+  }
+
+  // Returns the work of the vendor's tools, or null to leave it out. Left out
+  // are calls of another vendor's tools and of another agent, and those at
+  // Vertex, which has no such parts.
+  result<json>
+  work_part(const part& said, const server_part& work, bool by_model) const {
+    const bool is_foreign = block_of_part(said).has_value();
+    const bool is_code = work.is == server_part::kind::code
+                         || work.is == server_part::kind::output;
+    if (!is_code && (is_foreign || is_vertex_ || !by_model))
+      return json();
+    auto made = json::object();
+    auto& field = made[work.name] = *work.held;
+    if (is_foreign && field.is_object())
+      field.erase("id");
+    const auto& fields = std::get<value>(said.body).data();
+    for (const auto* name : {"thoughtSignature", "thought_signature"})
+      if (const auto held = fields.find(name); held != fields.end())
+        made["thoughtSignature"] = *held;
+    if (auto metadata = unmarked_metadata(said); !metadata.is_null())
+      made["partMetadata"] = std::move(metadata);
+    return made;
   }
 
   const bool wants_signatures_;
@@ -281,15 +307,56 @@ private:
   model_ids ids_;
 };
 
+// The names of a tool here and in a request.
+struct own_tool {
+  std::string_view name;
+  const char* field;
+};
+
+constexpr std::array own_tools{
+  own_tool{"google_search", "googleSearch"},
+  own_tool{"url_context", "urlContext"},
+  own_tool{"code_execution", "codeExecution"},
+  own_tool{"google_maps", "googleMaps"},
+  own_tool{"enterprise_web_search", "enterpriseWebSearch"}};
+
 // `parametersJsonSchema` takes JSON Schema. Its alternative, `parameters`,
 // takes only the OpenAPI 3.0 subset of the type Schema.
 json gemini_tools(const model_request& asked) {
+  auto tools = json::array();
   auto functions = json::array();
   for (const auto& tool : asked.tools)
     functions.push_back({{"name", tool.name},
                          {"description", tool.description},
                          {"parametersJsonSchema", parameters_of(tool)}});
-  return {{{"functionDeclarations", std::move(functions)}}};
+  if (!functions.empty())
+    tools.push_back({{"functionDeclarations", std::move(functions)}});
+  for (const auto& wanted : asked.vendor_tools) {
+    const auto* known
+      = std::ranges::find(own_tools, wanted.name, &own_tool::name);
+    auto made = json::object();
+    made[known->field] = wanted.settings.is_null()
+                           ? json::object()
+                           : in_camel_case(wanted.settings.data());
+    tools.push_back(std::move(made));
+  }
+  return tools;
+}
+
+// With functions beside its own tools, the model needs its own calls back
+// (ai.google.dev, "Combine built-in tools and function calling"). Vertex has no
+// such field.
+void ask_for_calls(const model_request& asked, json& body) {
+  constexpr const char* name = "includeServerSideToolInvocations";
+  if (asked.tools.empty() || asked.vendor_tools.empty())
+    return;
+  auto& config = body["toolConfig"];
+  if (config.is_null())
+    config = json::object();
+  if (config.is_object()
+      && !config.contains("include_server_side_tool_invocations")
+      && !config.contains(name))
+    config[name] = true;
 }
 
 // Adds the settings. Those in `own` belong to the request itself, all others to
@@ -378,9 +445,12 @@ private:
     });
     if (!taken)
       return taken;
-    // Fields of a candidate that ADK's LlmResponse has.
-    for (const std::string_view name :
-         {"citationMetadata", "groundingMetadata", "logprobsResult"})
+    // Fields of a candidate that ADK's LlmResponse has, and that of the tool
+    // url_context.
+    for (const std::string_view name : {"citationMetadata",
+                                        "groundingMetadata",
+                                        "logprobsResult",
+                                        "urlContextMetadata"})
       if (const auto field = candidate[name])
         if (auto set = set_field(name, field); !set)
           return set;
@@ -477,6 +547,32 @@ public:
 
   std::string_view provider() const noexcept override { return gemini_vendor; }
 
+  result<void> check_tools_of(std::string_view model,
+                              const std::vector<vendor_tool>& wanted,
+                              bool beside_functions) const override {
+    if (auto known
+        = host_ == gemini_host::developer
+            ? check_tools(
+              wanted,
+              {"google_search", "url_context", "code_execution", "google_maps"})
+            : check_tools(wanted,
+                          {"google_search",
+                           "url_context",
+                           "code_execution",
+                           "google_maps",
+                           "enterprise_web_search"});
+        !known)
+      return known;
+    if (!wanted.empty() && beside_functions && is_before_3(model))
+      return bad_request(fmt::format(
+        "it cannot use '{}' beside functions, which are the other tools of the "
+        "agent and the way to hand over to other agents; use Gemini 3 or "
+        "newer, or give the tool to an agent of its own and make that agent a "
+        "tool (AgentTool)",
+        wanted.front().name));
+    return {};
+  }
+
   // An answer without any content is valid, as in ADK.
   result<model_response>
   read_answer(std::string_view body,
@@ -510,10 +606,12 @@ private:
     if (!asked.system_instruction.empty())
       body["systemInstruction"]
         = {{"parts", {{{"text", asked.system_instruction}}}}};
-    if (!asked.tools.empty())
-      body["tools"] = gemini_tools(asked);
+    if (auto tools = gemini_tools(asked); !tools.empty())
+      body["tools"] = std::move(tools);
     if (auto added = add_settings(asked, body); !added)
       return added.error();
+    if (host_ == gemini_host::developer)
+      ask_for_calls(asked, body);
     http_headers headers;
     if (!with.key.empty() && host_ == gemini_host::vertex)
       headers.emplace_back("Authorization", "Bearer " + with.key);

@@ -28,6 +28,8 @@ using milliseconds = std::chrono::milliseconds;
 
 constexpr std::size_t failed_body_bytes_max = std::size_t{64} << 10U;
 constexpr double bytes_per_token = 4;
+// Times that the server may pause one turn.
+constexpr std::size_t pauses_max = 16;
 
 bool is_good(int status) {
   return status >= 200 && status < 300;
@@ -206,6 +208,7 @@ private:
     has_begun_ = false;
     is_enough_ = false;
     broken_.reset();
+    early_.reset();
     ++attempts_;
     http_handler handler;
     handler.on_head
@@ -234,7 +237,7 @@ private:
   }
 
   void take(std::string_view piece) {
-    if (broken_ || is_over())
+    if (broken_ || early_ || is_over())
       return;
     if (!is_good(status_)) {
       body_.append(piece.substr(0, failed_body_bytes_max - body_.size()));
@@ -285,13 +288,16 @@ private:
       end_early();
   }
 
-  // The server may keep the connection open after the end of the stream.
+  // The server may keep the connection open after the end of the stream. A
+  // paused turn goes on after the connection has ended.
   void end_early() {
     auto answer = read();
-    if (answer)
-      end_with(std::move(answer));
-    else
-      give_up(answer.error());
+    if (!answer)
+      return give_up(answer.error());
+    if (!options_->format->continued(*answer, with_))
+      return end_with(std::move(answer));
+    early_ = std::move(*answer);
+    read_no_more();
   }
 
   // Breaks off the attempt; the rest of the answer is not needed.
@@ -337,6 +343,8 @@ private:
       return;
     if (broken_)
       return fail_as_told(*broken_);
+    if (early_)
+      return end_with(std::move(*early_));
     if (status_ == 0)
       return ended
                ? fail({errc::model_failed, "the server sent no answer"}, true)
@@ -362,11 +370,26 @@ private:
   void end_with(result<model_response> answer) {
     if (!answer)
       return fail_as_told(answer.error());
-    if (const auto used = total_tokens(*answer).value_or(0);
+    const auto before
+      = with_.so_far ? total_tokens(*with_.so_far).value_or(0) : 0;
+    if (const auto used = total_tokens(*answer).value_or(0) - before;
         used > 0 && options_->limit)
       options_->limit->correct(expected_tokens_, used);
     answer->partial = false;
+    if (auto with = options_->format->continued(*answer, with_);
+        with && ++pauses_ <= pauses_max)
+      return go_on(std::move(*with));
     end(std::move(*answer));
+  }
+
+  // Lets the server continue a turn that it has paused.
+  void go_on(wire_options with) {
+    auto made = options_->format->make_request(request_, with);
+    if (!made)
+      return end(named(made.error()));
+    with_ = std::move(with);
+    attempts_ = 0;
+    enter(std::move(*made));
   }
 
   result<model_response> read() {
@@ -534,7 +557,8 @@ private:
   http_request sent_;
   wire_options with_;
   double expected_tokens_ = 0;
-  std::size_t attempts_ = 0;
+  std::size_t attempts_ = 0;   // Of the current request.
+  std::size_t pauses_ = 0;     // Number of requests that continued a turn.
   bool has_new_token_ = false; // True after a token was refused.
 
   // State of the current attempt.
@@ -546,7 +570,8 @@ private:
   sse_reader events_;
   std::unique_ptr<stream_reader> reader_;
   std::optional<error> broken_;
-  bool is_enough_ = false; // True if the rest is not read.
+  std::optional<model_response> early_; // Answer before the connection's end.
+  bool is_enough_ = false;              // True if the rest is not read.
   bool has_delivered_ = false;
 
   std::mutex mutex_;
@@ -559,6 +584,20 @@ private:
 
 http_model::http_model(http_model_options options)
   : shared_(std::make_shared<const http_model_options>(std::move(options))) {}
+
+result<void>
+http_model::check_vendor_tools(const std::vector<vendor_tool>& wanted,
+                               bool beside_functions) const {
+  const auto fit
+    = shared_->format->check_tools_of(shared_->model, wanted, beside_functions);
+  if (fit)
+    return {};
+  return error(fit.error().code(),
+               fmt::format("{} model '{}': {}",
+                           shared_->format->provider(),
+                           short_name(shared_->model),
+                           fit.error().message()));
+}
 
 void http_model::generate(model_request request, model_reply reply) {
   std::make_shared<call>(shared_, waits_, std::move(request), std::move(reply))

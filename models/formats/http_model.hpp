@@ -77,6 +77,9 @@ public:
 
   void generate(model_request request, model_reply reply) override;
 
+  result<void> check_vendor_tools(const std::vector<vendor_tool>& wanted,
+                                  bool beside_functions) const override;
+
 private:
   class call;
 

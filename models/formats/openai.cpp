@@ -4,6 +4,7 @@
 #include "troupe/models/formats/openai_request.hpp"
 #include "troupe/models/formats/request_parts.hpp"
 #include "troupe/models/formats/wire_format.hpp"
+#include "troupe/models/wire/tool_check.hpp"
 
 #include <algorithm>
 #include <array>
@@ -76,6 +77,27 @@ bool refuses_thoughts(int status, std::string_view body) {
 class openai_wire_format : public wire_format {
 public:
   std::string_view provider() const noexcept override { return "OpenAI"; }
+
+  // Chat completions search the web with some models only, which are made for
+  // it (developers.openai.com, "Web search"). All other tools of OpenAI are
+  // tools of its Responses API.
+  result<void> check_tools_of(std::string_view model,
+                              const std::vector<vendor_tool>& wanted,
+                              bool /*beside_functions*/) const override {
+    const bool searches = model.find("-search-") != std::string_view::npos;
+    for (const auto& each : wanted) {
+      if (each.name == "web_search" && !searches)
+        return bad_request(
+          "it has no tool 'web_search': in chat completions only models for "
+          "search have it, such as gpt-5-search-api and gpt-4o-search-preview");
+      if (each.name == "code_execution")
+        return bad_request(
+          "it has no tool 'code_execution': OpenAI runs code in its Responses "
+          "API only, and troupe calls chat completions");
+    }
+    return searches ? check_tools(wanted, {"web_search"})
+                    : check_tools(wanted, {});
+  }
 
   result<model_response> read_answer(std::string_view body,
                                      const wire_options& asked) const override {

@@ -3,6 +3,7 @@
 #include "troupe/models/formats/answer_schema.hpp"
 #include "troupe/models/formats/request_parts.hpp"
 #include "troupe/models/wire/part_marks.hpp"
+#include "troupe/models/wire/server_parts.hpp"
 
 #include <fmt/format.h>
 
@@ -52,6 +53,8 @@ private:
         words += *text;
       else if (const auto* call = element.call())
         calls.push_back(made_call(element, *call));
+      else if (const auto work = server_part_of(element))
+        add_code(*work, words);
       else
         return bad_request(fmt::format(
           "{} takes no {} by the model", openai_vendor, kind_of(element)));
@@ -66,6 +69,14 @@ private:
     message.update(thoughts);
     messages_.push_back(std::move(message));
     return {};
+  }
+
+  // Adds code that another vendor has run, on lines of its own.
+  static void add_code(const server_part& work, std::string& words) {
+    const auto text = text_of_code(work);
+    if (!text.empty())
+      words
+        += (words.empty() || words.ends_with('\n') ? "" : "\n") + text + '\n';
   }
 
   // Servers with thinking models want the thoughts back when tools are used, in
@@ -122,6 +133,11 @@ private:
                              {"content", object_text(answer->response)}});
         if (auto added = add_attached(*answer, elements); !added)
           return added;
+        continue;
+      }
+      if (const auto work = server_part_of(element)) {
+        if (auto words = text_of_code(*work); !words.empty())
+          elements.push_back({{"type", "text"}, {"text", std::move(words)}});
         continue;
       }
       auto made = element_of(element);
@@ -331,6 +347,10 @@ result<json> openai_body(const model_request& asked, const wire_options& with) {
   json body{{"model", with.model}, {"messages", std::move(*messages)}};
   if (!asked.tools.empty())
     body["tools"] = openai_tools(asked);
+  // The only tool that `check_tools_of` lets pass.
+  for (const auto& search : asked.vendor_tools)
+    body["web_search_options"]
+      = search.settings.is_null() ? json::object() : search.settings.data();
   if (with.streams)
     body.update(
       {{"stream", true}, {"stream_options", {{"include_usage", true}}}});

@@ -368,6 +368,11 @@ result<http_request> json_request(const wire_options& with,
 
 result<http_request> wire_format::make_request(const model_request& asked,
                                                const wire_options& with) const {
+  if (!asked.vendor_tools.empty())
+    if (auto known
+        = check_tools_of(with.model, asked.vendor_tools, !asked.tools.empty());
+        !known)
+      return known.error();
   try {
     return build_request(asked, with);
   } catch (const json::exception&) {

@@ -41,6 +41,9 @@ struct wire_options {
   /// True if the answer comes in pieces.
   bool streams = false;
   refused_forms without = {};
+  /// An answer that the server has paused. The request lets it continue, and
+  /// the answer is both together. Null for a new answer.
+  std::shared_ptr<const model_response> so_far = {};
 };
 
 /// Joins the pieces of one streamed answer. Used by one thread at a time.
@@ -73,9 +76,16 @@ public:
   /// `"OpenAI"`, `"Gemini"` or `"Anthropic"`, for error messages.
   virtual std::string_view provider() const noexcept = 0;
 
+  /// Checks the tools that the vendor runs for `model`, its own name of the
+  /// model. Fails with `errc::invalid_argument`, naming the tool but not the
+  /// model.
+  virtual result<void> check_tools_of(std::string_view model,
+                                      const std::vector<vendor_tool>& wanted,
+                                      bool beside_functions) const = 0;
+
   /// Builds a request; time-outs are not set. Fails with
-  /// `errc::invalid_argument` on content or settings that the format cannot
-  /// carry, and on text that is not UTF-8.
+  /// `errc::invalid_argument` on tools, content or settings that the format
+  /// cannot carry, and on text that is not UTF-8.
   result<http_request> make_request(const model_request& asked,
                                     const wire_options& with) const;
 
@@ -92,6 +102,11 @@ public:
   /// form was left out already. The default has no such form.
   virtual std::optional<wire_options> without_refused(
     int status, std::string_view body, const wire_options& asked) const;
+
+  /// Returns options that let the server continue its turn if it has paused the
+  /// turn with this answer, otherwise nothing. The default never pauses.
+  virtual std::optional<wire_options>
+  continued(const model_response& answer, const wire_options& asked) const;
 
   /// Returns the vendor's description of a failure (code or type, and message)
   /// as one line of at most 500 bytes in which `key` is masked. The body may be

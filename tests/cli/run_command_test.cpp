@@ -289,14 +289,31 @@ BOOST_FIXTURE_TEST_CASE(a_malformed_agent_file_names_file_and_line, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_tool_of_adk_is_refused_with_the_way_out, folder) {
-  const auto file = agent("echo", "tools: [google_search]\n");
+  const auto file = agent("echo", "tools: [load_memory]\n");
+  const auto done
+    = run_program({"run", "--store", "memory:", file, "--input", "hi"});
+  BOOST_TEST(done.code == 1);
+  BOOST_TEST(reason(done).starts_with("error: invalid_argument: " + file
+                                      + ":3: troupe does not have ADK's tool "
+                                        "'load_memory'; make a program a tool"),
+             done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_tool_of_another_vendor_is_refused, folder) {
+  const auto file
+    = write("search.yaml",
+            "name: searcher\n"
+            "model: {name: claude-x, base_url: 'http://localhost:9'}\n"
+            "tools:\n- google_search\n");
   const auto done
     = run_program({"run", "--store", "memory:", file, "--input", "hi"});
   BOOST_TEST(done.code == 1);
   BOOST_TEST(
-    reason(done).starts_with("error: invalid_argument: " + file
-                             + ":3: troupe does not have ADK's tool "
-                               "'google_search'; make a program a tool"),
+    reason(done).starts_with(
+      "error: invalid_argument: " + file
+      + ":4: agent 'searcher': Anthropic model 'claude-x': it has no tool "
+        "'google_search'; its vendor runs web_search, web_fetch, "
+        "code_execution for it"),
     done.errors);
 }
 

@@ -1,6 +1,7 @@
 // The sample of README.md that opens a model over HTTP, and those of
 // docs/models.md.
 
+#include "troupe/agents/agent.hpp"
 #include "troupe/models/fallback_model.hpp"
 #include "troupe/models/open_model.hpp"
 #include "troupe/models/scripted_model.hpp"
@@ -32,6 +33,17 @@ BOOST_AUTO_TEST_CASE(a_list_of_models_is_a_model) {
     std::vector<troupe::model_ptr>{first, second},
     troupe::fallback_options{.rest = std::chrono::minutes(1)});
   BOOST_TEST(model->name() == "first or second");
+}
+
+BOOST_AUTO_TEST_CASE(a_vendor_runs_tools_of_an_agent) {
+  const troupe::model_ptr model
+    = std::make_shared<troupe::scripted_model>(troupe::script());
+  troupe::llm_options options;
+  options.name = "searcher";
+  options.model = model;
+  options.vendor_tools = {troupe::vendor_tool("google_search")};
+  const auto searcher = troupe::llm(options);
+  BOOST_TEST(searcher.name() == "searcher");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -312,8 +312,8 @@ BOOST_AUTO_TEST_CASE(media_that_it_cannot_take_are_named) {
                R"({"fileData": {"fileUri": "gs://b/a.pdf",
                        "mimeType": "application/pdf"}})"))["reason"]
              == "OpenAI takes no application/pdf at gs://b/a.pdf");
-  BOOST_TEST(reason(wire_part(R"({"executableCode": {}})"))["reason"]
-             == "OpenAI takes no executableCode");
+  BOOST_TEST(reason(wire_part(R"({"ownPart": {}})"))["reason"]
+             == "OpenAI takes no ownPart");
   BOOST_TEST(asked({{"model", {inline_data("x", "image/png")}}})["reason"]
              == "OpenAI takes no inlineData by the model");
   BOOST_TEST(reason(wire_part(R"({"inlineData": {"mimeType": "image/png",

@@ -123,6 +123,37 @@ BOOST_AUTO_TEST_CASE(generation_config_and_schema_reach_the_model) {
   BOOST_TEST(ear.last().response_schema.data() == point.text());
 }
 
+namespace {
+
+// A model whose vendor runs every tool.
+class vendor_served_model : public made_model {
+public:
+  using made_model::made_model;
+
+  result<void> check_vendor_tools(const std::vector<vendor_tool>& /*wanted*/,
+                                  bool /*beside*/) const override {
+    return {};
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(tools_of_the_vendor_reach_the_model) {
+  agent_fixture on;
+  std::vector<vendor_tool> seen;
+  llm_options options;
+  options.name = "a";
+  options.model = std::make_shared<vendor_served_model>(
+    [&seen](const model_request& request, const model_reply& reply) {
+      seen = request.vendor_tools;
+      reply(model_response(text("ok")));
+    });
+  options.vendor_tools
+    = {vendor_tool("url_context"), vendor_tool("web_search", json{{"n", 1}})};
+  on.perform(llm(options));
+  BOOST_TEST((seen == options.vendor_tools));
+}
+
 BOOST_AUTO_TEST_CASE(what_has_a_field_of_its_own_is_refused_as_generation) {
   for (const auto* taken : {"tools", "systemInstruction", "response_schema"}) {
     auto config = json::object();

@@ -1,0 +1,56 @@
+#include "troupe/models/wire/server_parts.hpp"
+
+#include "troupe/core/support/wire.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace troupe {
+
+namespace {
+
+using kind = server_part::kind;
+
+} // namespace
+
+std::string text_in(const json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>()
+                                                     : std::string();
+}
+
+std::optional<server_part> server_part_of(const part& said) {
+  struct row {
+    const char* name;
+    kind is;
+  };
+
+  constexpr std::array rows{row{"executableCode", kind::code},
+                            row{"codeExecutionResult", kind::output},
+                            row{"toolCall", kind::call},
+                            row{"toolResponse", kind::response}};
+  const auto* body = std::get_if<value>(&said.body);
+  if (body == nullptr || !body->data().is_object())
+    return std::nullopt;
+  for (const auto& [name, held] :
+       body->data().get_ref<const json::object_t&>()) {
+    const auto plain = to_camel_case(name);
+    for (const auto& each : rows)
+      if (plain == each.name)
+        return server_part{each.is, each.name, &held};
+  }
+  return std::nullopt;
+}
+
+std::string text_of_code(const server_part& work) {
+  if (work.is == kind::code)
+    return fmt::format("Code:```python\n{}\n```", text_in(*work.held, "code"));
+  if (work.is == kind::output)
+    return fmt::format("Execution Result:```code_output\n{}\n```",
+                       text_in(*work.held, "output"));
+  return {};
+}
+
+} // namespace troupe

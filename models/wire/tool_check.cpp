@@ -1,0 +1,30 @@
+#include "troupe/models/wire/tool_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+result<void> check_tools(const std::vector<vendor_tool>& wanted,
+                         std::initializer_list<std::string_view> known) {
+  for (const auto& each : wanted) {
+    if (std::ranges::find(known, each.name) == known.end())
+      return error(
+        errc::invalid_argument,
+        fmt::format("it has no tool '{}'; {}",
+                    each.name,
+                    known.size() == 0
+                      ? std::string("its vendor runs no tools for it")
+                      : fmt::format("its vendor runs {} for it",
+                                    fmt::join(known, ", "))));
+    if (!each.settings.is_null() && !each.settings->is_object())
+      return error(
+        errc::invalid_argument,
+        fmt::format("the settings of the tool '{}' are not an object",
+                    each.name));
+  }
+  return {};
+}
+
+} // namespace troupe
