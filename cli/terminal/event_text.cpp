@@ -12,10 +12,13 @@ namespace {
 
 constexpr std::size_t shown_bytes_max = 160;
 
-std::string compact(const value& shown) {
-  const auto text = troupe::to_text(shown.data());
+std::string shortened(std::string_view text) {
   const auto kept = shorten(text, shown_bytes_max);
   return fmt::format("{}{}", kept, kept.size() < text.size() ? "…" : "");
+}
+
+std::string compact(const value& shown) {
+  return shortened(troupe::to_text(shown.data()));
 }
 
 // Further lines are indented, so that they do not look like those of another
@@ -25,6 +28,36 @@ std::string line_of(const event& said, std::string_view what) {
     what.remove_suffix(1);
   return fmt::format(
     "{}: {}\n", visible_text(said.author, " "), visible_text(what, "\n  "));
+}
+
+std::string text_of(const json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>()
+                                                     : std::string();
+}
+
+json object_in(const json& object, const char* name) {
+  return object.is_object() ? object.value(name, json()) : json();
+}
+
+// The work of a tool that the model's vendor runs; empty for another part.
+std::string vendor_work(const json& body) {
+  if (const auto code = object_in(body, "executableCode"); code.is_object())
+    return fmt::format("-> code: {}", shortened(text_of(code, "code")));
+  if (const auto output = object_in(body, "codeExecutionResult");
+      output.is_object())
+    return fmt::format(
+      "<- {}{}",
+      text_of(output, "outcome") == "OUTCOME_OK" ? "code: " : "code failed: ",
+      shortened(text_of(output, "output")));
+  if (const auto call = object_in(body, "toolCall"); call.is_object())
+    return fmt::format(
+      "-> {}({})", text_of(call, "toolType"), compact(object_in(call, "args")));
+  if (const auto answer = object_in(body, "toolResponse"); answer.is_object())
+    return fmt::format("<- {} {}",
+                       text_of(answer, "toolType"),
+                       compact(object_in(answer, "response")));
+  return {};
 }
 
 } // namespace
@@ -43,6 +76,18 @@ std::string show_work(const event& said) {
       line(fmt::format("-> {}({})", call->name, compact(call->args)));
     else if (const auto* answer = element.response())
       line(fmt::format("<- {} {}", answer->name, compact(answer->response)));
+    else if (const auto* body = std::get_if<value>(&element.body))
+      if (const auto work = vendor_work(body->data()); !work.empty())
+        line(work);
+  }
+  for (const auto& chunk :
+       object_in(object_in(said.extra.data(), "groundingMetadata"),
+                 "groundingChunks")) {
+    const auto page = object_in(chunk, "web");
+    const auto title = text_of(page, "title");
+    if (const auto uri = text_of(page, "uri"); !uri.empty())
+      line(
+        fmt::format("   source: {}{}{}", title, title.empty() ? "" : " ", uri));
   }
   for (const auto& done : said.actions.state_delta.operations()) {
     const auto key = visible_text(join_key(done.where, done.name), " ");

@@ -317,6 +317,35 @@ BOOST_FIXTURE_TEST_CASE(a_tool_of_another_vendor_is_refused, folder) {
     done.errors);
 }
 
+BOOST_FIXTURE_TEST_CASE(work_of_a_vendor_and_sources_are_shown, folder) {
+  write("found.json", R"j({"*": [{
+    "content": {"role": "model", "parts": [
+      {"executableCode": {"language": "PYTHON", "code": "a = 1\nprint(a)"}},
+      {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n"}},
+      {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "no"}},
+      {"toolCall": {"toolType": "WEB_SEARCH", "args": {"query": "owls"}}},
+      {"toolResponse": {"toolType": "WEB_SEARCH", "response": {}}},
+      {"text": "Owls."}]},
+    "extra": {"groundingMetadata": {"groundingChunks": [
+      {"web": {"uri": "https://a.example", "title": "A"}},
+      {"web": {"uri": "https://b.example"}}, {"maps": {}}]}}}]})j");
+  const auto file = write("search.yaml",
+                          "name: searcher\nmodel: scripted:found.json\n"
+                          "tools: [google_search]\n");
+  const auto done
+    = run_program({"run", "--store", "memory:", file, "--input", "hi"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(done.output
+             == "searcher: Owls.\n"
+                "searcher: -> code: a = 1\n  print(a)\n"
+                "searcher: <- code: 1\n"
+                "searcher: <- code failed: no\n"
+                "searcher: -> WEB_SEARCH({\"query\":\"owls\"})\n"
+                "searcher: <- WEB_SEARCH {}\n"
+                "searcher:    source: A https://a.example\n"
+                "searcher:    source: https://b.example\n");
+}
+
 BOOST_FIXTURE_TEST_CASE(doubled_braces_of_a_file_are_replaced, folder) {
   const auto file = write("both.yaml",
                           "agent_class: google.adk.agents.SequentialAgent\n"
