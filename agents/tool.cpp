@@ -1,5 +1,6 @@
 #include "troupe/agents/tool.hpp"
 
+#include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/name.hpp"
 #include "troupe/agents/turns/turnstile.hpp"
 
@@ -9,7 +10,7 @@ namespace troupe {
 
 struct tool::description_data {
   tool_options options;
-  value parameters;
+  tool_declaration declaration;
   json_schema schema;
   std::shared_ptr<turnstile> entrance;
 };
@@ -53,6 +54,16 @@ json_schema schema_from(const tool_options& options) {
   }
 }
 
+tool_declaration declare(const tool_options& options) {
+  if (!options.is_described_by_server)
+    return {options.name, options.description, value(options.parameters)};
+  return {options.name,
+          options.description.empty()
+            ? std::string()
+            : fenced(fence::tool_description, options.description),
+          value(fenced_descriptions(options.parameters))};
+}
+
 } // namespace
 
 json detail::any_object() {
@@ -62,13 +73,13 @@ json detail::any_object() {
 tool::tool(tool_options options) {
   check_options(options);
   auto schema = schema_from(options);
-  value parameters(options.parameters);
+  auto declaration = declare(options);
   auto entrance = options.calls_max
                     ? std::make_shared<turnstile>(*options.calls_max)
                     : nullptr;
   data_ = std::make_shared<const description_data>(
     description_data{std::move(options),
-                     std::move(parameters),
+                     std::move(declaration),
                      std::move(schema),
                      std::move(entrance)});
 }
@@ -85,8 +96,8 @@ const json& tool::parameters() const noexcept {
   return data_->options.parameters;
 }
 
-const value& tool::shared_parameters() const noexcept {
-  return data_->parameters;
+const tool_declaration& tool::declaration() const noexcept {
+  return data_->declaration;
 }
 
 const tool_options& tool::options() const noexcept {

@@ -132,6 +132,10 @@ struct tool_options {
   /// JSON Schema of the arguments; must describe an object. Arguments that do
   /// not fit never reach the tool.
   json parameters = detail::any_object();
+  /// True if description and parameters come from a server that others run.
+  /// Models then get the descriptions between markers, with an explanation in
+  /// the system instruction.
+  bool is_described_by_server = false;
   /// Function of the tool. One of `run` and `as_agent` is set, or only
   /// `prepare`.
   tool_function run = {};
@@ -178,8 +182,9 @@ public:
   const std::string& description() const noexcept;
   /// JSON Schema of the arguments.
   const json& parameters() const noexcept;
-  /// The same, as a value whose copies cost O(1).
-  const value& shared_parameters() const noexcept;
+  /// Name, description and parameters as a model gets them. Copies of the
+  /// parameters cost O(1).
+  const tool_declaration& declaration() const noexcept;
   /// Options as given to the constructor.
   const tool_options& options() const noexcept;
   /// False if the tool only prepares requests.

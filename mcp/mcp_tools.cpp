@@ -341,6 +341,7 @@ tool make_tool(const link_ptr& to,
   made.name = shown_name(source, offered.name);
   made.description = offered.description;
   made.parameters = parameters_of(offered);
+  made.is_described_by_server = true;
   if (source.call_timeout.count() > 0)
     made.timeout = source.call_timeout;
   made.require_confirmation = asks_user(source, offered);

@@ -88,6 +88,9 @@ struct model_request {
   std::string agent;
   /// The instruction after substitution.
   std::string system_instruction;
+  /// The part of `system_instruction` that tells the agent its name and its
+  /// description; empty if it has no such part. Not sent for itself.
+  std::string identity;
   /// The conversation so far, oldest first. Shared with the session's events.
   std::vector<std::shared_ptr<const content>> contents;
   /// Tools that the model may call.

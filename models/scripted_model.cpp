@@ -78,6 +78,24 @@ result<scripted_reply> reply_from_json(const json& data,
   return reply;
 }
 
+// The system instruction without the block that names the agent.
+std::string without_identity(const model_request& request) {
+  auto text = request.system_instruction;
+  const auto at = request.identity.empty() ? std::string::npos
+                                           : text.find(request.identity);
+  if (at == std::string::npos)
+    return text;
+  constexpr std::string_view gap = "\n\n";
+  auto first = at;
+  auto end = at + request.identity.size();
+  if (std::string_view(text).substr(0, at).ends_with(gap))
+    first -= gap.size();
+  else if (std::string_view(text).substr(end).starts_with(gap))
+    end += gap.size();
+  text.erase(first, end - first);
+  return text;
+}
+
 // Replaces in one pass, so that inserted text is not expanded again.
 std::string expand(const std::string& text, const model_request& request) {
   if (text.find("${") == std::string::npos)
@@ -89,6 +107,7 @@ std::string expand(const std::string& text, const model_request& request) {
     if (!input.empty())
       break;
   }
+  const auto instruction = without_identity(request);
   std::string expanded;
   std::string_view rest = text;
   const auto replace = [&](std::string_view name, const std::string& with) {
@@ -99,8 +118,7 @@ std::string expand(const std::string& text, const model_request& request) {
     return true;
   };
   while (!rest.empty()) {
-    if (replace("${instruction}", request.system_instruction)
-        || replace("${input}", input))
+    if (replace("${instruction}", instruction) || replace("${input}", input))
       continue;
     expanded += rest.front();
     rest.remove_prefix(1);

@@ -14,7 +14,8 @@
 
 namespace troupe {
 
-/// One answer. In its text `${instruction}` is replaced by the instruction and
+/// One answer. In its text `${instruction}` is replaced by the instruction,
+/// without the part that names the agent (`model_request::identity`), and
 /// `${input}` by the last user text that the model received.
 struct scripted_reply {
   /// Text of the answer. An empty one is left out if there are function calls.

@@ -1,6 +1,7 @@
 #include "troupe/actors/runs/llm_body.hpp"
 
 #include "troupe/actors/runs/callbacks.hpp"
+#include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
 #include "troupe/agents/turns/merged_bases.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
@@ -21,8 +22,7 @@ std::vector<tool_declaration> declare(const std::vector<tool>& tools) {
   declared.reserve(tools.size());
   for (const auto& known : tools)
     if (known.can_be_called())
-      declared.push_back(
-        {known.name(), known.description(), known.shared_parameters()});
+      declared.push_back(known.declaration());
   return declared;
 }
 
@@ -120,7 +120,7 @@ include_contents contents_of(const llm_options& options, bool reads_summaries) {
            : options.include_contents;
 }
 
-// The agent's tools, then those of its toolsets, then the one that hands over.
+// The tool that hands over, the agent's tools, and those of its toolsets.
 task<std::vector<tool>> find_tools(const invocation_context& context,
                                    const llm_options& options,
                                    const transfer_targets* transfers) {
@@ -137,9 +137,24 @@ task<std::vector<tool>> find_tools(const invocation_context& context,
       if (!is_taken(one.name()))
         tools.push_back(one);
   }
+  // The first one, as in ADK.
   if (transfers != nullptr)
-    tools.push_back(transfers->hand_over);
+    tools.insert(tools.begin(), transfers->hand_over);
   co_return tools;
+}
+
+// The parts of the system instruction behind the agent's own, but for those
+// that tools prepare.
+std::vector<std::string> hints_for(const std::vector<tool>& tools,
+                                   const transfer_targets* transfers) {
+  std::vector<std::string> hints;
+  if (transfers != nullptr)
+    hints.push_back(transfers->hint);
+  if (std::ranges::any_of(tools, [](const tool& each) {
+        return each.options().is_described_by_server;
+      }))
+    hints.push_back(tool_description_preamble());
+  return hints;
 }
 
 task<model_request> make_request(const invocation_context& context,
@@ -160,12 +175,12 @@ task<model_request> make_request(const invocation_context& context,
   if (const auto* above = std::get_if<llm_options>(&root_agent.kind()))
     global = co_await resolve_instruction(above->global_instruction, context);
   auto own = co_await resolve_instruction(options.instruction, context);
-  request.system_instruction = assemble_instruction(
-    options,
-    global,
-    std::move(own),
-    transfers != nullptr ? transfers->hint : std::string_view(),
-    request.contents);
+  request.system_instruction = assemble_instruction(options,
+                                                    global,
+                                                    std::move(own),
+                                                    hints_for(tools, transfers),
+                                                    request.contents);
+  request.identity = identity_of(options);
   request.tools = declare(tools);
   request.vendor_tools = options.vendor_tools;
   if (options.output_schema)

@@ -1,5 +1,6 @@
 #include "troupe/agents/turns/llm_turn.hpp"
 
+#include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/contexts/instruction_template.hpp"
@@ -112,11 +113,19 @@ task<std::string> resolve_instruction(const instruction& source,
   co_return made;
 }
 
+std::string identity_of(const llm_options& options) {
+  auto told = fmt::format("You are an agent with the internal name \"{}\".",
+                          options.name);
+  if (!options.description.empty())
+    told += fmt::format(" You are described as \"{}\".", options.description);
+  return told;
+}
+
 std::string
 assemble_instruction(const llm_options& options,
                      const std::string& global,
                      std::string own,
-                     std::string_view hint,
+                     const std::vector<std::string>& hints,
                      std::vector<std::shared_ptr<const content>>& contents) {
   const auto& fixed = options.static_instruction;
   std::string whole;
@@ -132,8 +141,10 @@ assemble_instruction(const llm_options& options,
   if (fixed.empty())
     add(own);
   else if (!own.empty())
-    insert_instruction(std::move(own), contents);
-  add(hint);
+    insert_instruction(labelled_instruction(own), contents);
+  add(identity_of(options));
+  for (const auto& each : hints)
+    add(each);
   std::vector<std::shared_ptr<const content>> first;
   first.reserve(options.static_contents.size());
   for (const auto& each : options.static_contents)

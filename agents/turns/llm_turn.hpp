@@ -18,15 +18,20 @@ namespace troupe {
 task<std::string> resolve_instruction(const instruction& source,
                                       const readonly_context& context);
 
-/// The system instruction: the root's global instruction, the static one of
-/// `options`, the agent's own, and `hint`, as far as they are not empty. With a
-/// static instruction, the agent's own goes into `contents` instead. The static
-/// contents go to the front of `contents`.
+/// The sentences that tell an agent its name and its description.
+std::string identity_of(const llm_options& options);
+
+/// The system instruction, in the order of ADK: the root's global instruction,
+/// the static one of `options` or the agent's own, its name and description,
+/// and `hints`, as far as they are not empty. An empty line stands between
+/// them. With a static instruction, the agent's own goes into `contents`
+/// instead, with a label (fence.hpp). The static contents go to the front of
+/// `contents`.
 std::string
 assemble_instruction(const llm_options& options,
                      const std::string& global,
                      std::string own,
-                     std::string_view hint,
+                     const std::vector<std::string>& hints,
                      std::vector<std::shared_ptr<const content>>& contents);
 
 /// The event of a model's answer.

@@ -39,14 +39,31 @@ tool make_hand_over(const std::vector<agent>& targets) {
                }});
 }
 
-std::string make_hint(const std::vector<agent>& targets) {
-  auto hint = fmt::format("When another agent is better suited to answer, call "
-                          "`{}` and say nothing else. The other agents:",
-                          transfer_tool_name);
-  for (const auto& target : targets)
-    hint += target.description().empty()
-              ? fmt::format("\n- {}", target.name())
-              : fmt::format("\n- {}: {}", target.name(), target.description());
+// The parts and their order are those of ADK, also the order of the names.
+std::string make_hint(const std::vector<agent>& targets, const agent* above) {
+  std::vector<std::string> blocks;
+  std::vector<std::string> names;
+  for (const auto& target : targets) {
+    blocks.push_back(fmt::format("\nAgent name: {}\nAgent description: {}\n",
+                                 target.name(),
+                                 target.description()));
+    names.push_back(fmt::format("`{}`", target.name()));
+  }
+  std::ranges::sort(names);
+  auto hint = fmt::format(
+    "\nThere are other agents, to which you can hand over:\n\n{}\n\n"
+    "Answer yourself if your own description fits the question best.\n\n"
+    "If the description of another agent fits it better, call the function "
+    "`{}` with the name of that agent, and write nothing besides the call."
+    "\n\n**Note**: the function `{}` takes only these names: {}.\n",
+    fmt::join(blocks, "\n"),
+    transfer_tool_name,
+    transfer_tool_name,
+    fmt::join(names, ", "));
+  if (above != nullptr)
+    hint += fmt::format("\nIf neither you nor one of the others fits, hand "
+                        "over to your parent agent {}.\n",
+                        above->name());
   return hint;
 }
 
@@ -79,9 +96,12 @@ agent_tree::make_targets(const node& from) const {
   if (options == nullptr)
     return nullptr;
   auto targets = from.which->sub_agents();
+  const agent* parent = nullptr;
   if (llm_of(from.above) != nullptr) {
-    if (!options->disallow_transfer_to_parent)
-      targets.push_back(*from.above);
+    if (!options->disallow_transfer_to_parent) {
+      parent = from.above;
+      targets.push_back(*parent);
+    }
     if (!options->disallow_transfer_to_peers)
       std::ranges::copy_if(from.above->sub_agents(),
                            std::back_inserter(targets),
@@ -92,7 +112,7 @@ agent_tree::make_targets(const node& from) const {
   if (targets.empty())
     return nullptr;
   auto hand_over = make_hand_over(targets);
-  auto hint = make_hint(targets);
+  auto hint = make_hint(targets, parent);
   return std::make_unique<const transfer_targets>(transfer_targets{
     std::move(targets), std::move(hand_over), std::move(hint)});
 }

@@ -1,9 +1,11 @@
 #include "troupe/agents/turns/visible_contents.hpp"
 
+#include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/summed_ranges.hpp"
 #include "troupe/agents/turns/tree.hpp"
+#include "troupe/core/support/blank.hpp"
 
 #include <fmt/format.h>
 
@@ -33,26 +35,30 @@ bool has_calls(const content& said) {
     said.parts, [](const part& element) { return element.call() != nullptr; });
 }
 
-// Content of another agent, retold as user text.
+// Content of another agent as words of the user, quoted between markers. Null
+// if nothing of it is shown.
 shared_content retold(const event& said) {
-  content told("user", {part("For context:")});
+  content told("user", {part(quote_preamble())});
+  const auto quote = [&told](std::string heading, std::string_view text) {
+    told.parts.emplace_back(fmt::format("{}\n{}",
+                                        without_markers(std::move(heading)),
+                                        fenced(fence::quote, text)));
+  };
   for (const auto& element : said.content.parts) {
     if (element.thought)
       continue;
     if (const auto* words = element.text()) {
-      told.parts.emplace_back(
-        fmt::format("[{}] said: {}", said.author, *words));
+      if (!is_blank(*words))
+        quote(fmt::format("[{}] said:", said.author), *words);
     } else if (const auto* call = element.call()) {
-      told.parts.emplace_back(
-        fmt::format("[{}] called tool `{}` with parameters: {}",
-                    said.author,
-                    call->name,
-                    to_text(call->args.data())));
+      quote(
+        fmt::format(
+          "[{}] called tool `{}` with parameters:", said.author, call->name),
+        to_text(call->args.data()));
     } else if (const auto* answer = element.response()) {
-      told.parts.emplace_back(fmt::format("[{}] tool `{}` returned result: {}",
-                                          said.author,
-                                          answer->name,
-                                          to_text(answer->response.data())));
+      quote(fmt::format(
+              "[{}] `{}` tool returned result:", said.author, answer->name),
+            to_text(answer->response.data()));
       for (auto& attached : attached_parts(*answer))
         told.parts.push_back(std::move(attached));
     } else {

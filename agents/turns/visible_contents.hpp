@@ -15,11 +15,12 @@ namespace troupe {
 /// first.
 ///
 /// Visible are events of the branch itself and of its ancestors, compared by
-/// segments. Events of other agents become user text that names them; their
-/// thoughts are left out. Each function response, the newest one of its call,
-/// is placed directly after the call. A call without a response gets one that
-/// states the reason, since vendors refuse unanswered calls. Takes time in
-/// proportion to the visible events. Follows ADK's contents rules.
+/// segments. Events of other agents become user text that names them, quoted
+/// between markers (fence.hpp); their thoughts and blank texts are left out.
+/// Each function response, the newest one of its call, is placed directly after
+/// the call. A call without a response gets one that states the reason, since
+/// vendors refuse unanswered calls. Takes time in proportion to the visible
+/// events. Follows ADK's contents rules.
 ///
 /// If the session has events before `events`, the contents start with the first
 /// event that is not the agent's own, so that the conversation does not begin

@@ -40,8 +40,13 @@ public:
   void generate(troupe::model_request request,
                 troupe::model_reply reply) override {
     troupe::content answer("model", {});
+    auto findings = std::move(request.system_instruction);
+    // The part that names the agent holds no findings.
+    if (const auto at = findings.find("\n\n" + request.identity);
+        at != std::string::npos)
+      findings.erase(at);
     if (request.tools.empty() || has_result(request))
-      answer.parts.emplace_back(std::move(request.system_instruction));
+      answer.parts.emplace_back(std::move(findings));
     else
       answer.parts.emplace_back(
         troupe::function_call{"", request.tools.front().name, {}});

@@ -96,7 +96,10 @@ BOOST_AUTO_TEST_CASE(the_hand_over_names_its_targets) {
   const agent_tree tree(talker(
     "root", {talker_of({.name = "sales", .description = "sells things"})}));
   const auto& transfers = *tree.transfers_of("root");
-  BOOST_TEST(transfers.hint.find("sales: sells things") != std::string::npos);
+  BOOST_TEST(transfers.hint.find(
+               "\n\n\nAgent name: sales\nAgent description: sells things\n\n\n")
+               != std::string::npos,
+             transfers.hint);
   BOOST_TEST(code_of(transfers.hand_over.check({{"agent_name", "sales"}}))
              == "ok");
   BOOST_TEST(code_of(transfers.hand_over.check({{"agent_name", "root"}}))

@@ -276,9 +276,9 @@ BOOST_AUTO_TEST_CASE(an_engine_answers_in_pieces) {
 
   BOOST_TEST(
     printed.text()
-    == "... I have read \n... 17 bytes.\nall: I have read 17 bytes.\n");
+    == "... I have read \n... 68 bytes.\nall: I have read 68 bytes.\n");
   BOOST_TEST(runtime.sessions().get(key).value().events().back()->text()
-             == "I have read 17 bytes.");
+             == "I have read 68 bytes.");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -36,7 +36,10 @@ def answer_to(instruction, words, tool_result):
     if call is not None:
         return call
     known = instruction.rsplit("Known about this customer:", 1)
-    return "I know this about you:" + known[1] if len(known) == 2 else f"You said: {words}"
+    if len(known) != 2:
+        return f"You said: {words}"
+    # The part of the instruction that names the agent follows behind an empty line.
+    return "I know this about you:" + known[1].split("\n\n")[0]
 
 
 def openai(request):

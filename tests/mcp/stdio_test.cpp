@@ -69,6 +69,10 @@ BOOST_AUTO_TEST_CASE(the_tools_of_a_server_are_listed_with_their_schemas) {
   BOOST_TEST(set->known_tools() == tools);
   const auto& echo = tools->front();
   BOOST_TEST(echo.description() == "says it again");
+  // Models see whose words these are.
+  BOOST_TEST(echo.declaration().description
+             == "<<<BEGIN_UNTRUSTED_TOOL_DESCRIPTION>>>\nsays it again\n"
+                "<<<END_UNTRUSTED_TOOL_DESCRIPTION>>>");
   BOOST_TEST(code_of(echo.check(json{{"text", "a"}})) == "ok");
   BOOST_TEST(code_of(echo.check(json{{"text", 1}})) == "invalid_argument");
   BOOST_TEST(!echo.parameters().contains("$schema"));

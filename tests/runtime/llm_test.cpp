@@ -1,5 +1,7 @@
 // The requests of an LLM agent to its model, and the use of the answers.
 
+#include "troupe/agents/turns/fence.hpp"
+
 #include "agent_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -81,12 +83,14 @@ BOOST_AUTO_TEST_CASE(
                       .instruction = "own {k?}",
                       .static_instruction = "always {k}"});
   on.perform(a);
-  BOOST_TEST(ear.last().system_instruction == "always {k}");
-  BOOST_TEST(ear.said() == std::vector<std::string>({"own ", "go"}),
+  BOOST_TEST(ear.last().system_instruction
+             == "always {k}\n\nYou are an agent with the internal name \"a\".");
+  const auto own = labelled_instruction("own ");
+  BOOST_TEST(ear.said() == std::vector<std::string>({own, "go"}),
              boost::test_tools::per_element());
   on.perform(a);
   // It comes before the newest message of the user.
-  BOOST_TEST(ear.said() == std::vector<std::string>({"go", "ok", "own ", "go"}),
+  BOOST_TEST(ear.said() == std::vector<std::string>({"go", "ok", own, "go"}),
              boost::test_tools::per_element());
 }
 
@@ -100,15 +104,18 @@ BOOST_AUTO_TEST_CASE(static_contents_come_before_the_whole_conversation) {
            .static_instruction = "look at the file",
            .static_contents = {user_text("file 1"), user_text("file 2")}});
   on.perform(a);
-  BOOST_TEST(ear.last().system_instruction == "look at the file");
+  BOOST_TEST(ear.last().system_instruction
+             == "look at the file\n\n"
+                "You are an agent with the internal name \"a\".");
+  const auto own = labelled_instruction("own");
   BOOST_TEST(ear.said()
-               == std::vector<std::string>({"file 1", "file 2", "own", "go"}),
+               == std::vector<std::string>({"file 1", "file 2", own, "go"}),
              boost::test_tools::per_element());
   on.perform(a);
-  BOOST_TEST(ear.said()
-               == std::vector<std::string>(
-                 {"file 1", "file 2", "go", "ok", "own", "go"}),
-             boost::test_tools::per_element());
+  BOOST_TEST(
+    ear.said()
+      == std::vector<std::string>({"file 1", "file 2", "go", "ok", own, "go"}),
+    boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(generation_config_and_schema_reach_the_model) {

@@ -157,7 +157,8 @@ BOOST_AUTO_TEST_CASE(a_tool_that_only_prepares_is_not_offered) {
      }});
   BOOST_TEST(!hint.can_be_called());
   on.perform(asks("a", model, "Work", {hint}));
-  BOOST_TEST(model->heard[0].system_instruction == "Work for a");
+  BOOST_TEST(model->heard[0].system_instruction
+             == "Work\n\nYou are an agent with the internal name \"a\". for a");
   BOOST_TEST(model->heard[0].tools.empty());
   BOOST_TEST(responses(on, on.key)[0]["error"].get<std::string>().find(
                "there is no tool 'hint'")
