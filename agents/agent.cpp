@@ -1,5 +1,6 @@
 #include "troupe/agents/agent.hpp"
 
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/name.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"
@@ -15,6 +16,7 @@ struct agent::description_data {
   body kind;
   std::vector<agent> sub_agents;
   bool transfers = false;
+  std::shared_ptr<const std::vector<std::string>> task_names;
   history_extent reads;
   history_extent reads_itself;
 };
@@ -81,13 +83,66 @@ void check_llm(const std::string& name, const llm_options& options) {
     refuse(fmt::format("agent '{}' has a contents_max, but include_contents "
                        "chooses its events already",
                        name));
-  std::set<std::string_view> tools{transfer_tool_name, confirmation_name};
+  std::set<std::string_view> tools{
+    transfer_tool_name, confirmation_name, finish_task_name};
   for (const auto& known : options.tools)
     if (!tools.insert(known.name()).second)
-      refuse(
-        fmt::format("agent '{}' has two tools named '{}'", name, known.name()));
+      refuse(known.name() == finish_task_name
+               ? fmt::format("agent '{}' has a tool named '{}', which ends the "
+                             "task of an agent in mode task; name it otherwise",
+                             name,
+                             known.name())
+               : fmt::format(
+                 "agent '{}' has two tools named '{}'", name, known.name()));
   if (std::ranges::count(options.toolsets, nullptr) > 0)
     refuse(fmt::format("agent '{}' has a toolset that is null", name));
+}
+
+// A sub-agent in mode `task` or `single_turn` is a tool of this agent.
+void check_delegated(const llm_options& options, const agent& below) {
+  const auto& name = options.name;
+  if (below.name() == finish_task_name || below.name() == transfer_tool_name
+      || below.name() == confirmation_name
+      || std::ranges::find(options.tools, below.name(), &tool::name)
+           != options.tools.end())
+    refuse(fmt::format("agent '{}' has a tool named as its sub-agent '{}', "
+                       "whose mode makes it a tool, too; name one otherwise",
+                       name,
+                       below.name()));
+  if (options.mode == agent_mode::single_turn
+      && mode_of(below) == agent_mode::task)
+    refuse(fmt::format("agent '{}' has mode single_turn and runs without the "
+                       "user; its sub-agent '{}' cannot be in mode task, which "
+                       "may ask the user",
+                       name,
+                       below.name()));
+  // Throws for a bad input_schema.
+  static_cast<void>(delegation_tool(below));
+}
+
+void check_modes(const agent::body& kind,
+                 const std::vector<agent>& sub_agents) {
+  const auto* options = std::get_if<llm_options>(&kind);
+  for (const auto& below : sub_agents) {
+    if (options == nullptr) {
+      if (const auto tasks = task_names_in({below}); !tasks.empty())
+        refuse(fmt::format("agent '{}' is in mode task below '{}', which is no "
+                           "LLM agent; all agents above a task are LLM agents, "
+                           "so that the conversation can come back to it",
+                           tasks.front(),
+                           name_of(kind)));
+    } else if (is_delegated(below)) {
+      check_delegated(*options, below);
+    } else if (options->mode != agent_mode::chat) {
+      refuse(
+        fmt::format("agent '{}' has mode {} and hands over to no agent, so "
+                    "its sub-agent '{}' would never run; give the "
+                    "sub-agent mode task or single_turn",
+                    options->name,
+                    options->mode == agent_mode::task ? "task" : "single_turn",
+                    below.name()));
+    }
+  }
 }
 
 history_extent extent_of(const llm_options& options) {
@@ -201,19 +256,33 @@ agent make_agent(agent::body kind, std::vector<agent> sub_agents) {
   if (const auto* options = std::get_if<custom_options>(&kind);
       options != nullptr && !options->run)
     refuse(fmt::format("custom agent '{}' has no function", name));
+  check_modes(kind, sub_agents);
   std::set<std::string_view> names{name};
   for (const auto& below : sub_agents)
     collect_names(below, names);
   const bool transfers
     = (std::holds_alternative<llm_options>(kind) && !sub_agents.empty())
       || std::ranges::any_of(sub_agents, &agent::transfers);
-  const auto reads_itself = extent_of(kind);
+  auto tasks = task_names_in(sub_agents);
+  auto reads_itself = extent_of(kind);
+  // Open tasks are found in these events.
+  const auto* options = std::get_if<llm_options>(&kind);
+  if (!tasks.empty()
+      || (options != nullptr && options->mode == agent_mode::task))
+    reads_itself = reads_itself | history_extent::since_turn();
   auto reads = reads_itself;
   for (const auto& below : sub_agents)
     reads = reads | below.reads();
   return agent(
     std::make_shared<const agent::description_data>(agent::description_data{
-      std::move(kind), std::move(sub_agents), transfers, reads, reads_itself}));
+      std::move(kind),
+      std::move(sub_agents),
+      transfers,
+      tasks.empty()
+        ? nullptr
+        : std::make_shared<const std::vector<std::string>>(std::move(tasks)),
+      reads,
+      reads_itself}));
 }
 
 const std::string& agent::name() const noexcept {
@@ -238,6 +307,11 @@ const agent::body& agent::kind() const noexcept {
 
 bool agent::transfers() const noexcept {
   return data_->transfers;
+}
+
+const std::shared_ptr<const std::vector<std::string>>&
+agent::task_names() const noexcept {
+  return data_->task_names;
 }
 
 const history_extent& agent::reads() const noexcept {

@@ -114,6 +114,18 @@ enum class include_contents : std::uint8_t {
   since_summary,
 };
 
+/// How an LLM agent below another LLM agent gets its work. The names are those
+/// of ADK.
+enum class agent_mode : std::uint8_t {
+  /// It takes over the conversation, by `transfer_to_agent`.
+  chat,
+  /// It is a tool of its parent. It may talk with the user, over several
+  /// messages, until it calls its tool `finish_task`.
+  task,
+  /// It is a tool of its parent, and answers without the user.
+  single_turn,
+};
+
 // All kinds of agents share these fields: `name` is an identifier, unique in
 // the whole tree, and not `user`. The callbacks in `before_agent` and
 // `after_agent` are called in order until one answers.
@@ -124,6 +136,9 @@ struct llm_options {
   std::string name = {};
   /// Text for models that may hand over to the agent or call it as a tool.
   std::string description = {};
+  /// How the agent gets its work from a parent. An agent in mode `task` stands
+  /// only below LLM agents, or is the root.
+  agent_mode mode = agent_mode::chat;
   /// Model that the agent asks. Null is refused.
   model_ptr model = {};
   /// Resolved anew for each model call.
@@ -140,7 +155,7 @@ struct llm_options {
   /// They are no events of the session.
   std::vector<content> static_contents = {};
   /// Tools that the model may call. Their names are unique in the list, and
-  /// none is `transfer_to_agent` or `adk_request_confirmation`.
+  /// none is `transfer_to_agent`, `finish_task` or `adk_request_confirmation`.
   std::vector<tool> tools = {};
   /// Sets whose tools the model may call, too. A tool whose name another tool
   /// before it has is not offered: `tools` come first, then the sets in order.
@@ -152,12 +167,15 @@ struct llm_options {
   /// and handing over to other agents.
   std::vector<vendor_tool> vendor_tools = {};
   /// State key of any scope that receives the text of the final response, or
-  /// its JSON value with an `output_schema`. Empty: none.
+  /// its JSON value with an `output_schema`; in mode `task`, the result of the
+  /// task. Empty: none.
   std::string output_key = {};
   /// Schema of the final response. Its text is parsed as JSON; if it does not
-  /// fit, the agent fails with `errc::model_failed`. An empty text passes.
+  /// fit, the agent fails with `errc::model_failed`. An empty text passes. In
+  /// mode `task` it is the schema of the arguments of `finish_task`.
   std::optional<json_schema> output_schema = {};
-  /// Schema of the arguments, if the agent is a tool of another one.
+  /// Schema of the arguments, if the agent is a tool of another one, also by
+  /// its mode.
   std::optional<json_schema> input_schema = {};
   /// The vendor's generation config in its wire form: `{"temperature": number,
   /// "maxOutputTokens": integer, …}`. Tools, instruction and response schema
@@ -330,9 +348,14 @@ public:
   /// Options of the agent. The alternative tells its kind.
   const body& kind() const noexcept;
 
-  /// Returns true if an LLM agent in the tree has sub-agents that it may hand
-  /// over to.
+  /// Returns true if an LLM agent in the tree has sub-agents, to which it may
+  /// hand over or which are its tools.
   bool transfers() const noexcept;
+
+  /// Names of the agents below this one that are in mode `task`; null if there
+  /// is none.
+  const std::shared_ptr<const std::vector<std::string>>&
+  task_names() const noexcept;
 
   /// The part of the history that the agent and its sub-agents read. It has to
   /// be in memory before a run begins. An LLM agent reads the events that its
@@ -380,6 +403,11 @@ private:
 /// - `max_iterations` or `lanes_max` of 0, a `lane_timeout` that is not above
 ///   0, a quorum that cannot be reached, or one without
 ///   `lane_failures::quorum`;
+/// - a tool named `finish_task`; a sub-agent in mode `task` or `single_turn`
+///   whose name one of the agent's tools has, or whose `input_schema` describes
+///   no object; an agent in mode `task` below one that is no LLM agent, or
+///   directly below one in mode `single_turn`; a sub-agent in mode `chat`, or
+///   of another kind, below an agent in mode `task` or `single_turn`;
 /// - a map without exactly one sub-agent, or with a bad `items_key` or
 ///   `output_key`;
 /// - a custom agent without a function.

@@ -1,32 +1,28 @@
 #include "troupe/agents/agent_tool.hpp"
 
+#include "troupe/agents/turns/delegation.hpp"
+
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace troupe {
 
-namespace {
-
-json parameters_of(const agent& which) {
-  if (const auto* options = std::get_if<llm_options>(&which.kind());
-      options != nullptr && options->input_schema)
-    return options->input_schema->text();
-  if (!std::holds_alternative<llm_options>(which.kind())
-      && !which.sub_agents().empty())
-    return parameters_of(which.sub_agents().front());
-  auto properties = json::object();
-  properties["request"] = {{"type", "string"}};
-  return {{"type", "object"},
-          {"properties", std::move(properties)},
-          {"required", json::array({"request"})}};
-}
-
-} // namespace
-
 tool agent_tool(agent which, agent_tool_options options) {
+  auto tasks = task_names_in({which});
+  if (!tasks.empty())
+    throw error(
+      errc::invalid_argument,
+      fmt::format("agent '{}' cannot be a tool: agent '{}' is in mode "
+                  "task and may ask the user, whom an agent that is "
+                  "a tool cannot reach; put it below an LLM agent, "
+                  "or give it mode single_turn",
+                  which.name(),
+                  tasks.front()));
   tool_options made;
   made.name = which.name();
   made.description = which.description();
-  made.parameters = parameters_of(which);
+  made.parameters = agent_parameters(which);
   made.timeout = options.timeout;
   made.on_failure = options.on_failure;
   made.skip_summarization = options.skip_summarization;

@@ -34,8 +34,9 @@ struct agent_tool_options {
 /// above, and with `errc::tool_failed` if it pauses: an agent that is a tool
 /// cannot wait for an answer from outside.
 ///
-/// Throws `errc::invalid_argument` for a timeout that is not above 0 and for an
-/// `input_schema` that does not describe an object.
+/// Throws `errc::invalid_argument` for a timeout that is not above 0, for an
+/// `input_schema` that does not describe an object, and for an agent that is in
+/// mode `task` or has one below it.
 tool agent_tool(agent which, agent_tool_options options = {});
 
 } // namespace troupe

@@ -141,6 +141,9 @@ struct tool_options {
   tool_function run = {};
   /// Agent that runs in place of a function; set by `agent_tool`.
   std::shared_ptr<const agent> as_agent = {};
+  /// True if that agent runs in the session of the caller, as a sub-agent in
+  /// mode `single_turn`. Set by the runtime.
+  bool runs_in_session = false;
   /// Time limit of one call. After it, the tool is asked to stop, and the model
   /// gets an error. Unset: that of the run.
   std::optional<std::chrono::milliseconds> timeout = {};

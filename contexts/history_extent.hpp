@@ -23,6 +23,9 @@ struct history_extent {
   /// Number of events before the run's message, the newest ones. Events that a
   /// rewind has taken back do not count.
   std::uint64_t newest_max = 0;
+  /// True for the events from the newest message of the user on that belongs to
+  /// no task (agents/agent.hpp, `agent_mode::task`).
+  bool from_turn = false;
 
   /// Every event of the session.
   static constexpr history_extent all() noexcept { return {.is_whole = true}; }
@@ -40,10 +43,16 @@ struct history_extent {
     return {.from_summary = true};
   }
 
+  /// The events since the newest message that belongs to no task.
+  static constexpr history_extent since_turn() noexcept {
+    return {.from_turn = true};
+  }
+
   /// Returns true if this extent includes everything that `other` reads.
   constexpr bool covers(const history_extent& other) const noexcept {
     return is_whole
            || (!other.is_whole && (from_summary || !other.from_summary)
+               && (from_turn || !other.from_turn)
                && newest_max >= other.newest_max);
   }
 
@@ -52,7 +61,8 @@ struct history_extent {
   operator|(const history_extent& left, const history_extent& right) noexcept {
     return {.is_whole = left.is_whole || right.is_whole,
             .from_summary = left.from_summary || right.from_summary,
-            .newest_max = std::max(left.newest_max, right.newest_max)};
+            .newest_max = std::max(left.newest_max, right.newest_max),
+            .from_turn = left.from_turn || right.from_turn};
   }
 
   friend bool operator==(const history_extent&, const history_extent&)
@@ -68,6 +78,8 @@ struct history_start {
   /// The first event of the runs whose calls the message answers. A number of
   /// at least `message` if it answers none.
   std::uint64_t answered = UINT64_MAX;
+  /// The newest message of the user before this one that belongs to no task.
+  std::uint64_t turn = 1;
 
   /// Returns the number of the oldest event that an agent reads. `live` are the
   /// newest events of the session, without those that were taken back.
@@ -78,6 +90,8 @@ struct history_start {
     auto first = std::min(message, answered);
     if (reads.from_summary)
       first = std::min(first, since_summary);
+    if (reads.from_turn)
+      first = std::min(first, turn);
     const auto newest = live.count_back(message, reads.newest_max);
     return std::max<std::uint64_t>(std::min(first, newest), 1);
   }

@@ -1,6 +1,7 @@
 #include "troupe/contexts/invocation_context.hpp"
 
 #include "troupe/contexts/lanes/host.hpp"
+#include "troupe/contexts/lanes/isolation.hpp"
 
 #include <fmt/format.h>
 
@@ -219,6 +220,8 @@ task<event_ptr> invocation_context::emit(event said,
     request.event.author = agent_name_;
   if (request.event.branch.empty())
     request.event.branch = branch_;
+  if (!scope_.empty())
+    set_scope(request.event, scope_);
   if (request.basis)
     if (auto checked = request.basis->check_turn(); !checked) {
       state_.reads().forget();
@@ -240,6 +243,8 @@ emit_request invocation_context::make_update(const delta& changes) const {
   emit_request request;
   request.event.author = agent_name_;
   request.event.branch = branch_;
+  if (!scope_.empty())
+    set_scope(request.event, scope_);
   request.event.actions.state_delta = changes;
   request.temp_only = changes.operations().front().where == scope::temp;
   return request;
@@ -283,6 +288,7 @@ task<model_response> invocation_context::ask(model_ptr asked,
   model_call call;
   call.asked = std::move(asked);
   call.branch = branch_;
+  call.scope = scope_;
   call.request = std::move(request);
   auto answered = co_await model_await(lane_, std::move(call));
   renew();

@@ -182,6 +182,13 @@ public:
 
   // -- for the code that runs agents ----
 
+  /// Marks all events of this agent as those of a task: `scope` is the id of
+  /// the call that delegated it (`isolationScope` on the wire). Empty: no task.
+  void isolate(std::string scope) { scope_ = std::move(scope); }
+
+  /// Returns the id of that call, or an empty text.
+  const std::string& isolation_scope() const noexcept { return scope_; }
+
   /// Continues from a checkpoint.
   void resume(std::shared_ptr<const checkpoint> from) {
     from_ = std::move(from);
@@ -210,6 +217,7 @@ private:
   lane_host& lane_;
   const agent* which_;
   std::string branch_;
+  std::string scope_;
   const invocation_context* caller_;
   event_slice events_;
   std::uint64_t first_revision_ = 1;

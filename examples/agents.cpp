@@ -156,6 +156,19 @@ troupe::agent make_front_desk(const troupe::model_ptr& model) {
                      {billing, support});
 }
 
+troupe::agent make_travel_desk(const troupe::model_ptr& model) {
+  const auto planner = troupe::llm({.name = "planner",
+                                    .description = "plans a journey",
+                                    .mode = troupe::agent_mode::task,
+                                    .model = model});
+  const auto weather = troupe::llm({.name = "weather",
+                                    .description = "knows the weather",
+                                    .mode = troupe::agent_mode::single_turn,
+                                    .model = model});
+  return troupe::llm({.name = "travel_desk", .model = model},
+                     {planner, weather});
+}
+
 troupe::agent make_survey(std::vector<troupe::agent> sources) {
   return troupe::parallel({.name = "survey",
                            .on_failure = troupe::lane_failures::quorum,
@@ -350,6 +363,12 @@ int main() {
                 {calling("transfer_to_agent", {{"agent_name", "billing"}})}},
                {"billing", {{.text = "Here is your invoice."}}}})),
             {"billing: Here is your invoice."});
+
+  on.expect(make_travel_desk(model_saying(
+              {{"travel_desk",
+                {calling("planner", {{"request", "a journey to Rome"}})}},
+               {"planner", {{.text = "When do you start?"}}}})),
+            {"planner: When do you start?"});
 
   on.expect(make_survey({says("first", "yes"), says("second", "yes")}),
             {"first: yes", "second: yes"});

@@ -333,7 +333,8 @@ void send_start(std::shared_ptr<actors::run_shared> started,
   wanted->message->starts_run = true;
   wanted->message->rights
     = {.takes_over = started->options.take_over,
-       .takes_news = std::holds_alternative<llm_options>(root.kind())};
+       .takes_news = std::holds_alternative<llm_options>(root.kind()),
+       .tasks = root.task_names()};
   const auto app = started->app;
   auto invocation = actors::spawn_actor<actors::invocation_actor>(
     shared.system, std::move(started), root, std::move(temp));

@@ -29,6 +29,7 @@ bool is_gone(const result<std::vector<event_ptr>>& read) {
 
 void set_start(history_start& into, const history_search& found) {
   into.since_summary = found.since_summary();
+  into.turn = found.turn();
   into.answered = found.answered().value_or(UINT64_MAX);
 }
 

@@ -6,6 +6,7 @@
 
 #include "troupe/actors/owners/durable_session.hpp"
 #include "troupe/actors/run_control.hpp"
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
@@ -73,7 +74,8 @@ void session_actor::receive(std::unique_ptr<end_run> ended) {
 
 // Checks the message of a run against the calls that it answers. If it
 // continues a paused run, the claim is written into the message, so that no
-// other message can claim the same pause.
+// other message can claim the same pause. While a task is open, the message is
+// marked as one that belongs to it.
 result<void> session_actor::claim(append& next) {
   auto resumed
     = check_responses(next.event->content, events_.slice(), next.rights);
@@ -81,12 +83,17 @@ result<void> session_actor::claim(append& next) {
     return resumed.error();
   if (auto found = find_answered(next); !found)
     return found;
-  if (!*resumed && !claim_of(*next.event))
+  const auto scope
+    = next.rights.tasks ? scope_of_message(
+        next.event->content, events_.slice().live(), *next.rights.tasks)
+                        : scope_of(*next.event);
+  if (!*resumed && !claim_of(*next.event) && scope == scope_of(*next.event))
     return {};
   // The message may be judged for a second time, after other processes have
-  // written: drop an earlier claim.
+  // written: drop an earlier claim and an earlier task.
   auto claiming = std::make_shared<event>(*next.event);
   claiming->actions.extra = {};
+  set_scope(*claiming, scope);
   if (*resumed) {
     const auto& id = (*resumed)->event_id;
     if (batch_.claims(id))

@@ -5,6 +5,7 @@
 #include "troupe/actors/runs/llm_body.hpp"
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/actors/runs/user_failure.hpp"
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
 
 #include <fmt/format.h>
@@ -99,13 +100,7 @@ task<std::optional<agent>>
 run_body(lane_actor& lane, invocation_context& context, const agent& which) {
   const auto& kind = which.kind();
   if (const auto* llm = std::get_if<llm_options>(&kind)) {
-    auto next
-      = co_await run_llm(context,
-                         *llm,
-                         lane.root_agent(),
-                         lane.tree(),
-                         lane.shared_run()->shared->plugins,
-                         lane.shared_run()->shared->compaction != nullptr);
+    auto next = co_await run_llm(lane, context, which, *llm);
     co_return next;
   }
   if (std::holds_alternative<sequential_options>(kind))
@@ -231,6 +226,19 @@ task<one_end> run_around(lane_actor& lane,
   co_return one_end(agent_end(context.has_escalated()), std::move(next));
 }
 
+// The task that the events of the agent belong to. An agent that is a tool has
+// a session of its own, without tasks.
+std::string scope_for(const lane_actor& lane,
+                      const agent& which,
+                      const invocation_context& context) {
+  if (lane.nested())
+    return {};
+  if (mode_of(which) == agent_mode::task)
+    return std::string(call_of_branch(context.branch()));
+  return context.caller() != nullptr ? context.caller()->isolation_scope()
+                                     : std::string();
+}
+
 task<one_end> run_one(lane_actor& lane,
                       const invocation_context* caller,
                       const agent& which,
@@ -242,6 +250,7 @@ task<one_end> run_one(lane_actor& lane,
                                which.name());
   invocation_context context(
     lane, which, which.name(), std::move(branch), caller);
+  context.isolate(scope_for(lane, which, context));
   std::optional<one_end> end;
   std::optional<error> failure;
   try {
@@ -265,8 +274,9 @@ task<one_end> run_one(lane_actor& lane,
 bool fits(const checkpoint& from, const agent::body& kind) {
   const bool has_lanes = std::holds_alternative<parallel_options>(kind)
                          || std::holds_alternative<map_options>(kind);
+  // An LLM agent waits for one below it if that is a task.
   if (from.at)
-    return !has_lanes && !std::holds_alternative<llm_options>(kind);
+    return !has_lanes;
   return from.lanes.empty() ? std::holds_alternative<llm_options>(kind)
                             : has_lanes;
 }

@@ -5,6 +5,7 @@
 #include "troupe/actors/runs/compaction.hpp"
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/actors/runs/user_failure.hpp"
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
@@ -53,6 +54,32 @@ task<agent> next_turn(const agent_tree& tree, invocation_context& context) {
   co_return tree.root();
 }
 
+// The agent that has delegated the task to which the message belongs; unset if
+// it belongs to none. Other agents cannot continue the task.
+std::optional<agent> task_owner(const lane_actor& lane,
+                                const invocation_context& context) {
+  const auto& events = context.events();
+  const auto number = lane.message_number();
+  if (number == 0 || !lane.root_agent().task_names() || events.empty()
+      || number < events.first_number())
+    return std::nullopt;
+  const auto message = events.from(number);
+  if (message.empty() || message.number(0) != number)
+    return std::nullopt;
+  const auto scope = scope_of(*message[0]);
+  if (scope.empty())
+    return std::nullopt;
+  const auto name = outermost_caller(events, scope);
+  if (const auto* found = lane.tree()->find(name))
+    return *found;
+  throw error(errc::conflict,
+              fmt::format("the session is in a task of agent '{}' (call '{}'), "
+                          "which the program does not have; run a program that "
+                          "has it, or rewind the session to before the task",
+                          name,
+                          scope));
+}
+
 // Starts the agents. A conversation that was handed over continues with its
 // last agent; one that waits for an answer from outside continues where it
 // paused.
@@ -65,6 +92,8 @@ task<agent_end> run_agents(lane_actor& lane, invocation_context& context) {
   checkpoint_ptr from;
   if (resumed) {
     from = resumed->where;
+  } else if (auto owner = task_owner(lane, context)) {
+    which = std::move(*owner);
   } else {
     if (lane.tree() != nullptr)
       which = co_await next_turn(*lane.tree(), context);

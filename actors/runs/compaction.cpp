@@ -30,8 +30,11 @@ task<compaction_plan> make_plan(lane_actor& lane,
                                 const compaction_options& chosen) {
   constexpr std::uint64_t page_min = 256;
   auto known = lane.view().events;
+  const auto& names = lane.root_agent().task_names();
+  const auto tasks = names ? *names : std::vector<std::string>();
   for (;;) {
-    auto plan = plan_compaction(known, chosen, lane.view().trimmed_to + 1);
+    auto plan
+      = plan_compaction(known, chosen, lane.view().trimmed_to + 1, tasks);
     if (!plan.needs_older)
       co_return plan;
     const auto count = std::max<std::uint64_t>(page_min, 2 * known.span());

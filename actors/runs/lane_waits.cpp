@@ -8,6 +8,7 @@
 #include "troupe/actors/runs/nested_session.hpp"
 #include "troupe/actors/runs/user_failure.hpp"
 #include "troupe/actors/runs/wait_answer.hpp"
+#include "troupe/contexts/lanes/isolation.hpp"
 
 #include <fmt/format.h>
 
@@ -175,6 +176,7 @@ void lane_actor::ask(model_call& request) {
       [finish_with,
        who,
        piece,
+       scope = request.scope,
        is_hidden = nested() != nullptr || run_->is_compacting,
        following
        = std::weak_ptr(run_->control)](result<model_response> response) {
@@ -186,6 +188,8 @@ void lane_actor::ask(model_call& request) {
           auto said = std::make_shared<event>(piece);
           said->content = std::move(response->content);
           said->extra = std::move(response->extra);
+          if (!scope.empty())
+            set_scope(*said, scope);
           // Weak: a model that answers late must not keep the run alive.
           if (const auto control = following.lock())
             control->deliver(std::move(said));

@@ -1,6 +1,8 @@
 #include "troupe/actors/runs/llm_body.hpp"
 
+#include "troupe/actors/runs/agent_body.hpp"
 #include "troupe/actors/runs/callbacks.hpp"
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
 #include "troupe/agents/turns/merged_bases.hpp"
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -93,18 +96,6 @@ void check_answer(const event& said,
     refuse(fits.error().message());
 }
 
-// Lists the calls whose answers may come later.
-void mark_long_running(event& said, const std::vector<tool>& tools) {
-  for (const auto& element : said.content.parts) {
-    const auto* wanted = element.call();
-    if (wanted == nullptr)
-      continue;
-    const auto found = std::ranges::find(tools, wanted->name, &tool::name);
-    if (found != tools.end() && found->options().long_running)
-      said.long_running_tool_ids.push_back(wanted->id);
-  }
-}
-
 // Returns true if the failure ends the run without asking callbacks: the model
 // has not failed.
 bool ends_run(const error& failure, const invocation_context& context) {
@@ -112,22 +103,45 @@ bool ends_run(const error& failure, const invocation_context& context) {
          || failure.code() == errc::limit_exceeded;
 }
 
-// An agent with `contents_max` sees the newest events as they are.
-include_contents contents_of(const llm_options& options, bool reads_summaries) {
+// An agent with `contents_max` sees the newest events as they are, and so does
+// an agent that was called: summaries are about the conversation around it.
+include_contents contents_of(const invocation_context& context,
+                             const llm_options& options,
+                             bool reads_summaries) {
+  if (!call_of_branch(context.branch()).empty())
+    return options.include_contents == include_contents::none
+             ? include_contents::none
+             : include_contents::all;
   return reads_summaries && !options.contents_max
              && options.include_contents == include_contents::all
            ? include_contents::since_summary
            : options.include_contents;
 }
 
-// The tool that hands over, the agent's tools, and those of its toolsets.
+// The other agents that an LLM agent can reach; null if there are none.
+struct reachable {
+  const transfer_targets* transfers = nullptr;
+  const delegations* below = nullptr;
+
+  bool is_task(std::string_view name) const {
+    return below != nullptr
+           && std::ranges::find(below->tasks, name) != below->tasks.end();
+  }
+};
+
+// The tool that hands over, the agent's tools, those of its toolsets, and those
+// that stand for other agents.
 task<std::vector<tool>> find_tools(const invocation_context& context,
                                    const llm_options& options,
-                                   const transfer_targets* transfers) {
+                                   reachable others) {
   auto tools = options.tools;
-  const auto is_taken = [&tools](std::string_view name) {
+  const auto is_taken = [&tools, &others](std::string_view name) {
     return name == transfer_tool_name || name == confirmation_name
-           || std::ranges::find(tools, name, &tool::name) != tools.end();
+           || name == finish_task_name
+           || std::ranges::find(tools, name, &tool::name) != tools.end()
+           || (others.below != nullptr
+               && std::ranges::find(others.below->agents, name, &agent::name)
+                    != others.below->agents.end());
   };
   for (const auto& each : options.toolsets) {
     const auto offered = co_await each->tools(context.stop());
@@ -137,19 +151,42 @@ task<std::vector<tool>> find_tools(const invocation_context& context,
       if (!is_taken(one.name()))
         tools.push_back(one);
   }
+  if (options.mode == agent_mode::task)
+    tools.push_back(finish_task_tool(options));
+  if (others.below != nullptr)
+    std::ranges::copy(others.below->tools, std::back_inserter(tools));
   // The first one, as in ADK.
-  if (transfers != nullptr)
-    tools.insert(tools.begin(), transfers->hand_over);
+  if (others.transfers != nullptr)
+    tools.insert(tools.begin(), others.transfers->hand_over);
   co_return tools;
+}
+
+// Lists the calls whose answers may come later.
+// A task is answered by its parent.
+void mark_long_running(event& said,
+                       const std::vector<tool>& tools,
+                       const reachable& others) {
+  for (const auto& element : said.content.parts) {
+    const auto* wanted = element.call();
+    if (wanted == nullptr)
+      continue;
+    const auto found = std::ranges::find(tools, wanted->name, &tool::name);
+    if (found != tools.end() && found->options().long_running
+        && !others.is_task(wanted->name))
+      said.long_running_tool_ids.push_back(wanted->id);
+  }
 }
 
 // The parts of the system instruction behind the agent's own, but for those
 // that tools prepare.
-std::vector<std::string> hints_for(const std::vector<tool>& tools,
+std::vector<std::string> hints_for(const llm_options& options,
+                                   const std::vector<tool>& tools,
                                    const transfer_targets* transfers) {
   std::vector<std::string> hints;
   if (transfers != nullptr)
     hints.push_back(transfers->hint);
+  if (options.mode == agent_mode::task)
+    hints.push_back(finish_task_hint());
   if (std::ranges::any_of(tools, [](const tool& each) {
         return each.options().is_described_by_server;
       }))
@@ -171,19 +208,26 @@ task<model_request> make_request(const invocation_context& context,
                                       which,
                                       context.lane().message_number(),
                                       context.lane().view().trimmed_to + 1);
+  if (const auto call = call_of_branch(context.branch()); !call.empty())
+    if (auto asked = request_of_call(context.events(), call, options.mode))
+      request.contents.insert(
+        request.contents.begin(),
+        std::make_shared<const content>(std::move(*asked)));
   std::string global;
   if (const auto* above = std::get_if<llm_options>(&root_agent.kind()))
     global = co_await resolve_instruction(above->global_instruction, context);
   auto own = co_await resolve_instruction(options.instruction, context);
-  request.system_instruction = assemble_instruction(options,
-                                                    global,
-                                                    std::move(own),
-                                                    hints_for(tools, transfers),
-                                                    request.contents);
+  request.system_instruction
+    = assemble_instruction(options,
+                           global,
+                           std::move(own),
+                           hints_for(options, tools, transfers),
+                           request.contents);
   request.identity = identity_of(options);
   request.tools = declare(tools);
   request.vendor_tools = options.vendor_tools;
-  if (options.output_schema)
+  // The schema of a task is that of `finish_task`.
+  if (options.output_schema && options.mode != agent_mode::task)
     request.response_schema = options.output_schema->text();
   if (!options.generation_config.empty())
     request.generation_config = options.generation_config;
@@ -313,13 +357,13 @@ bool says_anything(const event& told) {
 // has to come from outside.
 task<turn_end> run_calls(invocation_context& context,
                          const llm_options& options,
-                         const transfer_targets* transfers,
+                         reachable others,
                          std::vector<tool_call> calls) {
   auto answered = co_await context.call(std::move(calls));
   check_failures(answered);
   std::vector<std::string> awaited;
   for (const auto& each : answered)
-    if (is_pending(each) && !each.requested)
+    if (is_pending(each) && !each.requested && !others.is_task(each.call.name))
       awaited.push_back(each.call.id);
   auto question
     = make_confirmation_event(answered, *context.lane().facts().environment);
@@ -334,8 +378,9 @@ task<turn_end> run_calls(invocation_context& context,
   if (says_anything(told)) {
     const auto stored
       = co_await context.emit(std::move(told), std::move(bases));
-    next = successor(*stored, transfers, context);
-    is_over = is_final(*stored) && !stored->content.parts.empty();
+    next = successor(*stored, others.transfers, context);
+    is_over = (is_final(*stored) && !stored->content.parts.empty())
+              || (options.mode == agent_mode::task && ends_task(*stored));
   }
   if (question) {
     std::ranges::copy(question->long_running_tool_ids,
@@ -370,7 +415,7 @@ std::vector<tool_call> calls_of(open_turn open,
 // Continues a turn that has waited for answers from outside.
 task<turn_end> finish_turn(invocation_context& context,
                            const llm_options& options,
-                           const transfer_targets* transfers,
+                           reachable others,
                            const std::vector<tool>& tools) {
   const auto& turn = context.resumed_from()->turn;
   auto open
@@ -380,61 +425,181 @@ task<turn_end> finish_turn(invocation_context& context,
   const auto whom = open.transfer_to_agent;
   if (!open.decided.empty()) {
     auto end = co_await run_calls(
-      context, options, transfers, calls_of(std::move(open), tools));
+      context, options, others, calls_of(std::move(open), tools));
     if (end.is_over)
       co_return end;
   }
   event handed_over;
   handed_over.actions.transfer_to_agent = whom;
-  auto next = successor(handed_over, transfers, context);
+  auto next = successor(handed_over, others.transfers, context);
   const bool is_over = next.has_value();
   co_return turn_end(std::move(next), is_over);
 }
 
+// -- tasks --------------------------------------------------------------------
+
+// A turn that delegates a task neither ends nor hands over: its result is not
+// known yet.
+void refuse_beside_tasks(std::vector<tool_call>& calls,
+                         const reachable& others) {
+  if (std::ranges::none_of(calls, [&others](const tool_call& each) {
+        return others.is_task(each.call.name);
+      }))
+    return;
+  for (auto& each : calls)
+    if (each.call.name == finish_task_name
+        || each.call.name == transfer_tool_name) {
+      each.which = nullptr;
+      each.outcome
+        = error(errc::tool_failed,
+                fmt::format("'{}' was not called, because the same turn hands "
+                            "a task to another agent; call it alone, when the "
+                            "result of the task has come",
+                            each.call.name));
+    }
+}
+
+event response_event(const function_call& call, json response) {
+  event said(content(
+    "user",
+    {part(function_response(call.id, call.name, std::move(response)))}));
+  return said;
+}
+
+// Runs the agent of one call until it ends or asks the user. Returns the
+// response to the call; unset if the task stays open.
+task<std::optional<json>> run_task(lane_actor& lane,
+                                   invocation_context& context,
+                                   const agent& which,
+                                   const function_call& call,
+                                   checkpoint_ptr from) {
+  const auto& options = std::get<llm_options>(which.kind());
+  auto ended = end_of_task(context.events(), call.id);
+  if (!ended) {
+    if (auto fits = delegation_tool(which).check(call.args.data()); !fits) {
+      auto failed = json::object();
+      failed["error"]
+        = fmt::format("the arguments do not fit: {}", fits.error().message());
+      co_return failed;
+    }
+    auto branch = delegation_branch(context.branch(), which.name(), call.id);
+    auto end = co_await run_agent(
+      lane, &context, which, std::move(branch), std::move(from));
+    context.renew();
+    if (end.escalated)
+      context.mark_escalated();
+    if (end.paused) {
+      auto where = std::make_shared<checkpoint>();
+      where->agent = context.agent_name();
+      where->at = std::move(end.paused);
+      throw agent_paused{std::move(where)};
+    }
+    ended = end_of_task(context.events(), call.id);
+  }
+  if (!ended)
+    co_return std::nullopt;
+  co_return response_of_task(options, std::move(*ended));
+}
+
+// Runs the tasks that have no result yet, one after another, and emits their
+// results. Returns true if one of them waits for a message of the user. The
+// first one continues at `from`, if that is not null.
+task<bool> run_tasks(lane_actor& lane,
+                     invocation_context& context,
+                     const delegations* below,
+                     checkpoint_ptr from) {
+  if (below == nullptr || below->tasks.empty())
+    co_return false;
+  for (;;) {
+    const auto open = open_tasks(context.events(),
+                                 context.agent_name(),
+                                 context.branch(),
+                                 below->tasks,
+                                 lane.message_number());
+    if (open.empty() && from)
+      throw error(errc::conflict,
+                  fmt::format("the run paused in the task of agent '{}', which "
+                              "has ended since",
+                              from->agent));
+    if (open.empty())
+      co_return false;
+    const auto call = open.front();
+    const auto found
+      = std::ranges::find(below->agents, call.name, &agent::name);
+    auto response = co_await run_task(
+      lane, context, *found, call, std::exchange(from, nullptr));
+    if (!response)
+      co_return true;
+    auto told = response_event(call, std::move(*response));
+    co_await context.emit(std::move(told));
+  }
+}
+
 } // namespace
 
-task<std::optional<agent>> run_llm(invocation_context& context,
-                                   const llm_options& options,
-                                   const agent& root_agent,
-                                   const agent_tree* tree,
-                                   const std::vector<plugin>& plugins,
-                                   bool reads_summaries) {
-  const auto which = contents_of(options, reads_summaries);
-  const auto* transfers
-    = tree != nullptr ? tree->transfers_of(options.name) : nullptr;
-  auto tools = co_await find_tools(context, options, transfers);
-  if (context.is_resumed()) {
-    auto end = co_await finish_turn(context, options, transfers, tools);
-    if (end.is_over)
-      co_return std::move(end.next);
+task<std::optional<agent>> run_llm(lane_actor& lane,
+                                   invocation_context& context,
+                                   const agent& which,
+                                   const llm_options& options) {
+  const auto& shared = *lane.shared_run()->shared;
+  const auto contents
+    = contents_of(context, options, shared.compaction != nullptr);
+  reachable others;
+  if (const auto* tree = lane.tree()) {
+    others.transfers = tree->transfers_of(options.name);
+    others.below = tree->delegations_of(options.name);
   }
+  if (others.below == nullptr
+      && std::ranges::any_of(which.sub_agents(), is_delegated))
+    throw error(errc::invalid_argument,
+                fmt::format("agent '{}' has sub-agents that are its tools, but "
+                            "is not below the agent of the run; put it among "
+                            "the sub-agents there",
+                            options.name));
+  auto tools = co_await find_tools(context, options, others);
+  checkpoint_ptr task_waits;
+  if (context.is_resumed()) {
+    task_waits = context.resumed_from()->at;
+    if (!task_waits) {
+      auto end = co_await finish_turn(context, options, others, tools);
+      if (end.is_over)
+        co_return std::move(end.next);
+    }
+  }
+  const bool is_asking
+    = co_await run_tasks(lane, context, others.below, std::move(task_waits));
+  if (is_asking)
+    co_return std::nullopt;
   for (bool is_first = true;; is_first = false) {
     if (!is_first && !options.toolsets.empty())
-      tools = co_await find_tools(context, options, transfers);
+      tools = co_await find_tools(context, options, others);
     context.renew();
     // Callbacks of an earlier turn are other steps.
     context.state().reads().forget();
     auto request = co_await make_request(
-      context, options, which, root_agent, tools, transfers);
+      context, options, contents, lane.root_agent(), tools, others.transfers);
     co_await prepare(tools, context, request);
     step_time asked;
-    auto response
-      = co_await ask(context, options, plugins, std::move(request), asked);
+    auto response = co_await ask(
+      context, options, shared.plugins, std::move(request), asked);
     auto said = make_response_event(
       options, std::move(response), *context.lane().facts().environment);
     if (!said)
       throw said.error();
     tell_steps(*said, {&asked, 1});
-    mark_long_running(*said, tools);
+    mark_long_running(*said, tools, others);
     check_answer(*said, options, context.lane().facts().limits);
     const auto stored = co_await context.emit(std::move(*said));
     auto calls = calls_of(*stored, tools);
     if (calls.empty())
       co_return std::nullopt;
-    auto end
-      = co_await run_calls(context, options, transfers, std::move(calls));
+    refuse_beside_tasks(calls, others);
+    auto end = co_await run_calls(context, options, others, std::move(calls));
     if (end.is_over)
       co_return std::move(end.next);
+    const bool waits = co_await run_tasks(lane, context, others.below, nullptr);
+    if (waits)
+      co_return std::nullopt;
   }
 }
 

@@ -3,22 +3,20 @@
 
 #pragma once
 
-#include "troupe/agents/plugin.hpp"
-#include "troupe/agents/turns/tree.hpp"
+#include "troupe/actors/runs/lane.hpp"
 
 #include <optional>
 
 namespace troupe::actors {
 
-/// Runs one agent. `options` belong to the agent of `context`; `tree` is null
-/// if no agent may hand over. With `reads_summaries`, an agent that sees all
-/// events sees summaries in place of those that they cover. Returns the agent
-/// that continues, if the model handed over.
-task<std::optional<agent>> run_llm(invocation_context& context,
-                                   const llm_options& options,
-                                   const agent& root_agent,
-                                   const agent_tree* tree,
-                                   const std::vector<plugin>& plugins,
-                                   bool reads_summaries);
+/// Runs the LLM agent `which` with its `options`, in `context` on `lane`. If
+/// the runtime makes summaries, an agent that sees all events sees summaries in
+/// place of those that they cover. An agent whose task asks the user ends; the
+/// run of the user's next message starts it again, and it continues the task.
+/// Returns the agent that continues, if the model handed over.
+task<std::optional<agent>> run_llm(lane_actor& lane,
+                                   invocation_context& context,
+                                   const agent& which,
+                                   const llm_options& options);
 
 } // namespace troupe::actors

@@ -5,6 +5,7 @@
 #include "troupe/actors/runs/nested_session.hpp"
 #include "troupe/actors/runs/temp_space.hpp"
 #include "troupe/actors/runs/wait_answer.hpp"
+#include "troupe/agents/turns/delegation.hpp"
 
 #include <fmt/format.h>
 
@@ -47,8 +48,7 @@ event request_of(const json& args) {
 
 // The answer of the agent: the text of its last event, one line for each part,
 // or the JSON value if it has an output schema.
-result<json> answer_of(const nested_session& nested) {
-  const auto& last = nested.last_said();
+result<json> answer_of(const agent& which, const event_ptr& last) {
   std::string text;
   bool is_first = true;
   if (last)
@@ -59,14 +59,14 @@ result<json> answer_of(const nested_session& nested) {
         text += *words;
         is_first = false;
       }
-  const auto* options = std::get_if<llm_options>(&nested.root().kind());
+  const auto* options = std::get_if<llm_options>(&which.kind());
   if (options == nullptr || !options->output_schema)
     return json(std::move(text));
   auto parsed = json::parse(text, nullptr, false);
   if (parsed.is_discarded())
-    return error(errc::model_failed,
-                 fmt::format("the answer of agent '{}' is not JSON",
-                             nested.root().name()));
+    return error(
+      errc::model_failed,
+      fmt::format("the answer of agent '{}' is not JSON", which.name()));
   return parsed;
 }
 
@@ -251,6 +251,16 @@ void tool_calls::start_agent(std::size_t index,
   const auto& which = *job->which().options().as_agent;
   auto& call = agents_[index];
   call.job = job;
+  if (job->which().options().runs_in_session) {
+    call.lane = owner_.spawn_below(
+      index,
+      {.which = which,
+       .caller = request_.caller,
+       .branch = delegation_branch(request_.caller->branch(),
+                                   which.name(),
+                                   request_.calls[index].call.id)});
+    return;
+  }
   call.session = std::make_shared<nested_session>(
     which, owner_.view().state, request_of(job->args()), owner_.facts());
   call.lane = owner_.spawn_below(index,
@@ -281,11 +291,15 @@ void tool_calls::receive(lane_ended& ended) {
       error(errc::tool_failed,
             fmt::format("agent '{}' cannot wait for an answer from outside, "
                         "because it runs as a tool",
-                        call.session->root().name())),
+                        call.job->which().name())),
       {});
-  auto said = answer_of(*call.session);
+  auto said
+    = answer_of(*call.job->which().options().as_agent,
+                call.session ? call.session->last_said() : ended.last_said);
   if (!said)
     return call.job->agent_ended(said.error(), {});
+  if (!call.session)
+    return call.job->agent_ended(std::move(said), {});
   call.job->agent_ended(
     std::move(said), call.session->take_changes(), call.session->take_bases());
 }

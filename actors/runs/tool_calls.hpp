@@ -47,6 +47,7 @@ private:
   struct agent_call {
     std::shared_ptr<tool_job> job;
     ref<lane_actor> lane;
+    // Null if the agent runs in the session of the caller.
     std::shared_ptr<nested_session> session;
     bool timed_out = false;
   };

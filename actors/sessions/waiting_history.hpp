@@ -46,9 +46,10 @@ private:
   static std::uint64_t fixed_first(const start_run& waiting) {
     if (waiting.reads.is_whole)
       return 1;
-    return std::min(waiting.history.answered,
-                    waiting.reads.from_summary ? waiting.history.since_summary
-                                               : UINT64_MAX);
+    return std::min(
+      {waiting.history.answered,
+       waiting.reads.from_summary ? waiting.history.since_summary : UINT64_MAX,
+       waiting.reads.from_turn ? waiting.history.turn : UINT64_MAX});
   }
 
   std::multiset<std::uint64_t> firsts_;

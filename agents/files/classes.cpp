@@ -64,6 +64,7 @@ constexpr std::array field_rules{
   field_rule{"sub_agents", every},
   field_rule{"before_agent_callbacks", every},
   field_rule{"after_agent_callbacks", every},
+  field_rule{"mode", llm},
   field_rule{"model", llm},
   field_rule{"instruction", llm},
   field_rule{"global_instruction", llm},

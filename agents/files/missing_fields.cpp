@@ -22,10 +22,6 @@ constexpr std::array missing_fields{
   missing_field{"func", workflows},
   missing_field{"func_code", workflows},
   missing_field{"max_concurrency", workflows},
-  missing_field{
-    "mode",
-    "agents of troupe have the mode chat only; for an agent that answers and "
-    "returns, use AgentTool in place of sub_agents"},
   missing_field{"parallel_worker",
                 "use a MapAgent, which runs its agent for each element of a "
                 "list"},

@@ -142,6 +142,13 @@ result<llm_options> read_llm(const field_reader& fields,
   if (auto read = read_key(fields, "output_key", options.output_key); !read)
     return read.error();
 
+  constexpr std::array<std::string_view, 3> modes{
+    "chat", "task", "single_turn"};
+  auto mode = fields.choice("mode", modes);
+  if (!mode)
+    return mode.error();
+  options.mode = static_cast<agent_mode>(mode->value_or(0));
+
   constexpr std::array<std::string_view, 3> contents{
     "default", "none", "since_summary"};
   auto which = fields.choice("include_contents", contents);

@@ -1,6 +1,7 @@
 #include "troupe/agents/turns/compaction_plan.hpp"
 
 #include "troupe/agents/tool.hpp"
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/summed_ranges.hpp"
 
 #include <algorithm>
@@ -326,18 +327,35 @@ bool is_idle(const gathered& all, const compaction_options& chosen) {
          && (prompt.is_decided() || all.covers_all);
 }
 
+// `limit` is the number of fresh events before the turn with an open task.
 std::size_t length_by_tokens(const gathered& all,
-                             const compaction_options& chosen) {
+                             const compaction_options& chosen,
+                             std::size_t limit) {
   if (!check_prompt(all, chosen).is_due())
     return 0;
-  return safe_length(all.fresh, split(all.fresh, chosen.event_retention_size));
+  return safe_length(
+    all.fresh, std::min(limit, split(all.fresh, chosen.event_retention_size)));
 }
 
 std::size_t length_by_window(const gathered& all,
-                             const compaction_options& chosen) {
+                             const compaction_options& chosen,
+                             std::size_t limit) {
   if (!is_window_due(all, chosen))
     return 0;
-  return safe_length(all.fresh, all.fresh.size());
+  return safe_length(all.fresh, std::min(limit, all.fresh.size()));
+}
+
+// The agents of an open task still read the events of its turn.
+std::size_t before_open_task(const gathered& all,
+                             const event_slice& live,
+                             const std::vector<std::string>& tasks) {
+  if (tasks.empty() || live.empty() || open_task(live, tasks).empty())
+    return all.fresh.size();
+  const auto first = live.number(turn_start(live, 0));
+  return static_cast<std::size_t>(
+    std::ranges::count_if(all.fresh, [first](const plain_event& each) {
+      return each.number < first;
+    }));
 }
 
 // A summary is expected to be as long as the former one.
@@ -366,11 +384,15 @@ request_for(const gathered& all, std::size_t length, bool with_overlap) {
   summary_request made;
   for (const auto& each : all.ranges)
     made.former.push_back(each.made.content);
+  // Events of tasks and of called agents are covered and not told: the agents
+  // that read the summary do not see them.
   for (const auto& each : all.older)
-    if (with_overlap || !all.is_covered(each.number))
+    if ((with_overlap || !all.is_covered(each.number))
+        && !is_isolated(*each.said, {}))
       made.events.push_back(each.said);
   for (std::size_t index = 0; index < length; ++index)
-    made.events.push_back(all.fresh[index].said);
+    if (!is_isolated(*all.fresh[index].said, {}))
+      made.events.push_back(all.fresh[index].said);
   return made;
 }
 
@@ -413,7 +435,8 @@ summary_request bounded_request(const gathered& all,
 
 compaction_plan plan_compaction(const event_slice& live,
                                 const compaction_options& chosen,
-                                std::uint64_t oldest) {
+                                std::uint64_t oldest,
+                                const std::vector<std::string>& tasks) {
   compaction_plan plan;
   if (!may_be_due(live, chosen, oldest))
     return plan;
@@ -424,10 +447,11 @@ compaction_plan plan_compaction(const event_slice& live,
     return plan;
   }
   plan.former = all.ranges.empty() ? 0 : all.ranges.back().number;
-  auto length = length_by_tokens(all, chosen);
+  const auto limit = before_open_task(all, live, tasks);
+  auto length = length_by_tokens(all, chosen, limit);
   const bool is_window = length == 0;
   if (is_window)
-    length = length_by_window(all, chosen);
+    length = length_by_window(all, chosen, limit);
   if (length == 0 || !is_worth_it(all, length))
     return plan;
   length = shorten(all, length, chosen.request_bytes_max);

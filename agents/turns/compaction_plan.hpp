@@ -11,6 +11,8 @@
 #include "troupe/core/event_log.hpp"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -29,10 +31,12 @@ struct compaction_plan {
 
 /// Plans a summary. `live` are the newest events of the session, without those
 /// that were taken back. `oldest` is the number of the first event that the
-/// session has.
+/// session has. If one of the agents `tasks` has an open task, the summary
+/// covers no event of its turn.
 compaction_plan plan_compaction(const event_slice& live,
                                 const compaction_options& chosen,
-                                std::uint64_t oldest = 1);
+                                std::uint64_t oldest = 1,
+                                const std::vector<std::string>& tasks = {});
 
 /// Returns the number of the event with the newest summary that counts; 0 if
 /// `live` has none. `oldest` is as above.

@@ -1,6 +1,7 @@
 #include "troupe/agents/turns/history_search.hpp"
 
 #include "troupe/agents/summary.hpp"
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/core/rewind.hpp"
 
@@ -10,18 +11,23 @@ namespace troupe {
 
 history_search::history_search(const content& message,
                                const history_extent& reads)
-  : wants_summary_(reads.from_summary) {
+  : wants_summary_(reads.from_summary),
+    wants_turn_(reads.from_turn) {
   add_calls_of(message);
 }
 
 bool history_search::needs_more() const noexcept {
-  return wants_summary_ || end_time_ || start_time_ || !calls_.empty()
-         || !pauses_.empty() || !runs_.empty();
+  return wants_summary_ || wants_turn_ || end_time_ || start_time_
+         || !calls_.empty() || !pauses_.empty() || !runs_.empty();
 }
 
 void history_search::take(std::uint64_t number, const event& said) {
   if (!is_taken_back(number, said)) {
     look_for_summary(number, said);
+    if (wants_turn_ && starts_turn(said)) {
+      turn_ = number;
+      wants_turn_ = false;
+    }
     look_for_calls(number, said);
     look_for_messages(number, said);
   }
@@ -33,6 +39,7 @@ void history_search::finish(std::uint64_t oldest) {
   if (!runs_.empty())
     read_from(oldest);
   wants_summary_ = false;
+  wants_turn_ = false;
   end_time_.reset();
   start_time_.reset();
   calls_.clear();

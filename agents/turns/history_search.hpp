@@ -40,6 +40,10 @@ public:
     return since_summary_.value_or(1);
   }
 
+  /// The newest message that belongs to no task (`starts_turn`). 1 if there is
+  /// none, or if none was searched for.
+  std::uint64_t turn() const noexcept { return turn_.value_or(1); }
+
   /// The first event of the runs whose calls are answered; unset if the message
   /// answers no call that was found.
   const std::optional<std::uint64_t>& answered() const noexcept {
@@ -54,10 +58,12 @@ private:
   void add_calls_of(const content& message);
   void read_from(std::uint64_t number);
 
-  // Targets of the search: a summary, the end time that it covers, calls by
+  // Targets of the search: a summary, the end time that it covers, the message
+  // that starts the newest turn, calls by
   // their ids, pauses by the ids of their events, and messages by their
   // invocation ids.
   bool wants_summary_;
+  bool wants_turn_;
   std::optional<timestamp> end_time_;
   // The summary covers no event before the newest one that is older than this.
   std::optional<timestamp> start_time_;
@@ -69,6 +75,7 @@ private:
   std::uint64_t behind_ = UINT64_MAX;
 
   std::optional<std::uint64_t> since_summary_;
+  std::optional<std::uint64_t> turn_;
   std::optional<std::uint64_t> answered_;
 };
 

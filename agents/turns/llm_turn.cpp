@@ -114,6 +114,8 @@ task<std::string> resolve_instruction(const instruction& source,
 }
 
 std::string identity_of(const llm_options& options) {
+  if (options.mode == agent_mode::single_turn)
+    return {};
   auto told = fmt::format("You are an agent with the internal name \"{}\".",
                           options.name);
   if (!options.description.empty())
@@ -175,7 +177,8 @@ result<event> make_response_event(const llm_options& options,
     = std::ranges::any_of(said.content.parts, [](const part& element) {
         return element.text() != nullptr && !element.thought;
       });
-  if (!has_text || !is_final(said))
+  // The words of a task go to the user; its output is that of `finish_task`.
+  if (!has_text || !is_final(said) || options.mode == agent_mode::task)
     return said;
   auto output = read_output(options, said.text());
   if (!output)

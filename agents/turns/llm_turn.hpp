@@ -18,15 +18,16 @@ namespace troupe {
 task<std::string> resolve_instruction(const instruction& source,
                                       const readonly_context& context);
 
-/// The sentences that tell an agent its name and its description.
+/// The sentences that tell an agent its name and its description. Empty in mode
+/// `single_turn`.
 std::string identity_of(const llm_options& options);
 
 /// The system instruction, in the order of ADK: the root's global instruction,
-/// the static one of `options` or the agent's own, its name and description,
-/// and `hints`, as far as they are not empty. An empty line stands between
-/// them. With a static instruction, the agent's own goes into `contents`
-/// instead, with a label (fence.hpp). The static contents go to the front of
-/// `contents`.
+/// the static one of `options` or the agent's own, its name and description
+/// (unless its mode is `single_turn`), and `hints`, as far as they are not
+/// empty. An empty line stands between them. With a static instruction, the
+/// agent's own goes into `contents` instead, with a label (fence.hpp). The
+/// static contents go to the front of `contents`.
 std::string
 assemble_instruction(const llm_options& options,
                      const std::string& global,
@@ -40,9 +41,9 @@ assemble_instruction(const llm_options& options,
 /// a session, in which several agents and processes ask at the same time. A
 /// format that must return the original ids remembers them
 /// (models/wire/part_marks.hpp). The text of a final answer, or its JSON
-/// value, is stored under `output_key`. An answer without parts gets an
-/// `errorCode`. Fails with `errc::model_failed` if the answer does not fit the
-/// `output_schema`.
+/// value, is stored under `output_key`, unless the mode is `task`. An answer
+/// without parts gets an `errorCode`. Fails with `errc::model_failed` if the
+/// answer does not fit the `output_schema`.
 result<event> make_response_event(const llm_options& options,
                                   model_response response,
                                   environment& environment);

@@ -25,6 +25,7 @@
 #include "troupe/core/json.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +73,9 @@ struct answer_rights {
   /// True if the root agent can handle the answer to a call that no run waits
   /// for.
   bool takes_news = false;
+  /// Names of the agents of the run that are in mode `task`; null if there is
+  /// none.
+  std::shared_ptr<const std::vector<std::string>> tasks;
 };
 
 /// Checks the responses in a user's message before it is appended to `events`.

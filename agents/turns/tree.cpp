@@ -1,5 +1,6 @@
 #include "troupe/agents/turns/tree.hpp"
 
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
@@ -76,16 +77,35 @@ std::string_view asker(const event_slice& events, const content& message) {
   return {};
 }
 
+std::unique_ptr<const delegations> make_delegations(const agent& which) {
+  if (llm_of(&which) == nullptr)
+    return nullptr;
+  delegations made;
+  for (const auto& below : which.sub_agents()) {
+    if (!is_delegated(below))
+      continue;
+    made.agents.push_back(below);
+    made.tools.push_back(delegation_tool(below));
+    if (mode_of(below) == agent_mode::task)
+      made.tasks.push_back(below.name());
+  }
+  if (made.agents.empty())
+    return nullptr;
+  return std::make_unique<const delegations>(std::move(made));
+}
+
 } // namespace
 
 agent_tree::agent_tree(agent root) : root_(std::move(root)) {
   add(root_, nullptr);
-  for (auto& [name, known] : nodes_)
+  for (auto& [name, known] : nodes_) {
     known.transfers = make_targets(known);
+    known.delegated = make_delegations(*known.which);
+  }
 }
 
 void agent_tree::add(const agent& which, const agent* above) {
-  nodes_.try_emplace(which.name(), node{&which, above, nullptr});
+  nodes_.try_emplace(which.name(), node{&which, above, nullptr, nullptr});
   for (const auto& below : which.sub_agents())
     add(below, &which);
 }
@@ -93,9 +113,10 @@ void agent_tree::add(const agent& which, const agent* above) {
 std::unique_ptr<const transfer_targets>
 agent_tree::make_targets(const node& from) const {
   const auto* options = llm_of(from.which);
-  if (options == nullptr)
+  if (options == nullptr || options->mode != agent_mode::chat)
     return nullptr;
   auto targets = from.which->sub_agents();
+  std::erase_if(targets, is_delegated);
   const agent* parent = nullptr;
   if (llm_of(from.above) != nullptr) {
     if (!options->disallow_transfer_to_parent) {
@@ -106,7 +127,8 @@ agent_tree::make_targets(const node& from) const {
       std::ranges::copy_if(from.above->sub_agents(),
                            std::back_inserter(targets),
                            [&from](const agent& peer) {
-                             return peer.name() != from.which->name();
+                             return peer.name() != from.which->name()
+                                    && !is_delegated(peer);
                            });
   }
   if (targets.empty())
@@ -132,13 +154,19 @@ const transfer_targets* agent_tree::transfers_of(std::string_view name) const {
   return found == nodes_.end() ? nullptr : found->second.transfers.get();
 }
 
+const delegations* agent_tree::delegations_of(std::string_view name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : found->second.delegated.get();
+}
+
 // Returns true if the agent and all above it are LLM agents that may hand over
 // to their parents.
 bool agent_tree::may_keep_turn(std::string_view name) const {
   for (const auto* next = find(name); next != nullptr;
        next = parent(next->name())) {
     const auto* options = llm_of(next);
-    if (options == nullptr || options->disallow_transfer_to_parent)
+    if (options == nullptr || options->disallow_transfer_to_parent
+        || (options->mode != agent_mode::chat && next != &root_))
       return false;
   }
   return true;

@@ -25,6 +25,15 @@ struct transfer_targets {
   std::string hint;
 };
 
+/// The sub-agents of an LLM agent that are its tools, by their mode.
+struct delegations {
+  std::vector<agent> agents;
+  /// One tool for each of `agents`, in the same order.
+  std::vector<tool> tools;
+  /// Names of those in mode `task`.
+  std::vector<std::string> tasks;
+};
+
 /// Immutable. The rules are those of ADK.
 class agent_tree {
 public:
@@ -42,8 +51,12 @@ public:
 
   /// The agents that an LLM agent may hand over to: its sub-agents and, if its
   /// parent is an LLM agent, the parent and its other sub-agents, unless the
-  /// options forbid it. Null if there are none.
+  /// options forbid it. Agents in mode `task` or `single_turn` hand over to no
+  /// agent, and are no targets. Null if there are none.
   const transfer_targets* transfers_of(std::string_view name) const;
+
+  /// The sub-agents of an LLM agent that are its tools. Null if there are none.
+  const delegations* delegations_of(std::string_view name) const;
 
   /// Returns true if a conversation can get from one agent to the other by any
   /// number of hand-overs.
@@ -61,6 +74,7 @@ private:
     const agent* which;
     const agent* above;
     std::unique_ptr<const transfer_targets> transfers;
+    std::unique_ptr<const delegations> delegated;
   };
 
   void add(const agent& which, const agent* above);

@@ -1,5 +1,6 @@
 #include "troupe/agents/turns/visible_contents.hpp"
 
+#include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/resumption.hpp"
@@ -14,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -91,7 +93,7 @@ class shown_events {
 public:
   shown_events(const event_slice& events, std::string_view branch)
     : events_(events),
-      places_(events.shown_on(branch)) {}
+      places_(places_on(events, branch)) {}
 
   std::size_t size() const {
     return places_ ? places_->size() : events_.size();
@@ -120,6 +122,27 @@ public:
   }
 
 private:
+  // The places of the events that belong to the branch and to no task or call
+  // of another agent. Unset if these are all events.
+  static std::optional<std::vector<std::size_t>>
+  places_on(const event_slice& events, std::string_view branch) {
+    auto places = events.shown_on(branch);
+    const auto is_hidden = [&events, branch](std::size_t place) {
+      return is_isolated(*events[place], branch);
+    };
+    if (!places) {
+      std::size_t first = 0;
+      while (first < events.size() && !is_hidden(first))
+        ++first;
+      if (first == events.size())
+        return std::nullopt;
+      places.emplace(events.size());
+      std::iota(places->begin(), places->end(), std::size_t{0});
+    }
+    std::erase_if(*places, is_hidden);
+    return places;
+  }
+
   std::size_t place(std::size_t index) const {
     return places_ ? (*places_)[index] : index;
   }

@@ -15,12 +15,14 @@ namespace troupe {
 /// first.
 ///
 /// Visible are events of the branch itself and of its ancestors, compared by
-/// segments. Events of other agents become user text that names them, quoted
-/// between markers (fence.hpp); their thoughts and blank texts are left out.
-/// Each function response, the newest one of its call, is placed directly after
-/// the call. A call without a response gets one that states the reason, since
-/// vendors refuse unanswered calls. Takes time in proportion to the visible
-/// events. Follows ADK's contents rules.
+/// segments. Events of tasks and of called agents are visible to these agents
+/// alone, and those agents see no others (`is_isolated`). Events of other
+/// agents become user text that names them, quoted between markers (fence.hpp);
+/// their thoughts and blank texts are left out. Each function response, the
+/// newest one of its call, is placed directly after the call. A call without a
+/// response gets one that states the reason, since vendors refuse unanswered
+/// calls. Takes time in proportion to the visible events. Follows ADK's
+/// contents rules.
 ///
 /// If the session has events before `events`, the contents start with the first
 /// event that is not the agent's own, so that the conversation does not begin

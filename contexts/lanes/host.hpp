@@ -98,6 +98,8 @@ struct model_call {
   model_ptr asked;
   /// Branch of the partial events that the model streams.
   std::string branch;
+  /// Their `isolationScope`; empty for none.
+  std::string scope;
   /// The request. The lane fills in environment, retries and stop token.
   model_request request;
   /// The whole answer, or the error of the model or of the run's limits.

@@ -133,6 +133,13 @@ const std::vector<refusal> refusals{
   {"name: a\nmodel: scripted:replies.json\ninclude_contents: some\n",
    "root_agent.yaml:3: ",
    "one of default, none, since_summary"},
+  {"agent_class: LoopAgent\nname: a\nsub_agents:\n"
+   "- {name: b, model: 'scripted:replies.json', mode: task}\n",
+   "root_agent.yaml:1: ",
+   "agent 'b' is in mode task below 'a', which is no LLM agent"},
+  {"name: a\nagent_class: LoopAgent\nmode: task\n",
+   "root_agent.yaml:3: ",
+   "this class has no field 'mode'"},
   {"name: a\nmodel: scripted:replies.json\ncontents_max: 0\n",
    "root_agent.yaml:3: ",
    "'contents_max' must be a whole number of at least 1"},

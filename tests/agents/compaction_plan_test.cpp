@@ -3,6 +3,7 @@
 #include "troupe/agents/turns/compaction_plan.hpp"
 
 #include "troupe/agents/summary.hpp"
+#include "troupe/contexts/lanes/isolation.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/unit_test.hpp>
@@ -68,13 +69,20 @@ public:
     add(std::move(said), run, "a");
   }
 
+  void in_task(const std::string& scope, const std::string& run) {
+    event said(content("model", {part("inside")}));
+    said.branch = "t@" + scope;
+    set_scope(said, scope);
+    add(std::move(said), run, "t");
+  }
+
   void sums_up(const std::string& words, std::uint64_t end) {
     add(make_summary_event(words, end), "summary");
   }
 
   // `"former, former | e1 e2 > last"`, or `"none"`.
   std::string plan(const compaction_options& chosen) const {
-    made = plan_compaction(log_.slice(), chosen);
+    made = plan_compaction(log_.slice(), chosen, 1, {"t"});
     if (made.needs_older)
       return "older";
     if (made.last == 0)
@@ -450,6 +458,18 @@ BOOST_AUTO_TEST_CASE(the_material_is_told_in_lines) {
                 "a called tool `f` with parameters: {\"n\":1}\n"
                 "tool `f` returned result: {\"s\":\""
                   + std::string(1'994, 'x') + " ...\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_turn_of_an_open_task_is_not_covered) {
+  history on;
+  on.runs(1, 2);
+  on.run("r3");
+  on.calls("c1", "r3", false, "t");
+  on.in_task("c1", "r3");
+  BOOST_TEST(on.plan({.compaction_interval = 3}) == "| 1 2 3 4 > 4");
+  on.answers("c1", "r3");
+  // The events inside are covered, and not told.
+  BOOST_TEST(on.plan({.compaction_interval = 3}) == "| 1 2 3 4 5 6 7 9 > 9");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 
 #include "troupe/agents/summary.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/lanes/isolation.hpp"
 
 #include "../outcome.hpp"
 #include <boost/test/unit_test.hpp>
@@ -91,6 +92,23 @@ BOOST_AUTO_TEST_CASE(nothing_is_looked_for_in_vain) {
   BOOST_TEST(!history_search(hello, history_extent::newest(5)).needs_more());
   BOOST_TEST(!history_search(hello, history_extent::none()).needs_more());
   BOOST_TEST(!history_search(hello, history_extent::all()).needs_more());
+}
+
+// Messages to a task belong to the turn in which the task was called.
+BOOST_AUTO_TEST_CASE(the_message_that_starts_the_turn_is_found) {
+  history events;
+  events.user("r1");
+  events.user("r2");
+  events.says("r2");
+  set_scope(events.add(content("user", {part("in")}), "user", "r3"), "c1");
+  events.goes_on("c2", 1, "r4");
+  const auto found = events.search(hello, history_extent::since_turn());
+  BOOST_TEST(found.turn() == 2U);
+  BOOST_TEST(events.looked_at == 2U);
+  history none;
+  none.says("r1");
+  BOOST_TEST(none.search(hello, history_extent::since_turn()).turn() == 1U);
+  BOOST_TEST(history_search(hello, history_extent::all()).turn() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(the_newest_summary_is_found) {

@@ -5,6 +5,7 @@
 #include "troupe/agents/summary.hpp"
 #include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/resumption.hpp"
+#include "troupe/contexts/lanes/isolation.hpp"
 
 #include "shown_content.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -45,6 +46,9 @@ std::string without_fences(std::string seen) {
 class history {
 public:
   void on(std::string branch) { branch_ = std::move(branch); }
+
+  /// Marks the next events as those of a task.
+  void in(std::string scope) { scope_ = std::move(scope); }
 
   void user(std::string words) { add("user", user_text(std::move(words))); }
 
@@ -95,6 +99,7 @@ public:
     event made(std::move(said));
     made.author = std::move(author);
     made.branch = branch_;
+    set_scope(made, scope_);
     made.partial = partial;
     log_.push_back(std::make_shared<const event>(std::move(made)));
   }
@@ -135,6 +140,7 @@ public:
 private:
   event_log log_;
   std::string branch_;
+  std::string scope_;
 };
 
 struct branch_row {
@@ -312,6 +318,61 @@ BOOST_AUTO_TEST_CASE(a_lane_sees_itself_and_what_is_above_it) {
                 "user: For context: [left] said: from the left\n"
                 "user: For context: [leftmost] said: from the far left\n"
                 "user: For context: [deep] said: from below\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(called_agents)
+
+namespace {
+
+// A root that has called a task, which has asked the user.
+history with_task() {
+  history events;
+  events.user("hi");
+  events.calls("root", {"c1"});
+  events.on("t@c1");
+  events.in("c1");
+  events.says("t", "which?");
+  events.on("");
+  events.user("that one");
+  return events;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_task_sees_only_its_own_events) {
+  auto events = with_task();
+  BOOST_TEST(events.shown_to("t", "t@c1")
+             == "model: which?\n"
+                "user: that one\n");
+  BOOST_TEST(events.shown_to("t", "t@c2") == "");
+}
+
+BOOST_AUTO_TEST_CASE(the_agents_around_a_task_do_not_see_it) {
+  auto events = with_task();
+  events.in("");
+  events.answers("root", {"c1"}, 7);
+  BOOST_TEST(events.shown_to("root")
+             == "user: hi\n"
+                "model: f(c1)\n"
+                "user: c1={\"result\":7}\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_agents_around_a_called_agent_do_not_see_it) {
+  history events;
+  events.user("hi");
+  events.on("t@c1");
+  events.says("t", "inside");
+  events.on("lane.t@c2");
+  events.says("t", "in a lane");
+  // A node of a workflow of ADK is no call.
+  events.on("node@1");
+  events.says("n", "in a node");
+  BOOST_TEST(events.shown_to("root")
+             == "user: hi\nuser: For context: [n] said: in a node\n");
+  BOOST_TEST(events.shown_to("x", "lane") == "user: hi\n");
+  BOOST_TEST(events.shown_to("t", "t@c1") == "model: inside\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
