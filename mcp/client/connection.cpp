@@ -333,6 +333,7 @@ void connection::list_tools(std::string cursor, listed_pages so_far) {
       if (phase_ == phase::starting)
         return fail_start(why);
       log(why.message());
+      list_if_changed();
     };
     if (!page)
       return fail(page.error());
@@ -364,8 +365,7 @@ void connection::list_tools(std::string cursor, listed_pages so_far) {
     is_listing_ = false;
     limit_timer_ = nullptr;
     become_ready(std::move(so_far.tools));
-    if (std::exchange(has_changed_, false))
-      list_later();
+    list_if_changed();
   };
   list_id_ = send(std::move(sent));
 }
@@ -379,6 +379,7 @@ void connection::limit_list() {
           return;
         self->drop_list();
         self->log(self->failure("does not list its tools again").message());
+        self->list_if_changed();
       });
 }
 
@@ -427,6 +428,7 @@ void connection::drop_transport() {
   subscription_timer_ = nullptr;
   is_probing_ = false;
   is_listing_ = false;
+  has_changed_ = false;
   if (const auto dropped = std::exchange(transport_, nullptr))
     dropped->close([dropped] {});
 }
@@ -530,7 +532,8 @@ void connection::receive(json message) {
   if (read.result == nullptr && read.code == unsupported_version && is_probing_)
     return fail_start(failure(fmt::format(
       "speaks no version of MCP that troupe speaks: {}", read.failure)));
-  if (read.result == nullptr && id == subscription_id_)
+  if (read.result == nullptr && id == subscription_id_
+      && (read.code == method_not_found || read.code == invalid_params))
     return; // The server has no subscriptions.
   if (read.result == nullptr)
     return answered.done(failure(fmt::format(
@@ -627,6 +630,11 @@ bool connection::is_list_old() const {
   const auto life = source_.list_lifetime.count() > 0 ? source_.list_lifetime
                                                       : list_lifetime_;
   return life.count() > 0 && steady_clock::now() - listed_at_ >= life;
+}
+
+void connection::list_if_changed() {
+  if (std::exchange(has_changed_, false))
+    list_later();
 }
 
 void connection::list_later() {

@@ -129,6 +129,7 @@ private:
   headers_of(const request& sent) const;
 
   void list_later();
+  void list_if_changed();
   bool is_list_old() const;
   void subscribe();
   void subscribe_later();
