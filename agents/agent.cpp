@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace troupe {
@@ -59,8 +60,10 @@ void check_vendor_tools(const std::string& name,
     tools.insert(each.name());
   for (const auto& each : options.vendor_tools)
     if (!tools.insert(each.name).second)
-      refuse(
-        fmt::format("agent '{}' has two tools named '{}'", name, each.name));
+      refuse(fmt::format("agent '{}' has '{}' twice in tools and vendor_tools; "
+                         "remove or rename one",
+                         name,
+                         each.name));
   if (auto fit = options.model->check_vendor_tools(options.vendor_tools,
                                                    beside_functions);
       !fit)
@@ -88,8 +91,9 @@ void check_llm(const std::string& name, const llm_options& options) {
   for (const auto& known : options.tools)
     if (!tools.insert(known.name()).second)
       refuse(known.name() == finish_task_name
-               ? fmt::format("agent '{}' has a tool named '{}', which ends the "
-                             "task of an agent in mode task; name it otherwise",
+               ? fmt::format("agent '{}' has a tool named '{}'; the name is "
+                             "reserved for agents in mode task; rename the "
+                             "tool",
                              name,
                              known.name())
                : fmt::format(
@@ -102,11 +106,16 @@ void check_llm(const std::string& name, const llm_options& options) {
 void check_delegated(const llm_options& options, const agent& below) {
   const auto& name = options.name;
   if (below.name() == finish_task_name || below.name() == transfer_tool_name
-      || below.name() == confirmation_name
-      || std::ranges::find(options.tools, below.name(), &tool::name)
-           != options.tools.end())
-    refuse(fmt::format("agent '{}' has a tool named as its sub-agent '{}', "
-                       "whose mode makes it a tool, too; name one otherwise",
+      || below.name() == confirmation_name)
+    refuse(fmt::format("sub-agent '{}' of agent '{}' is a tool by its mode, "
+                       "and the name is reserved; rename it",
+                       below.name(),
+                       name));
+  if (std::ranges::find(options.tools, below.name(), &tool::name)
+      != options.tools.end())
+    refuse(fmt::format("agent '{}': a tool and the sub-agent '{}' have the "
+                       "same name, and a sub-agent in mode task or single_turn "
+                       "is a tool; rename one",
                        name,
                        below.name()));
   if (options.mode == agent_mode::single_turn
@@ -126,9 +135,10 @@ void check_modes(const agent::body& kind,
   for (const auto& below : sub_agents) {
     if (options == nullptr) {
       if (const auto tasks = task_names_in({below}); !tasks.empty())
-        refuse(fmt::format("agent '{}' is in mode task below '{}', which is no "
-                           "LLM agent; all agents above a task are LLM agents, "
-                           "so that the conversation can come back to it",
+        refuse(fmt::format("agent '{}' is in mode task, but '{}' above it is "
+                           "not an LLM agent; only LLM agents can continue a "
+                           "task; use an LLM agent as its parent, or mode "
+                           "single_turn",
                            tasks.front(),
                            name_of(kind)));
     } else if (is_delegated(below)) {
@@ -202,9 +212,9 @@ void check_map(const std::string& name,
         fmt::format("output_key of map '{}': {}", name, key.error().message()));
 }
 
-// Checks the tools that vendors run, of an agent and of those directly below
-// it. To hand over to another agent is a function, which not every model has
-// beside such tools.
+// Checks the vendor tools of an agent and of its direct sub-agents. The tools
+// `transfer_to_agent` and `finish_task`, and sub-agents that are tools, are
+// functions, which some models refuse beside vendor tools.
 void check_vendor_tools(const agent::body& kind,
                         const std::vector<agent>& sub_agents) {
   const auto* above = std::get_if<llm_options>(&kind);
@@ -212,12 +222,15 @@ void check_vendor_tools(const agent::body& kind,
     check_vendor_tools(above->name,
                        *above,
                        !above->tools.empty() || !above->toolsets.empty()
-                         || !sub_agents.empty());
+                         || !sub_agents.empty()
+                         || above->mode == agent_mode::task);
+  const auto peers
+    = std::ranges::count_if(sub_agents, std::not_fn(is_delegated));
   for (const auto& below : sub_agents)
     if (const auto* options = std::get_if<llm_options>(&below.kind());
-        options != nullptr && above != nullptr
+        options != nullptr && above != nullptr && !is_delegated(below)
         && (!options->disallow_transfer_to_parent
-            || (!options->disallow_transfer_to_peers && sub_agents.size() > 1)))
+            || (!options->disallow_transfer_to_peers && peers > 1)))
       check_vendor_tools(options->name, *options, true);
 }
 

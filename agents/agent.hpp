@@ -117,12 +117,13 @@ enum class include_contents : std::uint8_t {
 /// How an LLM agent below another LLM agent gets its work. The names are those
 /// of ADK.
 enum class agent_mode : std::uint8_t {
-  /// It takes over the conversation, by `transfer_to_agent`.
+  /// The agent takes over the conversation, by `transfer_to_agent`.
   chat,
-  /// It is a tool of its parent. It may talk with the user, over several
-  /// messages, until it calls its tool `finish_task`.
+  /// The parent's model calls the agent as a tool. The agent may talk with the
+  /// user, over several messages, until it calls its tool `finish_task`.
   task,
-  /// It is a tool of its parent, and answers without the user.
+  /// The parent's model calls the agent as a tool, which answers without the
+  /// user.
   single_turn,
 };
 
@@ -161,10 +162,10 @@ struct llm_options {
   /// before it has is not offered: `tools` come first, then the sets in order.
   /// If a set fails, the run fails with its error.
   std::vector<toolset_ptr> toolsets = {};
-  /// Tools that the vendor of the model runs on its own servers, each at most
-  /// once. An agent with a model that does not have one of them is refused, and
-  /// so is one with a model that does not have them beside `tools`, `toolsets`
-  /// and handing over to other agents.
+  /// Tools that the model's vendor runs on its servers. Their names are unique,
+  /// also among `tools`. An agent is refused if the model does not have one of
+  /// them, or cannot use them beside the agent's functions: `tools`,
+  /// `toolsets`, sub-agents, `transfer_to_agent` and `finish_task`.
   std::vector<vendor_tool> vendor_tools = {};
   /// State key of any scope that receives the text of the final response, or
   /// its JSON value with an `output_schema`; in mode `task`, the result of the

@@ -134,7 +134,7 @@ struct tool_options {
   json parameters = detail::any_object();
   /// True if description and parameters come from a server that others run.
   /// Models then get the descriptions between markers, with an explanation in
-  /// the system instruction.
+  /// the system instruction. Default: they are sent without markers.
   bool is_described_by_server = false;
   /// Function of the tool. One of `run` and `as_agent` is set, or only
   /// `prepare`.
@@ -142,7 +142,7 @@ struct tool_options {
   /// Agent that runs in place of a function; set by `agent_tool`.
   std::shared_ptr<const agent> as_agent = {};
   /// True if that agent runs in the session of the caller, as a sub-agent in
-  /// mode `single_turn`. Set by the runtime.
+  /// mode `single_turn` does. The runtime sets it; leave it false.
   bool runs_in_session = false;
   /// Time limit of one call. After it, the tool is asked to stop, and the model
   /// gets an error. Unset: that of the run.

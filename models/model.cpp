@@ -9,8 +9,9 @@ result<void> model::check_vendor_tools(const std::vector<vendor_tool>& wanted,
   if (wanted.empty())
     return {};
   return error(errc::invalid_argument,
-               fmt::format("model '{}' has no tool '{}': no vendor runs tools "
-                           "for it",
+               fmt::format("model '{}' has no vendor tool '{}'; use a model of "
+                           "a vendor that runs it, or override "
+                           "check_vendor_tools",
                            name(),
                            wanted.front().name));
 }

@@ -89,7 +89,8 @@ struct model_request {
   /// The instruction after substitution.
   std::string system_instruction;
   /// The part of `system_instruction` that tells the agent its name and its
-  /// description; empty if it has no such part. Not sent for itself.
+  /// description; empty if it has no such part. For
+  /// models that show or compare the instruction; no vendor gets it by itself.
   std::string identity;
   /// The conversation so far, oldest first. Shared with the session's events.
   std::vector<std::shared_ptr<const content>> contents;
@@ -152,10 +153,12 @@ public:
   /// `errc::model_failed`.
   virtual void generate(model_request request, model_reply reply) = 0;
 
-  /// Checks that the vendor runs these tools for the model, and does so
-  /// `beside_functions`, the `tools` of a request, if that is true. Agents are
-  /// checked when they are made. Fails with `errc::invalid_argument`, naming
-  /// tool and model, and the way out. The default accepts no tool.
+  /// Checks that the model's vendor runs the `wanted` tools and, if
+  /// `beside_functions` is true, that it runs them in a request that has
+  /// functions (`model_request::tools`), too. Called when an agent is made or
+  /// gets another model, and before a request; from any thread. Fails with
+  /// `errc::invalid_argument`, whose message names model, tool and remedy. The
+  /// default accepts only an empty list.
   virtual result<void>
   check_vendor_tools(const std::vector<vendor_tool>& wanted,
                      bool beside_functions) const;

@@ -61,8 +61,8 @@ struct load : letter_of<letter_kind::load> {
 struct reload : letter_of<letter_kind::reload> {
   explicit reload(bool is_needed_ = false) : is_needed(is_needed_) {}
 
-  /// A decision that was based on the owner is made again, maybe by another
-  /// owner, which sends no letter first.
+  /// True if a commit that the owner took part in is decided again. The owner
+  /// then loads at once, as the session that decides may send it no letter.
   bool is_needed;
 };
 

@@ -33,8 +33,8 @@ void owner_actor::deliver(letter_ptr received) {
   }
 }
 
-// Without work that needs its state, an owner loads with its next letter: other
-// processes may change it often, and nobody here may ask for it.
+// An owner without work that needs its state loads with its next letter. A load
+// for each change of another process would cost reads that no caller needs.
 void owner_actor::receive(std::unique_ptr<reload> told) {
   if (told->is_needed) {
     if (is_waiting() && !is_loading())

@@ -197,8 +197,9 @@ void store_queue::make_stale(const std::shared_ptr<live_owner>& owner) {
   owner->actor->tell(std::make_unique<reload>());
 }
 
-// For a decision that is made again: an owner that is stale already may not
-// have loaded since, and the others contain the decision.
+// Makes all owners of a commit that is decided again load now. An owner that
+// was stale before may have put its load off, and the others contain the
+// commit.
 void store_queue::load_stale(const live_owners& owners) {
   for (const auto& owner : owners) {
     make_stale(owner);

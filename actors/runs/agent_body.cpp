@@ -226,7 +226,7 @@ task<one_end> run_around(lane_actor& lane,
   co_return one_end(agent_end(context.has_escalated()), std::move(next));
 }
 
-// The task that the events of the agent belong to. An agent that is a tool has
+// The task that the events of the agent belong to. An agent of `agent_tool` has
 // a session of its own, without tasks.
 std::string scope_for(const lane_actor& lane,
                       const agent& which,

@@ -59,25 +59,26 @@ task<agent> next_turn(const agent_tree& tree, invocation_context& context) {
 std::optional<agent> task_owner(const lane_actor& lane,
                                 const invocation_context& context) {
   const auto& events = context.events();
-  const auto number = lane.message_number();
-  if (number == 0 || !lane.root_agent().task_names() || events.empty()
-      || number < events.first_number())
-    return std::nullopt;
-  const auto message = events.from(number);
-  if (message.empty() || message.number(0) != number)
-    return std::nullopt;
-  const auto scope = scope_of(*message[0]);
+  const auto scope = lane.root_agent().task_names()
+                       ? scope_of_number(events, lane.message_number())
+                       : std::string();
   if (scope.empty())
     return std::nullopt;
   const auto name = outermost_caller(events, scope);
   if (const auto* found = lane.tree()->find(name))
     return *found;
   throw error(errc::conflict,
-              fmt::format("the session is in a task of agent '{}' (call '{}'), "
-                          "which the program does not have; run a program that "
-                          "has it, or rewind the session to before the task",
-                          name,
-                          scope));
+              name.empty()
+                ? fmt::format("the session has an open task (call '{}') whose "
+                              "call is not in its events; rewind the session "
+                              "to before the task",
+                              scope)
+                : fmt::format("the session has an open task (call '{}') that "
+                              "agent '{}' started, and this program has no "
+                              "such agent; run a program that has it, or "
+                              "rewind the session to before the task",
+                              scope,
+                              name));
 }
 
 // Starts the agents. A conversation that was handed over continues with its

@@ -103,8 +103,8 @@ bool ends_run(const error& failure, const invocation_context& context) {
          || failure.code() == errc::limit_exceeded;
 }
 
-// An agent with `contents_max` sees the newest events as they are, and so does
-// an agent that was called: summaries are about the conversation around it.
+// With `contents_max` an agent sees events without summaries. A delegated agent
+// does, too, since a summary covers the conversation outside of it.
 include_contents contents_of(const invocation_context& context,
                              const llm_options& options,
                              bool reads_summaries) {
@@ -161,8 +161,8 @@ task<std::vector<tool>> find_tools(const invocation_context& context,
   co_return tools;
 }
 
-// Lists the calls whose answers may come later.
-// A task is answered by its parent.
+// Lists the ids of calls whose responses may come in a later run. The parent
+// answers the calls of tasks.
 void mark_long_running(event& said,
                        const std::vector<tool>& tools,
                        const reachable& others) {
@@ -353,9 +353,24 @@ bool says_anything(const event& told) {
   return !told.content.parts.empty() || has_effect(told.actions);
 }
 
+// The calls of this agent's tasks that have no result yet.
+std::vector<function_call> open_tasks_of(const lane_actor& lane,
+                                         const invocation_context& context,
+                                         const reachable& others) {
+  if (others.below == nullptr || others.below->tasks.empty())
+    return {};
+  return open_tasks(context.events(),
+                    context.agent_name(),
+                    context.branch(),
+                    others.below->tasks,
+                    lane.message_number());
+}
+
 // Runs the calls and emits their results. Throws `agent_paused` if an answer
-// has to come from outside.
-task<turn_end> run_calls(invocation_context& context,
+// has to come from outside. While a task of the agent is open, the agent
+// neither ends nor hands over.
+task<turn_end> run_calls(lane_actor& lane,
+                         invocation_context& context,
                          const llm_options& options,
                          reachable others,
                          std::vector<tool_call> calls) {
@@ -373,15 +388,26 @@ task<turn_end> run_calls(invocation_context& context,
   auto bases = merge_bases(answered);
   auto told = make_tool_event(std::move(answered));
   tell_steps(told, steps);
+  const bool has_task = !open_tasks_of(lane, context, others).empty();
+  const auto refused
+    = has_task ? std::exchange(told.actions.transfer_to_agent, std::string())
+               : std::string();
   std::optional<agent> next;
   bool is_over = false;
   if (says_anything(told)) {
     const auto stored
       = co_await context.emit(std::move(told), std::move(bases));
     next = successor(*stored, others.transfers, context);
-    is_over = (is_final(*stored) && !stored->content.parts.empty())
-              || (options.mode == agent_mode::task && ends_task(*stored));
+    is_over = !has_task
+              && ((is_final(*stored) && !stored->content.parts.empty())
+                  || (options.mode == agent_mode::task && ends_task(*stored)));
   }
+  if (!refused.empty())
+    throw error(errc::invalid_argument,
+                fmt::format("agent '{}' cannot hand over to '{}' in a turn "
+                            "that starts a task",
+                            context.agent_name(),
+                            refused));
   if (question) {
     std::ranges::copy(question->long_running_tool_ids,
                       std::back_inserter(awaited));
@@ -413,7 +439,8 @@ std::vector<tool_call> calls_of(open_turn open,
 }
 
 // Continues a turn that has waited for answers from outside.
-task<turn_end> finish_turn(invocation_context& context,
+task<turn_end> finish_turn(lane_actor& lane,
+                           invocation_context& context,
                            const llm_options& options,
                            reachable others,
                            const std::vector<tool>& tools) {
@@ -425,7 +452,7 @@ task<turn_end> finish_turn(invocation_context& context,
   const auto whom = open.transfer_to_agent;
   if (!open.decided.empty()) {
     auto end = co_await run_calls(
-      context, options, others, calls_of(std::move(open), tools));
+      lane, context, options, others, calls_of(std::move(open), tools));
     if (end.is_over)
       co_return end;
   }
@@ -506,26 +533,26 @@ task<std::optional<json>> run_task(lane_actor& lane,
 // first one continues at `from`, if that is not null.
 task<bool> run_tasks(lane_actor& lane,
                      invocation_context& context,
-                     const delegations* below,
+                     const reachable& others,
                      checkpoint_ptr from) {
-  if (below == nullptr || below->tasks.empty())
-    co_return false;
   for (;;) {
-    const auto open = open_tasks(context.events(),
-                                 context.agent_name(),
-                                 context.branch(),
-                                 below->tasks,
-                                 lane.message_number());
-    if (open.empty() && from)
+    const auto open = open_tasks_of(lane, context, others);
+    if (from
+        && (open.empty()
+            || !is_in_task(
+              context.events(),
+              scope_of_number(context.events(), lane.message_number()),
+              open.front().id)))
       throw error(errc::conflict,
-                  fmt::format("the run paused in the task of agent '{}', which "
-                              "has ended since",
+                  fmt::format("cannot resume the run: the task of agent '{}' "
+                              "in which it paused has ended; send a new "
+                              "message instead of an answer",
                               from->agent));
     if (open.empty())
       co_return false;
     const auto call = open.front();
     const auto found
-      = std::ranges::find(below->agents, call.name, &agent::name);
+      = std::ranges::find(others.below->agents, call.name, &agent::name);
     auto response = co_await run_task(
       lane, context, *found, call, std::exchange(from, nullptr));
     if (!response)
@@ -552,22 +579,22 @@ task<std::optional<agent>> run_llm(lane_actor& lane,
   if (others.below == nullptr
       && std::ranges::any_of(which.sub_agents(), is_delegated))
     throw error(errc::invalid_argument,
-                fmt::format("agent '{}' has sub-agents that are its tools, but "
-                            "is not below the agent of the run; put it among "
-                            "the sub-agents there",
+                fmt::format("agent '{}' has sub-agents in mode task or "
+                            "single_turn, but is not in the agent tree of this "
+                            "run; add it to sub_agents of the run's agent",
                             options.name));
   auto tools = co_await find_tools(context, options, others);
   checkpoint_ptr task_waits;
   if (context.is_resumed()) {
     task_waits = context.resumed_from()->at;
     if (!task_waits) {
-      auto end = co_await finish_turn(context, options, others, tools);
+      auto end = co_await finish_turn(lane, context, options, others, tools);
       if (end.is_over)
         co_return std::move(end.next);
     }
   }
   const bool is_asking
-    = co_await run_tasks(lane, context, others.below, std::move(task_waits));
+    = co_await run_tasks(lane, context, others, std::move(task_waits));
   if (is_asking)
     co_return std::nullopt;
   for (bool is_first = true;; is_first = false) {
@@ -594,10 +621,11 @@ task<std::optional<agent>> run_llm(lane_actor& lane,
     if (calls.empty())
       co_return std::nullopt;
     refuse_beside_tasks(calls, others);
-    auto end = co_await run_calls(context, options, others, std::move(calls));
+    auto end
+      = co_await run_calls(lane, context, options, others, std::move(calls));
     if (end.is_over)
       co_return std::move(end.next);
-    const bool waits = co_await run_tasks(lane, context, others.below, nullptr);
+    const bool waits = co_await run_tasks(lane, context, others, nullptr);
     if (waits)
       co_return std::nullopt;
   }

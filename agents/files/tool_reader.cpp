@@ -167,8 +167,9 @@ error tool_reader::unknown_tool(const file_place& at,
       at, "LongRunningFunctionTool needs args, {func: NAME OF A TOOL}");
   if (!vendor_tool_of(name).empty())
     return fail_at(at,
-                   fmt::format("the model's vendor runs '{}', so it is a tool "
-                               "of its own in 'tools'",
+                   fmt::format("'{}' runs at the model's vendor and cannot be "
+                               "wrapped as a long-running tool; list it "
+                               "directly in 'tools'",
                                name));
   if (is_missing_tool(name))
     return fail_at(at,

@@ -110,12 +110,15 @@ result<void> read_executor(const field_reader& fields,
   const auto* node = fields.find(field);
   if (node == nullptr)
     return {};
-  if (!is_name_of(own_executor, executors_package, written_name(*node))
-      || node->fields.size() > 1)
+  if (!is_name_of(own_executor, executors_package, written_name(*node)))
     return fail_at(fields.at(field),
                    "'code_executor' cannot be used: troupe does not run code "
-                   "of models; BuiltInCodeExecutor lets the model's vendor run "
-                   "it, or give the agent a tool for it");
+                   "of models; use BuiltInCodeExecutor, with which the model's "
+                   "vendor runs it, or give the agent a tool for it");
+  if (node->fields.size() > 1)
+    return fail_at(fields.at(field),
+                   "BuiltInCodeExecutor takes no settings here; write them as "
+                   "args of the tool code_execution in 'tools'");
   tools.push_back({fields.at(field), vendor_tool("code_execution")});
   return {};
 }
@@ -157,7 +160,11 @@ read_vendor_tools(const field_reader& fields, const tool_registry& known) {
   for (const auto& each : tools)
     if (!names.insert(each.which.name).second)
       return fail_at(each.at,
-                     fmt::format("the tool '{}' comes twice", each.which.name));
+                     fmt::format("the agent has the vendor tool '{}' twice; "
+                                 "remove one ('code_executor: "
+                                 "BuiltInCodeExecutor' is code_execution, "
+                                 "'GoogleSearchTool' is google_search)",
+                                 each.which.name));
   return tools;
 }
 

@@ -384,8 +384,8 @@ request_for(const gathered& all, std::size_t length, bool with_overlap) {
   summary_request made;
   for (const auto& each : all.ranges)
     made.former.push_back(each.made.content);
-  // Events of tasks and of called agents are covered and not told: the agents
-  // that read the summary do not see them.
+  // The summary covers the events of delegated agents but does not have their
+  // texts: the agents that read the summary do not see them.
   for (const auto& each : all.older)
     if ((with_overlap || !all.is_covered(each.number))
         && !is_isolated(*each.said, {}))

@@ -1,5 +1,6 @@
 #include "troupe/agents/turns/delegation.hpp"
 
+#include "troupe/agents/turns/fence.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
@@ -91,6 +92,15 @@ std::vector<task_call> unanswered(const event_slice& events,
     }
   }
   return open;
+}
+
+bool is_answered(const event_slice& events, std::string_view call_id) {
+  for (auto index = events.size(); index > 0; --index)
+    for (const auto& element : events[index - 1]->content.parts)
+      if (const auto* answer = element.response();
+          answer != nullptr && answer->id == call_id)
+        return true;
+  return false;
 }
 
 bool is_number(std::string_view text) {
@@ -238,7 +248,8 @@ std::optional<content> request_of_call(const event_slice& events,
   const auto found = find_call(events, call_id);
   if (!found)
     return std::nullopt;
-  content told("user", {part(to_text(found->call->args.data()))});
+  content told("user",
+               {part(without_markers(to_text(found->call->args.data())))});
   if (mode == agent_mode::single_turn)
     told.parts.emplace_back(
       "The user does not answer questions about this. Use only the information "
@@ -323,6 +334,57 @@ std::string scope_of_message(const content& message,
       if (const auto found = find_call(events, answer->id))
         return scope_of(*found->event);
   return open_task(events, tasks);
+}
+
+result<void> check_delegated(const content& message,
+                             const event_slice& events,
+                             const std::vector<std::string>& tasks) {
+  for (const auto& element : message.parts) {
+    const auto* answer = element.response();
+    const auto found = answer != nullptr ? find_call(events, answer->id)
+                                         : std::optional<found_call>();
+    if (!found)
+      continue;
+    std::string_view branch = found->event->branch;
+    while (!branch.empty()) {
+      const auto end = branch.find('.');
+      const auto segment = branch.substr(0, end);
+      branch = end == std::string_view::npos ? "" : branch.substr(end + 1);
+      const auto id = call_of_segment(segment);
+      const auto name = segment.substr(0, segment.find('@'));
+      const auto made
+        = id.empty() ? std::optional<found_call>() : find_call(events, id);
+      if (!made || made->call->name != name)
+        continue;
+      const bool is_task = std::ranges::find(tasks, name) != tasks.end();
+      if (!is_task || end_of_task(events, id) || is_answered(events, id))
+        return error(errc::conflict,
+                     fmt::format("call '{}' is of agent '{}', whose work has "
+                                 "ended, so its answer comes too late; send a "
+                                 "message instead",
+                                 answer->id,
+                                 name));
+    }
+  }
+  return {};
+}
+
+std::string scope_of_number(const event_slice& events, std::uint64_t number) {
+  if (number == 0 || events.empty() || number < events.first_number())
+    return {};
+  const auto found = events.from(number);
+  return found.empty() || found.number(0) != number ? std::string()
+                                                    : scope_of(*found[0]);
+}
+
+bool is_in_task(const event_slice& events,
+                std::string scope,
+                std::string_view call_id) {
+  while (!scope.empty() && scope != call_id) {
+    const auto found = find_call(events, scope);
+    scope = found ? scope_of(*found->event) : std::string();
+  }
+  return !scope.empty();
 }
 
 std::string outermost_caller(const event_slice& events, std::string scope) {

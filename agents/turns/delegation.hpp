@@ -12,6 +12,7 @@
 
 #include "troupe/agents/agent.hpp"
 #include "troupe/contexts/lanes/isolation.hpp"
+#include "troupe/core/error.hpp"
 #include "troupe/core/event_log.hpp"
 
 #include <cstddef>
@@ -116,6 +117,21 @@ std::string open_task(const event_slice& events,
 std::string scope_of_message(const content& message,
                              const event_slice& events,
                              const std::vector<std::string>& tasks);
+
+/// Fails with `errc::conflict` if the message answers a call of a delegated
+/// agent that cannot take the answer: its task has ended, or it has no task.
+result<void> check_delegated(const content& message,
+                             const event_slice& events,
+                             const std::vector<std::string>& tasks);
+
+/// The task that event number `number` belongs to; empty for none, or if
+/// `events` do not have the event.
+std::string scope_of_number(const event_slice& events, std::uint64_t number);
+
+/// Returns true if `scope` is the task of call `call_id`, or a task below it.
+bool is_in_task(const event_slice& events,
+                std::string scope,
+                std::string_view call_id);
 
 /// Author of the outermost call around `scope`: the agent that continues. Empty
 /// if `events` do not have the calls.

@@ -40,8 +40,8 @@ public:
     return since_summary_.value_or(1);
   }
 
-  /// The newest message that belongs to no task (`starts_turn`). 1 if there is
-  /// none, or if none was searched for.
+  /// Number of the newest message of the user that belongs to no task
+  /// (`starts_turn`). 1 if there is none, or if none was searched for.
   std::uint64_t turn() const noexcept { return turn_.value_or(1); }
 
   /// The first event of the runs whose calls are answered; unset if the message

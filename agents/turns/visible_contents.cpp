@@ -7,6 +7,7 @@
 #include "troupe/agents/turns/summed_ranges.hpp"
 #include "troupe/agents/turns/tree.hpp"
 #include "troupe/core/support/blank.hpp"
+#include "troupe/models/wire/server_parts.hpp"
 
 #include <fmt/format.h>
 
@@ -37,6 +38,12 @@ bool has_calls(const content& said) {
     said.parts, [](const part& element) { return element.call() != nullptr; });
 }
 
+// Code that a vendor has run, or its output, as text; empty for another part.
+std::string code_in(const part& element) {
+  const auto work = server_part_of(element);
+  return work ? text_of_code(*work) : std::string();
+}
+
 // Content of another agent as words of the user, quoted between markers. Null
 // if nothing of it is shown.
 shared_content retold(const event& said) {
@@ -63,6 +70,8 @@ shared_content retold(const event& said) {
             to_text(answer->response.data()));
       for (auto& attached : attached_parts(*answer))
         told.parts.push_back(std::move(attached));
+    } else if (const auto text = code_in(element); !text.empty()) {
+      quote(fmt::format("[{}] said:", said.author), text);
     } else {
       told.parts.push_back(element);
     }
@@ -507,9 +516,11 @@ visible_contents(const event_slice& events,
   const shown_events shown(events, branch);
   history_reader reader(agent_name);
   std::size_t index = 0;
+  // A delegated agent begins with the arguments of its call, so its own events
+  // may come first.
   if (which == include_contents::none)
     index = current_turn(shown, agent_name);
-  else if (events.first_number() > 1
+  else if (call_of_branch(branch).empty() && events.first_number() > 1
            && (summed.empty() || summed.front().first > events.first_number()))
     index = first_beginning(shown, agent_name);
   for (auto next = summed.begin();; ++next) {

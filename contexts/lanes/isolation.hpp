@@ -1,5 +1,5 @@
-// The mark of events that belong to a task: their `isolationScope`, the id of
-// the call that delegated the task. Other events have none.
+// The field `isolationScope` of events that belong to a task: the id of the
+// call that delegated the task. Other events do not have it.
 
 #pragma once
 

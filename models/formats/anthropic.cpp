@@ -428,8 +428,9 @@ public:
             type.is_string()
             && type.get_ref<const std::string&>().starts_with(each.name + "_")))
         return bad_request(
-          fmt::format("the tool '{}' has no version {}; expected a 'type' such "
-                      "as {}_20250305",
+          fmt::format("the 'type' of the tool '{}' is {}; it must begin with "
+                      "'{}_' and end with a version, or be left out for the "
+                      "default",
                       each.name,
                       type.dump(),
                       each.name));

@@ -565,10 +565,10 @@ public:
       return known;
     if (!wanted.empty() && beside_functions && is_before_3(model))
       return bad_request(fmt::format(
-        "it cannot use '{}' beside functions, which are the other tools of the "
-        "agent and the way to hand over to other agents; use Gemini 3 or "
-        "newer, or give the tool to an agent of its own and make that agent a "
-        "tool (AgentTool)",
+        "it cannot use '{}' beside functions (tools, toolsets, sub-agents, "
+        "transfer_to_agent, finish_task); use Gemini 3 or newer, or give the "
+        "tool to an agent without functions and make that agent a tool "
+        "(AgentTool)",
         wanted.front().name));
     return {};
   }

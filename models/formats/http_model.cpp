@@ -389,6 +389,7 @@ private:
       return end(named(made.error()));
     with_ = std::move(with);
     attempts_ = 0;
+    has_delivered_ = false; // Of this request.
     enter(std::move(*made));
   }
 

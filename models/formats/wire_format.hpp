@@ -103,8 +103,8 @@ public:
   virtual std::optional<wire_options> without_refused(
     int status, std::string_view body, const wire_options& asked) const;
 
-  /// Returns options that let the server continue its turn if it has paused the
-  /// turn with this answer, otherwise nothing. The default never pauses.
+  /// Returns options of a request that continues the answer if the server has
+  /// paused it, or nothing if it is complete. The default returns nothing.
   virtual std::optional<wire_options>
   continued(const model_response& answer, const wire_options& asked) const;
 

@@ -48,7 +48,8 @@ public:
   /// The newest `id` of the stream; empty if there was none.
   const std::string& last_id() const noexcept { return last_id_; }
 
-  /// The newest `retry` of the stream: the wait before a client connects again.
+  /// The newest `retry` of the stream, in milliseconds: the wait before a
+  /// client connects again. Unset if there was none.
   const std::optional<std::chrono::milliseconds>& retry() const noexcept {
     return retry_;
   }

@@ -12,16 +12,17 @@ result<void> check_tools(const std::vector<vendor_tool>& wanted,
     if (std::ranges::find(known, each.name) == known.end())
       return error(
         errc::invalid_argument,
-        fmt::format("it has no tool '{}'; {}",
+        fmt::format("the vendor does not run '{}' for this model; remove it "
+                    "or use another model (available: {})",
                     each.name,
                     known.size() == 0
-                      ? std::string("its vendor runs no tools for it")
-                      : fmt::format("its vendor runs {} for it",
-                                    fmt::join(known, ", "))));
+                      ? std::string("none")
+                      : fmt::format("{}", fmt::join(known, ", "))));
     if (!each.settings.is_null() && !each.settings->is_object())
       return error(
         errc::invalid_argument,
-        fmt::format("the settings of the tool '{}' are not an object",
+        fmt::format("the settings of the tool '{}' must be an object, such as "
+                    "{{\"max_uses\": 3}}, or null",
                     each.name));
   }
   return {};

@@ -136,7 +136,7 @@ const std::vector<refusal> refusals{
   {"agent_class: LoopAgent\nname: a\nsub_agents:\n"
    "- {name: b, model: 'scripted:replies.json', mode: task}\n",
    "root_agent.yaml:1: ",
-   "agent 'b' is in mode task below 'a', which is no LLM agent"},
+   "agent 'b' is in mode task, but 'a' above it is not an LLM agent"},
   {"name: a\nagent_class: LoopAgent\nmode: task\n",
    "root_agent.yaml:3: ",
    "this class has no field 'mode'"},

@@ -132,9 +132,9 @@ std::ostream& operator<<(std::ostream& to, const refused_tool& each) {
 
 const refused_tool refused_tools[] = {
   {"tools: [google_search, GoogleSearchTool]\n",
-   "root_agent.yaml:3: the tool 'google_search' comes twice"},
+   "root_agent.yaml:3: the agent has the vendor tool 'google_search' twice"},
   {"tools: [code_execution]\ncode_executor: BuiltInCodeExecutor\n",
-   "root_agent.yaml:4: the tool 'code_execution' comes twice"},
+   "root_agent.yaml:4: the agent has the vendor tool 'code_execution' twice"},
   {"tools: [{name: google_search, require_confirmation: true}]\n",
    "root_agent.yaml:3: 'google_search' cannot be confirmed: the model's vendor "
    "runs it without asking"},
@@ -214,16 +214,30 @@ BOOST_AUTO_TEST_CASE(functions_beside_are_those_of_a_whole_tree) {
   BOOST_TEST(refusal([&] { sequential("s", {llm(searcher(model))}); }) == "");
 }
 
+// An agent that is a tool hands over to nobody, and one in mode task has the
+// function `finish_task`.
+BOOST_AUTO_TEST_CASE(a_mode_decides_whether_an_agent_has_functions) {
+  const auto model = std::make_shared<served_model>("m");
+  const llm_options plain{.name = "plain", .model = model};
+  auto called = searcher(model);
+  called.mode = agent_mode::single_turn;
+  BOOST_TEST(refusal([&] { llm(plain, {llm(called)}); }) == "");
+  called.mode = agent_mode::task;
+  BOOST_TEST(refusal([&] { llm(called); }) != "");
+}
+
 BOOST_AUTO_TEST_CASE(two_tools_of_one_name_are_refused_here_too) {
   const auto model = std::make_shared<served_model>("m");
   auto twice = searcher(model);
   twice.vendor_tools.push_back(twice.vendor_tools.front());
   BOOST_TEST(refusal([&] { llm(twice); })
-             == "agent 'searcher' has two tools named 'google_search'");
+             == "agent 'searcher' has 'google_search' twice in tools and "
+                "vendor_tools; remove or rename one");
   auto own = searcher(model);
   own.tools = {make_tool("google_search")};
   BOOST_TEST(refusal([&] { llm(own); })
-             == "agent 'searcher' has two tools named 'google_search'");
+             == "agent 'searcher' has 'google_search' twice in tools and "
+                "vendor_tools; remove or rename one");
 }
 
 // -- files ----

@@ -311,9 +311,9 @@ BOOST_FIXTURE_TEST_CASE(a_tool_of_another_vendor_is_refused, folder) {
   BOOST_TEST(
     reason(done).starts_with(
       "error: invalid_argument: " + file
-      + ":4: agent 'searcher': Anthropic model 'claude-x': it has no tool "
-        "'google_search'; its vendor runs web_search, web_fetch, "
-        "code_execution for it"),
+      + ":4: agent 'searcher': Anthropic model 'claude-x': the vendor does "
+        "not run 'google_search' for this model; remove it or use another "
+        "model (available: web_search, web_fetch, code_execution)"),
     done.errors);
 }
 

@@ -89,8 +89,9 @@ const std::vector<checked> checks = {
    "gemini-2.5-flash",
    {"web_search"},
    false,
-   "Gemini model 'gemini-2.5-flash': it has no tool 'web_search'; its vendor "
-   "runs google_search, url_context, code_execution, google_maps for it"},
+   "Gemini model 'gemini-2.5-flash': the vendor does not run 'web_search' for "
+   "this model; remove it or use another model (available: google_search, "
+   "url_context, code_execution, google_maps)"},
   {"a search for companies is at Vertex",
    gemini_format(gemini_host::vertex),
    "projects/p/locations/l/publishers/google/models/gemini-2.5-flash",
@@ -102,16 +103,17 @@ const std::vector<checked> checks = {
    "gemini-2.5-flash",
    {"enterprise_web_search"},
    false,
-   "Gemini model 'gemini-2.5-flash': it has no tool 'enterprise_web_search'"},
+   "Gemini model 'gemini-2.5-flash': the vendor does not run "
+   "'enterprise_web_search' for this model"},
   {"gemini 2 has no functions beside",
    gemini_format(gemini_host::vertex),
    "projects/p/locations/l/publishers/google/models/gemini-2.5-flash",
    {"google_search"},
    true,
    "Gemini model 'gemini-2.5-flash': it cannot use 'google_search' beside "
-   "functions, which are the other tools of the agent and the way to hand over "
-   "to other agents; use Gemini 3 or newer, or give the tool to an agent of "
-   "its own and make that agent a tool (AgentTool)"},
+   "functions (tools, toolsets, sub-agents, transfer_to_agent, finish_task); "
+   "use Gemini 3 or newer, or give the tool to an agent without functions and "
+   "make that agent a tool (AgentTool)"},
   {"gemini 3 has",
    gemini_format(),
    "gemini-3-pro",
@@ -135,8 +137,9 @@ const std::vector<checked> checks = {
    "claude-sonnet-4-5",
    {"web_search", "google_search"},
    false,
-   "Anthropic model 'claude-sonnet-4-5': it has no tool 'google_search'; its "
-   "vendor runs web_search, web_fetch, code_execution for it"},
+   "Anthropic model 'claude-sonnet-4-5': the vendor does not run "
+   "'google_search' for this model; remove it or use another model (available: "
+   "web_search, web_fetch, code_execution)"},
   {"claude at Vertex searches",
    anthropic_format(anthropic_host::vertex),
    "projects/p/locations/l/publishers/anthropic/models/claude-sonnet-4-5",
@@ -148,8 +151,9 @@ const std::vector<checked> checks = {
    "projects/p/locations/l/publishers/anthropic/models/claude-sonnet-4-5",
    {"code_execution"},
    false,
-   "Anthropic model 'claude-sonnet-4-5': it has no tool 'code_execution'; its "
-   "vendor runs web_search for it"},
+   "Anthropic model 'claude-sonnet-4-5': the vendor does not run "
+   "'code_execution' for this model; remove it or use another model "
+   "(available: web_search)"},
   {"models for search at OpenAI",
    openai_format(),
    "gpt-4o-search-preview",
@@ -177,15 +181,16 @@ const std::vector<checked> checks = {
    "gpt-4o-search-preview",
    {"google_search"},
    false,
-   "OpenAI model 'gpt-4o-search-preview': it has no tool 'google_search'; its "
-   "vendor runs web_search for it"},
+   "OpenAI model 'gpt-4o-search-preview': the vendor does not run "
+   "'google_search' for this model; remove it or use another model (available: "
+   "web_search)"},
   {"none in a model of your own",
    openai_format(),
    "qwen2.5",
    {"google_search"},
    false,
-   "OpenAI model 'qwen2.5': it has no tool 'google_search'; its vendor runs no "
-   "tools for it"},
+   "OpenAI model 'qwen2.5': the vendor does not run 'google_search' for this "
+   "model; remove it or use another model (available: no tools)"},
 };
 
 } // namespace
@@ -247,7 +252,8 @@ BOOST_AUTO_TEST_CASE(a_model_of_a_program_has_none_unless_it_says_so) {
   BOOST_TEST(code_of(model.check_vendor_tools({}, true)) == "ok");
   BOOST_TEST(
     reason_of(model.check_vendor_tools(tools_named({"web_search"}), false))
-    == "model 'plain' has no tool 'web_search': no vendor runs tools for it");
+    == "model 'plain' has no vendor tool 'web_search'; use a model of a vendor "
+       "that runs it, or override check_vendor_tools");
 }
 
 // -- requests ----
@@ -295,9 +301,11 @@ BOOST_AUTO_TEST_CASE(claude_gets_a_version_of_each_tool) {
     ]})"_json));
   const std::vector<vendor_tool> wrong{
     vendor_tool("web_search", R"({"type": "web_fetch_20250910"})"_json)};
-  BOOST_TEST(asked_for(*anthropic_format(), "claude-x", wrong)["reason"]
-             == "the tool 'web_search' has no version \"web_fetch_20250910\"; "
-                "expected a 'type' such as web_search_20250305");
+  BOOST_TEST(
+    asked_for(*anthropic_format(), "claude-x", wrong)["reason"]
+    == "the 'type' of the tool 'web_search' is \"web_fetch_20250910\"; "
+       "it must begin with 'web_search_' and end with a version, or "
+       "be left out for the default");
   const std::vector<vendor_tool> list{
     vendor_tool("web_search", json::array({1}))};
   BOOST_TEST(asked_for(*anthropic_format(), "claude-x", list)["reason"]
