@@ -164,15 +164,6 @@ constexpr postgres_statement find_schema
 constexpr postgres_statement find_version
   = {"find_version", "SELECT number FROM version"};
 
-// FNV-1a. Every process computes the same key for the same schema.
-std::int64_t lock_of(std::string_view purpose, std::string_view schema) {
-  std::uint64_t hash = 14'695'981'039'346'656'037U;
-  for (const auto part : {std::string_view("troupe/"), purpose, schema})
-    for (const auto byte : part)
-      hash = (hash ^ static_cast<unsigned char>(byte)) * 1'099'511'628'211U;
-  return static_cast<std::int64_t>(hash);
-}
-
 // Returns the first name of a `search_path`.
 std::string first_schema(std::string_view path) {
   std::string name;
@@ -190,31 +181,6 @@ std::string first_schema(std::string_view path) {
     name.push_back(path[i]);
   }
   return name;
-}
-
-result<std::string> schema_of(postgres_connection& connection) {
-  connection.queue(find_settings);
-  auto answers = connection.run(opening, postgres_deadline);
-  if (!answers)
-    return answers.error();
-  const auto& settings = answers->front();
-  if (settings.text(0, 2) != "UTF8")
-    return error(errc::store_failed,
-                 fmt::format("{}: its encoding is {}, and must be UTF8",
-                             opening,
-                             settings.text(0, 2)));
-  if (settings.number(0, 3) < 120'000)
-    return error(
-      errc::store_failed,
-      fmt::format("{}: the server is older than PostgreSQL 12", opening));
-  // The source is "client" if the URL sets it.
-  if (settings.text(0, 1) != "client")
-    return std::string("troupe");
-  auto named = first_schema(settings.text(0, 0));
-  if (named.empty())
-    return error(errc::invalid_argument,
-                 "the search_path in the store's URL names no schema");
-  return named;
 }
 
 // Returns the version of the tables; 0 if there are none.
@@ -284,17 +250,51 @@ result<void> migrate(postgres_connection& connection,
 
 } // namespace
 
+result<std::string> find_schema_name(postgres_connection& connection) {
+  connection.queue(find_settings);
+  auto answers = connection.run(opening, postgres_deadline);
+  if (!answers)
+    return answers.error();
+  const auto& settings = answers->front();
+  if (settings.text(0, 2) != "UTF8")
+    return error(errc::store_failed,
+                 fmt::format("{}: its encoding is {}, and must be UTF8",
+                             opening,
+                             settings.text(0, 2)));
+  if (settings.number(0, 3) < 120'000)
+    return error(
+      errc::store_failed,
+      fmt::format("{}: the server is older than PostgreSQL 12", opening));
+  // The source is "client" if the URL sets it.
+  if (settings.text(0, 1) != "client")
+    return std::string("troupe");
+  auto named = first_schema(settings.text(0, 0));
+  if (named.empty())
+    return error(errc::invalid_argument,
+                 "the search_path in the store's URL names no schema");
+  return named;
+}
+
+// FNV-1a.
+std::int64_t schema_lock(std::string_view purpose, std::string_view schema) {
+  std::uint64_t hash = 14'695'981'039'346'656'037U;
+  for (const auto part : {std::string_view("troupe/"), purpose, schema})
+    for (const auto byte : part)
+      hash = (hash ^ static_cast<unsigned char>(byte)) * 1'099'511'628'211U;
+  return static_cast<std::int64_t>(hash);
+}
+
 result<postgres_setup> prepare_schema(postgres_connection& connection,
                                       const store_options& options) {
-  auto schema = schema_of(connection);
+  auto schema = find_schema_name(connection);
   if (!schema)
     return schema.error();
   postgres_setup setup;
   setup.schema = *std::move(schema);
   setup.is_durable = options.durability == durability::durable;
   setup.read_only = options.read_only;
-  setup.commit_lock = lock_of("commit/", setup.schema);
-  setup.fold_lock = lock_of("fold/", setup.schema);
+  setup.commit_lock = schema_lock("commit/", setup.schema);
+  setup.fold_lock = schema_lock("fold/", setup.schema);
   if (auto prepared = prepare_session(connection, setup); !prepared)
     return prepared.error();
   const auto version = version_of(connection, setup);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace troupe {
 
@@ -35,6 +36,15 @@ struct postgres_setup {
   /// or deletes rows of it.
   std::int64_t fold_lock = 0;
 };
+
+/// Returns the schema that the connection's URL names, `troupe` if it names
+/// none. Fails with `errc::store_failed` if the database cannot hold troupe's
+/// tables.
+result<std::string> find_schema_name(postgres_connection& connection);
+
+/// Returns the key of an advisory lock of a schema. Every process computes the
+/// same key.
+std::int64_t schema_lock(std::string_view purpose, std::string_view schema);
 
 /// Finds the schema that the connection's URL names, and creates or migrates
 /// the tables. A read-only store needs the newest version already. Fails with

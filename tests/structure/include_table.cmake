@@ -23,7 +23,7 @@ set(cli_may core models stores contexts agents runtime mcp load server cli)
 # `headers` and `sources` are the files in the layer's own folder.
 set(core_rooms headers support processes sources)
 set(models_rooms headers http vertex wire formats sources)
-set(stores_rooms headers artifacts shared postgres sqlite conformance sources)
+set(stores_rooms headers artifacts shared postgres sqlite memories conformance sources)
 set(contexts_rooms headers lanes sources)
 set(agents_rooms headers turns files outside sources)
 set(actors_rooms engine parts letters headers sessions owners runs sources)

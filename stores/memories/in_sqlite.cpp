@@ -1,0 +1,386 @@
+#include "troupe/stores/memories/in_sqlite.hpp"
+
+#include "troupe/stores/memories/form.hpp"
+#include "troupe/stores/memory_words.hpp"
+#include "troupe/stores/sqlite/database.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace troupe {
+
+// Invariants: each row of `memories` has a row of the same number in
+// `memory_words`, changed in the same transaction. The file has a rollback
+// journal, so a committed change is in the file itself: a removal overwrites
+// the bytes (`secure_delete`), and no log keeps them.
+
+namespace {
+
+// "trpm".
+constexpr std::int64_t memory_application_id = 0x7472706d;
+constexpr std::int64_t memory_layout = 1;
+
+// The words of a memory are made by `memory_words`. One more word names the
+// user (`@17`), so that a search reads the rows of one user. The tokenizer only
+// splits at blanks: the words have ASCII letters and digits, which it keeps,
+// and other characters, which it takes for letters. Neither positions nor sizes
+// are needed to find a word.
+constexpr std::string_view memory_tables = R"sql(
+CREATE TABLE users(
+  id INTEGER PRIMARY KEY,
+  app TEXT NOT NULL,
+  user TEXT NOT NULL,
+  UNIQUE(app, user)
+);
+CREATE TABLE memories(
+  id INTEGER PRIMARY KEY,
+  user INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  event TEXT NOT NULL,
+  time INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  UNIQUE(user, session, event)
+);
+CREATE VIRTUAL TABLE memory_words USING fts5(
+  words,
+  tokenize="ascii tokenchars '@'",
+  detail=none,
+  columnsize=0
+);
+)sql";
+
+// Creates the file before SQLite does, which would let everybody read it.
+void make_private_file(const std::filesystem::path& file) {
+  if (::mknod(file.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) != 0
+      && errno != EEXIST)
+    throw error(errc::store_failed,
+                fmt::format("make {}: {}",
+                            file.string(),
+                            std::generic_category().message(errno)));
+}
+
+// Returns true if the tables are there.
+bool has_memory_tables(const sqlite_database& database,
+                       const std::filesystem::path& file) {
+  const auto owner = database.number("PRAGMA application_id");
+  const auto layout = database.number("PRAGMA user_version");
+  if (owner == 0 && layout == 0
+      && database.number("SELECT count(*) FROM sqlite_schema") == 0)
+    return false;
+  if (owner != memory_application_id)
+    throw error(errc::corrupt,
+                fmt::format("open {}: not a file of memories; name another "
+                            "file, which is made if it is missing",
+                            file.string()));
+  if (layout != memory_layout)
+    throw error(errc::corrupt,
+                fmt::format("open {}: made by a newer troupe (layout {}, this "
+                            "one knows {})",
+                            file.string(),
+                            layout,
+                            memory_layout));
+  return true;
+}
+
+sqlite_database open_memory_file(const std::filesystem::path& file) {
+  make_private_file(file);
+  sqlite_settings settings;
+  settings.file = file;
+  sqlite_database database(settings, sqlite_role::writer);
+  database.execute("PRAGMA secure_delete=ON");
+  // In the mode DELETE a power failure may bring a journal back, which would
+  // undo a commit.
+  if (!database.retry_while_locked(
+        [&] { database.execute("PRAGMA journal_mode=TRUNCATE"); }))
+    throw database.failure("open");
+  if (has_memory_tables(database, file))
+    return database;
+  // Another process may be making the tables, too.
+  sqlite_transaction writing(database, sqlite_transaction::kind::write);
+  if (!has_memory_tables(database, file)) {
+    database.execute(std::string(memory_tables));
+    database.execute(
+      fmt::format("PRAGMA application_id={}", memory_application_id));
+    database.execute(fmt::format("PRAGMA user_version={}", memory_layout));
+    writing.commit();
+  }
+  return database;
+}
+
+// The condition on a row of `memories`, whose parameters are app, user and
+// session, as far as the owner has them.
+std::string rows_of(const owner_name& of) {
+  return fmt::format("user IN (SELECT id FROM users WHERE app=?1{}){}",
+                     of.user.empty() ? "" : " AND user=?2",
+                     of.session.empty() ? "" : " AND session=?3");
+}
+
+class sqlite_memories final : public memory_service {
+public:
+  explicit sqlite_memories(const std::filesystem::path& file)
+    : database_(open_memory_file(file)),
+      find_user_(
+        database_.prepare("SELECT id FROM users WHERE app=?1 AND user=?2")),
+      add_user_(
+        database_.prepare("INSERT INTO users(app, user) VALUES(?1, ?2)")),
+      count_(database_.prepare("SELECT count(*) FROM memories WHERE user=?1")),
+      add_entry_(database_.prepare(
+        "INSERT INTO memories(user, session, event, time, body) "
+        "VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")),
+      add_words_(database_.prepare("INSERT INTO memory_words(rowid, words) "
+                                   "VALUES(last_insert_rowid(), ?1)")),
+      find_word_(database_.prepare(
+        "SELECT rowid FROM memory_words WHERE memory_words MATCH ?1")),
+      time_(database_.prepare("SELECT time FROM memories WHERE id=?1")),
+      load_(database_.prepare(
+        "SELECT session, event, time, body FROM memories WHERE id=?1")) {}
+
+protected:
+  result<std::size_t> do_add(const owner_name& of,
+                             const std::vector<memory_entry>& entries,
+                             earlier before) override {
+    return attempt<std::size_t>([&]() -> result<std::size_t> {
+      sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+      if (before == earlier::replaced)
+        remove_rows(rows_of(of), of);
+      std::size_t count = 0;
+      if (!entries.empty()) {
+        const auto user = make_user(of);
+        for (const auto& each : entries)
+          count += add(user, each) ? 1 : 0;
+      }
+      writing.commit();
+      return count;
+    });
+  }
+
+  result<std::vector<memory_entry>>
+  do_search(const owner_name& user,
+            const std::vector<std::string>& words,
+            std::size_t limit) override {
+    return attempt<std::vector<memory_entry>>(
+      [&]() -> result<std::vector<memory_entry>> {
+        const sqlite_transaction reading(database_,
+                                         sqlite_transaction::kind::read);
+        const auto number = known_user(user);
+        if (!number)
+          return std::vector<memory_entry>();
+        return load(best_rows(scores_of(*number, words), limit));
+      });
+  }
+
+  result<bool> do_remove(const owner_name& of, const std::string& id) override {
+    return remove(rows_of(of)
+                    + (of.session.empty() ? " AND session='' AND event=?3"
+                                          : " AND event=?4"),
+                  of,
+                  id);
+  }
+
+  result<bool> do_remove_all(const owner_name& of) override {
+    return remove(rows_of(of), of);
+  }
+
+private:
+  using row_scores = std::unordered_map<std::int64_t, std::int64_t>;
+
+  // Failures are thrown within the store.
+  template <class T>
+  result<T> attempt(const std::function<result<T>()>& work) {
+    const std::lock_guard guard(mutex_);
+    try {
+      return work();
+    } catch (const error& failure) {
+      return failure;
+    }
+  }
+
+  std::optional<std::int64_t> known_user(const owner_name& of) {
+    auto rows
+      = find_user_.rows(std::string_view(of.app), std::string_view(of.user));
+    return rows.next() ? std::optional(rows.integer(0)) : std::nullopt;
+  }
+
+  std::int64_t make_user(const owner_name& of) {
+    if (const auto known = known_user(of))
+      return *known;
+    add_user_.run(std::string_view(of.app), std::string_view(of.user));
+    return sqlite3_last_insert_rowid(database_.connection());
+  }
+
+  // Returns false if the memory is there already.
+  bool add(std::int64_t user, const memory_entry& entry) {
+    const auto body = memory_body(entry);
+    const auto added
+      = add_entry_.run(user,
+                       std::string_view(entry.session),
+                       std::string_view(entry.id),
+                       std::int64_t{entry.timestamp.time_since_epoch().count()},
+                       std::string_view(body));
+    if (added == 0)
+      return false;
+    const auto words = fmt::format(
+      "@{} {}", user, fmt::join(memory_words(memory_text(entry.content)), " "));
+    add_words_.run(std::string_view(words));
+    return true;
+  }
+
+  // The score of each memory of the user that has one of the words.
+  row_scores scores_of(std::int64_t user,
+                       const std::vector<std::string>& words) {
+    std::uint64_t all = 0;
+    {
+      auto rows = count_.rows(user);
+      rows.next();
+      all = static_cast<std::uint64_t>(rows.integer(0));
+    }
+    row_scores scores;
+    std::vector<std::int64_t> with_word;
+    for (const auto& word : words) {
+      with_word.clear();
+      // Words have no quotes, so they need no escape.
+      const auto wanted = fmt::format(R"("@{}" "{}")", user, word);
+      auto rows = find_word_.rows(std::string_view(wanted));
+      while (rows.next())
+        with_word.push_back(rows.integer(0));
+      for (const auto row : with_word)
+        scores[row] += word_weight(all, with_word.size());
+    }
+    return scores;
+  }
+
+  // The best rows, the best first.
+  std::vector<std::int64_t> best_rows(const row_scores& scores,
+                                      std::size_t limit) {
+    const auto count = std::min(limit, scores.size());
+    if (count == 0)
+      return {};
+    std::vector<std::int64_t> values;
+    values.reserve(scores.size());
+    for (const auto& [row, score] : scores)
+      values.push_back(score);
+    const auto last = values.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+    std::ranges::nth_element(values, last, std::greater<>());
+    // Only these need their time.
+    std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> places;
+    for (const auto& [row, score] : scores)
+      if (score >= *last)
+        places.emplace_back(score, time_of(row), row);
+    std::ranges::sort(places, std::greater<>());
+    places.resize(count);
+    std::vector<std::int64_t> best;
+    for (const auto& each : places)
+      best.push_back(std::get<2>(each));
+    return best;
+  }
+
+  std::int64_t time_of(std::int64_t row) {
+    auto rows = time_.rows(row);
+    if (!rows.next())
+      throw without_memory(row);
+    return rows.integer(0);
+  }
+
+  result<std::vector<memory_entry>>
+  load(const std::vector<std::int64_t>& numbers) {
+    std::vector<memory_entry> found;
+    for (const auto number : numbers) {
+      auto rows = load_.rows(number);
+      if (!rows.next())
+        throw without_memory(number);
+      auto& added = found.emplace_back();
+      added.session = rows.text(0);
+      added.id = rows.text(1);
+      added.timestamp
+        = troupe::timestamp(std::chrono::microseconds(rows.integer(2)));
+      if (auto read = read_memory_body(added, rows.text(3)); !read)
+        return read.error();
+    }
+    return found;
+  }
+
+  error without_memory(std::int64_t row) const {
+    return {errc::corrupt,
+            fmt::format("use {}: row {} of memory_words has no memory",
+                        sqlite3_db_filename(database_.connection(), "main"),
+                        row)};
+  }
+
+  // Deletes the rows within a transaction; returns false if there were none.
+  template <class... More>
+  bool remove_rows(const std::string& rows,
+                   const owner_name& of,
+                   const More&... more) {
+    const auto run = [&](const std::string& sql) {
+      auto statement = database_.prepare(sql);
+      const std::string_view app = of.app;
+      const std::string_view user = of.user;
+      const std::string_view session = of.session;
+      if (of.user.empty())
+        return statement.run(app);
+      if (of.session.empty())
+        return statement.run(app, user, std::string_view(more)...);
+      return statement.run(app, user, session, std::string_view(more)...);
+    };
+    run(fmt::format("DELETE FROM memory_words WHERE rowid IN "
+                    "(SELECT id FROM memories WHERE {})",
+                    rows));
+    return run(fmt::format("DELETE FROM memories WHERE {}", rows)) > 0;
+  }
+
+  template <class... More>
+  result<bool>
+  remove(const std::string& rows, const owner_name& of, const More&... more) {
+    return attempt<bool>([&]() -> result<bool> {
+      sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+      const bool found = remove_rows(rows, of, more...);
+      database_
+        .prepare("DELETE FROM users WHERE id NOT IN (SELECT user FROM "
+                 "memories)")
+        .run();
+      // FTS5 keeps the words of deleted rows until it merges its segments.
+      if (found)
+        database_.execute(
+          "INSERT INTO memory_words(memory_words) VALUES('optimize')");
+      writing.commit();
+      return found;
+    });
+  }
+
+  std::mutex mutex_; // Guards all that follows.
+  sqlite_database database_;
+  sqlite_statement find_user_;
+  sqlite_statement add_user_;
+  sqlite_statement count_;
+  sqlite_statement add_entry_;
+  sqlite_statement add_words_;
+  sqlite_statement find_word_;
+  sqlite_statement time_;
+  sqlite_statement load_;
+};
+
+} // namespace
+
+result<std::unique_ptr<memory_service>>
+open_sqlite_memories(const std::filesystem::path& file) {
+  try {
+    return std::make_unique<sqlite_memories>(file);
+  } catch (const error& failure) {
+    return failure;
+  }
+}
+
+} // namespace troupe

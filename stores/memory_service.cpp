@@ -1,0 +1,205 @@
+#include "troupe/stores/memory_service.hpp"
+
+#include "troupe/stores/memory_words.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+// Role and texts of a message.
+content texts_of(const content& said) {
+  content kept(said.role, {});
+  for (const auto& each : said.parts)
+    if (const auto* line = each.text();
+        line != nullptr && !line->empty() && !each.thought)
+      kept.parts.emplace_back(*line);
+  return kept;
+}
+
+bool has_word(const content& said) {
+  return !query_words(memory_text(said)).empty();
+}
+
+// The memory of an event; nothing if it has no word.
+result<std::optional<memory_entry>> entry_of(const session_key& key,
+                                             const event& said) {
+  memory_entry made(texts_of(said.content));
+  if (said.partial || !has_word(made.content))
+    return std::optional<memory_entry>();
+  auto id = check_id(said.id, "the id of an event to remember");
+  if (!id)
+    return id.error();
+  made.session = key.id;
+  made.id = std::move(*id);
+  made.author = said.author;
+  made.timestamp = said.timestamp;
+  return std::optional(std::move(made));
+}
+
+// The memories of events, which are `event_ptr`.
+template <class Events>
+result<std::vector<memory_entry>> entries_of(const session_key& key,
+                                             const Events& events) {
+  std::vector<memory_entry> entries;
+  for (const auto& said : events) {
+    if (!said)
+      return error(errc::invalid_argument, "an event to remember is null");
+    auto made = entry_of(key, *said);
+    if (!made)
+      return made.error();
+    if (*made)
+      entries.push_back(std::move(**made));
+  }
+  return entries;
+}
+
+// Checks a memory that was given by itself.
+result<memory_entry> checked(memory_entry given) {
+  const auto refuse = [](std::string_view why) {
+    return error(errc::invalid_argument, fmt::format("a memory {}", why));
+  };
+  auto id = check_id(given.id, "the id of a memory");
+  if (!id)
+    return id.error();
+  given.id = std::move(*id);
+  if (!given.session.empty())
+    return refuse("names a session; use add_events for its events");
+  if (!is_utf8(given.author) || !is_utf8(given.content.role))
+    return refuse("has an author or a role that is not UTF-8");
+  given.content = texts_of(given.content);
+  const auto text = memory_text(given.content);
+  if (text.size() > memory_bytes_max)
+    return error(errc::too_large,
+                 fmt::format("a memory has {} bytes of text, above the limit "
+                             "of {}",
+                             text.size(),
+                             memory_bytes_max));
+  if (!is_utf8(text))
+    return refuse("has a text that is not UTF-8");
+  if (!has_word(given.content))
+    return refuse("has no word in its text, so no search could find it");
+  return given;
+}
+
+owner_name owner_of(const session_key& key) {
+  return {key.app, key.user, key.id};
+}
+
+result<owner_name> owner_of(std::string_view app, std::string_view user) {
+  auto app_id = check_id(app, "app");
+  if (!app_id)
+    return app_id.error();
+  auto user_id = check_id(user, "user");
+  if (!user_id)
+    return user_id.error();
+  return owner_name{std::move(*app_id), std::move(*user_id)};
+}
+
+} // namespace
+
+result<std::size_t> memory_service::add_session(const session& fetched) {
+  const auto key = check_key(fetched.key());
+  if (!key)
+    return key.error();
+  const auto entries = entries_of(*key, fetched.events().live());
+  if (!entries)
+    return entries.error();
+  return do_add(owner_of(*key), *entries, earlier::replaced);
+}
+
+result<std::size_t>
+memory_service::add_events(const session_key& key,
+                           const std::vector<event_ptr>& events) {
+  const auto of = check_key(key);
+  if (!of)
+    return of.error();
+  const auto entries = entries_of(*of, events);
+  if (!entries)
+    return entries.error();
+  if (entries->empty())
+    return std::size_t{0};
+  return do_add(owner_of(*of), *entries, earlier::stay);
+}
+
+result<std::size_t> memory_service::add(std::string_view app,
+                                        std::string_view user,
+                                        std::vector<memory_entry> entries) {
+  const auto of = owner_of(app, user);
+  if (!of)
+    return of.error();
+  for (auto& each : entries) {
+    auto fit = checked(std::move(each));
+    if (!fit)
+      return fit.error();
+    each = std::move(*fit);
+  }
+  if (entries.empty())
+    return std::size_t{0};
+  return do_add(*of, entries, earlier::stay);
+}
+
+result<std::vector<memory_entry>> memory_service::search(std::string_view app,
+                                                         std::string_view user,
+                                                         std::string_view query,
+                                                         std::size_t limit) {
+  const auto of = owner_of(app, user);
+  if (!of)
+    return of.error();
+  if (limit == 0)
+    return error(errc::invalid_argument, "the limit of a search is 0");
+  if (!is_utf8(query))
+    return error(errc::invalid_argument,
+                 "the query of a search in memory is not UTF-8");
+  const auto words = query_words(query);
+  if (words.empty())
+    return std::vector<memory_entry>();
+  return do_search(*of, words, limit);
+}
+
+result<bool> memory_service::remove(std::string_view app,
+                                    std::string_view user,
+                                    std::string_view session,
+                                    std::string_view id) {
+  auto of = owner_of(app, user);
+  if (!of)
+    return of.error();
+  if (!session.empty()) {
+    auto session_id = check_id(session, "session id");
+    if (!session_id)
+      return session_id.error();
+    of->session = std::move(*session_id);
+  }
+  const auto entry_id = check_id(id, "the id of a memory");
+  if (!entry_id)
+    return entry_id.error();
+  return do_remove(*of, *entry_id);
+}
+
+result<bool> memory_service::remove_session(const session_key& key) {
+  const auto of = check_key(key);
+  if (!of)
+    return of.error();
+  return do_remove_all(owner_of(*of));
+}
+
+result<bool> memory_service::remove_user(std::string_view app,
+                                         std::string_view user) {
+  const auto of = owner_of(app, user);
+  if (!of)
+    return of.error();
+  return do_remove_all(*of);
+}
+
+result<bool> memory_service::remove_app(std::string_view app) {
+  auto app_id = check_id(app, "app");
+  if (!app_id)
+    return app_id.error();
+  return do_remove_all({std::move(*app_id)});
+}
+
+} // namespace troupe
