@@ -1,4 +1,5 @@
-// A call of the artifact store, which may block, as a pending answer.
+// A call of the artifact store or of the memory service, which may block, as a
+// pending answer.
 
 #pragma once
 
@@ -6,6 +7,7 @@
 #include "troupe/actors/pending_call.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/contexts/lanes/artifact_service.hpp"
+#include "troupe/contexts/lanes/memory_access.hpp"
 
 #include <memory>
 #include <utility>
@@ -13,17 +15,20 @@
 namespace troupe::actors {
 
 /// Runs `work`, which gets the store and returns a `result<T>`, on a thread
-/// that may block. Fails once the runtime closes. The runtime must have an
-/// artifact store.
-template <class T, class Work>
-pending<T> make_artifact_call(const std::shared_ptr<setup>& shared, Work work) {
+/// that may block. Fails once the runtime closes. `access` is not null.
+template <class T, class Access, class Work>
+pending<T> make_kept_call(const std::shared_ptr<setup>& shared,
+                          std::shared_ptr<const Access> access,
+                          Work work) {
   return make_pending<T>(
-    *shared, [shared, work = std::move(work)](completion<T> done) {
+    *shared,
+    [shared, access = std::move(access), work = std::move(work)](
+      completion<T> done) {
       // The work may outlive the backend, whose end waits for this count.
       shared->calls.enter(0);
       const bool is_posted
-        = !shared->closing && shared->artifacts->post([shared, work, done] {
-            done(call_artifacts<T>(*shared->artifacts->store, work));
+        = !shared->closing && access->post([shared, access, work, done] {
+            done(call_kept<T>(*access->store, work));
             shared->calls.leave(0);
           });
       if (!is_posted) {
@@ -31,6 +36,18 @@ pending<T> make_artifact_call(const std::shared_ptr<setup>& shared, Work work) {
         done(closed());
       }
     });
+}
+
+/// The same for the artifact store, which the runtime must have.
+template <class T, class Work>
+pending<T> make_artifact_call(const std::shared_ptr<setup>& shared, Work work) {
+  return make_kept_call<T>(shared, shared->artifacts, std::move(work));
+}
+
+/// The same for the memory service, which the runtime must have.
+template <class T, class Work>
+pending<T> make_memory_call(const std::shared_ptr<setup>& shared, Work work) {
+  return make_kept_call<T>(shared, shared->memory, std::move(work));
 }
 
 } // namespace troupe::actors

@@ -26,7 +26,8 @@
 
 namespace troupe {
 struct artifact_service;
-}
+struct memory_access;
+} // namespace troupe
 
 namespace troupe::actors {
 
@@ -99,10 +100,12 @@ struct setup : execution {
   std::atomic<bool> ended{false};
 
   tool_pool tools;
-  /// Threads for calls that wait for the artifact store.
+  /// Threads for calls that wait for the artifact store or the memory service.
   tool_pool files;
   /// Null: artifacts are off. Set before the first actor.
   std::shared_ptr<const artifact_service> artifacts;
+  /// Null: memory is off. Set before the first actor.
+  std::shared_ptr<const memory_access> memory;
 };
 
 } // namespace troupe::actors

@@ -11,91 +11,26 @@ namespace troupe {
 
 namespace {
 
-using service_ptr = std::shared_ptr<const artifact_service>;
-
 error no_store() {
   return {errc::invalid_argument,
           "the runtime has no artifact store; set runtime_options::artifacts, "
           "or the option --artifacts of troupe"};
 }
 
-// A call of the artifact store, by a pending answer. `wait` works on the
-// calling thread, `start` on a thread that may block. `check` can refuse the
-// call when it starts. `note` gets a successful result on the thread that asked
-// for it, except after `then`.
-template <class T, class Work, class Check, class Note>
-class store_call final : public detail::call<T> {
-public:
-  store_call(service_ptr service, Work work, Check check, Note note)
-    : service_(std::move(service)),
-      work_(std::make_shared<const Work>(std::move(work))),
-      check_(std::move(check)),
-      note_(std::move(note)) {}
-
-  void start(completion<T> done) override {
-    if (auto ready = refusal(); !ready)
-      return done(ready.error());
-    const auto posted
-      = service_->post([service = service_, work = work_, done] {
-          done(call_artifacts<T>(*service->store, *work));
-        });
-    if (!posted)
-      done(error(errc::cancelled, "the runtime has ended"));
-  }
-
-  result<T> wait() override {
-    if (auto ready = refusal(); !ready)
-      return ready.error();
-    if (executor::current() != nullptr)
-      return error(
-        errc::would_deadlock,
-        "this call would block a thread of the runtime; co_await it");
-    auto outcome = call_artifacts<T>(*service_->store, *work_);
-    receive(outcome);
-    return outcome;
-  }
-
-  void receive(const result<T>& answer) override {
-    if (answer)
-      note_(*answer);
-  }
-
-private:
-  result<void> refusal() const {
-    if (!service_)
+// Fails if the runtime has no store, or the call of the tool was given up.
+auto ready_check(const run_facts& facts,
+                 const std::atomic<bool>* is_closed = nullptr) {
+  return [has_store = facts.artifacts != nullptr, is_closed]() -> result<void> {
+    if (!has_store)
       return no_store();
-    return check_();
-  }
-
-  const service_ptr service_;
-  const std::shared_ptr<const Work> work_;
-  const Check check_;
-  const Note note_;
-};
-
-template <class T, class Work, class Check, class Note>
-pending<T>
-call_store(const run_facts& facts, Work work, Check check, Note note) {
-  return pending<T>(std::make_unique<store_call<T, Work, Check, Note>>(
-    facts.artifacts, std::move(work), std::move(check), std::move(note)));
-}
-
-result<void> always() {
-  return {};
-}
-
-// Returns a check that fails once the call of the tool was given up.
-auto while_open(const std::atomic<bool>* is_closed) {
-  return [is_closed]() -> result<void> {
-    if (is_closed != nullptr && *is_closed)
-      return error(errc::cancelled, "the call of this tool was given up");
-    return {};
+    return check_open(is_closed);
   };
 }
 
 template <class T, class Work>
 pending<T> read_store(const run_facts& facts, Work work) {
-  return call_store<T>(facts, std::move(work), always, [](const T&) {});
+  return call_store<T>(
+    facts.artifacts, std::move(work), ready_check(facts), [](const T&) {});
 }
 
 } // namespace
@@ -137,13 +72,13 @@ pending<std::int64_t> artifacts::save(std::string name, part content) {
           state->erase(artifact_place_key(name));
       };
   return call_store<std::int64_t>(
-    *facts_,
+    facts_->artifacts,
     [key = facts_->session,
      name = std::move(name),
      content = std::move(content)](artifact_store& store) {
       return store.save(key, name, content);
     },
-    while_open(is_closed_),
+    ready_check(*facts_, is_closed_),
     note);
 }
 
@@ -154,11 +89,11 @@ pending<bool> artifacts::remove(std::string name) {
       state->erase(artifact_place_key(name));
   };
   return call_store<bool>(
-    *facts_,
+    facts_->artifacts,
     [key = facts_->session, name = std::move(name)](artifact_store& store) {
       return store.remove(key, name);
     },
-    while_open(is_closed_),
+    ready_check(*facts_, is_closed_),
     note);
 }
 

@@ -5,6 +5,10 @@
 
 #include "troupe/contexts/readonly_context.hpp"
 
+#include <atomic>
+#include <cstddef>
+#include <vector>
+
 namespace troupe {
 
 /// Changes become part of the event of the callback, tool or agent body. They
@@ -20,12 +24,42 @@ public:
   troupe::state& state() noexcept { return state_; }
 
   /// The artifacts of the session and its user. Saved and removed versions take
-  /// effect at once; the event names the saved ones.
-  troupe::artifacts artifacts() noexcept { return {*facts_, actions_, state_}; }
+  /// effect at once; the event names the saved ones. After the call of a tool
+  /// was given up, saving and removing fail with `errc::cancelled`.
+  troupe::artifacts artifacts() noexcept {
+    return {*facts_, actions_, state_, is_closed_};
+  }
+
+  // -- memory ----
+  //
+  // Additions take effect at once, before the event of the step is committed.
+  // They are safe to repeat. If the session is removed meanwhile, they are
+  // taken back and fail with `errc::not_found`. Without a memory service they
+  // fail with `errc::invalid_argument`, and after the call of a tool was given
+  // up with `errc::cancelled`. An agent that runs as a tool adds for the
+  // session of its caller.
+
+  /// Remembers the session with all events that are stored, as
+  /// `session_service::add_to_memory` does. Returns the number of its memories.
+  pending<std::size_t> add_session_to_memory();
+
+  /// Remembers these events of the session besides those that are remembered
+  /// already. Returns the number of new memories.
+  pending<std::size_t> add_events_to_memory(std::vector<event_ptr> events);
+
+  /// Remembers texts for the user, which are from no session. A missing id and
+  /// time are filled in. Returns the number of new memories. Fails as
+  /// `memory_service::add` does.
+  pending<std::size_t> add_memory(std::vector<memory_entry> entries);
 
   /// Escalation, transfer and other effects of the same event. Use `state()`
   /// for state.
   event_actions& actions() noexcept { return actions_; }
+
+protected:
+  /// True if writes beside the event are refused from now on; null if that
+  /// cannot happen. Belongs to the call of a tool.
+  const std::atomic<bool>* is_closed_ = nullptr;
 
 private:
   event_actions actions_;

@@ -6,9 +6,12 @@
 #include "troupe/core/content.hpp"
 #include "troupe/core/key.hpp"
 #include "troupe/core/state.hpp"
+#include "troupe/stores/memory_entry.hpp"
 
+#include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -46,6 +49,13 @@ public:
 
   /// The artifacts of the session and its user, for reading.
   readonly_artifacts artifacts() const noexcept { return {*facts_, state_}; }
+
+  /// Searches the memories of the user, of all sessions, as
+  /// `memory_service::search` does. `get` and `value` of the answer block;
+  /// agents, callbacks and coroutines use `co_await`. Fails with
+  /// `errc::invalid_argument` if the runtime has no memory service.
+  pending<std::vector<memory_entry>>
+  search_memory(std::string query, std::size_t limit = 10) const;
 
 protected:
   // Belongs to the actor of the run, which outlives this.

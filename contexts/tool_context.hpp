@@ -31,8 +31,9 @@ public:
     : callback_context(facts, std::move(agent_name), std::move(state)),
       function_call_id_(std::move(function_call_id)),
       stop_(std::move(stop)),
-      confirmation_(std::move(confirmation)),
-      is_closed_(is_closed) {}
+      confirmation_(std::move(confirmation)) {
+    is_closed_ = is_closed;
+  }
 
   /// Id of the call that the tool answers. The response repeats it.
   const std::string& function_call_id() const noexcept {
@@ -42,12 +43,6 @@ public:
   /// Requests a stop when the run is cancelled or the call has run out of time.
   /// A tool that works for long should check it.
   const std::stop_token& stop() const noexcept { return stop_; }
-
-  /// The artifacts of the session and its user. After the call was given up,
-  /// saving and removing fail with `errc::cancelled`.
-  troupe::artifacts artifacts() noexcept {
-    return {*facts_, actions(), state_, is_closed_};
-  }
 
   /// The user's answer to `request_confirmation`, or to the question of the
   /// tool's options; unset before.
@@ -90,8 +85,6 @@ private:
   std::optional<tool_confirmation> confirmation_;
   std::optional<tool_confirmation> requested_;
   std::vector<part> attached_;
-  const std::atomic<bool>*
-    is_closed_; // Belongs to the call; null if it is never closed.
 };
 
 } // namespace troupe

@@ -1,7 +1,8 @@
 // Removes an app with all that belongs to it.
 //
 // Invariant: `list_apps` names the app until its users and keys are gone. Its
-// artifacts go last, so a second call finds all that the first one has left.
+// memory goes before them. Its artifacts, and memory that was added meanwhile,
+// go last, so a second call finds all that the first one has left.
 
 #include "troupe/actors/artifact_call.hpp"
 #include "troupe/actors/backend.hpp"
@@ -50,11 +51,27 @@ pending<bool> remove_artifacts(const backend_ptr& backend,
     });
 }
 
+// Also of users that are not listed, since memory needs no session.
+pending<bool> remove_memory_of(const backend_ptr& backend,
+                               const std::string& app) {
+  return actors::make_memory_call<bool>(
+    backend->share(),
+    [app](memory_service& kept) { return kept.remove_app(app); });
+}
+
 task<result<bool>> remove_all(backend_ptr backend, std::string app) {
   const auto name = check_id(app, "app");
   if (!name)
     co_return name.error();
   session_service sessions(backend);
+  const bool has_memory = backend->shared().memory != nullptr;
+  bool remembered = false;
+  if (has_memory) {
+    const auto gone = co_await remove_memory_of(backend, *name);
+    if (!gone)
+      co_return gone.error();
+    remembered = *gone;
+  }
   const auto users = co_await remove_users(sessions, *name);
   if (!users)
     co_return users.error();
@@ -68,7 +85,10 @@ task<result<bool>> remove_all(backend_ptr backend, std::string app) {
   if (backend->shared().artifacts)
     if (const auto gone = co_await remove_artifacts(backend, *name); !gone)
       co_return gone.error();
-  co_return *users || !keys->empty();
+  if (has_memory)
+    if (const auto gone = co_await remove_memory_of(backend, *name); !gone)
+      co_return gone.error();
+  co_return *users || !keys->empty() || remembered;
 }
 
 } // namespace

@@ -9,11 +9,13 @@
 #include "troupe/actors/runs/invocation.hpp"
 #include "troupe/actors/runs/plugins.hpp"
 #include "troupe/contexts/lanes/artifact_service.hpp"
+#include "troupe/contexts/lanes/memory_access.hpp"
 #include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/support/passwords.hpp"
 #include "troupe/core/support/scope_state.hpp"
 #include "troupe/runtime/actors.hpp"
 #include "troupe/stores/artifact_store.hpp"
+#include "troupe/stores/memory_service.hpp"
 #include "troupe/stores/open_store.hpp"
 
 #include <fmt/format.h>
@@ -106,10 +108,28 @@ choose_artifacts(const runtime_options& options, bool has_store) {
   return std::shared_ptr<artifact_store>(std::move(*opened));
 }
 
+// Opens the memory service; null for none.
+result<std::shared_ptr<memory_service>>
+choose_memory(const runtime_options& options, bool has_store) {
+  const auto* const named = options.memory.address();
+  if (named == nullptr && !options.memory.object())
+    return error(errc::invalid_argument,
+                 "the memory service of the runtime is null");
+  if (named == nullptr)
+    return options.memory.object();
+  if (named->empty() && has_store)
+    return nullptr;
+  auto opened = open_memory_service(named->empty() ? "memory:" : *named);
+  if (!opened)
+    return opened.error();
+  return std::shared_ptr<memory_service>(std::move(*opened));
+}
+
 // The opened stores.
 struct opened_places {
   std::shared_ptr<troupe::store> store;
   std::shared_ptr<artifact_store> artifacts;
+  std::shared_ptr<memory_service> memory;
 };
 
 result<opened_places> open_places(const runtime_options& options) {
@@ -126,7 +146,10 @@ result<opened_places> open_places(const runtime_options& options) {
   auto files = choose_artifacts(options, *kept != nullptr);
   if (!files)
     return files.error();
-  return opened_places{std::move(*kept), std::move(*files)};
+  auto memory = choose_memory(options, *kept != nullptr);
+  if (!memory)
+    return memory.error();
+  return opened_places{std::move(*kept), std::move(*files), std::move(*memory)};
 }
 
 void print_warning(const std::string& warning) {
@@ -166,6 +189,23 @@ posting_files(const std::weak_ptr<actors::setup>& of) {
   };
 }
 
+// Returns a function that adds memories for the session of a run.
+std::function<result<pending<std::size_t>>(const session_key&, memory_addition)>
+adding_memories(const std::weak_ptr<detail::session_backend>& to) {
+  return [to](const session_key& key,
+              memory_addition wanted) -> result<pending<std::size_t>> {
+    auto backend = to.lock();
+    if (!backend)
+      return actors::closed();
+    session_service sessions(std::move(backend));
+    if (auto* events = std::get_if<std::vector<event_ptr>>(&wanted.added))
+      return sessions.add_to_memory(key, std::move(*events));
+    if (auto* entries = std::get_if<std::vector<memory_entry>>(&wanted.added))
+      return sessions.add_to_memory(key, std::move(*entries));
+    return sessions.add_to_memory(key);
+  };
+}
+
 runtime make_runtime(std::shared_ptr<detail::session_backend> backend,
                      runtime_options options,
                      opened_places places) {
@@ -179,7 +219,11 @@ runtime make_runtime(std::shared_ptr<detail::session_backend> backend,
   if (places.artifacts)
     shared.artifacts
       = std::make_shared<const artifact_service>(artifact_service{
-        std::move(places.artifacts), posting_files(shared.share())});
+        {std::move(places.artifacts), posting_files(shared.share())}});
+  if (places.memory)
+    shared.memory = std::make_shared<const memory_access>(
+      memory_access{{std::move(places.memory), posting_files(shared.share())},
+                    adding_memories(backend)});
   if (places.store)
     backend->use_store(std::move(places.store));
   return runtime(std::move(backend));
@@ -283,6 +327,7 @@ void set_facts(actors::run_shared& started, const event& said) {
   started.facts.environment = shared.environment;
   started.facts.limits = shared.options.limits;
   started.facts.artifacts = shared.artifacts;
+  started.facts.memory = shared.memory;
   started.facts.step_times = started.options.step_times;
   started.facts.lost_updates = started.options.lost_updates;
   started.facts.update_retries_max = started.options.update_retries_max;
@@ -421,6 +466,11 @@ session_service& runtime::sessions() noexcept {
 
 std::shared_ptr<artifact_store> runtime::artifacts() const noexcept {
   const auto& service = backend_->shared().artifacts;
+  return service ? service->store : nullptr;
+}
+
+std::shared_ptr<memory_service> runtime::memory() const noexcept {
+  const auto& service = backend_->shared().memory;
   return service ? service->store : nullptr;
 }
 

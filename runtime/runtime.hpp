@@ -22,6 +22,7 @@
 namespace troupe {
 
 class artifact_store;
+class memory_service;
 class store;
 
 /// Options of a runtime. The defaults suit tests and small programs; a durable
@@ -39,6 +40,10 @@ struct runtime_options {
   /// Empty: in memory if the state is in memory; over a store, artifacts are
   /// off.
   location<artifact_store> artifacts = {};
+  /// Location of the memory of users: `memory:`, `sqlite:PATH` (a file of its
+  /// own), `postgres:URL`, or a service of your own. Empty: in memory if the
+  /// state is in memory; over a store, memory is off.
+  location<memory_service> memory = {};
   /// Source of time and ids; unset: the system's.
   std::shared_ptr<troupe::environment> environment = {};
   /// Plugins that are called around all runs, in this order.
@@ -111,8 +116,8 @@ class session_backend;
 const std::shared_ptr<session_backend>& backend_of(const runtime& on) noexcept;
 } // namespace detail
 
-/// Sessions, runs of agents and artifacts in one process. All members are
-/// thread-safe except moves and destruction.
+/// Sessions, runs of agents, artifacts and memories in one process. All members
+/// are thread-safe except moves and destruction.
 class runtime {
 public:
   /// Opens a runtime. Fails with `errc::invalid_argument` for an unknown store,
@@ -154,6 +159,10 @@ public:
   /// The artifact store (stores/artifact_store.hpp), whose calls block; null if
   /// artifacts are off.
   std::shared_ptr<artifact_store> artifacts() const noexcept;
+
+  /// The memory of users (stores/memory_service.hpp), whose calls block; null
+  /// if memory is off. `session_service::add_to_memory` adds a session to it.
+  std::shared_ptr<memory_service> memory() const noexcept;
 
   /// The source of time and ids.
   const std::shared_ptr<troupe::environment>& environment() const noexcept;

@@ -1,5 +1,6 @@
 #include "troupe/runtime/session_service.hpp"
 
+#include "troupe/actors/artifact_call.hpp"
 #include "troupe/actors/backend.hpp"
 #include "troupe/actors/failure.hpp"
 #include "troupe/actors/follow_control.hpp"
@@ -10,7 +11,7 @@
 #include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/pending_call.hpp"
 #include "troupe/actors/sessions/list_gather.hpp"
-#include "troupe/contexts/lanes/artifact_service.hpp"
+#include "troupe/actors/stepwise_call.hpp"
 #include "troupe/core/support/blank.hpp"
 #include "troupe/core/support/recent_writes.hpp"
 #include "troupe/runtime/session_writer.hpp"
@@ -415,30 +416,73 @@ void start_remove(const backend_ptr& backend,
   (*wanted)->complete();
 }
 
+// Removes sessions, state and artifacts of a user. The ids are checked.
+void start_remove_data(const backend_ptr& backend,
+                       const owner_name& of,
+                       completion<bool> done) {
+  auto wanted = std::make_unique<actors::remove_user>();
+  wanted->user = of.user;
+  wanted->done = with_artifacts(
+    backend->share(), std::move(done), [of](artifact_store& files) {
+      return files.remove_user(of.app, of.user);
+    });
+  if (!admit_call(*wanted, backend->shared()))
+    return;
+  if (const auto known = app_of(backend->shared(), of.app))
+    return known->tell(std::move(wanted));
+  wanted->outcome = false;
+  wanted->complete();
+}
+
+result<owner_name> user_of(const std::string& app, const std::string& user) {
+  auto app_name = check_id(app, "app");
+  if (!app_name)
+    return app_name.error();
+  auto user_name = check_id(user, "user");
+  if (!user_name)
+    return user_name.error();
+  return owner_name{std::move(*app_name), std::move(*user_name)};
+}
+
 void start_remove_user(const backend_ptr& backend,
                        const std::string& app,
                        const std::string& user,
                        completion<bool> done) {
-  auto app_name = check_id(app, "app");
-  if (!app_name)
-    return done(app_name.error());
-  auto user_name = check_id(user, "user");
-  if (!user_name)
-    return done(user_name.error());
-  auto wanted = std::make_unique<actors::remove_user>();
-  wanted->user = std::move(*user_name);
-  wanted->done = with_artifacts(
+  const auto of = user_of(app, user);
+  if (!of)
+    return done(of.error());
+  start_remove_data(backend, *of, std::move(done));
+}
+
+pending<bool> remove_memory(const backend_ptr& backend, const owner_name& of) {
+  return actors::make_memory_call<bool>(
     backend->share(),
-    std::move(done),
-    [app_id = *app_name, user_id = wanted->user](artifact_store& files) {
-      return files.remove_user(app_id, user_id);
-    });
-  if (!admit_call(*wanted, backend->shared()))
-    return;
-  if (const auto known = app_of(backend->shared(), *app_name))
-    return known->tell(std::move(wanted));
-  wanted->outcome = false;
-  wanted->complete();
+    [of](memory_service& kept) { return kept.remove_user(of.app, of.user); });
+}
+
+pending<bool> remove_data(const backend_ptr& backend, const owner_name& of) {
+  return make_pending<bool>(backend->shared(),
+                            [backend, of](completion<bool> done) {
+                              start_remove_data(backend, of, std::move(done));
+                            });
+}
+
+// See runtime/session_memory.cpp.
+task<result<bool>>
+remove_with_memory(backend_ptr backend, std::string app, std::string user) {
+  const auto of = user_of(app, user);
+  if (!of)
+    co_return of.error();
+  const auto remembered = co_await remove_memory(backend, *of);
+  if (!remembered)
+    co_return remembered.error();
+  const auto removed = co_await remove_data(backend, *of);
+  if (!removed)
+    co_return removed.error();
+  const auto added = co_await remove_memory(backend, *of);
+  if (!added)
+    co_return added.error();
+  co_return *remembered || *removed || *added;
 }
 
 // Reads the keys of a user, or of the app if `user` is unset, without prefix.
@@ -577,6 +621,9 @@ pending<bool> session_service::remove(session_key key, remove_options options) {
 }
 
 pending<bool> session_service::remove_user(std::string app, std::string user) {
+  if (backend_->shared().memory)
+    return actors::make_stepwise(
+      remove_with_memory(backend_, std::move(app), std::move(user)));
   return make_pending<bool>(
     backend_->shared(),
     [backend = backend_, app = std::move(app), user = std::move(user)](

@@ -16,7 +16,9 @@
 #include "troupe/runtime/live_state.hpp"
 #include "troupe/runtime/rewind.hpp"
 #include "troupe/runtime/shared_state.hpp"
+#include "troupe/stores/memory_entry.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -190,12 +192,19 @@ public:
   /// again. Fails with `errc::invalid_argument` if no time is given.
   pending<std::uint64_t> expire_events(expiry_request request);
 
-  /// Deletes all sessions, the state and the artifacts of a user. Returns
-  /// whether there were any.
+  /// Deletes all sessions, the state, the artifacts and the memory of a user.
+  /// Returns whether there were sessions, state or memory.
+  ///
+  /// The memory goes first, then the state, then artifacts and the memory that
+  /// was added meanwhile. So a user whose removal was cut off by a failure or a
+  /// crash is either listed as before or has neither state nor memory left;
+  /// call it again to remove the rest. With a memory service, the call takes
+  /// its place in the order of calls only after the memory was removed.
   pending<bool> remove_user(std::string app, std::string user);
 
-  /// Removes an app: its users one after another, as `remove_user` does, then
-  /// the app's keys and artifacts. Returns whether there was a user or a key.
+  /// Removes an app: the memory of its users, the users one after another, as
+  /// `remove_user` does, then the app's keys and artifacts. Returns whether
+  /// there was a user, a key or memory.
   ///
   /// Each user is removed whole or not at all, but the app is not: after a
   /// failure or a crash a part of it is left. Call it again to remove the rest.
@@ -218,6 +227,29 @@ public:
 
   /// Returns a handle to the state of a user, who need not have a session.
   shared_state state_of_user(std::string app, std::string user);
+
+  /// Adds a session to the memory of its user, with all events that are stored
+  /// (`memory_service::add_session`): they replace what an earlier call has
+  /// remembered of it. Its memories outlive the session; `remove_user` removes
+  /// them. Returns the number of its memories. Safe to repeat. If the session
+  /// is removed meanwhile, its memories are removed as well, and the call fails
+  /// with `errc::not_found`. Fails with `errc::not_found` if there is no such
+  /// session, with `errc::invalid_argument` without a memory service
+  /// (`runtime_options::memory`), and as the memory service does.
+  pending<std::size_t> add_to_memory(session_key key);
+
+  /// Adds these events of a session besides those that are remembered already
+  /// (`memory_service::add_events`). Returns the number of new memories. Fails
+  /// in the same way.
+  pending<std::size_t> add_to_memory(session_key key,
+                                     std::vector<event_ptr> events);
+
+  /// Adds texts to the memory of the user of a session, which must exist
+  /// (`memory_service::add`). The texts are of no session, and stay when the
+  /// session is removed later. Returns the number of new memories. Fails in the
+  /// same way.
+  pending<std::size_t> add_to_memory(session_key key,
+                                     std::vector<memory_entry> entries);
 
   /// Returns the calls of the session that paused runs wait for, oldest first,
   /// with the question of each: also those of runs in other processes. Each is

@@ -32,6 +32,7 @@ namespace troupe {
 class agent;
 struct artifact_service;
 class invocation_context;
+struct memory_access;
 
 /// Facts that are the same for all agents and lanes of a run.
 struct run_facts {
@@ -47,6 +48,8 @@ struct run_facts {
   size_limits limits;
   /// Null if the runtime has no artifact store.
   std::shared_ptr<const artifact_service> artifacts;
+  /// Null if the runtime has no memory service.
+  std::shared_ptr<const memory_access> memory;
   /// True if events record the working times of their models and tools.
   bool step_times = false;
   /// As in `run_options`.
