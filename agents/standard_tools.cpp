@@ -5,7 +5,11 @@
 namespace troupe {
 
 std::vector<tool> standard_tools() {
-  return {exit_loop(), get_user_choice(), load_artifacts()};
+  return {exit_loop(),
+          get_user_choice(),
+          load_artifacts(),
+          load_memory(),
+          preload_memory()};
 }
 
 } // namespace troupe

@@ -29,7 +29,9 @@ constexpr adk_name long_running_name{"LongRunningFunctionTool",
 constexpr auto standard_names
   = std::to_array<adk_name>({{"exit_loop", "exit_loop_tool"},
                              {"get_user_choice", "get_user_choice_tool"},
-                             {"load_artifacts", "load_artifacts_tool"}});
+                             {"load_artifacts", "load_artifacts_tool"},
+                             {"load_memory", "load_memory_tool"},
+                             {"preload_memory", "preload_memory_tool"}});
 
 // Further tools of ADK, in `google.adk.tools`.
 constexpr auto missing_tools
@@ -42,8 +44,6 @@ constexpr auto missing_tools
                                      "TransferToAgentTool",
                                      "VertexAiLoadProfilesTool",
                                      "VertexAiSearchTool",
-                                     "load_memory",
-                                     "preload_memory",
                                      "request_input",
                                      "transfer_to_agent"});
 

@@ -512,6 +512,8 @@ BOOST_FIXTURE_TEST_CASE(tools_may_have_their_full_names, folder) {
   options.tools = make_registry({exit_loop(),
                                  get_user_choice(),
                                  load_artifacts(),
+                                 load_memory(),
+                                 preload_memory(),
                                  make_tool("count"),
                                  make_tool("google_search")});
   const auto loaded = load(head + R"(tools:
@@ -526,6 +528,8 @@ BOOST_FIXTURE_TEST_CASE(tools_may_have_their_full_names, folder) {
 - google_search
 - google.adk.tools.get_user_choice
 - google.adk.tools.load_artifacts_tool.load_artifacts
+- google.adk.tools.load_memory
+- google.adk.tools.preload_memory_tool.preload_memory
 )");
   BOOST_TEST_REQUIRE(loaded.has_value());
   std::vector<std::string> names;
@@ -538,7 +542,9 @@ BOOST_FIXTURE_TEST_CASE(tools_may_have_their_full_names, folder) {
                                             "count",
                                             "google_search",
                                             "get_user_choice",
-                                            "load_artifacts"}),
+                                            "load_artifacts",
+                                            "load_memory",
+                                            "preload_memory"}),
              boost::test_tools::per_element());
   const auto same
     = load(head + "tools: [google.adk.tools.exit_loop_tool.exit_loop]\n");
