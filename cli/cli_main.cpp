@@ -6,6 +6,7 @@
 #include "troupe/cli/commands/init.hpp"
 #include "troupe/cli/commands/load.hpp"
 #include "troupe/cli/commands/mcp.hpp"
+#include "troupe/cli/commands/memory.hpp"
 #include "troupe/cli/commands/run.hpp"
 #include "troupe/cli/commands/serve.hpp"
 #include "troupe/cli/commands/sessions.hpp"
@@ -99,6 +100,7 @@ int run_program(int count,
   const users_command users(program);
   const sessions_command sessions(program);
   const state_command state(program);
+  const memory_command memory(program);
   const experiment_command experiment(program, agents);
   const trace_command trace(program);
   const load_command load(program);
@@ -120,7 +122,7 @@ int run_program(int count,
                                     help_line(program))),
                   exit_usage);
   }
-  const std::array<const program_command*, 12> commands = {&init,
+  const std::array<const program_command*, 13> commands = {&init,
                                                            &run,
                                                            &serve,
                                                            &mcp,
@@ -128,6 +130,7 @@ int run_program(int count,
                                                            &users,
                                                            &sessions,
                                                            &state,
+                                                           &memory,
                                                            &experiment,
                                                            &trace,
                                                            &load,

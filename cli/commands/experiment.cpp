@@ -200,6 +200,7 @@ experiment_command::experiment_command(CLI::App& program,
     ->required();
   chosen.store.add_to(parser());
   chosen.store.add_artifacts_to(parser());
+  chosen.store.add_memory_to(parser());
   parser()
     .add_option("--repeats",
                 chosen.repeats,

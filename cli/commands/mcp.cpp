@@ -155,6 +155,7 @@ void mcp_command::add_options() {
   chosen.compaction.add_to(parser());
   chosen.store.add_to(parser());
   chosen.store.add_artifacts_to(parser());
+  chosen.store.add_memory_to(parser());
 }
 
 int mcp_command::execute(interrupts& signals) const {

@@ -46,6 +46,7 @@ CLI::App& names_command::add_remove(const std::string& description,
   remove.add_flag("--yes", target_.is_confirmed, "Remove without a question");
   store_.add_to(remove);
   store_.add_artifacts_to(remove);
+  store_.add_memory_to(remove);
   return remove;
 }
 

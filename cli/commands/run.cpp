@@ -259,6 +259,7 @@ run_command::run_command(CLI::App& program,
   chosen.prices.add_to(parser());
   chosen.store.add_to(parser());
   chosen.store.add_artifacts_to(parser());
+  chosen.store.add_memory_to(parser());
   parser()
     .add_option("--output",
                 chosen.output,

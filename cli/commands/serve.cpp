@@ -245,6 +245,7 @@ void serve_command::add_options() {
   chosen.access.add_to(parser());
   chosen.store.add_to(parser());
   chosen.store.add_artifacts_to(parser());
+  chosen.store.add_memory_to(parser());
 }
 
 void serve_command::add_access_options() {

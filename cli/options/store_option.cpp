@@ -50,6 +50,17 @@ void store_option::add_artifacts_to(CLI::App& command) {
     ->type_name("A");
 }
 
+CLI::Option& store_option::add_memory_to(CLI::App& command) {
+  return *command
+            .add_option(
+              "--memory",
+              memory_,
+              "Where memories of users are kept: memory:, sqlite:PATH (a "
+              "file of their own), postgres:URL; default: memory: with "
+              "--store memory:, else none are kept")
+            ->type_name("M");
+}
+
 store_options store_option::for_store() const {
   store_options options{.durability = durability_from(durability_).value()};
   if (log_max_)
@@ -61,6 +72,7 @@ runtime_options store_option::for_runtime() const {
   runtime_options options;
   options.store = address_;
   options.artifacts = artifacts_;
+  options.memory = memory_;
   // Commands have few appends under way and give none up.
   options.append_wait_max = {};
   const auto chosen = for_store();

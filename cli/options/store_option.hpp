@@ -1,5 +1,5 @@
 // `--store`, `--durability` and `--log-max`, shared by all commands that use a
-// store, and `--artifacts`.
+// store, and `--artifacts` and `--memory`.
 
 #pragma once
 
@@ -13,6 +13,7 @@
 
 namespace CLI {
 class App;
+class Option;
 } // namespace CLI
 
 namespace troupe::cli {
@@ -35,6 +36,12 @@ public:
   /// Adds `--artifacts` to a command that runs agents, as `add_to` does.
   void add_artifacts_to(CLI::App& command);
 
+  /// Adds `--memory` to a command, as `add_to` does.
+  CLI::Option& add_memory_to(CLI::App& command);
+
+  /// The address of the memory; empty if none was given. Not checked.
+  const std::string& memory() const noexcept { return memory_; }
+
   /// The address; only its scheme has been checked.
   const std::string& address() const noexcept { return address_; }
 
@@ -47,6 +54,7 @@ private:
   std::string durability_{to_string(store_options().durability)};
   std::optional<std::uint64_t> log_max_; // MiB.
   std::string artifacts_;
+  std::string memory_;
 };
 
 } // namespace troupe::cli
