@@ -340,6 +340,27 @@ void delete_session(const served_ptr& on, exchange asked) {
       });
 }
 
+// -- memory ----
+
+void remember_session(const served_ptr& on, exchange asked) {
+  if (!on->on.memory())
+    return asked.to.send(detail(400, "Memory service is not configured."));
+  body given(asked.asked.body);
+  const auto id = given.required_text("sessionId");
+  if (auto refused = given.refusal())
+    return asked.to.send(std::move(*refused));
+  on->on.sessions()
+    .add_to_memory(
+      session_key(spelled(asked.path["app"]), spelled(asked.path["user"]), id))
+    .then([asked = std::move(asked)](const result<std::size_t>& added) {
+      if (added)
+        return asked.to.send(json_text_response("null"));
+      if (added.error().code() == errc::not_found)
+        return asked.to.send(no_session());
+      asked.to.send(failure(added.error()));
+    });
+}
+
 } // namespace
 
 void add_sessions(router& routes, const served_ptr& on) {
@@ -351,6 +372,9 @@ void add_sessions(router& routes, const served_ptr& on) {
   routes.add("POST", one, handled_by(on, create_with_id));
   routes.add("PATCH", one, handled_by(on, patch_session));
   routes.add("DELETE", one, handled_by(on, delete_session));
+  routes.add("PATCH",
+             "/apps/{app}/users/{user}/memory",
+             handled_by(on, remember_session));
 }
 
 } // namespace troupe::serving

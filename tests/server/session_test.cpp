@@ -1,5 +1,8 @@
 // Sessions over HTTP, as the clients of ADK use them.
 
+#include "troupe/stores/memory_service.hpp"
+
+#include "../stores/temporary_folder.hpp"
 #include "server_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -310,6 +313,40 @@ BOOST_AUTO_TEST_CASE(a_long_session_is_read_whole) {
       .append_event({"press", "ann", "s1"}, event(user_text("Hi")))
       .value();
   BOOST_TEST(on.client.get(one_path).data()["events"].size() == 300U);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_is_added_to_memory) {
+  server_fixture on;
+  on.create();
+  const std::string path = "/apps/press/users/ann/memory";
+  event said(user_text("My dog is Rex"));
+  said.author = "user";
+  on.runtime.sessions().append_event({"press", "ann", "s1"}, said).value();
+  const auto added = on.client.patch(path, {{"sessionId", "s1"}});
+  BOOST_TEST(added.status == 200);
+  BOOST_TEST(added.body == "null");
+  const auto found = on.runtime.memory()->search("press", "ann", "rex").value();
+  BOOST_REQUIRE(found.size() == 1U);
+  BOOST_TEST(found.front().session == "s1");
+  const auto unknown = on.client.patch(path, {{"session_id", "s2"}});
+  BOOST_TEST(unknown.status == 404);
+  BOOST_TEST(unknown.data()["detail"] == "Session not found");
+  BOOST_TEST(on.client.patch(path, json::object()).status == 422);
+  BOOST_TEST(on.client.patch(path, {{"sessionId", 1}}).status == 422);
+  BOOST_TEST(on.client.patch(path, {{"sessionId", ""}}).status == 400);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_memory_service_none_is_added) {
+  const temporary_folder folder;
+  server_fixture on(troupe::runtime::open(
+                      {.store = "sqlite:" + (folder.path() / "s.db").string()})
+                      .value(),
+                    {});
+  on.create();
+  const auto refused
+    = on.client.patch("/apps/press/users/ann/memory", {{"sessionId", "s1"}});
+  BOOST_TEST(refused.status == 400);
+  BOOST_TEST(refused.data()["detail"] == "Memory service is not configured.");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
