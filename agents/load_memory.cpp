@@ -1,4 +1,5 @@
 #include "troupe/agents/standard_tools.hpp"
+#include "troupe/agents/turns/shown_memory.hpp"
 
 #include <string>
 #include <utility>
@@ -22,8 +23,8 @@ json query_schema() {
 
 json search_for_model(const json& args, tool_context& context) {
   auto memories = json::array();
-  const auto found
-    = context.search_memory(args.at("query").get<std::string>()).value();
+  const auto found = shown_memories(
+    context.search_memory(args.at("query").get<std::string>()).value());
   for (const auto& each : found)
     memories.push_back(to_json(each));
   auto told = json::object();

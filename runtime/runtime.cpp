@@ -110,16 +110,16 @@ choose_artifacts(const runtime_options& options, bool has_store) {
 
 // Opens the memory service; null for none.
 result<std::shared_ptr<memory_service>>
-choose_memory(const runtime_options& options, bool has_store) {
+choose_memory(const runtime_options& options) {
   const auto* const named = options.memory.address();
   if (named == nullptr && !options.memory.object())
     return error(errc::invalid_argument,
                  "the memory service of the runtime is null");
   if (named == nullptr)
     return options.memory.object();
-  if (named->empty() && has_store)
+  if (named->empty())
     return nullptr;
-  auto opened = open_memory_service(named->empty() ? "memory:" : *named);
+  auto opened = open_memory_service(*named);
   if (!opened)
     return opened.error();
   return std::shared_ptr<memory_service>(std::move(*opened));
@@ -146,7 +146,7 @@ result<opened_places> open_places(const runtime_options& options) {
   auto files = choose_artifacts(options, *kept != nullptr);
   if (!files)
     return files.error();
-  auto memory = choose_memory(options, *kept != nullptr);
+  auto memory = choose_memory(options);
   if (!memory)
     return memory.error();
   return opened_places{std::move(*kept), std::move(*files), std::move(*memory)};

@@ -41,8 +41,8 @@ struct runtime_options {
   /// off.
   location<artifact_store> artifacts = {};
   /// Location of the memory of users: `memory:`, `sqlite:PATH` (a file of its
-  /// own), `postgres:URL`, or a service of your own. Empty: in memory if the
-  /// state is in memory; over a store, memory is off.
+  /// own), `postgres:URL`, or a service of your own. Empty: memory is off, as
+  /// without a memory service in ADK.
   location<memory_service> memory = {};
   /// Source of time and ids; unset: the system's.
   std::shared_ptr<troupe::environment> environment = {};

@@ -1,9 +1,11 @@
 // Adds sessions to the memory of their users, and removes the memory of users.
 //
-// Invariant: no addition outlives the removal of its user. A removal deletes
-// the memory, then the state, then the memory again. An addition asks whether
-// its session exists after the memories are stored: the removal has then seen
-// them, or the addition sees the removal and takes them back.
+// Invariant: no addition outlives the removal of its user, unless the process
+// ends between the two steps of the addition, or the session was created again
+// under its id. A removal deletes the memory, then the state, then the memory
+// again. An addition asks whether its session exists after the memories are
+// stored: the removal has then seen them, or the addition sees the removal and
+// takes them back.
 
 #include "troupe/actors/artifact_call.hpp"
 #include "troupe/actors/backend.hpp"
@@ -13,7 +15,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -26,7 +31,7 @@ using memory_work = std::function<result<std::size_t>(memory_service& kept)>;
 // Removes them again.
 using memory_undo = std::function<result<bool>(memory_service& kept)>;
 
-// `undo` is called if the session is gone after `work`.
+// `undo` is called if the session is not found after `work`, or may be gone.
 task<result<std::size_t>> add_while_there(backend_ptr backend,
                                           session_key key,
                                           memory_work work,
@@ -40,12 +45,12 @@ task<result<std::size_t>> add_while_there(backend_ptr backend,
   const auto found = co_await sessions.get(key, nothing);
   if (found)
     co_return *added;
-  if (found.error().code() != errc::not_found)
-    co_return found.error();
   const auto undone
     = co_await actors::make_memory_call<bool>(backend->share(), undo);
   if (!undone)
     co_return undone.error();
+  if (found.error().code() != errc::not_found)
+    co_return found.error();
   co_return error(errc::not_found,
                   fmt::format("session {} was removed while it was added to "
                               "memory",
@@ -68,12 +73,15 @@ task<result<std::size_t>> add_session(backend_ptr backend, session_key wanted) {
   co_return co_await add_while_there(backend, key, work, undo);
 }
 
+// Ids of the memories that were not remembered before.
+using new_ids = std::shared_ptr<std::vector<std::string>>;
+
 // Adds parts of a session, or texts of its user. `of` is the session of the
-// memories, empty for texts; `ids` are their ids.
+// memories, empty for texts. `work` sets `added`.
 task<result<std::size_t>> add_parts(backend_ptr backend,
                                     session_key wanted,
                                     std::string of,
-                                    std::vector<std::string> ids,
+                                    new_ids added,
                                     memory_work work) {
   if (!backend->shared().memory)
     co_return without_memory();
@@ -86,11 +94,11 @@ task<result<std::size_t>> add_parts(backend_ptr backend,
   if (!found)
     co_return found.error();
   const memory_undo undo
-    = [key = *key, of, ids](memory_service& kept) -> result<bool> {
-    for (const auto& id : ids)
-      if (auto removed = kept.remove(key.app, key.user, of, id); !removed)
-        return removed;
-    return true;
+    = [key = *key, of, added](memory_service& kept) -> result<bool> {
+    if (added->empty())
+      return false;
+    const auto removed = kept.remove(key.app, key.user, of, *added);
+    return removed ? result<bool>(*removed > 0) : removed.error();
   };
   co_return co_await add_while_there(backend, *key, work, undo);
 }
@@ -103,31 +111,24 @@ pending<std::size_t> session_service::add_to_memory(session_key key) {
 
 pending<std::size_t>
 session_service::add_to_memory(session_key key, std::vector<event_ptr> events) {
-  std::vector<std::string> ids;
-  for (const auto& each : events)
-    if (each && !each->id.empty())
-      ids.push_back(each->id);
+  const auto added = std::make_shared<std::vector<std::string>>();
   const memory_work work
-    = [key, events = std::move(events)](memory_service& kept) {
-        return kept.add_events(key, events);
+    = [key, added, events = std::move(events)](memory_service& kept) {
+        return kept.add_events(key, events, added.get());
       };
-  return actors::make_stepwise(
-    add_parts(backend_, key, key.id, std::move(ids), work));
+  return actors::make_stepwise(add_parts(backend_, key, key.id, added, work));
 }
 
 pending<std::size_t>
 session_service::add_to_memory(session_key key,
                                std::vector<memory_entry> entries) {
-  std::vector<std::string> ids;
-  for (const auto& each : entries)
-    if (!each.id.empty())
-      ids.push_back(each.id);
+  const auto added = std::make_shared<std::vector<std::string>>();
   const memory_work work
-    = [key, entries = std::move(entries)](memory_service& kept) {
-        return kept.add(key.app, key.user, entries);
+    = [key, added, entries = std::move(entries)](memory_service& kept) {
+        return kept.add(key.app, key.user, entries, added.get());
       };
   return actors::make_stepwise(
-    add_parts(backend_, std::move(key), {}, std::move(ids), work));
+    add_parts(backend_, std::move(key), {}, added, work));
 }
 
 } // namespace troupe

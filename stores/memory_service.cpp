@@ -25,6 +25,26 @@ bool has_word(const content& said) {
   return !query_words(memory_text(said)).empty();
 }
 
+// Checks that a store can keep the texts of a memory. `subject` begins the
+// message of the error.
+result<void> check_texts(const memory_entry& made, std::string_view subject) {
+  const auto text = memory_text(made.content);
+  if (text.size() > memory_bytes_max)
+    return error(errc::too_large,
+                 fmt::format("{} has {} bytes of text, above the limit of {}",
+                             subject,
+                             text.size(),
+                             memory_bytes_max));
+  if (!is_utf8(text))
+    return error(errc::invalid_argument,
+                 fmt::format("{} has a text that is not UTF-8", subject));
+  if (!is_utf8(made.author) || !is_utf8(made.content.role))
+    return error(
+      errc::invalid_argument,
+      fmt::format("{} has an author or a role that is not UTF-8", subject));
+  return {};
+}
+
 // The memory of an event; nothing if it has no word.
 result<std::optional<memory_entry>> entry_of(const session_key& key,
                                              const event& said) {
@@ -38,6 +58,10 @@ result<std::optional<memory_entry>> entry_of(const session_key& key,
   made.id = std::move(*id);
   made.author = said.author;
   made.timestamp = said.timestamp;
+  if (auto fit
+      = check_texts(made, fmt::format("the event '{}' to remember", made.id));
+      !fit)
+    return fit.error();
   return std::optional(std::move(made));
 }
 
@@ -69,28 +93,19 @@ result<memory_entry> checked(memory_entry given) {
   given.id = std::move(*id);
   if (!given.session.empty())
     return refuse("names a session; use add_events for its events");
-  if (!is_utf8(given.author) || !is_utf8(given.content.role))
-    return refuse("has an author or a role that is not UTF-8");
   given.content = texts_of(given.content);
-  const auto text = memory_text(given.content);
-  if (text.size() > memory_bytes_max)
-    return error(errc::too_large,
-                 fmt::format("a memory has {} bytes of text, above the limit "
-                             "of {}",
-                             text.size(),
-                             memory_bytes_max));
-  if (!is_utf8(text))
-    return refuse("has a text that is not UTF-8");
+  if (auto fit = check_texts(given, "a memory"); !fit)
+    return fit.error();
   if (!has_word(given.content))
     return refuse("has no word in its text, so no search could find it");
   return given;
 }
 
-owner_name owner_of(const session_key& key) {
+owner_name memory_owner(const session_key& key) {
   return {key.app, key.user, key.id};
 }
 
-result<owner_name> owner_of(std::string_view app, std::string_view user) {
+result<owner_name> memory_owner(std::string_view app, std::string_view user) {
   auto app_id = check_id(app, "app");
   if (!app_id)
     return app_id.error();
@@ -98,6 +113,17 @@ result<owner_name> owner_of(std::string_view app, std::string_view user) {
   if (!user_id)
     return user_id.error();
   return owner_name{std::move(*app_id), std::move(*user_id)};
+}
+
+// The number of new memories, whose ids go to `added` unless it is null.
+result<std::size_t> counted(result<std::vector<std::string>> ids,
+                            std::vector<std::string>* added) {
+  if (!ids)
+    return ids.error();
+  const auto count = ids->size();
+  if (added != nullptr)
+    *added = *std::move(ids);
+  return count;
 }
 
 } // namespace
@@ -109,12 +135,16 @@ result<std::size_t> memory_service::add_session(const session& fetched) {
   const auto entries = entries_of(*key, fetched.events().live());
   if (!entries)
     return entries.error();
-  return do_add(owner_of(*key), *entries, earlier::replaced);
+  return counted(do_add(memory_owner(*key), *entries, earlier::replaced),
+                 nullptr);
 }
 
 result<std::size_t>
 memory_service::add_events(const session_key& key,
-                           const std::vector<event_ptr>& events) {
+                           const std::vector<event_ptr>& events,
+                           std::vector<std::string>* added) {
+  if (added != nullptr)
+    added->clear();
   const auto of = check_key(key);
   if (!of)
     return of.error();
@@ -123,13 +153,16 @@ memory_service::add_events(const session_key& key,
     return entries.error();
   if (entries->empty())
     return std::size_t{0};
-  return do_add(owner_of(*of), *entries, earlier::stay);
+  return counted(do_add(memory_owner(*of), *entries, earlier::stay), added);
 }
 
 result<std::size_t> memory_service::add(std::string_view app,
                                         std::string_view user,
-                                        std::vector<memory_entry> entries) {
-  const auto of = owner_of(app, user);
+                                        std::vector<memory_entry> entries,
+                                        std::vector<std::string>* added) {
+  if (added != nullptr)
+    added->clear();
+  const auto of = memory_owner(app, user);
   if (!of)
     return of.error();
   for (auto& each : entries) {
@@ -140,14 +173,14 @@ result<std::size_t> memory_service::add(std::string_view app,
   }
   if (entries.empty())
     return std::size_t{0};
-  return do_add(*of, entries, earlier::stay);
+  return counted(do_add(*of, entries, earlier::stay), added);
 }
 
 result<std::vector<memory_entry>> memory_service::search(std::string_view app,
                                                          std::string_view user,
                                                          std::string_view query,
                                                          std::size_t limit) {
-  const auto of = owner_of(app, user);
+  const auto of = memory_owner(app, user);
   if (!of)
     return of.error();
   if (limit == 0)
@@ -165,7 +198,17 @@ result<bool> memory_service::remove(std::string_view app,
                                     std::string_view user,
                                     std::string_view session,
                                     std::string_view id) {
-  auto of = owner_of(app, user);
+  const auto count = remove(app, user, session, std::vector{std::string(id)});
+  if (!count)
+    return count.error();
+  return *count > 0;
+}
+
+result<std::size_t> memory_service::remove(std::string_view app,
+                                           std::string_view user,
+                                           std::string_view session,
+                                           std::vector<std::string> ids) {
+  auto of = memory_owner(app, user);
   if (!of)
     return of.error();
   if (!session.empty()) {
@@ -174,22 +217,27 @@ result<bool> memory_service::remove(std::string_view app,
       return session_id.error();
     of->session = std::move(*session_id);
   }
-  const auto entry_id = check_id(id, "the id of a memory");
-  if (!entry_id)
-    return entry_id.error();
-  return do_remove(*of, *entry_id);
+  for (auto& each : ids) {
+    auto id = check_id(each, "the id of a memory");
+    if (!id)
+      return id.error();
+    each = *std::move(id);
+  }
+  if (ids.empty())
+    return std::size_t{0};
+  return do_remove(*of, ids);
 }
 
 result<bool> memory_service::remove_session(const session_key& key) {
   const auto of = check_key(key);
   if (!of)
     return of.error();
-  return do_remove_all(owner_of(*of));
+  return do_remove_all(memory_owner(*of));
 }
 
 result<bool> memory_service::remove_user(std::string_view app,
                                          std::string_view user) {
-  const auto of = owner_of(app, user);
+  const auto of = memory_owner(app, user);
   if (!of)
     return of.error();
   return do_remove_all(*of);

@@ -23,8 +23,8 @@
 
 namespace troupe {
 
-/// Maximum size in bytes of the texts of one memory that `memory_service::add`
-/// takes. A larger one is refused with `errc::too_large`.
+/// Maximum size in bytes of the texts of one memory. A larger one is refused
+/// with `errc::too_large`.
 inline constexpr std::size_t memory_bytes_max = std::size_t{1024} * 1024;
 
 /// Number of memories that a search returns if the caller names none, as in
@@ -46,23 +46,28 @@ public:
   /// taken back. They replace all that an earlier call has remembered of this
   /// session, all or nothing, so `fetched` should have all events. Returns the
   /// number of memories. Events without a word in their text are left out.
+  /// Fails as `add_events`.
   result<std::size_t> add_session(const session& fetched);
 
   /// Remembers the texts of these events besides those that are remembered of
   /// the session, all or nothing. An event that is remembered already stays as
-  /// it is. Returns the number of new memories. Fails with
-  /// `errc::invalid_argument` on an event without an id.
+  /// it is. Returns the number of new memories, and sets `added` to their ids.
+  /// Fails with `errc::invalid_argument` on an event without an id, and on a
+  /// text, an author or a role that is not UTF-8, and with `errc::too_large`
+  /// above `memory_bytes_max`.
   result<std::size_t> add_events(const session_key& key,
-                                 const std::vector<event_ptr>& events);
+                                 const std::vector<event_ptr>& events,
+                                 std::vector<std::string>* added = nullptr);
 
   /// Remembers texts that are from no session, all or nothing. Each needs an
   /// id, and a text with a word; `memory_entry::session` must be empty. An id
   /// that is remembered already stays as it is. Returns the number of new
-  /// memories. Fails with `errc::invalid_argument`, and with `errc::too_large`
-  /// above `memory_bytes_max`.
+  /// memories, and sets `added` to their ids. Fails as `add_events`, and with
+  /// `errc::invalid_argument` on a text without a word.
   result<std::size_t> add(std::string_view app,
                           std::string_view user,
-                          std::vector<memory_entry> entries);
+                          std::vector<memory_entry> entries,
+                          std::vector<std::string>* added = nullptr);
 
   /// Returns the memories of the user that share a word with `query`, the best
   /// first, at most `limit`.
@@ -89,6 +94,13 @@ public:
                       std::string_view session,
                       std::string_view id);
 
+  /// Forgets the memories of these ids, all or nothing. Returns how many there
+  /// were.
+  result<std::size_t> remove(std::string_view app,
+                             std::string_view user,
+                             std::string_view session,
+                             std::vector<std::string> ids);
+
   /// Forgets all memories of a session; returns false if there were none.
   result<bool> remove_session(const session_key& key);
 
@@ -99,19 +111,21 @@ public:
   result<bool> remove_app(std::string_view app);
 
 protected:
-  // Implemented by stores. Ids are checked before. `memory_words` and
+  // Implemented by stores. Ids, and the texts of entries, are checked before:
+  // they are UTF-8 and have at most `memory_bytes_max`. `memory_words` and
   // `query_words` (stores/memory_words.hpp) make the words.
 
   /// Fate of the earlier memories of the same session.
   enum class earlier : std::uint8_t { stay, replaced };
 
-  /// Adds memories, all or nothing, and returns the number of new ones. `of` is
-  /// a session, or a user for memories without session. An entry whose id is
+  /// Adds memories, all or nothing, and returns the ids of the new ones. `of`
+  /// is a session, or a user for memories without session. An entry whose id is
   /// there already is left out. Each entry has a word in its `memory_text`, and
   /// the session of `of`.
-  virtual result<std::size_t> do_add(const owner_name& of,
-                                     const std::vector<memory_entry>& entries,
-                                     earlier before)
+  virtual result<std::vector<std::string>>
+  do_add(const owner_name& of,
+         const std::vector<memory_entry>& entries,
+         earlier before)
     = 0;
   /// Finds memories with one of `words`, which `query_words` has made; at least
   /// one. `limit` is above 0.
@@ -120,9 +134,10 @@ protected:
             const std::vector<std::string>& words,
             std::size_t limit)
     = 0;
-  /// Removes one memory of a session, or of a user for one without session.
-  /// Returns false if there was none.
-  virtual result<bool> do_remove(const owner_name& of, const std::string& id)
+  /// Removes memories of a session, or of a user for those without session, all
+  /// or nothing. Returns how many there were. There is at least one id.
+  virtual result<std::size_t> do_remove(const owner_name& of,
+                                        const std::vector<std::string>& ids)
     = 0;
   /// Removes the memories of a session, of a user, or of an app. Returns false
   /// if there were none. Afterwards the back end holds nothing of them.

@@ -76,11 +76,17 @@ memory_command::memory_command(CLI::App& program)
     "troupe memory remove --app press --user ann --session s1" + memory);
   // A removal needs the user's name in full.
   remove.get_option("--user")->required();
+  const auto not_empty = [](const std::string& text) {
+    return text.empty() ? "is empty; leave the option out to remove more"
+                        : std::string();
+  };
   remove.add_option("--session", session_, "Session; default: all")
-    ->type_name("S");
+    ->type_name("S")
+    ->check(not_empty);
   remove
     .add_option("--id", id_, "Only the memory of this id, as search prints it")
-    ->type_name("ID");
+    ->type_name("ID")
+    ->check(not_empty);
 }
 
 CLI::App& memory_command::add_subcommand(const std::string& name,

@@ -338,6 +338,7 @@ void a_long_past_is_shared(run& on) {
   on.commit(make.create(key));
   for (int number = 0; number < event_count;) {
     std::vector<store_change> changes;
+    changes.reserve(500);
     for (int next = 0; next < 500; ++next)
       changes.push_back(make.append(key, {{"n", ++number}}));
     on.commit(changes);

@@ -17,9 +17,10 @@ namespace {
 
 class transient_memories final : public memory_service {
 protected:
-  result<std::size_t> do_add(const owner_name& of,
-                             const std::vector<memory_entry>& entries,
-                             earlier before) override {
+  result<std::vector<std::string>>
+  do_add(const owner_name& of,
+         const std::vector<memory_entry>& entries,
+         earlier before) override {
     std::vector<kept_memory> made;
     made.reserve(entries.size());
     for (const auto& each : entries) {
@@ -31,15 +32,17 @@ protected:
     const std::unique_lock lock(mutex_);
     if (before == earlier::replaced)
       sessions_.erase(of);
+    std::vector<std::string> added;
     if (made.empty())
-      return std::size_t{0};
+      return added;
     auto& kept = sessions_[of];
-    std::size_t count = 0;
     for (auto& each : made) {
       each.number = ++newest_;
-      count += kept.try_emplace(each.entry->id, std::move(each)).second ? 1 : 0;
+      const auto entry = each.entry;
+      if (kept.try_emplace(entry->id, std::move(each)).second)
+        added.push_back(entry->id);
     }
-    return count;
+    return added;
   }
 
   result<std::vector<memory_entry>>
@@ -61,14 +64,18 @@ protected:
     return best;
   }
 
-  result<bool> do_remove(const owner_name& of, const std::string& id) override {
+  result<std::size_t> do_remove(const owner_name& of,
+                                const std::vector<std::string>& ids) override {
     const std::unique_lock lock(mutex_);
     const auto kept = sessions_.find(of);
-    if (kept == sessions_.end() || kept->second.erase(id) == 0)
-      return false;
+    if (kept == sessions_.end())
+      return std::size_t{0};
+    std::size_t count = 0;
+    for (const auto& id : ids)
+      count += kept->second.erase(id);
     if (kept->second.empty())
       sessions_.erase(kept);
-    return true;
+    return count;
   }
 
   result<bool> do_remove_all(const owner_name& of) override {

@@ -84,15 +84,20 @@ constexpr postgres_statement delete_users
   = {"memory_delete_users",
      "DELETE FROM memory_users WHERE id = ANY ($1::bigint[])"};
 
+constexpr postgres_statement delete_empty_users
+  = {"memory_delete_empty_users",
+     "DELETE FROM memory_users WHERE id = ANY ($1::bigint[]) AND NOT EXISTS"
+     " (SELECT FROM memories WHERE owner = memory_users.id)"};
+
 constexpr postgres_statement delete_session
   = {"memory_delete_session",
      "WITH gone AS (DELETE FROM memories WHERE owner = $1::bigint"
      " AND session = $2::text RETURNING 1) SELECT count(*) FROM gone"};
 
-constexpr postgres_statement delete_one
-  = {"memory_delete_one",
+constexpr postgres_statement delete_some
+  = {"memory_delete_some",
      "WITH gone AS (DELETE FROM memories WHERE owner = $1::bigint"
-     " AND session = $2::text AND event = $3::text RETURNING 1)"
+     " AND session = $2::text AND event = ANY ($3::text[]) RETURNING 1)"
      " SELECT count(*) FROM gone"};
 
 constexpr postgres_statement add_memory
@@ -218,12 +223,28 @@ public:
     : pool_(url, std::move(setup)) {}
 
 protected:
-  result<std::size_t> do_add(const owner_name& of,
-                             const std::vector<memory_entry>& entries,
-                             earlier before) override {
-    return pool_.with([&](postgres_connection& connection) {
-      return add(connection, of, entries, before);
+  result<std::vector<std::string>>
+  do_add(const owner_name& of,
+         const std::vector<memory_entry>& entries,
+         earlier before) override {
+    // A failure in making these leaves no transaction open.
+    std::vector<stored_memory> made;
+    made.reserve(entries.size());
+    for (const auto& each : entries)
+      made.push_back(
+        {&each, memory_body(each), memory_words(memory_text(each.content))});
+    std::vector<bool> is_new(made.size());
+    const auto done = pool_.with([&](postgres_connection& connection) {
+      return made.empty() ? remove_replaced(connection, of, before)
+                          : add(connection, of, made, before, is_new);
     });
+    if (!done)
+      return done.error();
+    std::vector<std::string> added;
+    for (std::size_t index = 0; index < made.size(); ++index)
+      if (is_new[index])
+        added.push_back(made[index].entry->id);
+    return added;
   }
 
   result<std::vector<memory_entry>>
@@ -235,16 +256,21 @@ protected:
     });
   }
 
-  result<bool> do_remove(const owner_name& of, const std::string& id) override {
+  result<std::size_t> do_remove(const owner_name& of,
+                                const std::vector<std::string>& ids) override {
     return pool_.with([&](postgres_connection& connection) {
-      return remove_rows(connection, of, &id);
+      return remove_rows(connection, of, &ids);
     });
   }
 
   result<bool> do_remove_all(const owner_name& of) override {
-    return pool_.with([&](postgres_connection& connection) {
-      return of.where() == scope::session ? remove_rows(connection, of, nullptr)
-                                          : remove_users(connection, of);
+    return pool_.with([&](postgres_connection& connection) -> result<bool> {
+      if (of.where() != scope::session)
+        return remove_users(connection, of);
+      const auto count = remove_rows(connection, of, nullptr);
+      if (!count)
+        return count.error();
+      return *count > 0;
     });
   }
 
@@ -253,41 +279,64 @@ private:
   static constexpr std::string_view searching = "search in memory";
   static constexpr std::string_view removing = "remove from memory";
 
-  using answers = std::vector<postgres_rows>;
+  struct stored_memory {
+    const memory_entry* entry;
+    std::string body;
+    std::vector<std::string> words;
+  };
 
-  static result<std::size_t> add(postgres_connection& connection,
-                                 const owner_name& of,
-                                 const std::vector<memory_entry>& entries,
-                                 earlier before) {
+  // Adds at least one memory, and sets `is_new` of those that were not there.
+  // Runs again if the connection was lost: then a memory also counts as new if
+  // the first run has added it, whose commit may have been done.
+  static result<void> add(postgres_connection& connection,
+                          const owner_name& of,
+                          const std::vector<stored_memory>& made,
+                          earlier before,
+                          std::vector<bool>& is_new) {
     connection.queue(transaction::begin);
     connection.queue(make_user, postgres_parameters().add(of.app).add(of.user));
-    auto locked = connection.run(adding, postgres_deadline);
+    const auto locked = connection.run(adding, postgres_deadline);
     if (!locked)
       return locked.error();
     const auto user = locked->back().number(0, 0);
     if (before == earlier::replaced)
       connection.queue(delete_session,
                        postgres_parameters().add(user).add(of.session));
-    for (const auto& each : entries)
+    for (const auto& each : made)
       queue_add(connection, user, each);
+    const auto answers = connection.run(adding, postgres_long_deadline);
+    if (!answers)
+      return answers.error();
+    const std::size_t first = before == earlier::replaced ? 1 : 0;
+    for (std::size_t index = 0; index < made.size(); ++index)
+      if ((*answers)[first + index].number(0, 0) > 0)
+        is_new[index] = true;
     connection.queue(transaction::commit);
     const auto done = connection.run(adding, postgres_long_deadline);
     if (!done)
       return done.error();
-    std::size_t count = 0;
-    const std::size_t first = before == earlier::replaced ? 1 : 0;
-    for (std::size_t index = 0; index < entries.size(); ++index)
-      count += static_cast<std::size_t>((*done)[first + index].number(0, 0));
-    return count;
+    return {};
+  }
+
+  // Replaces memories by none, without a row of the user.
+  static result<void> remove_replaced(postgres_connection& connection,
+                                      const owner_name& of,
+                                      earlier before) {
+    if (before != earlier::replaced)
+      return {};
+    const auto removed = remove_rows(connection, of, nullptr);
+    if (!removed)
+      return removed.error();
+    return {};
   }
 
   static void queue_add(postgres_connection& connection,
                         std::int64_t user,
-                        const memory_entry& entry) {
-    auto words = memory_words(memory_text(entry.content));
-    words.push_back(user_word(user));
-    const auto body = memory_body(entry);
-    const auto all = views_of(words);
+                        const stored_memory& made) {
+    const auto own = user_word(user);
+    auto all = views_of(made.words);
+    all.push_back(own);
+    const auto& entry = *made.entry;
     connection.queue(
       add_memory,
       postgres_parameters()
@@ -295,7 +344,7 @@ private:
         .add(entry.session)
         .add(entry.id)
         .add(std::int64_t{entry.timestamp.time_since_epoch().count()})
-        .add(body)
+        .add(made.body)
         .add(std::span<const std::string_view>(all)));
   }
 
@@ -313,6 +362,7 @@ private:
       return std::vector<memory_entry>();
     // Words have no quotes and no backslashes, so they need no escape.
     std::vector<std::string> queries;
+    queries.reserve(words.size());
     for (const auto& word : words)
       queries.push_back(
         fmt::format("'{}' & '{}'", user_word(user.number(0, 0)), word));
@@ -363,30 +413,39 @@ private:
       return locked.error();
     std::vector<std::int64_t> users;
     const auto& rows = locked->back();
+    users.reserve(static_cast<std::size_t>(rows.size()));
     for (int row = 0; row < rows.size(); ++row)
       users.push_back(rows.number(row, 0));
     return users;
   }
 
-  // Removes the memories of a session, or one of them.
-  static result<bool> remove_rows(postgres_connection& connection,
-                                  const owner_name& of,
-                                  const std::string* id) {
+  // Removes the memories of a session, or those of the ids.
+  static result<std::size_t> remove_rows(postgres_connection& connection,
+                                         const owner_name& of,
+                                         const std::vector<std::string>* ids) {
     const auto users = lock(connection, of);
     if (!users)
       return users.error();
     for (const auto user : *users) {
       auto place = postgres_parameters().add(user).add(of.session);
-      if (id != nullptr)
-        connection.queue(delete_one, place.add(*id));
-      else
+      if (ids != nullptr) {
+        const auto all = views_of(*ids);
+        connection.queue(delete_some,
+                         place.add(std::span<const std::string_view>(all)));
+      } else {
         connection.queue(delete_session, place);
+      }
     }
+    connection.queue(
+      delete_empty_users,
+      postgres_parameters().add(std::span<const std::int64_t>(*users)));
     connection.queue(transaction::commit);
     const auto done = connection.run(removing, postgres_long_deadline);
     if (!done)
       return done.error();
-    return !users->empty() && done->front().number(0, 0) > 0;
+    return users->empty()
+             ? std::size_t{0}
+             : static_cast<std::size_t>(done->front().number(0, 0));
   }
 
   static result<bool> remove_users(postgres_connection& connection,

@@ -101,12 +101,21 @@ sqlite_database open_memory_file(const std::filesystem::path& file) {
   settings.file = file;
   sqlite_database database(settings, sqlite_role::writer);
   database.execute("PRAGMA secure_delete=ON");
+  // Checks before it changes the mode: the file of a session store, which was
+  // named by mistake, keeps its write-ahead log.
+  bool is_made = false;
+  if (!database.retry_while_locked([&] {
+        const sqlite_transaction reading(database,
+                                         sqlite_transaction::kind::read);
+        is_made = has_memory_tables(database, file);
+      }))
+    throw database.failure("open");
   // In the mode DELETE a power failure may bring a journal back, which would
   // undo a commit.
   if (!database.retry_while_locked(
         [&] { database.execute("PRAGMA journal_mode=TRUNCATE"); }))
     throw database.failure("open");
-  if (has_memory_tables(database, file))
+  if (is_made)
     return database;
   // Another process may be making the tables, too.
   sqlite_transaction writing(database, sqlite_transaction::kind::write);
@@ -149,21 +158,28 @@ public:
         "SELECT session, event, time, body FROM memories WHERE id=?1")) {}
 
 protected:
-  result<std::size_t> do_add(const owner_name& of,
-                             const std::vector<memory_entry>& entries,
-                             earlier before) override {
-    return attempt<std::size_t>([&]() -> result<std::size_t> {
+  result<std::vector<std::string>>
+  do_add(const owner_name& of,
+         const std::vector<memory_entry>& entries,
+         earlier before) override {
+    using ids = std::vector<std::string>;
+    return attempt<ids>([&]() -> result<ids> {
       sqlite_transaction writing(database_, sqlite_transaction::kind::write);
-      if (before == earlier::replaced)
-        remove_rows(rows_of(of), of);
-      std::size_t count = 0;
+      const bool removed
+        = before == earlier::replaced && remove_rows(rows_of(of), of) > 0;
+      ids added;
       if (!entries.empty()) {
         const auto user = make_user(of);
         for (const auto& each : entries)
-          count += add(user, each) ? 1 : 0;
+          if (add(user, each))
+            added.push_back(each.id);
+      }
+      if (removed) {
+        remove_empty_users();
+        overwrite_words();
       }
       writing.commit();
-      return count;
+      return added;
     });
   }
 
@@ -182,16 +198,37 @@ protected:
       });
   }
 
-  result<bool> do_remove(const owner_name& of, const std::string& id) override {
-    return remove(rows_of(of)
-                    + (of.session.empty() ? " AND session='' AND event=?3"
-                                          : " AND event=?4"),
-                  of,
-                  id);
+  result<std::size_t> do_remove(const owner_name& of,
+                                const std::vector<std::string>& ids) override {
+    const auto rows = rows_of(of)
+                      + (of.session.empty() ? " AND session='' AND event=?3"
+                                            : " AND event=?4");
+    return attempt<std::size_t>([&]() -> result<std::size_t> {
+      sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+      std::int64_t count = 0;
+      for (const auto& id : ids)
+        count += remove_rows(rows, of, id);
+      if (count > 0) {
+        remove_empty_users();
+        overwrite_words();
+      }
+      writing.commit();
+      return static_cast<std::size_t>(count);
+    });
   }
 
   result<bool> do_remove_all(const owner_name& of) override {
-    return remove(rows_of(of), of);
+    return attempt<bool>([&]() -> result<bool> {
+      sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+      const bool found = remove_rows(rows_of(of), of) > 0;
+      remove_empty_users();
+      // Also without a row: a troupe that did not overwrite the words of
+      // replaced memories may have left some.
+      if (found || of.session.empty())
+        overwrite_words();
+      writing.commit();
+      return found;
+    });
   }
 
 private:
@@ -282,6 +319,7 @@ private:
     std::ranges::sort(places, std::greater<>());
     places.resize(count);
     std::vector<std::int64_t> best;
+    best.reserve(places.size());
     for (const auto& each : places)
       best.push_back(std::get<2>(each));
     return best;
@@ -319,11 +357,11 @@ private:
                         row)};
   }
 
-  // Deletes the rows within a transaction; returns false if there were none.
+  // Deletes the rows within a transaction; returns how many there were.
   template <class... More>
-  bool remove_rows(const std::string& rows,
-                   const owner_name& of,
-                   const More&... more) {
+  std::int64_t remove_rows(const std::string& rows,
+                           const owner_name& of,
+                           const More&... more) {
     const auto run = [&](const std::string& sql) {
       auto statement = database_.prepare(sql);
       const std::string_view app = of.app;
@@ -338,26 +376,19 @@ private:
     run(fmt::format("DELETE FROM memory_words WHERE rowid IN "
                     "(SELECT id FROM memories WHERE {})",
                     rows));
-    return run(fmt::format("DELETE FROM memories WHERE {}", rows)) > 0;
+    return run(fmt::format("DELETE FROM memories WHERE {}", rows));
   }
 
-  template <class... More>
-  result<bool>
-  remove(const std::string& rows, const owner_name& of, const More&... more) {
-    return attempt<bool>([&]() -> result<bool> {
-      sqlite_transaction writing(database_, sqlite_transaction::kind::write);
-      const bool found = remove_rows(rows, of, more...);
-      database_
-        .prepare("DELETE FROM users WHERE id NOT IN (SELECT user FROM "
-                 "memories)")
-        .run();
-      // FTS5 keeps the words of deleted rows until it merges its segments.
-      if (found)
-        database_.execute(
-          "INSERT INTO memory_words(memory_words) VALUES('optimize')");
-      writing.commit();
-      return found;
-    });
+  void remove_empty_users() {
+    database_
+      .prepare("DELETE FROM users WHERE id NOT IN (SELECT user FROM memories)")
+      .run();
+  }
+
+  // FTS5 keeps the words of deleted rows until it merges its segments.
+  void overwrite_words() {
+    database_.execute(
+      "INSERT INTO memory_words(memory_words) VALUES('optimize')");
   }
 
   std::mutex mutex_; // Guards all that follows.

@@ -23,7 +23,7 @@ constexpr auto pause_max = 2000ms;
 postgres_pool::lease::~lease() {
   if (!lent_)
     return;
-  if (!lent_->is_usable())
+  if (!lent_->is_usable() || std::uncaught_exceptions() > exceptions_)
     lent_.reset();
   const std::lock_guard guard(pool_->mutex_);
   --pool_->lent_;

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -27,8 +28,9 @@ public:
   postgres_pool(const postgres_pool&) = delete;
   postgres_pool& operator=(const postgres_pool&) = delete;
 
-  /// A borrowed connection; goes back at the end if it is still usable. The
-  /// pool must outlive it.
+  /// A borrowed connection; goes back at the end if it is still usable. An
+  /// exception that ends the lease drops it: statements may be queued, and a
+  /// transaction may be open. The pool must outlive it.
   class lease {
   public:
     lease(postgres_pool& pool,
@@ -50,6 +52,7 @@ public:
     postgres_pool* pool_;
     std::unique_ptr<postgres_connection> lent_;
     std::uint64_t generation_;
+    int exceptions_ = std::uncaught_exceptions();
   };
 
   /// Takes a free connection or opens a new one. `fresh` discards the free

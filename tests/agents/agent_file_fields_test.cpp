@@ -99,11 +99,12 @@ const refused python_refused[] = {
    ":5: 'shop.tools.search' names Python code"},
   {"tools: [{name: LongRunningFunctionTool, args: {func: shop.ask}}]\n",
    ":3: 'shop.ask' names Python code"},
-  {"tools: [load_memory]\n",
-   ":3: troupe does not have ADK's tool 'load_memory'; make a program a "
+  {"tools: [ExampleTool]\n",
+   ":3: troupe does not have ADK's tool 'ExampleTool'; make a program a "
    "tool"},
-  {"tools: [google.adk.tools.load_memory]\n",
-   ":3: troupe does not have ADK's tool 'google.adk.tools.load_memory'"},
+  {"tools: [google.adk.tools.example_tool.ExampleTool]\n",
+   ":3: troupe does not have ADK's tool "
+   "'google.adk.tools.example_tool.ExampleTool'"},
   {"tools: [{name: VertexAiSearchTool, args: {data_store_id: x}}]\n",
    ":3: troupe does not have ADK's tool 'VertexAiSearchTool'"},
   {"tools: [google.adk.tools.agent_tool.AgentTool]\n",

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(a_later_session_remembers_an_earlier_one) {
        co_return std::nullopt;
      }}});
 
-  auto runtime = troupe::runtime::open().value();
+  auto runtime = troupe::runtime::open({.memory = "memory:"}).value();
   auto& sessions = runtime.sessions();
   const auto key = sessions.create({"press", "ann", "s1"}).value().key();
   runtime.run(guide, key, "My dog is Rex.").wait().value();
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_later_session_remembers_an_earlier_one) {
 }
 
 BOOST_AUTO_TEST_CASE(a_program_uses_the_memory_itself) {
-  auto runtime = troupe::runtime::open().value();
+  auto runtime = troupe::runtime::open({.memory = "memory:"}).value();
   auto& sessions = runtime.sessions();
   const auto key = sessions.create({"press", "ann", "s1"}).value().key();
   const troupe::testing::printed_text printed;

@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_long_session_is_read_whole) {
 }
 
 BOOST_AUTO_TEST_CASE(a_session_is_added_to_memory) {
-  server_fixture on;
+  server_fixture on(troupe::runtime::open({.memory = "memory:"}).value(), {});
   on.create();
   const std::string path = "/apps/press/users/ann/memory";
   event said(user_text("My dog is Rex"));

@@ -174,6 +174,72 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_bad_text_changes_nothing, place, places) {
     == "1");
 }
 
+// A store could not keep such an event, so it is refused before.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_bad_event_changes_nothing, place, places) {
+  place on;
+  on.kept->add("press", "bob", {note("b", "tea of bob")}).value();
+  on.kept->add_session(session_of(ann_1, {said_by("user", "e0", "tea")}))
+    .value();
+  auto role = *said_by("user", "e2", "tea");
+  role.content.role = "\xff";
+  const std::string word(memory_bytes_max / 2, 't');
+  const std::pair<event_ptr, std::string> bad_ones[]{
+    {said_by("user", "e2", "tea \xff"), "invalid_argument"},
+    {said_by("\xff", "e2", "tea"), "invalid_argument"},
+    {std::make_shared<const event>(role), "invalid_argument"},
+    {said_by("user", "e2", word + " " + word), "too_large"}};
+  for (const auto& [bad, code] : bad_ones) {
+    const std::vector<event_ptr> events{said_by("user", "e1", "tea"), bad};
+    const auto added = on.kept->add_events(ann_1, events);
+    BOOST_TEST(code_of(added) == code);
+    BOOST_TEST(reason_of(added).find("e2") != std::string::npos);
+    BOOST_TEST(code_of(on.kept->add_session(session_of(ann_1, events)))
+               == code);
+    BOOST_TEST(ids_of(on.kept->search("press", "bob", "tea")) == "b");
+    BOOST_TEST(ids_of(on.kept->search("press", "ann", "tea")) == "e0");
+  }
+  BOOST_TEST(number_of(on.kept->add_events(
+               ann_1, {said_by("user", "e3", word + " " + word.substr(1))}))
+             == "1");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(only_new_memories_are_taken_back, place, places) {
+  place on;
+  std::vector<std::string> added{"x"};
+  const auto joined = [&added] {
+    std::string ids;
+    for (const auto& each : added)
+      ids += each + " ";
+    return ids;
+  };
+  on.kept->add_events(ann_1, {said_by("user", "e1", "tea")}, &added).value();
+  BOOST_TEST(joined() == "e1 ");
+  const std::vector<event_ptr> more{said_by("user", "e1", "tea"),
+                                    said_by("user", "e2", "tea"),
+                                    said_by("user", "e3", "tea"),
+                                    said_by("user", "e2", "milk")};
+  BOOST_TEST(number_of(on.kept->add_events(ann_1, more, &added)) == "2");
+  BOOST_TEST(joined() == "e2 e3 ");
+  BOOST_TEST(number_of(on.kept->remove("press", "ann", "s1", added)) == "2");
+  BOOST_TEST(number_of(on.kept->remove("press", "ann", "s1", added)) == "0");
+  BOOST_TEST(ids_of(on.kept->search("press", "ann", "tea milk")) == "e1");
+  on.kept->add_events(ann_1, {said_by("user", "e1", "tea")}, &added).value();
+  BOOST_TEST(joined() == "");
+  BOOST_TEST(number_of(on.kept->remove("press", "ann", "s1", added)) == "0");
+
+  on.kept->add("press", "ann", {note("n1", "tea")}).value();
+  on.kept->add("press", "ann", {note("n1", "a"), note("n2", "tea")}, &added)
+    .value();
+  BOOST_TEST(joined() == "n2 ");
+  BOOST_TEST(code_of(on.kept->add("press", "ann", {note("", "tea")}, &added))
+             == "invalid_argument");
+  BOOST_TEST(joined() == "");
+  const std::vector<std::string> with_a_bad_one{"n1", ""};
+  BOOST_TEST(code_of(on.kept->remove("press", "ann", "", with_a_bad_one))
+             == "invalid_argument");
+  BOOST_TEST(ids_of(on.kept->search("press", "ann", "tea")) == "n2 n1 e1");
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(bad_names_are_refused, place, places) {
   place on;
   for (const auto& bad : {""s, " "s, "a\0b"s, "\xff"s, std::string(513, 'a')}) {

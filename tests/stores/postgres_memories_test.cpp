@@ -2,10 +2,12 @@
 // store. And the addresses of memory services.
 
 #include "troupe/stores/postgres/open.hpp"
+#include "troupe/stores/postgres/pool.hpp"
 
 #include "memory_places.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <stdexcept>
 #include <thread>
 
 using namespace troupe;
@@ -53,6 +55,64 @@ BOOST_AUTO_TEST_CASE(are_removed_while_others_add) {
                                    + schema.substr(0, schema.find('&')) + "."
                                    + table)
                == "0");
+}
+
+// The next caller would read the answer to the statement that is still queued.
+BOOST_AUTO_TEST_CASE(an_exception_drops_the_connection) {
+  constexpr postgres_statement begin{"test_begin", "BEGIN"};
+  constexpr postgres_statement one{"test_one", "SELECT 1"};
+  constexpr postgres_statement two{"test_two", "SELECT 2"};
+  postgres_setup setup;
+  setup.schema = "memory_leases";
+  const auto url = memory_server().url(setup.schema);
+  open_postgres_memories(url).value();
+  postgres_pool pool(url, setup);
+  const auto fail = [&](postgres_connection& connection) -> result<void> {
+    connection.queue(begin);
+    connection.run("begin", postgres_deadline).value();
+    connection.queue(one);
+    throw std::runtime_error("in the middle");
+  };
+  BOOST_CHECK_THROW(static_cast<void>(pool.with(fail)), std::runtime_error);
+  const auto ask = [&](postgres_connection& connection) -> result<std::string> {
+    connection.queue(two);
+    const auto answers = connection.run("ask", postgres_deadline);
+    if (!answers)
+      return answers.error();
+    return std::string(answers->front().text(0, 0));
+  };
+  BOOST_TEST(pool.with(ask).value() == "2");
+}
+
+// Neither a user who was removed nor one without memories has a row.
+BOOST_AUTO_TEST_CASE(no_row_stays_of_a_user_without_memories) {
+  const std::string schema = "memory_rows";
+  const auto on = open_postgres_memories(memory_server().url(schema)).value();
+  const session_key ann_1{"press", "ann", "s1"};
+  const auto users = [&] {
+    return memory_server().ask("SELECT count(*) FROM " + schema
+                               + ".memory_users");
+  };
+  on->add_session(session_of(ann_1, {said_by("user", "e1", "?!")})).value();
+  BOOST_TEST(users() == "0");
+  const auto add = [&] {
+    on->add_session(session_of(ann_1, {said_by("user", "e1", "tea")})).value();
+    BOOST_TEST(users() == "1");
+  };
+  add();
+  on->remove_session(ann_1).value();
+  BOOST_TEST(users() == "0");
+  add();
+  on->remove("press", "ann", "s1", "e1").value();
+  BOOST_TEST(users() == "0");
+  add();
+  on->add_session(session_of(ann_1, {})).value();
+  BOOST_TEST(users() == "0");
+  add();
+  on->add("press", "ann", {note("n1", "tea")}).value();
+  on->remove_session(ann_1).value();
+  BOOST_TEST(users() == "1");
+  BOOST_TEST(ids_of(on->search("press", "ann", "tea")) == "n1");
 }
 
 BOOST_AUTO_TEST_CASE(may_share_the_schema_of_a_session_store) {

@@ -37,14 +37,16 @@ struct memory_file {
     sqlite3_close(database);
   }
 
+  static std::string bytes_of(const fs::path& path) {
+    std::ifstream source(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(source), {}};
+  }
+
   // True if a file of the folder holds these bytes.
   bool holds(const std::string& bytes) const {
-    for (const auto& each : fs::directory_iterator(folder.path())) {
-      std::ifstream source(each.path(), std::ios::binary);
-      const std::string all{std::istreambuf_iterator<char>(source), {}};
-      if (all.find(bytes) != std::string::npos)
+    for (const auto& each : fs::directory_iterator(folder.path()))
+      if (bytes_of(each.path()).find(bytes) != std::string::npos)
         return true;
-    }
     return false;
   }
 
@@ -110,6 +112,69 @@ BOOST_FIXTURE_TEST_CASE(leave_no_bytes_of_a_removed_user, memory_file) {
   BOOST_TEST(!holds("kumquat7"));
   on->remove_app("press").value();
   BOOST_TEST(!holds("kumquat"));
+}
+
+// Also words that only the index has.
+BOOST_FIXTURE_TEST_CASE(leave_no_bytes_of_replaced_memories, memory_file) {
+  const auto on = open();
+  on->add("press", "bob", {note("b", "kumquat")}).value();
+  const auto replace = [&](const std::vector<event_ptr>& events) {
+    on->add_session(session_of(ann_1, events)).value();
+  };
+  replace({said_by("user", "e1", "Pomegranate Quince")});
+  BOOST_TEST(holds("pomegranate"));
+  replace({said_by("user", "e1", "Medlar")});
+  BOOST_TEST(!holds("omegranate"));
+  BOOST_TEST(!holds("uince"));
+  replace({});
+  BOOST_TEST(!holds("edlar"));
+  BOOST_TEST(!holds("ann"));
+  BOOST_TEST(ids_of(on->search("press", "bob", "kumquat")) == "b");
+}
+
+// A troupe that did not overwrite them has left words in the index.
+BOOST_FIXTURE_TEST_CASE(leave_no_bytes_of_earlier_removals, memory_file) {
+  for (const bool whole_app : {false, true}) {
+    const auto on = open();
+    on->add("press", "bob", {note("b", "kumquat")}).value();
+    on->add("press", "ann", {note("n", "pomegranate")}).value();
+    execute("PRAGMA secure_delete=ON;"
+            "DELETE FROM memory_words WHERE rowid IN (SELECT id FROM memories "
+            "WHERE event='n');"
+            "DELETE FROM memories WHERE event='n'");
+    BOOST_TEST_REQUIRE(holds("pomegranate"));
+    const auto found
+      = whole_app ? on->remove_app("press") : on->remove_user("press", "ann");
+    BOOST_TEST(found.value() == whole_app);
+    BOOST_TEST(!holds("pomegranate"));
+  }
+}
+
+// A session store that was named by mistake stays as it is.
+BOOST_FIXTURE_TEST_CASE(a_file_with_a_log_is_refused_unchanged, memory_file) {
+  sqlite3* database = nullptr;
+  BOOST_REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+  // Keeps the log when the file is closed.
+  sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  BOOST_TEST(sqlite3_exec(database,
+                          "PRAGMA journal_mode=WAL;"
+                          "CREATE TABLE sessions(id);"
+                          "PRAGMA wal_checkpoint(TRUNCATE);"
+                          "INSERT INTO sessions VALUES('s1')",
+                          nullptr,
+                          nullptr,
+                          nullptr)
+             == SQLITE_OK);
+  sqlite3_close(database);
+  const auto log = fs::path(file.string() + "-wal");
+  const auto file_before = bytes_of(file);
+  const auto log_before = bytes_of(log);
+  // 2 is a file with a write-ahead log.
+  BOOST_TEST_REQUIRE(file_before.at(18) == 2);
+  BOOST_TEST_REQUIRE(!log_before.empty());
+  BOOST_TEST(code_of(open_sqlite_memories(file)) == "corrupt");
+  BOOST_TEST((bytes_of(file) == file_before));
+  BOOST_TEST((bytes_of(log) == log_before));
 }
 
 // The child dies while it adds; each of its calls is there or not.
