@@ -154,14 +154,14 @@ private:
         return value;
       }
       const char next = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
-      if (c != '\\') {
-        value += c;
-      } else if (next == '\\' || next == '\''
-                 || (next == '"' && quote == '"')) {
+      const bool is_escape = c == '\\';
+      if (is_escape
+          && (next == '\\' || next == '\'' || (next == '"' && quote == '"'))) {
         value += next;
         ++at_;
-      } else if (const auto found = names.find(next);
-                 quote == '"' && next != '\0' && found != names.npos) {
+      } else if (const auto found = names.find(next); is_escape && quote == '"'
+                                                      && next != '\0'
+                                                      && found != names.npos) {
         value += meant[found];
         ++at_;
       } else {

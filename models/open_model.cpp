@@ -30,6 +30,7 @@ std::optional<model_name> read_name(std::string_view text) {
   using known_prefix = std::pair<std::string_view, std::optional<vendor>>;
   constexpr std::array prefixes = {
     known_prefix{"openai:", vendor::openai},
+    known_prefix{"openai-responses:", vendor::openai_responses},
     known_prefix{"gemini:", vendor::gemini},
     known_prefix{"anthropic:", vendor::anthropic},
     known_prefix{"scripted:", std::nullopt},
@@ -71,8 +72,9 @@ result<model_ptr> open_model(const model_source& source,
   const auto named = read_name(source.name);
   if (!named)
     return refused_model(source,
-                         "expected openai:NAME, gemini-NAME, claude-NAME, "
-                         "projects/… (Vertex AI) or scripted:FILE");
+                         "expected openai:NAME, openai-responses:NAME, "
+                         "gemini-NAME, claude-NAME, projects/… (Vertex AI) or "
+                         "scripted:FILE");
   if (!named->which)
     return open_script(source, named->name, options.base);
   if (named->name.empty())

@@ -1,5 +1,5 @@
-// Opens a model by its name: `openai:NAME`, `gemini-NAME`, `claude-NAME`,
-// `scripted:FILE`.
+// Opens a model by its name: `openai:NAME`, `openai-responses:NAME`,
+// `gemini-NAME`, `claude-NAME`, `scripted:FILE`.
 
 #pragma once
 
@@ -99,7 +99,10 @@ struct open_model_options {
 
 /// Opens a model. The name selects the wire format, the variables of the key
 /// and the variable of the base URL:
-/// - `openai:NAME`: chat completions; `OPENAI_API_KEY`; `OPENAI_BASE_URL`.
+/// - `openai:NAME`: chat completions; `OPENAI_API_KEY`; `OPENAI_BASE_URL`. At
+///   OpenAI itself, requests with tools that OpenAI runs go to its Responses
+///   API, except those to models for search.
+/// - `openai-responses:NAME`: the Responses API; the same variables.
 /// - `gemini-…` or `gemini:NAME`: generateContent; `GOOGLE_API_KEY`, else
 ///   `GEMINI_API_KEY`; `GOOGLE_GEMINI_BASE_URL`.
 /// - `claude-…` or `anthropic:NAME`: messages; `ANTHROPIC_API_KEY`;

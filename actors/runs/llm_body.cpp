@@ -550,7 +550,7 @@ task<bool> run_tasks(lane_actor& lane,
                               from->agent));
     if (open.empty())
       co_return false;
-    const auto call = open.front();
+    const auto& call = open.front();
     const auto found
       = std::ranges::find(others.below->agents, call.name, &agent::name);
     auto response = co_await run_task(

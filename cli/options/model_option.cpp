@@ -11,8 +11,9 @@ void model_option::add_to(CLI::App& command) {
   command
     .add_option("--model",
                 names,
-                "Model in place of every agent's own: openai:NAME, gemini-..., "
-                "claude-..., scripted:FILE. Given again, the next model is "
+                "Model in place of every agent's own: openai:NAME, "
+                "openai-responses:NAME, gemini-..., claude-..., scripted:FILE. "
+                "Given again, the next model is "
                 "asked when the one before it is down or over its limit")
     ->type_name("M")
     ->allow_extra_args(false);

@@ -160,7 +160,7 @@ private:
   bool is_probing_ = false;
   bool is_listing_ = false;
   bool has_changed_ = false; // Since the list under way was asked for.
-  unsigned failures_ = 0; // Since the last call that was answered.
+  unsigned failures_ = 0;    // Since the last call that was answered.
   std::chrono::steady_clock::time_point ready_at_;
   offer tools_;
   std::chrono::steady_clock::time_point listed_at_;

@@ -218,6 +218,12 @@ std::string wire_format::failure_of(int status,
                       : line;
 }
 
+wire_format_ptr
+wire_format::format_for(const std::vector<vendor_tool>& /*wanted*/,
+                        const wire_options& /*asked*/) const {
+  return nullptr;
+}
+
 std::optional<wire_options>
 wire_format::without_refused(int /*status*/,
                              std::string_view /*body*/,

@@ -7,6 +7,7 @@
 #include "troupe/models/formats/wire_format.hpp"
 #include "troupe/models/wire/part_marks.hpp"
 #include "troupe/models/wire/server_blocks.hpp"
+#include "troupe/models/wire/server_items.hpp"
 #include "troupe/models/wire/server_parts.hpp"
 #include "troupe/models/wire/tool_check.hpp"
 
@@ -284,7 +285,7 @@ private:
   // Vertex, which has no such parts.
   result<json>
   work_part(const part& said, const server_part& work, bool by_model) const {
-    const bool is_foreign = block_of_part(said).has_value();
+    const bool is_foreign = block_of_part(said) || is_of_item(said);
     const bool is_code = work.is == server_part::kind::code
                          || work.is == server_part::kind::output;
     if (!is_code && (is_foreign || is_vertex_ || !by_model))

@@ -89,6 +89,14 @@ std::string_view short_name(std::string_view model) {
                                         : model;
 }
 
+// The format of a request with these tools of the vendor.
+wire_format_ptr needed_format(const http_model_options& options,
+                              const std::vector<vendor_tool>& wanted,
+                              const wire_options& with) {
+  auto other = options.format->format_for(wanted, with);
+  return other ? other : options.format;
+}
+
 } // namespace
 
 // One model call with all of its attempts. Its steps run one after another,
@@ -118,6 +126,7 @@ public:
     with_.model = options_->model;
     with_.base_url = options_->base_url;
     with_.streams = options_->streams;
+    format_ = needed_format(*options_, request_.vendor_tools, with_);
     if (options_->token)
       return ask_for_token();
     if (options_->key)
@@ -146,7 +155,7 @@ private:
     if (!with_.key.empty())
       if (const auto flaw = key_flaw(with_.base_url); !flaw.empty())
         return end(named(error(errc::invalid_argument, flaw)));
-    auto made = options_->format->make_request(request_, with_);
+    auto made = format_->make_request(request_, with_);
     if (!made)
       return end(named(made.error()));
     enter(std::move(*made));
@@ -202,8 +211,7 @@ private:
     headers_.clear();
     body_.clear();
     events_ = sse_reader();
-    reader_
-      = options_->streams ? options_->format->read_stream(with_) : nullptr;
+    reader_ = options_->streams ? format_->read_stream(with_) : nullptr;
     answer_bytes_ = 0;
     has_begun_ = false;
     is_enough_ = false;
@@ -294,7 +302,7 @@ private:
     auto answer = read();
     if (!answer)
       return give_up(answer.error());
-    if (!options_->format->continued(*answer, with_))
+    if (!format_->continued(*answer, with_))
       return end_with(std::move(answer));
     early_ = std::move(*answer);
     read_no_more();
@@ -376,7 +384,7 @@ private:
         used > 0 && options_->limit)
       options_->limit->correct(expected_tokens_, used);
     answer->partial = false;
-    if (auto with = options_->format->continued(*answer, with_);
+    if (auto with = format_->continued(*answer, with_);
         with && ++pauses_ <= pauses_max)
       return go_on(std::move(*with));
     end(std::move(*answer));
@@ -384,7 +392,7 @@ private:
 
   // Lets the server continue a turn that it has paused.
   void go_on(wire_options with) {
-    auto made = options_->format->make_request(request_, with);
+    auto made = format_->make_request(request_, with);
     if (!made)
       return end(named(made.error()));
     with_ = std::move(with);
@@ -395,8 +403,8 @@ private:
 
   result<model_response> read() {
     if (!reader_)
-      return options_->format->read_answer(body_, with_);
-    if (auto stray = options_->format->check_stray(events_.stray()); !stray)
+      return format_->read_answer(body_, with_);
+    if (auto stray = format_->check_stray(events_.stray()); !stray)
       return stray.error();
     return reader_->finish();
   }
@@ -412,10 +420,10 @@ private:
   // Sends the request again without a form that the server has refused. Returns
   // false if that is not possible.
   bool ask_without_refused() {
-    auto with = options_->format->without_refused(status_, body_, with_);
+    auto with = format_->without_refused(status_, body_, with_);
     if (!with || attempts_ >= options_->retries.attempts_max)
       return false;
-    auto made = options_->format->make_request(request_, *with);
+    auto made = format_->make_request(request_, *with);
     if (!made || made->body == sent_.body)
       return false; // The request did not contain the refused form.
     if (request_.retries && !request_.retries->take())
@@ -443,7 +451,7 @@ private:
       return;
     auto why = why_redirected();
     if (why.empty())
-      why = options_->format->failure_of(status_, body_, with_.key);
+      why = format_->failure_of(status_, body_, with_.key);
     fail(error(errc::model_failed, fmt::format("status {}: {}", status_, why)),
          may_pass(status_));
   }
@@ -516,7 +524,7 @@ private:
   error named(const error& why) const {
     return {why.code(),
             fmt::format("{} model '{}'{}: {}",
-                        options_->format->provider(),
+                        format_->provider(),
                         short_name(options_->model),
                         attempts_ > 1 ? fmt::format(", attempt {}", attempts_)
                                       : std::string(),
@@ -555,6 +563,7 @@ private:
   const std::shared_ptr<std::atomic<std::uint64_t>> waits_;
   const model_request request_;
   const model_reply reply_;
+  wire_format_ptr format_;
   http_request sent_;
   wire_options with_;
   double expected_tokens_ = 0;
@@ -589,8 +598,11 @@ http_model::http_model(http_model_options options)
 result<void>
 http_model::check_vendor_tools(const std::vector<vendor_tool>& wanted,
                                bool beside_functions) const {
-  const auto fit
-    = shared_->format->check_tools_of(shared_->model, wanted, beside_functions);
+  wire_options with;
+  with.model = shared_->model;
+  with.base_url = shared_->base_url;
+  const auto fit = needed_format(*shared_, wanted, with)
+                     ->check_tools_of(shared_->model, wanted, beside_functions);
   if (fit)
     return {};
   return error(fit.error().code(),

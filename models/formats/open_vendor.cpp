@@ -49,6 +49,11 @@ constexpr std::array vendors = {
                {"ANTHROPIC_API_KEY", ""},
                "ANTHROPIC_BASE_URL",
                "https://api.anthropic.com"},
+  known_vendor{vendor::openai_responses,
+               "OpenAI",
+               {"OPENAI_API_KEY", ""},
+               "OPENAI_BASE_URL",
+               "https://api.openai.com/v1"},
 };
 
 std::optional<std::string> process_variable(const std::string& name) {
@@ -103,7 +108,7 @@ result<void> check_allowed(const model_source& source,
   std::vector<std::string_view> usual;
   for (const auto& known : vendors)
     for (const auto name : known.key_variables)
-      if (!name.empty())
+      if (!name.empty() && std::ranges::find(usual, name) == usual.end())
         usual.push_back(name);
   const auto& name = source.key_variable;
   if (std::ranges::find(usual, name) != usual.end()
@@ -124,6 +129,8 @@ wire_format_ptr format_of(vendor which) {
   switch (which) {
   case vendor::openai:
     return openai_format();
+  case vendor::openai_responses:
+    return openai_responses_format();
   case vendor::gemini:
     return gemini_format();
   default:
@@ -289,7 +296,7 @@ result<model_ptr> open_at_vertex(const model_source& source,
                                  const std::string& model,
                                  const open_model_options& options,
                                  const variable_reader& variable) {
-  if (which == vendor::openai)
+  if (which == vendor::openai || which == vendor::openai_responses)
     return refused_model(source, "'vertex' is for models of Gemini and Claude");
   // A token of Google opens more than models, so it goes to no URL of a file.
   if (!source.base_url.empty())

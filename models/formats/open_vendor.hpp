@@ -13,7 +13,12 @@
 
 namespace troupe {
 
-enum class vendor : std::uint8_t { openai, gemini, anthropic };
+enum class vendor : std::uint8_t {
+  openai,
+  gemini,
+  anthropic,
+  openai_responses, ///< The other interface of OpenAI.
+};
 
 /// Opens the model that the vendor calls `model`, which is not empty. Fails
 /// like `open_model`.

@@ -74,26 +74,40 @@ bool refuses_thoughts(int status, std::string_view body) {
             });
 }
 
+bool is_for_search(std::string_view model) {
+  return model.find("-search-") != std::string_view::npos;
+}
+
 class openai_wire_format : public wire_format {
 public:
   std::string_view provider() const noexcept override { return "OpenAI"; }
 
-  // Chat completions search the web with some models only, which are made for
-  // it (developers.openai.com, "Web search"). All other tools of OpenAI are
-  // tools of its Responses API.
+  // All tools of OpenAI are tools of its Responses API. Chat completions search
+  // the web with some models only, which are made for it
+  // (developers.openai.com, "Web search").
+  wire_format_ptr format_for(const std::vector<vendor_tool>& wanted,
+                             const wire_options& asked) const override {
+    return wanted.empty() || !is_openai(asked.base_url)
+               || is_for_search(asked.model)
+             ? nullptr
+             : openai_responses_format();
+  }
+
   result<void> check_tools_of(std::string_view model,
                               const std::vector<vendor_tool>& wanted,
                               bool /*beside_functions*/) const override {
-    const bool searches = model.find("-search-") != std::string_view::npos;
+    const bool searches = is_for_search(model);
     for (const auto& each : wanted) {
       if (each.name == "web_search" && !searches)
         return bad_request(
           "it has no tool 'web_search': in chat completions only models for "
-          "search have it, such as gpt-5-search-api and gpt-4o-search-preview");
+          "search have it, such as gpt-5-search-api and gpt-4o-search-preview; "
+          "for other models, call OpenAI's Responses API by the name "
+          "openai-responses:NAME");
       if (each.name == "code_execution")
         return bad_request(
           "it has no tool 'code_execution': OpenAI runs code in its Responses "
-          "API only, and troupe calls chat completions");
+          "API only; call it by the name openai-responses:NAME");
     }
     return searches ? check_tools(wanted, {"web_search"})
                     : check_tools(wanted, {});
@@ -120,9 +134,7 @@ public:
                   std::string_view body,
                   const wire_options& asked) const override {
     auto with = asked;
-    if (status == 400 && !asked.without.strict_schema
-        && body.find("Invalid schema for response_format")
-             != std::string_view::npos)
+    if (!asked.without.strict_schema && openai_refuses_schema(status, body))
       with.without.strict_schema = true;
     else if (!asked.without.thoughts && refuses_thoughts(status, body))
       with.without.thoughts = true;

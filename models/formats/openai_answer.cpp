@@ -53,18 +53,6 @@ bool is_whole(std::string_view arguments) {
   return parse_json(mended ? std::string_view(*mended) : arguments).has_value();
 }
 
-// Returns the place in bytes of the character with this number; nothing if the
-// text, which is UTF-8, has fewer.
-std::optional<std::size_t> byte_of(std::string_view text, std::int64_t number) {
-  std::size_t at = 0;
-  for (; number > 0 && at < text.size(); --number)
-    do
-      ++at;
-    while (at < text.size()
-           && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U);
-  return number == 0 ? std::optional(at) : std::nullopt;
-}
-
 token_usage usage_of(const wire_node& usage) {
   token_usage counts;
   counts.prompt = usage["prompt_tokens"].count();
@@ -269,36 +257,10 @@ bool openai_answer::begins(const call_piece& piece, const call_pieces& last) {
 }
 
 void openai_answer::take_citation(const wire_node& said) {
-  const auto title = said["title"].text();
-  auto citation = make_citation(title, said["url"].text());
-  if (const auto start = said["start_index"].count())
-    citation["startIndex"] = *start;
-  if (const auto end = said["end_index"].count())
-    citation["endIndex"] = *end;
-  if (!citation.empty())
-    citations_.push_back(std::move(citation));
-  if (const auto uri = said["url"].text(); !uri.empty())
-    sources_.push_back({std::string(uri),
-                        std::string(title),
-                        said["start_index"].count(),
-                        said["end_index"].count()});
-}
-
-// Returns the cited pages, and the places of the words that rest on them.
-json openai_answer::take_sources(std::size_t part_index) {
-  grounding made;
-  for (const auto& each : sources_) {
-    const auto page = made.add_page(each.uri, each.title);
-    const auto start = each.start ? byte_of(words_, *each.start) : std::nullopt;
-    const auto end = each.end ? byte_of(words_, *each.end) : std::nullopt;
-    if (start && end && *start < *end)
-      made.add_support(part_index,
-                       *start,
-                       *end,
-                       std::string_view(words_).substr(*start, *end - *start),
-                       {page});
-  }
-  return std::move(made).take();
+  cited_.add({std::string(said["url"].text()),
+              std::string(said["title"].text()),
+              said["start_index"].count(),
+              said["end_index"].count()});
 }
 
 void openai_answer::add_thoughts(answer_builder& answer) {
@@ -318,8 +280,10 @@ result<model_response> openai_answer::whole() && {
   answer_builder answer;
   answer.finish(reason_);
   add_thoughts(answer);
-  if (auto sources = take_sources(answer.parts()); !sources.is_null())
-    answer.set_field("groundingMetadata", std::move(sources));
+  grounding sources;
+  cited_.add_sources(answer.parts(), words_, sources);
+  if (auto made = std::move(sources).take(); !made.is_null())
+    answer.set_field("groundingMetadata", std::move(made));
   answer.add_text(words_, false);
   for (auto& call : calls_) {
     part marked;
@@ -339,7 +303,9 @@ result<model_response> openai_answer::whole() && {
   }
   answer.set_text("modelVersion", model_);
   answer.set_usage(usage_);
-  answer.set_citations(std::move(citations_));
+  auto citations = json::array();
+  cited_.add_citations(citations);
+  answer.set_citations(std::move(citations));
   return std::move(answer).take();
 }
 } // namespace troupe

@@ -6,6 +6,7 @@
 #include "troupe/models/formats/answer_builder.hpp"
 #include "troupe/models/formats/document.hpp"
 #include "troupe/models/formats/thought_tags.hpp"
+#include "troupe/models/wire/cited_pages.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -72,15 +73,6 @@ private:
   call_pieces& call_for(const call_piece& piece);
   static bool begins(const call_piece& piece, const call_pieces& last);
   void take_citation(const wire_node& said);
-  json take_sources(std::size_t part_index);
-
-  // A page that a piece of the words rests on. Places are in characters.
-  struct source {
-    std::string uri;
-    std::string title;
-    std::optional<std::int64_t> start;
-    std::optional<std::int64_t> end;
-  };
 
   const bool splits_thoughts_;
   thought_tags tags_;
@@ -93,8 +85,7 @@ private:
   std::string reason_;
   std::vector<call_pieces> calls_;
   token_usage usage_;
-  json citations_ = json::array();
-  std::vector<source> sources_;
+  cited_pages cited_;
   bool has_ended_ = false;
 };
 

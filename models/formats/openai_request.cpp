@@ -16,8 +16,6 @@ namespace troupe {
 
 namespace {
 
-constexpr std::string_view openai_vendor = "OpenAI";
-
 // Sources: openai/openai-python, types/chat (generated from the OpenAPI
 // specification), August 2026.
 class chat_writer {
@@ -54,7 +52,7 @@ private:
       else if (const auto* call = element.call())
         calls.push_back(made_call(element, *call));
       else if (const auto work = server_part_of(element))
-        add_code(*work, words);
+        add_text_of_code(*work, words);
       else
         return bad_request(fmt::format(
           "{} takes no {} by the model", openai_vendor, kind_of(element)));
@@ -69,14 +67,6 @@ private:
     message.update(thoughts);
     messages_.push_back(std::move(message));
     return {};
-  }
-
-  // Adds code that another vendor has run, on lines of its own.
-  static void add_code(const server_part& work, std::string& words) {
-    const auto text = text_of_code(work);
-    if (!text.empty())
-      words
-        += (words.empty() || words.ends_with('\n') ? "" : "\n") + text + '\n';
   }
 
   // Servers with thinking models want the thoughts back when tools are used, in
@@ -180,24 +170,19 @@ private:
       return bad_request(
         fmt::format("{} takes no {}", openai_vendor, kind_of(said)));
     const auto& which = **held;
-    const auto data_url
-      = fmt::format("data:{};base64,{}", which.mime_type, which.base64);
     if (which.mime_type.starts_with("image/"))
-      return json{
-        {"type", "image_url"},
-        {"image_url", {{"url", which.is_inline() ? data_url : which.uri}}}};
+      return json{{"type", "image_url"},
+                  {"image_url", {{"url", openai_url_of(which)}}}};
     if (which.is_inline())
       if (const auto format = audio_format(which.mime_type); !format.empty())
         return json{
           {"type", "input_audio"},
           {"input_audio", {{"data", which.base64}, {"format", format}}}};
     if (which.is_inline() && which.mime_type == "application/pdf")
-      return json{
-        {"type", "file"},
-        {"file",
-         {{"filename",
-           which.display_name.empty() ? "document.pdf" : which.display_name},
-          {"file_data", data_url}}}};
+      return json{{"type", "file"},
+                  {"file",
+                   {{"filename", openai_file_name(which)},
+                    {"file_data", openai_url_of(which)}}}};
     return no_such_media(openai_vendor, which);
   }
 
@@ -224,18 +209,6 @@ json openai_tools(const model_request& asked) {
   return tools;
 }
 
-// Sets `strict` if possible: it enforces the schema, but allows only a part of
-// JSON Schema. Other schemas are sent unchanged, as advice.
-json response_format(const json& schema, bool may_be_strict) {
-  const auto closed = closed_schema(schema);
-  const bool strict = may_be_strict && is_strict_schema(closed);
-  return {{"type", "json_schema"},
-          {"json_schema",
-           {{"name", "answer"},
-            {"strict", strict},
-            {"schema", strict ? closed : schema}}}};
-}
-
 json chat_tool_choice(const tool_choice& choice) {
   switch (choice.mode) {
   case calling_mode::automatic:
@@ -250,39 +223,20 @@ json chat_tool_choice(const tool_choice& choice) {
   return {{"type", "function"}, {"function", {{"name", choice.function}}}};
 }
 
-result<void> add_thinking(const json& config, json& body) {
-  if (config.is_null())
-    return {};
-  for (const auto& [name, field] : config.items()) {
-    if (name == "thinkingLevel" || name == "thinking_level") {
-      if (!field.is_string())
-        return bad_request("generation_config: 'thinkingLevel' must be text");
-      auto level = field.get<std::string>();
-      std::ranges::transform(level, level.begin(), [](unsigned char next) {
-        return static_cast<char>(std::tolower(next));
-      });
-      body["reasoning_effort"] = std::move(level);
-    } else if (name != "includeThoughts" && name != "include_thoughts") {
-      return bad_request(fmt::format(
-        "generation_config: OpenAI has no '{}', only thinkingLevel", name));
-    }
-  }
-  return {};
-}
-
+// Chat completions have the schema in an object of its own.
 result<void> add_format(generation_settings& settings,
                         const model_request& asked,
                         const wire_options& with,
                         json& body) {
-  const auto type = settings.take("responseMimeType");
-  if (!type.is_null() && type != "application/json" && type != "text/plain")
-    return bad_request(
-      fmt::format("{} answers in no {}", openai_vendor, type.dump()));
-  if (!asked.response_schema.is_null())
-    body["response_format"] = response_format(asked.response_schema.data(),
-                                              !with.without.strict_schema);
-  else if (type == "application/json")
-    body["response_format"] = {{"type", "json_object"}};
+  auto form = openai_answer_form(settings, asked, with);
+  if (!form)
+    return form.error();
+  if (form->is_null())
+    return {};
+  auto& made = body["response_format"] = {{"type", (*form)["type"]}};
+  form->erase("type");
+  if (!form->empty())
+    made["json_schema"] = std::move(*form);
   return {};
 }
 
@@ -321,8 +275,11 @@ result<void> add_chat_settings(const model_request& asked,
     return choice.error();
   if (*choice)
     body["tool_choice"] = chat_tool_choice(**choice);
-  if (auto added = add_thinking(settings->take("thinkingConfig"), body); !added)
-    return added;
+  auto effort = openai_effort(settings->take("thinkingConfig"));
+  if (!effort)
+    return effort.error();
+  if (!effort->is_null())
+    body["reasoning_effort"] = std::move(*effort);
   if (auto added = add_format(*settings, asked, with, body); !added)
     return added;
   if (auto none = refuse_gemini_fields(*settings, openai_vendor); !none)
@@ -337,9 +294,74 @@ bool is_openai(std::string_view base_url) {
          || base_url.find(".openai.azure.com") != std::string_view::npos;
 }
 
-result<json> openai_body(const model_request& asked, const wire_options& with) {
+result<void> check_openai_tool_names(const model_request& asked) {
   // The rule is from openai-python, types/shared/function_definition.py.
-  if (auto named = check_tool_names(asked, {64, "_-"}, openai_vendor); !named)
+  return check_tool_names(asked, {64, "_-"}, openai_vendor);
+}
+
+std::string openai_url_of(const media& which) {
+  return which.is_inline()
+           ? fmt::format("data:{};base64,{}", which.mime_type, which.base64)
+           : which.uri;
+}
+
+std::string openai_file_name(const media& which) {
+  return which.display_name.empty() ? "document.pdf" : which.display_name;
+}
+
+result<json> openai_effort(const json& config) {
+  json effort;
+  if (config.is_null())
+    return effort;
+  for (const auto& [name, field] : config.items()) {
+    if (name == "thinkingLevel" || name == "thinking_level") {
+      if (!field.is_string())
+        return bad_request("generation_config: 'thinkingLevel' must be text");
+      auto level = field.get<std::string>();
+      std::ranges::transform(level, level.begin(), [](unsigned char next) {
+        return static_cast<char>(std::tolower(next));
+      });
+      effort = std::move(level);
+    } else if (name != "includeThoughts" && name != "include_thoughts") {
+      return bad_request(fmt::format(
+        "generation_config: OpenAI has no '{}', only thinkingLevel", name));
+    }
+  }
+  return effort;
+}
+
+result<json> openai_answer_form(generation_settings& settings,
+                                const model_request& asked,
+                                const wire_options& with) {
+  const auto type = settings.take("responseMimeType");
+  if (!type.is_null() && type != "application/json" && type != "text/plain")
+    return bad_request(
+      fmt::format("{} answers in no {}", openai_vendor, type.dump()));
+  json form;
+  if (!asked.response_schema.is_null()) {
+    // Sets `strict` if possible: it enforces the schema, but allows only a part
+    // of JSON Schema. Other schemas are sent unchanged, as advice.
+    const auto& schema = asked.response_schema.data();
+    const auto closed = closed_schema(schema);
+    const bool strict = !with.without.strict_schema && is_strict_schema(closed);
+    form["type"] = "json_schema";
+    form["name"] = "answer";
+    form["strict"] = strict;
+    form["schema"] = strict ? closed : schema;
+  } else if (type == "application/json") {
+    form["type"] = "json_object";
+  }
+  return form;
+}
+
+bool openai_refuses_schema(int status, std::string_view body) {
+  return status == 400
+         && body.find("Invalid schema for response_format")
+              != std::string_view::npos;
+}
+
+result<json> openai_body(const model_request& asked, const wire_options& with) {
+  if (auto named = check_openai_tool_names(asked); !named)
     return named.error();
   auto messages = chat_writer(asked, with).write(asked);
   if (!messages)

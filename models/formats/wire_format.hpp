@@ -83,6 +83,13 @@ public:
                                       const std::vector<vendor_tool>& wanted,
                                       bool beside_functions) const = 0;
 
+  /// Returns the format that a request with these tools of the vendor needs in
+  /// place of this one, by the model and the base URL of `asked`; null for this
+  /// one. The default is null.
+  virtual std::shared_ptr<const wire_format>
+  format_for(const std::vector<vendor_tool>& wanted,
+             const wire_options& asked) const;
+
   /// Builds a request; time-outs are not set. Fails with
   /// `errc::invalid_argument` on tools, content or settings that the format
   /// cannot carry, and on text that is not UTF-8.
@@ -129,6 +136,9 @@ using wire_format_ptr = std::shared_ptr<const wire_format>;
 
 /// Chat completions, for OpenAI and all compatible servers.
 wire_format_ptr openai_format();
+
+/// The Responses API of OpenAI, for servers that have it.
+wire_format_ptr openai_responses_format();
 
 /// The servers of Google that have Gemini models.
 enum class gemini_host : std::uint8_t {

@@ -53,4 +53,10 @@ std::string text_of_code(const server_part& work) {
   return {};
 }
 
+void add_text_of_code(const server_part& work, std::string& words) {
+  const auto text = text_of_code(work);
+  if (!text.empty())
+    words += (words.empty() || words.ends_with('\n') ? "" : "\n") + text + '\n';
+}
+
 } // namespace troupe

@@ -39,4 +39,7 @@ std::string text_in(const json& object, const char* name);
 /// for a part of another kind. The form is that of ADK's AnthropicLlm.
 std::string text_of_code(const server_part& work);
 
+/// Adds that text to words of the model, on lines of its own.
+void add_text_of_code(const server_part& work, std::string& words);
+
 } // namespace troupe

@@ -122,7 +122,7 @@ const std::vector<refusal> refusals{
   {"name: a\nmodel: [[a]]\n", "root_agent.yaml:2: ", "or a list of them"},
   {"name: a\nmodel: gpt-4\n",
    "root_agent.yaml:2: ",
-   "model 'gpt-4': expected openai:NAME, gemini-NAME"},
+   "model 'gpt-4': expected openai:NAME, openai-responses:NAME, gemini-NAME"},
   {"name: a\nmodel: scripted:missing.json\n",
    "root_agent.yaml:2: ",
    "No such file"},

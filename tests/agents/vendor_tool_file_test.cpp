@@ -151,17 +151,15 @@ const refused_tool refused_tools[] = {
   {"tools: [{name: GoogleSearchTool, args: {model: gemini-2.5-pro}}]\n",
    "root_agent.yaml:3: 'model' cannot be set for the search alone"},
   {"tools: [{name: LongRunningFunctionTool, args: {func: google_search}}]\n",
-   "root_agent.yaml:3: the model's vendor runs 'google_search', so it is a "
-   "tool "
-   "of its own in 'tools'"},
+   "root_agent.yaml:3: 'google_search' runs at the model's vendor and cannot "
+   "be wrapped"},
   {"tools: [google.adk.tools.url_context_tool.google_search]\n",
    "root_agent.yaml:3: troupe does not have ADK's tool"},
   {"code_executor: UnsafeLocalCodeExecutor\n",
    "root_agent.yaml:3: 'code_executor' cannot be used: troupe does not run "
-   "code "
-   "of models; BuiltInCodeExecutor lets the model's vendor run it"},
+   "code of models; use BuiltInCodeExecutor"},
   {"code_executor: {name: BuiltInCodeExecutor, stateful: true}\n",
-   "root_agent.yaml:3: 'code_executor' cannot be used"},
+   "root_agent.yaml:3: BuiltInCodeExecutor takes no settings here"},
   {"code_executor_code: google.adk.code_executors.BuiltInCodeExecutor\n",
    "use 'code_executor' in its place"},
   // The model does not have it.
@@ -286,6 +284,35 @@ BOOST_FIXTURE_TEST_CASE(a_model_of_another_vendor_is_refused, served_folder) {
              == "root_agent.yaml:4: agent 'a': none has no google_search");
   options.model = std::make_shared<scripted_model>(script());
   BOOST_TEST(load("name: a\nmodel: none\n" + tools).has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(tools_of_openai_are_in_its_responses, served_folder) {
+  const std::string tools = "tools: [web_search, code_execution]\n";
+  const std::string own = "', base_url: 'http://localhost:1/v1'}\n" + tools;
+  BOOST_TEST(
+    load("name: a\nmodel: {name: 'openai-responses:m" + own).has_value());
+  const auto why = failure("name: a\nmodel: {name: 'openai:m" + own);
+  BOOST_TEST(
+    why.starts_with("root_agent.yaml:3: agent 'a': OpenAI model 'm': it has no "
+                    "tool 'web_search': in chat completions"),
+    why);
+  BOOST_TEST(why.find("openai-responses:NAME") != std::string::npos, why);
+  // At OpenAI itself, the tools choose the interface.
+  options.open
+    = [](const model_source& source, const open_model_options& usual) {
+        auto with_key = usual;
+        with_key.key = [] { return std::string("k"); };
+        with_key.variable = [](const std::string&) { return std::nullopt; };
+        return open_model(source, with_key);
+      };
+  BOOST_TEST(load("name: a\nmodel: openai:gpt-5\n" + tools).has_value());
+  const auto fetch
+    = failure("name: a\nmodel: openai:gpt-5\ntools: [web_fetch]\n");
+  BOOST_TEST(fetch.find("the vendor does not run 'web_fetch' for this model; "
+                        "remove it or use another model (available: "
+                        "web_search, code_execution)")
+               != std::string::npos,
+             fetch);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_search_beside_sub_agents_names_the_agent,

@@ -1,5 +1,6 @@
 #include "troupe/core/event.hpp"
 
+#include "../models/http_server.hpp"
 #include "asking_agent.hpp"
 #include "program.hpp"
 #include <boost/test/data/monomorphic.hpp>
@@ -118,7 +119,9 @@ const std::vector<refusal> refusals{
   {{"--lost-updates", "no"}, 2, "'no' is neither tell, refuse nor ignore"},
   {{"--app", ""}, 1, "error: invalid_argument: "},
   {{"--user", " "}, 1, "error: invalid_argument: "},
-  {{"--model", "gpt"}, 1, "expected openai:NAME, gemini-NAME"},
+  {{"--model", "gpt"},
+   1,
+   "expected openai:NAME, openai-responses:NAME, gemini-NAME"},
 };
 
 } // namespace
@@ -289,13 +292,13 @@ BOOST_FIXTURE_TEST_CASE(a_malformed_agent_file_names_file_and_line, folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_tool_of_adk_is_refused_with_the_way_out, folder) {
-  const auto file = agent("echo", "tools: [load_memory]\n");
+  const auto file = agent("echo", "tools: [ExampleTool]\n");
   const auto done
     = run_program({"run", "--store", "memory:", file, "--input", "hi"});
   BOOST_TEST(done.code == 1);
   BOOST_TEST(reason(done).starts_with("error: invalid_argument: " + file
                                       + ":3: troupe does not have ADK's tool "
-                                        "'load_memory'; make a program a tool"),
+                                        "'ExampleTool'; make a program a tool"),
              done.errors);
 }
 
@@ -315,6 +318,36 @@ BOOST_FIXTURE_TEST_CASE(a_tool_of_another_vendor_is_refused, folder) {
         "not run 'google_search' for this model; remove it or use another "
         "model (available: web_search, web_fetch, code_execution)"),
     done.errors);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_tool_of_openai_runs_in_its_responses, folder) {
+  http_server server({say(whole(R"j({"status": "completed", "model": "m",
+    "output": [
+      {"type": "web_search_call", "id": "ws_1", "status": "completed",
+       "action": {"type": "search", "query": "owls"}},
+      {"type": "code_interpreter_call", "id": "ci_1", "status": "completed",
+       "container_id": "c", "code": "print(2)",
+       "outputs": [{"type": "logs", "logs": "2\n"}]},
+      {"type": "message", "role": "assistant", "content": [
+        {"type": "output_text", "text": "Two owls.", "annotations": [
+          {"type": "url_citation", "url": "https://a.example", "title": "A",
+           "start_index": 0, "end_index": 8}]}]}]})j"))});
+  const auto file = write("search.yaml",
+                          "name: searcher\nmodel: {name: 'openai-responses:m', "
+                          "base_url: '"
+                            + server.url("/v1")
+                            + "'}\ntools: [web_search, code_execution]\n");
+  const auto done
+    = run_program({"run", "--store", "memory:", file, "--input", "hi"});
+  BOOST_TEST(done.code == 0, done.errors);
+  BOOST_TEST(contains(done.output, "Two owls."), done.output);
+  BOOST_TEST(contains(done.output, "https://a.example"), done.output);
+  BOOST_TEST(contains(done.output, "print(2)"), done.output);
+  BOOST_TEST(contains(done.output, "WEB_SEARCH"), done.output);
+  BOOST_TEST_REQUIRE(server.requests().size() == 1U);
+  const auto body = parse_json(server.requests()[0].body).value();
+  BOOST_TEST(body["tools"].size() == 2U);
+  BOOST_TEST(body["input"][0]["content"] == "hi");
 }
 
 BOOST_FIXTURE_TEST_CASE(work_of_a_vendor_and_sources_are_shown, folder) {

@@ -40,8 +40,14 @@ result<model_ptr> open(model_source source,
   return open_model(source, options);
 }
 
-const std::vector<std::string> unknown{
-  "", "gpt-4", "openai:", "gemini:", "GEMINI-2", "scripted:", "http://x"};
+const std::vector<std::string> unknown{"",
+                                       "gpt-4",
+                                       "openai:",
+                                       "openai-responses:",
+                                       "gemini:",
+                                       "GEMINI-2",
+                                       "scripted:",
+                                       "http://x"};
 
 const std::vector<std::string> no_urls{"localhost:8080",
                                        "ftp://host/v1",
@@ -54,6 +60,7 @@ const std::vector<std::string> no_urls{"localhost:8080",
 BOOST_AUTO_TEST_CASE(a_name_tells_the_vendor_and_its_key) {
   for (const auto& [name, key] :
        {std::pair("openai:gpt-x", "OPENAI_API_KEY"),
+        std::pair("openai-responses:gpt-x", "OPENAI_API_KEY"),
         std::pair("gemini-2.5-pro", "GOOGLE_API_KEY"),
         std::pair("gemini-2.5-pro", "GEMINI_API_KEY"),
         std::pair("gemini:tuned/x", "GEMINI_API_KEY"),

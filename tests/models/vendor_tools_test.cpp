@@ -167,15 +167,30 @@ const std::vector<checked> checks = {
    false,
    "OpenAI model 'gpt-4.1-mini': it has no tool 'web_search': in chat "
    "completions only models for search have it, such as gpt-5-search-api and "
-   "gpt-4o-search-preview"},
+   "gpt-4o-search-preview; for other models, call OpenAI's Responses API by "
+   "the name openai-responses:NAME"},
   {"no code at OpenAI",
    openai_format(),
    "gpt-4o-search-preview",
    {"code_execution"},
    false,
    "OpenAI model 'gpt-4o-search-preview': it has no tool 'code_execution': "
-   "OpenAI runs code in its Responses API only, and troupe calls chat "
-   "completions"},
+   "OpenAI runs code in its Responses API only; call it by the name "
+   "openai-responses:NAME"},
+  {"all of its own in the Responses API",
+   openai_responses_format(),
+   "gpt-4.1-mini",
+   {"web_search", "code_execution"},
+   true,
+   ""},
+  {"and not those of others",
+   openai_responses_format(),
+   "gpt-4.1-mini",
+   {"web_fetch"},
+   false,
+   "OpenAI model 'gpt-4.1-mini': the vendor does not run 'web_fetch' for "
+   "this model; remove it or use another model (available: web_search, "
+   "code_execution)"},
   {"no tool of others at OpenAI",
    openai_format(),
    "gpt-4o-search-preview",
@@ -190,7 +205,7 @@ const std::vector<checked> checks = {
    {"google_search"},
    false,
    "OpenAI model 'qwen2.5': the vendor does not run 'google_search' for this "
-   "model; remove it or use another model (available: no tools)"},
+   "model; remove it or use another model (available: none)"},
 };
 
 } // namespace
@@ -308,8 +323,10 @@ BOOST_AUTO_TEST_CASE(claude_gets_a_version_of_each_tool) {
        "be left out for the default");
   const std::vector<vendor_tool> list{
     vendor_tool("web_search", json::array({1}))};
-  BOOST_TEST(asked_for(*anthropic_format(), "claude-x", list)["reason"]
-             == "the settings of the tool 'web_search' are not an object");
+  BOOST_TEST(
+    asked_for(*anthropic_format(), "claude-x", list)["reason"]
+    == "the settings of the tool 'web_search' must be an object, such as "
+       "{\"max_uses\": 3}, or null");
 }
 
 BOOST_AUTO_TEST_CASE(a_search_at_vertex_has_a_beta_header) {
@@ -624,25 +641,42 @@ BOOST_AUTO_TEST_CASE(a_paused_turn_goes_on_and_is_one_answer) {
   BOOST_TEST(third[1]["content"].size() == 3U);
 }
 
+namespace {
+
+// A streamed answer of one word. The server keeps the connection open.
+server_script streamed(const std::string& word, const std::string& reason) {
+  const auto events
+    = R"(data: {"type":"content_block_start","index":0,)"
+      R"("content_block":{"type":"text","text":")"
+      + word
+      + "\"}}\n\n"
+        R"(data: {"type":"message_delta","delta":{"stop_reason":")"
+      + reason + "\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
+  return {say(stream_head + chunk(events)), hold()};
+}
+
+} // namespace
+
 BOOST_AUTO_TEST_CASE(a_paused_stream_goes_on) {
-  const auto stream = [](const std::string& word, const std::string& reason) {
-    return R"(data: {"type":"content_block_start","index":0,)"
-           R"("content_block":{"type":"text","text":")"
-           + word
-           + "\"}}\n\n"
-             R"(data: {"type":"message_delta","delta":{"stop_reason":")"
-           + reason + "\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
-  };
-  // The server keeps the connections open.
   claude_asked on(
-    in_turn({{say(stream_head + chunk(stream("Owls ", "pause_turn"))), hold()},
-             {say(stream_head + chunk(stream("hunt.", "end_turn"))), hold()}}),
+    in_turn({streamed("Owls ", "pause_turn"), streamed("hunt.", "end_turn")}),
     true);
   const auto answer = on.ask();
   BOOST_TEST_REQUIRE(code_of(answer) == "ok");
   BOOST_TEST(answer->content.text() == "Owls hunt.");
   BOOST_TEST(on.pieces == "Owls |hunt.|");
   BOOST_TEST(on.server.requests().size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_within_a_paused_stream_is_retried) {
+  claude_asked on(in_turn({streamed("Owls ", "pause_turn"),
+                           once(whole(refusal_of("later"), 529)),
+                           streamed("hunt.", "end_turn")}),
+                  true);
+  const auto answer = on.ask();
+  BOOST_TEST_REQUIRE(code_of(answer) == "ok");
+  BOOST_TEST(answer->content.text() == "Owls hunt.");
+  BOOST_TEST(on.pieces == "Owls |hunt.|");
 }
 
 BOOST_AUTO_TEST_CASE(a_failure_within_a_paused_turn_is_retried) {

@@ -34,9 +34,11 @@ std::ostream& operator<<(std::ostream& to, const vendor& shown) {
   return to << shown.name;
 }
 
-const std::array vendors = {vendor{"openai", &openai_format, 1},
-                            vendor{"gemini", &gemini_format, 2},
-                            vendor{"anthropic", &anthropic_format, 3}};
+const std::array vendors
+  = {vendor{"openai", &openai_format, 1},
+     vendor{"gemini", &gemini_format, 2},
+     vendor{"anthropic", &anthropic_format, 3},
+     vendor{"openai_responses", &openai_responses_format, 4}};
 
 } // namespace
 

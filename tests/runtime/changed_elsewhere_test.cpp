@@ -187,12 +187,14 @@ BOOST_AUTO_TEST_CASE(user_and_app_are_loaded_when_they_are_read) {
 BOOST_AUTO_TEST_CASE(a_retry_loads_the_user_that_its_answer_depends_on) {
   fixture with("store");
   auto said = numbered(41);
-  said.actions.state_delta = delta::from_json({{"user:n", 1}}).value();
+  auto changed = json::object();
+  changed["user:n"] = 1;
+  said.actions.state_delta = delta::from_json(changed).value();
   BOOST_TEST_REQUIRE(with.one.append(here, said) == "ok");
   BOOST_TEST_REQUIRE(with.other.append(here, numbered(42)) == "ok");
   auto elsewhere = numbered(1);
   elsewhere.actions.state_delta = said.actions.state_delta;
-  with.other.open("t", {});
+  with.other.open("t");
   BOOST_TEST_REQUIRE(
     with.other.append({here.app, here.user, "t"}, std::move(elsewhere))
     == "ok");

@@ -101,9 +101,9 @@ BOOST_AUTO_TEST_CASE(a_task_asks_the_user_and_its_end_answers_the_call) {
   BOOST_TEST(to_text(call.args.data()) == to_text(wish));
   BOOST_TEST(events[1]->long_running_tool_ids.empty());
   // The message, and all events of the task.
-  for (const auto index : {2, 3, 4, 5})
+  for (const auto index : {2U, 3U, 4U, 5U})
     BOOST_TEST(scope_of(*events[index]) == call.id);
-  for (const auto index : {2, 4, 5})
+  for (const auto index : {2U, 4U, 5U})
     BOOST_TEST(events[index]->branch == "helper@" + call.id);
   BOOST_TEST(events[3]->branch == "");
   const auto& answer = *events[6]->content.parts[0].response();
@@ -351,16 +351,17 @@ BOOST_AUTO_TEST_CASE(a_task_is_found_by_agents_that_see_one_turn) {
 BOOST_AUTO_TEST_CASE(a_task_sees_its_own_events_when_older_ones_are_not_read) {
   pause_fixture on;
   const heard_model ear;
-  const auto model
-    = ear.by({{"root", {{.text = "hello"}, calling("helper", wish)}},
-              {"helper", {{.text = "which?"}, finishing("found")}}});
+  const auto model = ear.by(
+    {{"root", {{.text = "hello"}, calling("helper", wish), {.text = "done"}}},
+     {"helper", {{.text = "which?"}, finishing("found")}}});
   const auto root = llm({.name = "root",
                          .model = model,
                          .include_contents = include_contents::none},
                         {helper_of({.model = model, .contents_max = 100})});
-  on.go(root, user_text("hi"));
-  on.go(root);
-  on.go(root, user_text("a barn owl"));
+  BOOST_TEST(on.go(root, user_text("hi")) == "root=hello | ok");
+  BOOST_TEST(on.go(root) == "root= helper=which? | ok");
+  BOOST_TEST(on.go(root, user_text("a barn owl"))
+             == "helper= helper= root= root=done | ok");
   const auto& asked = ear.last_of("helper").contents;
   BOOST_TEST_REQUIRE(asked.size() == 3U);
   BOOST_TEST(*asked[0]->parts[0].text() == to_text(wish));

@@ -22,7 +22,7 @@ set(cli_may core models stores contexts agents runtime mcp load server cli)
 # The rooms of each layer, in their order: a file includes its own room and those before it, so there is no circle.
 # `headers` and `sources` are the files in the layer's own folder.
 set(core_rooms headers support processes sources)
-set(models_rooms headers http vertex wire formats sources)
+set(models_rooms headers http vertex wire formats responses sources)
 set(stores_rooms headers artifacts shared postgres sqlite memories conformance sources)
 set(contexts_rooms headers lanes sources)
 set(agents_rooms headers turns files outside sources)
