@@ -86,13 +86,15 @@ result<void> session_actor::claim(append& next) {
     return resumed.error();
   if (auto found = find_answered(next); !found)
     return found;
-  static const std::vector<std::string> no_tasks;
-  if (auto fits
-      = check_delegated(next.event->content,
-                        events_.slice().live(),
-                        next.rights.tasks ? *next.rights.tasks : no_tasks);
-      !fits)
-    return fits;
+  if (has_responses(next.event->content)) {
+    static const std::vector<std::string> no_tasks;
+    if (auto fits
+        = check_delegated(next.event->content,
+                          events_.slice().live(),
+                          next.rights.tasks ? *next.rights.tasks : no_tasks);
+        !fits)
+      return fits;
+  }
   const auto scope
     = next.rights.tasks ? scope_of_message(
         next.event->content, events_.slice().live(), *next.rights.tasks)
