@@ -229,12 +229,12 @@ public:
   shared_state state_of_user(std::string app, std::string user);
 
   /// Adds a session to the memory of its user, with all events that are stored
-  /// (`memory_service::add_session`): they replace what an earlier call has
-  /// remembered of it. Its memories outlive the session; `remove_user` removes
-  /// them. Returns the number of its memories. Safe to repeat. If the session
-  /// is removed meanwhile, its memories are removed as well, and the call fails
-  /// with `errc::not_found`. Fails with `errc::not_found` if there is no such
-  /// session, with `errc::invalid_argument` without a memory service
+  /// (`memory_service::add_session`). They replace the memories that an earlier
+  /// call has made of it. Its memories outlive the session; `remove_user`
+  /// removes them. Returns the number of its memories. Safe to repeat. If the
+  /// session is removed meanwhile, its memories are removed as well, and the
+  /// call fails with `errc::not_found`. Fails with `errc::not_found` if there
+  /// is no such session, with `errc::invalid_argument` without a memory service
   /// (`runtime_options::memory`), and as the memory service does.
   pending<std::size_t> add_to_memory(session_key key);
 

@@ -15,7 +15,7 @@ json take_list(const json& object, const char* name) {
   return list.is_array() ? list : json::array();
 }
 
-// Adds what `more` counts. A count that is not a whole number stays.
+// Adds the counts of `more`. A count that is not a whole number stays.
 void add_counts(json& counts, const json& more) {
   constexpr std::int64_t count_max = std::int64_t{1} << 60U;
   for (const auto& [name, count] : more.items()) {

@@ -31,8 +31,8 @@ bool is_server_result(std::string_view type);
 /// Makes the part of a block of one of these types: code and its output for
 /// `code_execution`, otherwise `{"toolCall": {"id", "toolType", "args"}}` or
 /// `{"toolResponse": {"id", "toolType", "response"}}`. The tool type is the
-/// tool's name in capitals. A response tells title and address of pages, and
-/// leaves out what only the vendor can read.
+/// tool's name in capitals. A response tells title and address of pages,
+/// without the encrypted fields, which the vendor alone can read.
 part part_of_block(json block);
 
 /// Returns the block of a part that Claude has made; nothing for another one.

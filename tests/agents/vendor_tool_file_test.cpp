@@ -212,8 +212,8 @@ BOOST_AUTO_TEST_CASE(functions_beside_are_those_of_a_whole_tree) {
   BOOST_TEST(refusal([&] { sequential("s", {llm(searcher(model))}); }) == "");
 }
 
-// An agent that is a tool hands over to nobody, and one in mode task has the
-// function `finish_task`.
+// A sub-agent in mode single_turn does not hand over. An agent in mode task has
+// the function `finish_task`.
 BOOST_AUTO_TEST_CASE(a_mode_decides_whether_an_agent_has_functions) {
   const auto model = std::make_shared<served_model>("m");
   const llm_options plain{.name = "plain", .model = model};

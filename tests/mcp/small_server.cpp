@@ -252,7 +252,7 @@ private:
     refuse(id, -32602, "Unknown tool: " + name);
   }
 
-  // Only for what the client has named.
+  // Reports changes of the list of tools, and nothing else.
   void subscribe(const json& id, const json& params) {
     if (params["notifications"] != json{{"toolsListChanged", true}})
       return refuse(id, -32602, "the subscription is for something else");

@@ -182,8 +182,8 @@ BOOST_AUTO_TEST_CASE(user_and_app_are_loaded_when_they_are_read) {
   BOOST_TEST(loads() == before + 2);
 }
 
-// The retry is answered from the events of the session, and its answer depends
-// on the user, which nobody has asked to load.
+// The session answers the retry from its own events. The answer is based on the
+// user, too, which is stale, and the session sends it no letter.
 BOOST_AUTO_TEST_CASE(a_retry_loads_the_user_that_its_answer_depends_on) {
   fixture with("store");
   auto said = numbered(41);
