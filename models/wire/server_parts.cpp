@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-using kind = server_part::kind;
+using work_kind = server_part::kind;
 
 } // namespace
 
@@ -24,13 +24,13 @@ std::string text_in(const json& object, const char* name) {
 std::optional<server_part> server_part_of(const part& said) {
   struct row {
     const char* name;
-    kind is;
+    work_kind is;
   };
 
-  constexpr std::array rows{row{"executableCode", kind::code},
-                            row{"codeExecutionResult", kind::output},
-                            row{"toolCall", kind::call},
-                            row{"toolResponse", kind::response}};
+  constexpr std::array rows{row{"executableCode", work_kind::code},
+                            row{"codeExecutionResult", work_kind::output},
+                            row{"toolCall", work_kind::call},
+                            row{"toolResponse", work_kind::response}};
   const auto* body = std::get_if<value>(&said.body);
   if (body == nullptr || !body->data().is_object())
     return std::nullopt;
@@ -45,9 +45,9 @@ std::optional<server_part> server_part_of(const part& said) {
 }
 
 std::string text_of_code(const server_part& work) {
-  if (work.is == kind::code)
+  if (work.is == work_kind::code)
     return fmt::format("Code:```python\n{}\n```", text_in(*work.held, "code"));
-  if (work.is == kind::output)
+  if (work.is == work_kind::output)
     return fmt::format("Execution Result:```code_output\n{}\n```",
                        text_in(*work.held, "output"));
   return {};
