@@ -59,6 +59,7 @@ json read(const troupe::wire_format& format,
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes,
                                       std::size_t size) {
   static const std::array formats = {troupe::openai_format(),
+                                     troupe::openai_responses_format(),
                                      troupe::gemini_format(),
                                      troupe::anthropic_format()};
   constexpr std::string_view key = "secret-key-1";
