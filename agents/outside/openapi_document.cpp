@@ -165,11 +165,6 @@ const json& field_of(const json& object, std::string_view name) {
   return found != object.end() ? *found : absent;
 }
 
-std::string text_field(const json& object, std::string_view name) {
-  const auto& found = field_of(object, name);
-  return found.is_string() ? found.get<std::string>() : std::string();
-}
-
 openapi_document::openapi_document(const json& root) : root_(root) {
   const auto& version = field_of(root, "openapi");
   const auto text

@@ -35,9 +35,6 @@ private:
 /// The field of an object; null if it is not there, or `object` is none.
 const json& field_of(const json& object, std::string_view name);
 
-/// The text of a field; empty if it is no text.
-std::string text_field(const json& object, std::string_view name);
-
 /// Throws `errc::invalid_argument`.
 [[noreturn]] void refuse_document(const std::string& why);
 

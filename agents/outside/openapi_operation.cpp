@@ -2,6 +2,7 @@
 
 #include "troupe/agents/turns/name.hpp"
 #include "troupe/core/support/base64.hpp"
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/models/formats/key_rule.hpp"
 
 #include <curl/curl.h>
@@ -63,11 +64,11 @@ std::string lower(std::string_view text) {
 std::string server_of(const json& server,
                       const std::map<std::string, std::string>& chosen,
                       std::set<std::string>& used) {
-  auto url = text_field(server, "url");
+  auto url = text_in(server, "url");
   const auto& variables = field_of(server, "variables");
   if (variables.is_object())
     for (const auto& [name, variable] : variables.items()) {
-      auto text = text_field(variable, "default");
+      auto text = text_in(variable, "default");
       if (const auto found = chosen.find(name); found != chosen.end()) {
         text = found->second;
         used.insert(name);
@@ -104,10 +105,10 @@ std::string server_of(const json& server,
 
 std::optional<openapi_secret> secret_of(const json& scheme,
                                         const std::string& text) {
-  const auto type = text_field(scheme, "type");
+  const auto type = text_in(scheme, "type");
   if (type == "apiKey") {
-    const auto in = text_field(scheme, "in");
-    const auto name = text_field(scheme, "name");
+    const auto in = text_in(scheme, "in");
+    const auto name = text_in(scheme, "name");
     if (in == "header")
       return openapi_secret{openapi_place::header, name, text};
     if (in == "query")
@@ -120,7 +121,7 @@ std::optional<openapi_secret> secret_of(const json& scheme,
     return openapi_secret{
       openapi_place::header, "Authorization", std::move(held)};
   };
-  const auto way = lower(text_field(scheme, "scheme"));
+  const auto way = lower(text_in(scheme, "scheme"));
   if (type == "http" && way == "basic")
     return header("Basic " + to_base64(text));
   if ((type == "http" && way == "bearer") || type == "oauth2"
@@ -197,7 +198,7 @@ private:
            const json& item,
            const known_method& method,
            const json& written) {
-    auto id = text_field(written, "operationId");
+    auto id = text_in(written, "operationId");
     if (id.empty())
       id = fmt::format("{}_{}", path, method.field);
     id = to_snake_case(id).substr(0, id_bytes_max);
@@ -221,9 +222,9 @@ private:
                                   made.name,
                                   first->second,
                                   place_));
-    made.description = text_field(written, "description");
+    made.description = text_in(written, "description");
     if (made.description.empty())
-      made.description = text_field(written, "summary");
+      made.description = text_in(written, "summary");
     made.method = method.method;
     made.method_name = method.name;
     if (!path.starts_with('/') || path.find_first_of("?#") != std::string::npos)
@@ -268,8 +269,8 @@ private:
         continue;
       for (const auto& written : list) {
         const auto& parameter = document_.resolve(written);
-        const auto in = text_field(parameter, "in");
-        const auto name = text_field(parameter, "name");
+        const auto in = text_in(parameter, "in");
+        const auto name = text_in(parameter, "name");
         if (known.emplace(name, in).second)
           read_parameter(name, in, parameter, made);
       }
@@ -323,10 +324,10 @@ private:
     } else {
       read.schema = document_.schema(field_of(written, "schema"));
     }
-    describe(read.schema, text_field(written, "description"));
+    describe(read.schema, text_in(written, "description"));
     const bool is_form
       = *place == openapi_place::query || *place == openapi_place::cookie;
-    read.style = text_field(written, "style");
+    read.style = text_in(written, "style");
     if (read.style.empty())
       read.style = is_form ? "form" : "simple";
     check_style(read);
@@ -397,7 +398,7 @@ private:
     read.written = field_of(schema, "type") == json("array") ? "array" : "body";
     read.place = openapi_place::body;
     read.schema = std::move(schema);
-    describe(read.schema, text_field(body, "description"));
+    describe(read.schema, text_in(body, "description"));
     read.is_required = field_of(body, "required") == json(true);
     made.parameters.push_back(std::move(read));
   }

@@ -1,6 +1,7 @@
 #include "troupe/cli/terminal/event_text.hpp"
 
 #include "troupe/cli/terminal/visible_text.hpp"
+#include "troupe/core/support/text_in.hpp"
 
 #include <fmt/format.h>
 
@@ -30,12 +31,6 @@ std::string line_of(const event& said, std::string_view what) {
     "{}: {}\n", visible_text(said.author, " "), visible_text(what, "\n  "));
 }
 
-std::string text_of(const json& object, const char* name) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>()
-                                                     : std::string();
-}
-
 json object_in(const json& object, const char* name) {
   return object.is_object() ? object.value(name, json()) : json();
 }
@@ -43,19 +38,19 @@ json object_in(const json& object, const char* name) {
 // The work of a tool that the model's vendor runs; empty for another part.
 std::string vendor_work(const json& body) {
   if (const auto code = object_in(body, "executableCode"); code.is_object())
-    return fmt::format("-> code: {}", shortened(text_of(code, "code")));
+    return fmt::format("-> code: {}", shortened(text_in(code, "code")));
   if (const auto output = object_in(body, "codeExecutionResult");
       output.is_object())
     return fmt::format(
       "<- {}{}",
-      text_of(output, "outcome") == "OUTCOME_OK" ? "code: " : "code failed: ",
-      shortened(text_of(output, "output")));
+      text_in(output, "outcome") == "OUTCOME_OK" ? "code: " : "code failed: ",
+      shortened(text_in(output, "output")));
   if (const auto call = object_in(body, "toolCall"); call.is_object())
     return fmt::format(
-      "-> {}({})", text_of(call, "toolType"), compact(object_in(call, "args")));
+      "-> {}({})", text_in(call, "toolType"), compact(object_in(call, "args")));
   if (const auto answer = object_in(body, "toolResponse"); answer.is_object())
     return fmt::format("<- {} {}",
-                       text_of(answer, "toolType"),
+                       text_in(answer, "toolType"),
                        compact(object_in(answer, "response")));
   return {};
 }
@@ -84,8 +79,8 @@ std::string show_work(const event& said) {
        object_in(object_in(said.extra.data(), "groundingMetadata"),
                  "groundingChunks")) {
     const auto page = object_in(chunk, "web");
-    const auto title = text_of(page, "title");
-    if (const auto uri = text_of(page, "uri"); !uri.empty())
+    const auto title = text_in(page, "title");
+    if (const auto uri = text_in(page, "uri"); !uri.empty())
       line(
         fmt::format("   source: {}{}{}", title, title.empty() ? "" : " ", uri));
   }

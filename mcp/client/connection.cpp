@@ -1,6 +1,7 @@
 #include "troupe/mcp/client/connection.hpp"
 
 #include "troupe/core/support/base64.hpp"
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/mcp/client/message.hpp"
 
 #include <fmt/format.h>
@@ -298,7 +299,7 @@ void connection::initialize() {
 }
 
 void connection::take_handshake(const json& answer) {
-  const auto version = text_of(answer, "protocolVersion");
+  const auto version = text_in(answer, "protocolVersion");
   if (!is_handshake_version(version))
     return fail_start(failure(fmt::format(
       "speaks version '{}' of MCP; troupe speaks 2026-07-28, 2025-11-25, "
@@ -473,7 +474,7 @@ connection::headers_of(const request& sent) const {
     {"Mcp-Method", sent.method}};
   if (sent.method != "tools/call")
     return headers;
-  const auto name = text_of(sent.params, "name");
+  const auto name = text_in(sent.params, "name");
   headers.emplace_back("Mcp-Name", header_value(json(name)));
   const auto found = std::ranges::find(*tools_, name, &offered_tool::name);
   if (found == tools_->end() || !found->schema.is_object())
@@ -481,7 +482,7 @@ connection::headers_of(const request& sent) const {
   const auto properties = found->schema.value("properties", json::object());
   const auto& args = sent.params.at("arguments");
   for (const auto& [field, about] : properties.items()) {
-    const auto header = text_of(about, "x-mcp-header");
+    const auto header = text_in(about, "x-mcp-header");
     if (!header.empty() && args.contains(field) && args[field].is_primitive())
       headers.emplace_back("Mcp-Param-" + header, header_value(args[field]));
   }
@@ -561,7 +562,7 @@ void connection::receive_note(const std::string& method, const json* params) {
   told.done = done.get<double>();
   if (const auto total = params->value("total", json()); total.is_number())
     told.total = total.get<double>();
-  told.message = text_of(*params, "message");
+  told.message = text_in(*params, "message");
   options_.on_progress(told);
 }
 

@@ -1,5 +1,7 @@
 #include "troupe/mcp/client/message.hpp"
 
+#include "troupe/core/support/text_in.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -67,20 +69,12 @@ incoming read_message(const json& message) {
   } else if (const auto* failure = find("error");
              failure != nullptr && failure->is_object()) {
     read.kind = incoming::form::answer;
-    read.failure = text_of(*failure, "message");
+    read.failure = text_in(*failure, "message");
     if (const auto code = failure->find("code");
         code != failure->end() && code->is_number_integer())
       read.code = code->get<int>();
   }
   return read;
-}
-
-std::string text_of(const json& object, std::string_view field) {
-  if (!object.is_object())
-    return {};
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>()
-                                                     : std::string();
 }
 
 } // namespace troupe::mcp

@@ -53,7 +53,4 @@ struct incoming {
 /// must outlive the returned object.
 incoming read_message(const json& message);
 
-/// The text of a field, or an empty one.
-std::string text_of(const json& object, std::string_view field);
-
 } // namespace troupe::mcp

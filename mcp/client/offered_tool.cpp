@@ -1,5 +1,6 @@
 #include "troupe/mcp/client/offered_tool.hpp"
 
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/mcp/client/message.hpp"
 
 namespace troupe::mcp {
@@ -21,12 +22,12 @@ std::string add_tools(const json& page, std::vector<offered_tool>& tools) {
   if (listed != page.end() && listed->is_array())
     for (const auto& each : *listed) {
       offered_tool added;
-      added.name = text_of(each, "name");
+      added.name = text_in(each, "name");
       if (added.name.empty())
         continue;
-      added.description = text_of(each, "description");
+      added.description = text_in(each, "description");
       if (added.description.empty())
-        added.description = text_of(each, "title");
+        added.description = text_in(each, "title");
       added.schema = each.value("inputSchema", json::object());
       const auto hints = each.value("annotations", json::object());
       if (hints.is_object())
@@ -34,7 +35,7 @@ std::string add_tools(const json& page, std::vector<offered_tool>& tools) {
                                && is_true(hints, "destructiveHint", true);
       tools.push_back(std::move(added));
     }
-  return text_of(page, "nextCursor");
+  return text_in(page, "nextCursor");
 }
 
 } // namespace troupe::mcp

@@ -1,6 +1,7 @@
 #include "troupe/mcp/client/tool_answer.hpp"
 
 #include "troupe/core/support/base64.hpp"
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/mcp/client/message.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ bool is_for_models(std::string_view mime_type) {
 std::string text_of_blocks(const json& blocks) {
   std::string joined;
   for (const auto& block : blocks)
-    if (const auto text = text_of(block, "text"); !text.empty()) {
+    if (const auto text = text_in(block, "text"); !text.empty()) {
       if (!joined.empty())
         joined += '\n';
       joined += text;
@@ -65,7 +66,7 @@ result<void> take_bytes(json& holder,
     return failed(fmt::format("block {} of the answer has bytes that are not "
                               "base64",
                               index));
-  auto type = text_of(holder, "mimeType");
+  auto type = text_in(holder, "mimeType");
   if (type.empty())
     type = "application/octet-stream";
   holder.erase(found);
@@ -82,7 +83,7 @@ result<void> take_bytes(json& holder,
 result<tool_answer> read_answer(const json& result) {
   if (!result.is_object())
     return failed("the answer is not an object");
-  if (const auto kind = text_of(result, "resultType");
+  if (const auto kind = text_in(result, "resultType");
       !kind.empty() && kind != "complete")
     return failed(fmt::format("the server needs more than the call ('{}'), "
                               "which is not supported",
@@ -101,7 +102,7 @@ result<tool_answer> read_answer(const json& result) {
     if (!block.is_object())
       return failed(
         fmt::format("block {} of the answer is not an object", index));
-    const auto kind = text_of(block, "type");
+    const auto kind = text_in(block, "type");
     auto taken = troupe::result<void>();
     if (kind == "image" || kind == "audio")
       taken = take_bytes(block, "data", index, made);

@@ -1,5 +1,6 @@
 #include "troupe/mcp/server/exchange.hpp"
 
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/mcp/server/run_answer.hpp"
 
 #include <fmt/format.h>
@@ -80,7 +81,7 @@ void exchange::take(std::string_view line) {
   const auto message = read_message(*parsed);
   switch (message.kind) {
   case incoming::form::request:
-    if (!is_id(*message.id) || text_of(*parsed, "jsonrpc") != "2.0")
+    if (!is_id(*message.id) || text_in(*parsed, "jsonrpc") != "2.0")
       refuse(is_id(*message.id) ? *message.id : json(),
              invalid_request,
              "a request has \"jsonrpc\": \"2.0\", and an id that is a text "

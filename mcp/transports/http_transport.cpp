@@ -1,5 +1,6 @@
 #include "troupe/mcp/transports/http_transport.hpp"
 
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/models/formats/key_rule.hpp"
 #include "troupe/models/http/client.hpp"
 #include "troupe/models/http/sse_reader.hpp"
@@ -77,15 +78,6 @@ struct exchange {
   std::size_t note = 0;       // Number of a message without an id.
   std::function<void()> on_sent;
 };
-
-// A field of a JSON object, if it is a text.
-std::string string_field(const json& object, const char* field) {
-  if (!object.is_object())
-    return {};
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>()
-                                                     : std::string();
-}
 
 class http_transport final
   : public transport,
@@ -321,7 +313,7 @@ private:
                          "it",
                          shown_url(find_header(made.head, "Location")));
     if (is_error)
-      why += ": " + string_field((*said)["error"], "message");
+      why += ": " + text_in((*said)["error"], "message");
     const auto events = events_;
     if (is_lost) {
       const bool is_current = session_ == made.session;

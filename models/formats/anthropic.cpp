@@ -1,4 +1,5 @@
 #include "troupe/core/support/base64.hpp"
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/models/formats/answer_builder.hpp"
 #include "troupe/models/formats/answer_stream.hpp"
 #include "troupe/models/formats/anthropic_request.hpp"

@@ -1,5 +1,6 @@
 #include "troupe/models/responses/answer.hpp"
 
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/models/formats/failure.hpp"
 #include "troupe/models/wire/cited_pages.hpp"
 #include "troupe/models/wire/part_marks.hpp"

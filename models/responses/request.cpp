@@ -1,5 +1,6 @@
 #include "troupe/models/responses/request.hpp"
 
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/models/formats/openai_request.hpp"
 #include "troupe/models/formats/request_parts.hpp"
 #include "troupe/models/wire/part_marks.hpp"

@@ -1,5 +1,6 @@
 #include "troupe/models/wire/server_blocks.hpp"
 
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/models/wire/part_marks.hpp"
 #include "troupe/models/wire/server_parts.hpp"
 

@@ -1,5 +1,6 @@
 #include "troupe/models/wire/server_parts.hpp"
 
+#include "troupe/core/support/text_in.hpp"
 #include "troupe/core/support/wire.hpp"
 
 #include <fmt/format.h>
@@ -14,12 +15,6 @@ namespace {
 using work_kind = server_part::kind;
 
 } // namespace
-
-std::string text_in(const json& object, const char* name) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>()
-                                                     : std::string();
-}
 
 std::optional<server_part> server_part_of(const part& said) {
   struct row {

@@ -32,9 +32,6 @@ struct server_part {
 /// Returns the work that a part tells; nothing for a part of another kind.
 std::optional<server_part> server_part_of(const part& said);
 
-/// Returns a text of an object; empty if there is none of that name.
-std::string text_in(const json& object, const char* name);
-
 /// Returns code or its output as text for a vendor that has not run it; empty
 /// for a part of another kind. The form is that of ADK's AnthropicLlm.
 std::string text_of_code(const server_part& work);
