@@ -1,5 +1,7 @@
 #include "troupe/agents/files/model_reader.hpp"
 
+#include "troupe/models/http/header.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,18 +47,6 @@ result<void> check_names(const field_reader& fields) {
   return {};
 }
 
-// Names follow RFC 9110; values are one line of printable ASCII.
-bool is_header(std::string_view name, std::string_view value) {
-  constexpr std::string_view signs = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::ranges::all_of(name, [signs](char next) {
-    return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z')
-           || (next >= '0' && next <= '9')
-           || signs.find(next) != std::string_view::npos;
-  }) && std::ranges::all_of(value, [](char next) {
-    return next >= ' ' && next < 0x7f;
-  });
-}
-
 result<void> read_headers(const field_reader& fields, http_headers& into) {
   const auto read = fields.object("headers");
   if (!read)
@@ -69,8 +59,8 @@ result<void> read_headers(const field_reader& fields, http_headers& into) {
                      fmt::format("'{}': keys are not allowed in files; name an "
                                  "environment variable with key_env",
                                  name));
-    if (!field.is_string()
-        || !is_header(name, field.get_ref<const std::string&>()))
+    if (!field.is_string() || !is_header_name(name)
+        || !is_ascii_header_value(field.get_ref<const std::string&>()))
       return fail_at(
         fields.at("headers"),
         fmt::format("'{}' is not a header with a text value", name));

@@ -1,5 +1,7 @@
 #include "troupe/agents/outside/openapi_request.hpp"
 
+#include "troupe/models/http/header.hpp"
+
 #include <curl/curl.h>
 #include <fmt/format.h>
 
@@ -158,23 +160,10 @@ bool is_form_media(std::string_view media) {
   return media.find("x-www-form-urlencoded") != std::string_view::npos;
 }
 
-// By RFC 9110. A line break would begin another header, or another request.
-bool is_sendable(std::string_view name, std::string_view value) {
-  constexpr std::string_view signs = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::ranges::all_of(name, [signs](char next) {
-    return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z')
-           || (next >= '0' && next <= '9')
-           || signs.find(next) != std::string_view::npos;
-  }) && std::ranges::none_of(value, [](char next) {
-    const auto byte = static_cast<unsigned char>(next);
-    return (byte < ' ' && next != '\t') || byte == 0x7f;
-  });
-}
-
 // The values may be secret.
 result<void> check_headers(const http_request& request) {
   for (const auto& [name, value] : request.headers)
-    if (!is_sendable(name, value))
+    if (!is_header_name(name) || !is_header_value(value))
       return error(
         errc::invalid_argument,
         fmt::format("the header '{}' cannot be sent: its name or "

@@ -4,6 +4,7 @@
 #include "troupe/core/support/base64.hpp"
 #include "troupe/core/support/blank.hpp"
 #include "troupe/core/support/wire.hpp"
+#include "troupe/models/http/header.hpp"
 
 #include <fmt/format.h>
 
@@ -24,11 +25,6 @@ bool is_id(std::string_view text) {
               return next < 0x80
                      && (std::isalnum(next) != 0 || next == '_' || next == '-');
             });
-}
-
-bool is_header_text(std::string_view text) {
-  return std::ranges::all_of(
-    text, [](unsigned char next) { return next >= ' ' && next < 0x7f; });
 }
 
 std::string plain_mime_type(std::string_view text) {
@@ -173,7 +169,7 @@ std::optional<std::string> text_signature_of(const json& fields) {
     return std::nullopt;
   auto text
     = from_base64(fields["thoughtSignature"].get_ref<const std::string&>());
-  if (!text || text->empty() || !is_header_text(*text))
+  if (!text || text->empty() || !is_ascii_header_value(*text))
     return std::nullopt;
   return std::move(*text);
 }
@@ -360,7 +356,7 @@ result<http_request> json_request(const wire_options& with,
   made.headers.emplace_back("Content-Type", "application/json");
   made.headers.emplace_back(
     "Accept", with.streams ? "text/event-stream" : "application/json");
-  if (!is_header_text(with.key))
+  if (!is_ascii_header_value(with.key))
     return bad_request("the key holds a character that no header may hold");
   made.body = to_text(body);
   return made;

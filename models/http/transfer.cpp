@@ -1,6 +1,7 @@
 #include "troupe/models/http/transfer.hpp"
 
 #include "troupe/core/support/blank.hpp"
+#include "troupe/models/http/header.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,6 @@ namespace troupe {
 
 namespace {
 
-using namespace std::string_view_literals;
 using url_ptr = std::unique_ptr<CURLU, void (*)(CURLU*)>;
 
 // Limit of sends of one request. libcurl alone would send it up to six times if
@@ -30,18 +30,6 @@ constexpr std::size_t head_line_bytes_max = std::size_t{100} << 10U;
 
 // A larger value would overflow when it is added to a time.
 constexpr std::chrono::milliseconds timeout_max = std::chrono::hours{24 * 30};
-
-bool is_name_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0
-         || "!#$%&'*+-.^_`|~"sv.find(c) != std::string_view::npos;
-}
-
-bool is_header(const std::pair<std::string, std::string>& header) {
-  const auto& [name, text] = header;
-  return !name.empty()
-         && std::all_of(name.begin(), name.end(), is_name_character)
-         && text.find_first_of("\r\n\0"sv) == std::string::npos;
-}
 
 bool same_name(std::string_view left, std::string_view right) {
   return std::equal(left.begin(),
@@ -158,8 +146,8 @@ result<void> http_transfer::check() {
                         part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT));
   if (const auto port = part_of(url.get(), CURLUPART_PORT); !port.empty())
     host_ += ":" + port;
-  for (const auto& header : request_.headers)
-    if (!is_header(header))
+  for (const auto& [name, value] : request_.headers)
+    if (!is_header_name(name) || !is_header_value(value))
       return failure(errc::invalid_argument,
                      "a header has a name or a text that HTTP does not allow");
   return {};
