@@ -507,9 +507,7 @@ private:
   vertex_request(const wire_options& with, json body, bool searches) {
     body.erase("model");
     body["anthropic_version"] = vertex_version;
-    http_headers headers;
-    if (!with.key.empty())
-      headers.emplace_back("Authorization", "Bearer " + with.key);
+    auto headers = bearer_header(with);
     if (searches)
       headers.emplace_back("anthropic-beta", "web-search-2025-03-05");
     return json_request(

@@ -352,24 +352,15 @@ add_settings(const model_request& asked, const wire_options& with, json& body) {
              budget.get<std::int64_t>(), 0, 1'000'000)
                                       : 0);
   }
-  const auto choice = take_tool_choice(*settings, anthropic_vendor);
-  if (!choice)
-    return choice.error();
-  if (*choice)
-    body["tool_choice"] = tool_choice_of(**choice);
+  if (auto added
+      = add_tool_choice(*settings, body, tool_choice_of, anthropic_vendor);
+      !added)
+    return added;
   if (auto added = add_format(*settings, asked, body); !added)
     return added;
-  if (auto none = settings->refuse({"presencePenalty",
-                                    "frequencyPenalty",
-                                    "seed",
-                                    "responseLogprobs",
-                                    "logprobs"},
-                                   anthropic_vendor);
-      !none)
+  if (auto none = refuse_sampling(*settings, anthropic_vendor); !none)
     return none;
-  if (auto none = refuse_gemini_fields(*settings, anthropic_vendor); !none)
-    return none;
-  return add_own_fields(std::move(*settings).rest(), body, anthropic_vendor);
+  return add_other_settings(*std::move(settings), body, anthropic_vendor);
 }
 
 } // namespace

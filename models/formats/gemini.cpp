@@ -614,8 +614,8 @@ private:
     if (host_ == gemini_host::developer)
       ask_for_calls(asked, body);
     http_headers headers;
-    if (!with.key.empty() && host_ == gemini_host::vertex)
-      headers.emplace_back("Authorization", "Bearer " + with.key);
+    if (host_ == gemini_host::vertex)
+      headers = bearer_header(with);
     else if (!with.key.empty())
       headers.emplace_back("x-goog-api-key", with.key);
     return json_request(with, *path, std::move(headers), body);

@@ -133,14 +133,7 @@ public:
   without_refused(int status,
                   std::string_view body,
                   const wire_options& asked) const override {
-    auto with = asked;
-    if (!asked.without.strict_schema && openai_refuses_schema(status, body))
-      with.without.strict_schema = true;
-    else if (!asked.without.thoughts && refuses_thoughts(status, body))
-      with.without.thoughts = true;
-    else
-      return std::nullopt;
-    return with;
+    return without_refused_by_openai(status, body, asked, refuses_thoughts);
   }
 
   std::unique_ptr<stream_reader>
@@ -154,10 +147,7 @@ private:
     const auto body = openai_body(asked, with);
     if (!body)
       return body.error();
-    http_headers headers;
-    if (!with.key.empty())
-      headers.emplace_back("Authorization", "Bearer " + with.key);
-    return json_request(with, "/chat/completions", std::move(headers), *body);
+    return json_request(with, "/chat/completions", bearer_header(with), *body);
   }
 };
 

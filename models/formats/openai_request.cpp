@@ -113,63 +113,27 @@ private:
   // calls. Other parts follow in a user message, and so do the media of a
   // response: a tool's message takes text only.
   result<void> add_other(const content& said) {
-    auto elements = json::array();
-    for (const auto& element : said.parts) {
-      if (element.thought)
-        continue;
-      if (const auto* answer = element.response()) {
+    constexpr openai_user_form form{"text", element_of};
+    auto message = form.message_of(
+      said,
+      [&](const function_response& answer, json& elements) -> result<void> {
         messages_.push_back({{"role", "tool"},
-                             {"tool_call_id", ids_.id_of(*answer)},
-                             {"content", object_text(answer->response)}});
-        if (auto added = add_attached(*answer, elements); !added)
-          return added;
-        continue;
-      }
-      if (const auto work = server_part_of(element)) {
-        if (auto words = text_of_code(*work); !words.empty())
-          elements.push_back({{"type", "text"}, {"text", std::move(words)}});
-        continue;
-      }
-      auto made = element_of(element);
-      if (!made)
-        return made.error();
-      elements.push_back(std::move(*made));
-    }
-    if (elements.empty())
-      return {};
-    // Plain text stays a string, which every server accepts.
-    if (elements.size() == 1 && elements[0]["type"] == "text")
-      elements = json(elements[0]["text"]);
-    messages_.push_back({{"role", "user"}, {"content", std::move(elements)}});
+                             {"tool_call_id", ids_.id_of(answer)},
+                             {"content", object_text(answer.response)}});
+        const auto attached = attached_parts(answer);
+        if (!attached.empty())
+          elements.push_back(form.text(
+            fmt::format("Data that tool `{}` returned:", answer.name)));
+        return form.add(attached, elements);
+      });
+    if (!message)
+      return message.error();
+    if (!message->is_null())
+      messages_.push_back(std::move(*message));
     return {};
   }
 
-  static result<void> add_attached(const function_response& answer,
-                                   json& elements) {
-    const auto attached = attached_parts(answer);
-    if (!attached.empty())
-      elements.push_back(
-        {{"type", "text"},
-         {"text", fmt::format("Data that tool `{}` returned:", answer.name)}});
-    for (const auto& each : attached) {
-      auto made = element_of(each);
-      if (!made)
-        return made.error();
-      elements.push_back(std::move(*made));
-    }
-    return {};
-  }
-
-  static result<json> element_of(const part& said) {
-    if (const auto* text = said.text())
-      return json{{"type", "text"}, {"text", *text}};
-    const auto held = media_of(said);
-    if (!held)
-      return held.error();
-    if (!*held)
-      return bad_request(
-        fmt::format("{} takes no {}", openai_vendor, kind_of(said)));
-    const auto& which = **held;
+  static result<json> element_of(const media& which) {
     if (which.mime_type.starts_with("image/"))
       return json{{"type", "image_url"},
                   {"image_url", {{"url", openai_url_of(which)}}}};
@@ -210,17 +174,9 @@ json openai_tools(const model_request& asked) {
 }
 
 json chat_tool_choice(const tool_choice& choice) {
-  switch (choice.mode) {
-  case calling_mode::automatic:
-    return "auto";
-  case calling_mode::none:
-    return "none";
-  case calling_mode::any:
-    return "required";
-  case calling_mode::one:
-    break;
-  }
-  return {{"type", "function"}, {"function", {{"name", choice.function}}}};
+  json function{{"type", "function"},
+                {"function", {{"name", choice.function}}}};
+  return openai_tool_choice(choice, std::move(function));
 }
 
 // Chat completions have the schema in an object of its own.
@@ -270,11 +226,10 @@ result<void> add_chat_settings(const model_request& asked,
     body["top_k"]
       = std::move(count); // An extension of vLLM, llama.cpp and others.
   }
-  const auto choice = take_tool_choice(*settings, openai_vendor);
-  if (!choice)
-    return choice.error();
-  if (*choice)
-    body["tool_choice"] = chat_tool_choice(**choice);
+  if (auto added
+      = add_tool_choice(*settings, body, chat_tool_choice, openai_vendor);
+      !added)
+    return added;
   auto effort = openai_effort(settings->take("thinkingConfig"));
   if (!effort)
     return effort.error();
@@ -282,9 +237,13 @@ result<void> add_chat_settings(const model_request& asked,
     body["reasoning_effort"] = std::move(*effort);
   if (auto added = add_format(*settings, asked, with, body); !added)
     return added;
-  if (auto none = refuse_gemini_fields(*settings, openai_vendor); !none)
-    return none;
-  return add_own_fields(std::move(*settings).rest(), body, openai_vendor);
+  return add_other_settings(*std::move(settings), body, openai_vendor);
+}
+
+bool refuses_schema(int status, std::string_view body) {
+  return status == 400
+         && body.find("Invalid schema for response_format")
+              != std::string_view::npos;
 }
 
 } // namespace
@@ -354,10 +313,85 @@ result<json> openai_answer_form(generation_settings& settings,
   return form;
 }
 
-bool openai_refuses_schema(int status, std::string_view body) {
-  return status == 400
-         && body.find("Invalid schema for response_format")
-              != std::string_view::npos;
+json openai_tool_choice(const tool_choice& choice, json function) {
+  switch (choice.mode) {
+  case calling_mode::automatic:
+    return "auto";
+  case calling_mode::none:
+    return "none";
+  case calling_mode::any:
+    return "required";
+  case calling_mode::one:
+    break;
+  }
+  return function;
+}
+
+std::optional<wire_options> without_refused_by_openai(
+  int status,
+  std::string_view body,
+  const wire_options& asked,
+  bool (*refuses_thoughts)(int status, std::string_view body)) {
+  auto with = asked;
+  if (!asked.without.strict_schema && refuses_schema(status, body))
+    with.without.strict_schema = true;
+  else if (!asked.without.thoughts && refuses_thoughts(status, body))
+    with.without.thoughts = true;
+  else
+    return std::nullopt;
+  return with;
+}
+
+// -- messages of users ----
+
+json openai_user_form::text(std::string words) const {
+  return {{"type", text_type}, {"text", std::move(words)}};
+}
+
+result<void> openai_user_form::add(std::span<const part> parts,
+                                   json& elements) const {
+  for (const auto& each : parts) {
+    if (const auto* words = each.text()) {
+      elements.push_back(text(*words));
+      continue;
+    }
+    const auto held = media_of(each);
+    if (!held)
+      return held.error();
+    if (!*held)
+      return bad_request(
+        fmt::format("{} takes no {}", openai_vendor, kind_of(each)));
+    auto made = element_of(**held);
+    if (!made)
+      return made.error();
+    elements.push_back(std::move(*made));
+  }
+  return {};
+}
+
+result<json> openai_user_form::message_of(
+  const content& said,
+  const std::function<result<void>(const function_response&, json&)>& respond)
+  const {
+  auto elements = json::array();
+  for (const auto& each : said.parts) {
+    result<void> added;
+    if (each.thought)
+      continue;
+    if (const auto* answer = each.response())
+      added = respond(*answer, elements);
+    else if (const auto work = server_part_of(each); !work)
+      added = add(std::span(&each, 1), elements);
+    else if (auto words = text_of_code(*work); !words.empty())
+      elements.push_back(text(std::move(words)));
+    if (!added)
+      return added.error();
+  }
+  if (elements.empty())
+    return json();
+  if (elements.size() == 1 && elements[0]["type"] == text_type)
+    elements = json(elements[0]["text"]);
+  return json{{"role", "user"}, {"content", std::move(elements)}};
 }
 
 result<json> openai_body(const model_request& asked, const wire_options& with) {

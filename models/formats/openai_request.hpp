@@ -9,6 +9,9 @@
 #include "troupe/models/wire/server_items.hpp"
 
 #include <array>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -50,8 +53,42 @@ result<json> openai_answer_form(generation_settings& settings,
                                 const model_request& asked,
                                 const wire_options& with);
 
-/// Returns true if the answer refuses a schema that OpenAI cannot enforce.
-bool openai_refuses_schema(int status, std::string_view body);
+/// Returns OpenAI's form of a choice of tools; `function` is the form of one
+/// that must be called.
+json openai_tool_choice(const tool_choice& choice, json function);
+
+/// Returns `asked` without the part of the request that the answer refuses: a
+/// schema that OpenAI cannot enforce, or thoughts. Returns nothing if the
+/// answer refuses neither, or the part was left out already.
+std::optional<wire_options> without_refused_by_openai(
+  int status,
+  std::string_view body,
+  const wire_options& asked,
+  bool (*refuses_thoughts)(int status, std::string_view body));
+
+/// Writes the parts of a user's message, for chat completions or the Responses
+/// API.
+struct openai_user_form {
+  /// The type of an element with text.
+  const char* text_type;
+  /// Makes the element of media.
+  result<json> (*element_of)(const media& which);
+
+  json text(std::string words) const;
+
+  /// Adds an element for each part. Fails with `errc::invalid_argument` on a
+  /// part that is neither text nor media.
+  result<void> add(std::span<const part> parts, json& elements) const;
+
+  /// Returns the message of a content that is not by the model, or null if it
+  /// has no element. Thoughts are left out. `respond` writes a response; it may
+  /// add elements to the message. Plain text stays a string, which every server
+  /// accepts. Fails as `add`, and with the error of `respond`.
+  result<json>
+  message_of(const content& said,
+             const std::function<result<void>(const function_response&, json&)>&
+               respond) const;
+};
 
 /// Returns the body of the request. Fails with `errc::invalid_argument`. Throws
 /// `json::exception` on text that is not UTF-8.

@@ -285,11 +285,13 @@ json generation_settings::rest_in_camel_case() && {
   return left;
 }
 
-result<std::optional<tool_choice>>
-take_tool_choice(generation_settings& settings, std::string_view provider) {
+result<void> add_tool_choice(generation_settings& settings,
+                             json& body,
+                             json (*form_of)(const tool_choice&),
+                             std::string_view provider) {
   const auto config = settings.take("toolConfig");
   if (config.is_null())
-    return std::nullopt;
+    return {};
   const auto field_of = [](const json& object, const char* name) {
     return object.is_object() ? object.value(name, json()) : json();
   };
@@ -309,34 +311,46 @@ take_tool_choice(generation_settings& settings, std::string_view provider) {
     return bad_request(
       fmt::format("generation_config: {} has no such 'toolConfig'", provider));
   }
-  return choice;
+  body["tool_choice"] = form_of(choice);
+  return {};
 }
 
-result<void> refuse_gemini_fields(generation_settings& settings,
-                                  std::string_view provider) {
+result<void> refuse_sampling(generation_settings& settings,
+                             std::string_view provider) {
+  return settings.refuse({"presencePenalty",
+                          "frequencyPenalty",
+                          "seed",
+                          "responseLogprobs",
+                          "logprobs"},
+                         provider);
+}
+
+result<void> add_other_settings(generation_settings settings,
+                                json& body,
+                                std::string_view provider) {
   if (const auto count = settings.take("candidateCount");
       !count.is_null() && count != 1)
     return bad_request("generation_config: 'candidateCount' can only be 1");
   // Fields of google.genai.types.GenerateContentConfig.
-  return settings.refuse({"audioTimestamp",
-                          "audioTranscriptionConfig",
-                          "cachedContent",
-                          "enableEnhancedCivicAnswers",
-                          "imageConfig",
-                          "labels",
-                          "mediaResolution",
-                          "modelArmorConfig",
-                          "modelSelectionConfig",
-                          "responseJsonSchema",
-                          "responseModalities",
-                          "responseSchema",
-                          "routingConfig",
-                          "safetySettings",
-                          "speechConfig"},
-                         provider);
-}
-
-result<void> add_own_fields(json rest, json& body, std::string_view provider) {
+  if (auto none = settings.refuse({"audioTimestamp",
+                                   "audioTranscriptionConfig",
+                                   "cachedContent",
+                                   "enableEnhancedCivicAnswers",
+                                   "imageConfig",
+                                   "labels",
+                                   "mediaResolution",
+                                   "modelArmorConfig",
+                                   "modelSelectionConfig",
+                                   "responseJsonSchema",
+                                   "responseModalities",
+                                   "responseSchema",
+                                   "routingConfig",
+                                   "safetySettings",
+                                   "speechConfig"},
+                                  provider);
+      !none)
+    return none;
+  auto rest = std::move(settings).rest();
   for (auto& [name, field] : rest.get_ref<json::object_t&>()) {
     if (body.contains(name) || name == "stream")
       return bad_request(fmt::format(
@@ -344,6 +358,13 @@ result<void> add_own_fields(json rest, json& body, std::string_view provider) {
     body[name] = std::move(field);
   }
   return {};
+}
+
+http_headers bearer_header(const wire_options& with) {
+  http_headers made;
+  if (!with.key.empty())
+    made.emplace_back("Authorization", "Bearer " + with.key);
+  return made;
 }
 
 result<http_request> json_request(const wire_options& with,

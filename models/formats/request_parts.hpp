@@ -162,21 +162,31 @@ struct tool_choice {
   std::string function;
 };
 
-/// Takes ADK's `toolConfig`, if it is set: `{"functionCallingConfig": {"mode":
-/// "AUTO" | "ANY" | "NONE", "allowedFunctionNames"?: [string]}}` with at most
-/// one name. Fails with `errc::invalid_argument`.
-result<std::optional<tool_choice>>
-take_tool_choice(generation_settings& settings, std::string_view provider);
+/// Moves ADK's `toolConfig`, if it is set, to the field `tool_choice` of the
+/// body, in the form that `form_of` returns. The config is
+/// `{"functionCallingConfig": {"mode": "AUTO" | "ANY" | "NONE",
+/// "allowedFunctionNames"?: [string]}}` with at most one name. Fails with
+/// `errc::invalid_argument`.
+result<void> add_tool_choice(generation_settings& settings,
+                             json& body,
+                             json (*form_of)(const tool_choice&),
+                             std::string_view provider);
 
-/// Fails with `errc::invalid_argument` if a field is set that neither OpenAI
-/// nor Anthropic supports, or a `candidateCount` above 1. It would have no
-/// effect otherwise.
-result<void> refuse_gemini_fields(generation_settings& settings,
-                                  std::string_view provider);
+/// Fails with `errc::invalid_argument` if a penalty, a seed or log
+/// probabilities are set.
+result<void> refuse_sampling(generation_settings& settings,
+                             std::string_view provider);
 
-/// Adds the vendor's own fields to the body. Fails with
-/// `errc::invalid_argument` if the request itself sets one of them.
-result<void> add_own_fields(json rest, json& body, std::string_view provider);
+/// Adds the fields that were not taken to the body, as the vendor's own fields.
+/// Fails with `errc::invalid_argument` if the request itself sets one of them,
+/// on a field that neither OpenAI nor Anthropic supports, and on a
+/// `candidateCount` above 1. The last two would have no effect.
+result<void> add_other_settings(generation_settings settings,
+                                json& body,
+                                std::string_view provider);
+
+/// Returns the header with the key as a bearer token; none without a key.
+http_headers bearer_header(const wire_options& with);
 
 /// Makes a request with a JSON body. Fails with `errc::invalid_argument` on a
 /// key that is not the text of one header. Throws `json::exception` on text

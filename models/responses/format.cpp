@@ -127,14 +127,7 @@ public:
   without_refused(int status,
                   std::string_view body,
                   const wire_options& asked) const override {
-    auto with = asked;
-    if (!asked.without.strict_schema && openai_refuses_schema(status, body))
-      with.without.strict_schema = true;
-    else if (!asked.without.thoughts && refuses_items(status, body))
-      with.without.thoughts = true;
-    else
-      return std::nullopt;
-    return with;
+    return without_refused_by_openai(status, body, asked, refuses_items);
   }
 
   std::unique_ptr<stream_reader>
@@ -148,10 +141,7 @@ private:
     const auto body = responses_body(asked, with);
     if (!body)
       return body.error();
-    http_headers headers;
-    if (!with.key.empty())
-      headers.emplace_back("Authorization", "Bearer " + with.key);
-    return json_request(with, "/responses", std::move(headers), *body);
+    return json_request(with, "/responses", bearer_header(with), *body);
   }
 };
 

@@ -21,6 +21,22 @@ namespace {
 
 constexpr std::string_view responses_vendor = "the Responses API of OpenAI";
 
+result<json> element_of_input(const media& which) {
+  if (which.mime_type.starts_with("image/"))
+    return json{{"type", "input_image"},
+                {"detail", "auto"},
+                {"image_url", openai_url_of(which)}};
+  if (which.mime_type != "application/pdf")
+    return no_such_media(responses_vendor, which);
+  if (!which.is_inline())
+    return json{{"type", "input_file"}, {"file_url", which.uri}};
+  return json{{"type", "input_file"},
+              {"filename", openai_file_name(which)},
+              {"file_data", openai_url_of(which)}};
+}
+
+constexpr openai_user_form user_form{"input_text", element_of_input};
+
 // Writes the conversation as items.
 //
 // Sources: openai/openai-python 3.57, types/responses/*_param.py (generated
@@ -117,30 +133,14 @@ private:
 
   // Responses are items of their own; other parts follow in a user message.
   result<void> add_other(const content& said) {
-    auto elements = json::array();
-    for (const auto& element : said.parts) {
-      if (element.thought)
-        continue;
-      if (const auto* answer = element.response()) {
-        if (auto added = add_output(*answer); !added)
-          return added;
-        continue;
-      }
-      if (const auto work = server_part_of(element)) {
-        if (auto words = text_of_code(*work); !words.empty())
-          elements.push_back(input_text(std::move(words)));
-        continue;
-      }
-      auto made = element_of_input(element);
-      if (!made)
-        return made.error();
-      elements.push_back(std::move(*made));
-    }
-    if (elements.empty())
-      return {};
-    if (elements.size() == 1 && elements[0]["type"] == "input_text")
-      elements = json(elements[0]["text"]);
-    input_.push_back({{"role", "user"}, {"content", std::move(elements)}});
+    auto message = user_form.message_of(
+      said, [&](const function_response& answer, json& /*elements*/) {
+        return add_output(answer);
+      });
+    if (!message)
+      return message.error();
+    if (!message->is_null())
+      input_.push_back(std::move(*message));
     return {};
   }
 
@@ -153,44 +153,13 @@ private:
       item["output"] = std::move(text);
     } else {
       auto elements = json::array();
-      elements.push_back(input_text(std::move(text)));
-      for (const auto& each : attached) {
-        auto made = element_of_input(each);
-        if (!made)
-          return made.error();
-        elements.push_back(std::move(*made));
-      }
+      elements.push_back(user_form.text(std::move(text)));
+      if (auto added = user_form.add(attached, elements); !added)
+        return added;
       item["output"] = std::move(elements);
     }
     input_.push_back(std::move(item));
     return {};
-  }
-
-  static json input_text(std::string words) {
-    return {{"type", "input_text"}, {"text", std::move(words)}};
-  }
-
-  static result<json> element_of_input(const part& said) {
-    if (const auto* text = said.text())
-      return input_text(*text);
-    const auto held = media_of(said);
-    if (!held)
-      return held.error();
-    if (!*held)
-      return bad_request(
-        fmt::format("{} takes no {}", openai_vendor, kind_of(said)));
-    const auto& which = **held;
-    if (which.mime_type.starts_with("image/"))
-      return json{{"type", "input_image"},
-                  {"detail", "auto"},
-                  {"image_url", openai_url_of(which)}};
-    if (which.mime_type != "application/pdf")
-      return no_such_media(responses_vendor, which);
-    if (!which.is_inline())
-      return json{{"type", "input_file"}, {"file_url", which.uri}};
-    return json{{"type", "input_file"},
-                {"filename", openai_file_name(which)},
-                {"file_data", openai_url_of(which)}};
   }
 
   const bool sends_items_;
@@ -226,17 +195,8 @@ json tools_of_request(const model_request& asked) {
 }
 
 json choice_in_responses(const tool_choice& choice) {
-  switch (choice.mode) {
-  case calling_mode::automatic:
-    return "auto";
-  case calling_mode::none:
-    return "none";
-  case calling_mode::any:
-    return "required";
-  case calling_mode::one:
-    break;
-  }
-  return {{"type", "function"}, {"name", choice.function}};
+  return openai_tool_choice(choice,
+                            {{"type", "function"}, {"name", choice.function}});
 }
 
 // These models have no thoughts, and refuse a request for encrypted ones
@@ -327,34 +287,26 @@ result<void> add_settings_of_responses(const model_request& asked,
                      {"topP", "top_p"},
                      {"maxOutputTokens", "max_output_tokens"},
                      {"store", "store"}});
-  if (auto none = settings->refuse({"topK",
-                                    "stopSequences",
-                                    "presencePenalty",
-                                    "frequencyPenalty",
-                                    "seed",
-                                    "responseLogprobs",
-                                    "logprobs"},
-                                   responses_vendor);
+  if (auto none = settings->refuse({"topK", "stopSequences"}, responses_vendor);
       !none)
+    return none;
+  if (auto none = refuse_sampling(*settings, responses_vendor); !none)
     return none;
   if (const auto later = settings->take("background");
       !later.is_null() && later != false)
     return bad_request("generation_config: 'background' cannot be used, "
                        "because the answer would not come with the request");
-  const auto choice = take_tool_choice(*settings, openai_vendor);
-  if (!choice)
-    return choice.error();
-  if (*choice)
-    body["tool_choice"] = choice_in_responses(**choice);
+  if (auto added
+      = add_tool_choice(*settings, body, choice_in_responses, openai_vendor);
+      !added)
+    return added;
   if (auto added = add_include(*settings, asked, with, body); !added)
     return added;
   if (auto added = add_reasoning(*settings, body); !added)
     return added;
   if (auto added = add_text_form(*settings, asked, with, body); !added)
     return added;
-  if (auto none = refuse_gemini_fields(*settings, openai_vendor); !none)
-    return none;
-  return add_own_fields(std::move(*settings).rest(), body, openai_vendor);
+  return add_other_settings(*std::move(settings), body, openai_vendor);
 }
 
 } // namespace
