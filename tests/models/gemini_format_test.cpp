@@ -29,9 +29,7 @@ const wire_format& format() {
 }
 
 json contents(std::vector<content> said) {
-  const auto body
-    = body_of(request_of(format(), std::move(said), [](auto&, auto&) {}));
-  return body.contains("contents") ? body["contents"] : body;
+  return conversation_in(format(), "contents", std::move(said));
 }
 
 std::string url_of(const std::string& model, bool streams) {
@@ -412,10 +410,7 @@ const std::vector<bad_answer> bad_answers = {
 BOOST_DATA_TEST_CASE(what_is_no_answer_is_told,
                      data::make(bad_answers),
                      shown) {
-  const auto read = format().read_answer(shown.text, {});
-  BOOST_TEST(code_of(read) == "model_failed");
-  BOOST_TEST(reason_of(read).find(shown.reason) != std::string::npos,
-             reason_of(read));
+  check_refused(format(), shown);
 }
 
 BOOST_AUTO_TEST_CASE(a_failure_is_told_in_the_vendors_words) {

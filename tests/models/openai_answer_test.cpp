@@ -96,10 +96,7 @@ const std::vector<bad_answer> bad_answers = {
 BOOST_DATA_TEST_CASE(what_is_no_answer_is_told,
                      data::make(bad_answers),
                      shown) {
-  const auto read = format().read_answer(shown.text, {});
-  BOOST_TEST(code_of(read) == "model_failed");
-  BOOST_TEST(reason_of(read).find(shown.reason) != std::string::npos,
-             reason_of(read));
+  check_refused(format(), shown);
 }
 
 BOOST_AUTO_TEST_CASE(arguments_that_nest_too_deep_are_refused) {

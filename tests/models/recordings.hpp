@@ -6,6 +6,9 @@
 
 #include "troupe/models/formats/wire_format.hpp"
 
+#include "../outcome.hpp"
+#include <boost/test/unit_test.hpp>
+
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -50,14 +53,22 @@ private:
   std::filesystem::path folder_;
 };
 
-/// A text that is no answer, and words of the reason.
+/// A text that is no answer, words of the reason, and the code of the error.
 struct bad_answer {
   std::string text;
   std::string reason;
+  std::string code = "model_failed";
 };
 
 inline std::ostream& operator<<(std::ostream& to, const bad_answer& shown) {
   return to << shown.text;
+}
+
+inline void check_refused(const wire_format& format, const bad_answer& bad) {
+  const auto read = format.read_answer(bad.text, {});
+  BOOST_TEST(code_of(read) == bad.code);
+  BOOST_TEST(reason_of(read).find(bad.reason) != std::string::npos,
+             reason_of(read));
 }
 
 /// The form of NAME.expected.json.

@@ -4,6 +4,8 @@
 
 #include "troupe/models/formats/wire_format.hpp"
 
+#include <boost/test/unit_test.hpp>
+
 #include <memory>
 #include <ostream>
 #include <string>
@@ -46,6 +48,15 @@ inline json body_of(const result<http_request>& made) {
   return parse_json(made->body).value();
 }
 
+/// Returns the conversation in the body, which has the name `field`, or
+/// `{"code", "reason"}`.
+inline json conversation_in(const wire_format& format,
+                            const char* field,
+                            std::vector<content> said) {
+  auto body = body_of(request_of(format, std::move(said), [](auto&, auto&) {}));
+  return body.contains(field) ? body[field] : body;
+}
+
 /// Returns the body for one message and a generation config.
 inline json configured(const wire_format& format,
                        std::string_view config,
@@ -71,6 +82,16 @@ struct setting {
 
 inline std::ostream& operator<<(std::ostream& to, const setting& shown) {
   return to << shown.config;
+}
+
+/// Checks the body for one message, whose form is `messages`, and a config.
+inline void check_configured(const wire_format& format,
+                             const setting& shown,
+                             json messages) {
+  auto expected = parse_json(shown.expected).value();
+  expected["model"] = "some-model";
+  expected["messages"] = std::move(messages);
+  BOOST_TEST(to_text(configured(format, shown.config)) == to_text(expected));
 }
 
 } // namespace troupe::testing
