@@ -327,7 +327,8 @@ bool is_idle(const gathered& all, const compaction_options& chosen) {
          && (prompt.is_decided() || all.covers_all);
 }
 
-// `limit` is the number of fresh events before the turn with an open task.
+// `limit` is the number of fresh events before the user turn with an open
+// task.
 std::size_t length_by_tokens(const gathered& all,
                              const compaction_options& chosen,
                              std::size_t limit) {
@@ -345,13 +346,13 @@ std::size_t length_by_window(const gathered& all,
   return safe_length(all.fresh, std::min(limit, all.fresh.size()));
 }
 
-// The agents of an open task still read the events of its turn.
+// The agents of an open task still read the events of its user turn.
 std::size_t before_open_task(const gathered& all,
                              const event_slice& live,
                              const std::vector<std::string>& tasks) {
   if (tasks.empty() || live.empty() || open_task(live, tasks).empty())
     return all.fresh.size();
-  const auto first = live.number(turn_start(live, 0));
+  const auto first = live.number(user_turn_start(live, 0));
   return static_cast<std::size_t>(
     std::ranges::count_if(all.fresh, [first](const plain_event& each) {
       return each.number < first;

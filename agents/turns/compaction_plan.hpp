@@ -32,7 +32,7 @@ struct compaction_plan {
 /// Plans a summary. `live` are the newest events of the session, without those
 /// that were taken back. `oldest` is the number of the first event that the
 /// session has. If one of the agents `tasks` has an open task, the summary
-/// covers no event of its turn.
+/// covers no event of its user turn.
 compaction_plan plan_compaction(const event_slice& live,
                                 const compaction_options& chosen,
                                 std::uint64_t oldest = 1,

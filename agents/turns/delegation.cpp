@@ -288,15 +288,15 @@ json response_of_task(const llm_options& options, json args) {
 
 // -- open tasks ---------------------------------------------------------------
 
-bool starts_turn(const event& said) {
+bool starts_user_turn(const event& said) {
   return said.author == "user" && !said.partial && !said.content.parts.empty()
          && !only_answers(said.content) && scope_of(said).empty();
 }
 
-std::size_t turn_start(const event_slice& events, std::uint64_t message) {
+std::size_t user_turn_start(const event_slice& events, std::uint64_t message) {
   for (auto index = events.size(); index > 0; --index)
     if ((message == 0 || events.number(index - 1) < message)
-        && starts_turn(*events[index - 1]))
+        && starts_user_turn(*events[index - 1]))
       return index - 1;
   return 0;
 }
@@ -308,7 +308,7 @@ std::vector<function_call> open_tasks(const event_slice& events,
                                       std::uint64_t message) {
   std::vector<function_call> calls;
   for (const auto& each :
-       unanswered(events, turn_start(events, message), tasks))
+       unanswered(events, user_turn_start(events, message), tasks))
     if (each.made->author == name && each.made->branch == branch)
       calls.push_back(*each.call);
   return calls;
@@ -316,7 +316,7 @@ std::vector<function_call> open_tasks(const event_slice& events,
 
 std::string open_task(const event_slice& events,
                       const std::vector<std::string>& tasks) {
-  const auto open = unanswered(events, turn_start(events, 0), tasks);
+  const auto open = unanswered(events, user_turn_start(events, 0), tasks);
   std::string scope;
   for (;;) {
     const auto next = std::ranges::find(open, scope, &task_call::scope);

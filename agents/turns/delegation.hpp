@@ -3,10 +3,10 @@
 //
 // Open tasks are found in the session's events alone, so another process can
 // continue them. A task is open from the event of its call until its parent has
-// answered this call. Only the events from the newest message of the user on
-// that belongs to no task count (`turn_start`): while a task is open, each
-// message of the user belongs to it. Callers give live events
-// (`event_slice::live`), so a rewind can open a task again.
+// answered this call. Only the events of the current user turn count
+// (`user_turn_start`): while a task is open, each message of the user belongs
+// to it. Callers give live events (`event_slice::live`), so a rewind can open a
+// task again.
 
 #pragma once
 
@@ -93,11 +93,11 @@ json response_of_task(const llm_options& options, json args);
 
 /// Returns true for a message of the user that belongs to no task, and does not
 /// only answer calls.
-bool starts_turn(const event& said);
+bool starts_user_turn(const event& said);
 
-/// Index of the newest event before event number `message` that starts a turn;
-/// 0 if there is none. A `message` of 0 stands for the next event.
-std::size_t turn_start(const event_slice& events, std::uint64_t message);
+/// Index of the newest event before event number `message` that starts a user
+/// turn; 0 if there is none. A `message` of 0 stands for the next event.
+std::size_t user_turn_start(const event_slice& events, std::uint64_t message);
 
 /// The calls by agent `name` on `branch` to `tasks`, in their order, that have
 /// no response. `message` is the number of the run's message.

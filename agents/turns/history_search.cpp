@@ -12,21 +12,21 @@ namespace troupe {
 history_search::history_search(const content& message,
                                const history_extent& reads)
   : wants_summary_(reads.from_summary),
-    wants_turn_(reads.from_turn) {
+    wants_user_turn_(reads.from_turn) {
   add_calls_of(message);
 }
 
 bool history_search::needs_more() const noexcept {
-  return wants_summary_ || wants_turn_ || end_time_ || start_time_
+  return wants_summary_ || wants_user_turn_ || end_time_ || start_time_
          || !calls_.empty() || !pauses_.empty() || !runs_.empty();
 }
 
 void history_search::take(std::uint64_t number, const event& said) {
   if (!is_taken_back(number, said)) {
     look_for_summary(number, said);
-    if (wants_turn_ && starts_turn(said)) {
+    if (wants_user_turn_ && starts_user_turn(said)) {
       turn_ = number;
-      wants_turn_ = false;
+      wants_user_turn_ = false;
     }
     look_for_calls(number, said);
     look_for_messages(number, said);
@@ -39,7 +39,7 @@ void history_search::finish(std::uint64_t oldest) {
   if (!runs_.empty())
     read_from(oldest);
   wants_summary_ = false;
-  wants_turn_ = false;
+  wants_user_turn_ = false;
   end_time_.reset();
   start_time_.reset();
   calls_.clear();
@@ -114,7 +114,7 @@ void history_search::look_for_messages(std::uint64_t number,
   if (said.author != "user")
     return;
   auto run = runs_.find(said.invocation_id);
-  // Calls without an invocation id belong to the turn of the newest message
+  // Calls without an invocation id belong to the run of the newest message
   // before them.
   if (run == runs_.end() && !only_answers(said.content))
     run = runs_.find(std::string_view());

@@ -40,8 +40,8 @@ public:
     return since_summary_.value_or(1);
   }
 
-  /// Number of the newest message of the user that belongs to no task
-  /// (`starts_turn`). 1 if there is none, or if none was searched for.
+  /// Number of the event that starts the newest user turn
+  /// (`starts_user_turn`). 1 if there is none, or if none was searched for.
   std::uint64_t turn() const noexcept { return turn_.value_or(1); }
 
   /// The first event of the runs whose calls are answered; unset if the message
@@ -59,11 +59,10 @@ private:
   void read_from(std::uint64_t number);
 
   // Targets of the search: a summary, the end time that it covers, the message
-  // that starts the newest turn, calls by
-  // their ids, pauses by the ids of their events, and messages by their
-  // invocation ids.
+  // that starts the newest user turn, calls by their ids, pauses by the ids of
+  // their events, and messages by their invocation ids.
   bool wants_summary_;
-  bool wants_turn_;
+  bool wants_user_turn_;
   std::optional<timestamp> end_time_;
   // The summary covers no event before the newest one that is older than this.
   std::optional<timestamp> start_time_;

@@ -91,8 +91,8 @@ bool is_transfer(const event& said) {
   });
 }
 
-// Returns true if a user's event only answers calls. It continues the turn that
-// made the calls.
+// Returns true if a user's event only answers calls. It continues the current
+// turn of the agent that made the calls.
 bool goes_on(const event& said) {
   return said.author == "user" && only_answers(said.content);
 }
@@ -167,9 +167,9 @@ bool has_content(const event& said) {
 // Index of the first event of the current turn: the latest event of the user or
 // of another agent before `end`. Answers of the user and hand-overs do not
 // count.
-std::size_t turn_start(const shown_events& events,
-                       std::string_view agent_name,
-                       std::size_t end) {
+std::size_t current_turn_start(const shown_events& events,
+                               std::string_view agent_name,
+                               std::size_t end) {
   for (auto index = end; index > 0; --index)
     if (const auto& said = *events[index - 1];
         has_content(said) && said.author != agent_name && !is_transfer(said)
@@ -195,17 +195,16 @@ std::unordered_set<std::string_view> answered_behind(const Events& events,
 }
 
 // Index of the first event of the current turn. If an event of this turn
-// answers older calls of the agent, the turn that made them continues, and the
-// result is the start of that turn.
+// answers older calls of the agent, the current turn is the one of these calls.
 std::size_t current_turn(const shown_events& events,
                          std::string_view agent_name) {
-  const auto start = turn_start(events, agent_name, events.size());
+  const auto start = current_turn_start(events, agent_name, events.size());
   const auto answered = answered_behind(events, start);
   for (auto index = start; index > 0 && !answered.empty(); --index)
     if (const auto& said = *events[index - 1]; said.author == agent_name)
       for (const auto& element : said.content.parts)
         if (element.call() != nullptr && answered.contains(element.call()->id))
-          return turn_start(events, agent_name, index - 1);
+          return current_turn_start(events, agent_name, index - 1);
   return start;
 }
 

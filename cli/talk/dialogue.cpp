@@ -33,8 +33,8 @@ std::optional<std::size_t> read_number(std::string_view text,
            : std::optional<std::size_t>();
 }
 
-// The user's message that began the turn `count` turns before the end; null if
-// there is none. Messages that only answer questions begin no turn.
+// The newest message of the user but `count - 1`; null if there is none.
+// Messages that only answer questions do not count.
 event_ptr message_before_end(const event_slice& live, std::size_t count) {
   const auto is_answer
     = [](const part& each) { return each.response() != nullptr; };
@@ -100,7 +100,7 @@ dialogue::dialogue(runtime& owners,
     colours_(palette::of_terminal()),
     editor_(signals.descriptor()) {
   retries_->send_to([this](const std::string& line) { tell_notice(line); });
-  signals_.divert([this] { cancel_turn(); });
+  signals_.divert([this] { cancel_run(); });
 }
 
 dialogue::~dialogue() {
@@ -130,10 +130,10 @@ result<void> dialogue::talk() {
     if (is_blank(line->text))
       continue;
     if (!line->text.starts_with('/')) {
-      take_turn(user_text(line->text));
+      say(user_text(line->text));
     } else if (line->text.starts_with("//")) {
-      take_turn(user_text(line->text.substr(1)));
-    } else if (obey(line->text.substr(1)) == turn_end::quit) {
+      say(user_text(line->text.substr(1)));
+    } else if (obey(line->text.substr(1)) == command_end::quit) {
       return {};
     }
     if (signals_.token().stop_requested())
@@ -141,9 +141,9 @@ result<void> dialogue::talk() {
   }
 }
 
-// -- turns --------------------------------------------------------------------
+// -- runs ---------------------------------------------------------------------
 
-void dialogue::take_turn(content message) {
+void dialogue::say(content message) {
   for (;;) {
     const auto waits = run_once(std::move(message));
     if (!waits) {
@@ -166,9 +166,9 @@ void dialogue::take_turn(content message) {
 
 result<std::vector<std::string>> dialogue::run_once(content message) {
   // Locked from the start on, so that Ctrl-C reaches a run that has begun.
-  std::unique_lock starting(turn_mutex_);
+  std::unique_lock starting(run_mutex_);
   auto run = owners_.run(root_, session_, std::move(message), chosen_.options);
-  turn_ = &run;
+  run_ = &run;
   starting.unlock();
   const std::stop_callback stopped(signals_.token(), [&run] { run.cancel(); });
   {
@@ -198,8 +198,8 @@ result<std::vector<std::string>> dialogue::run_once(content message) {
       print(colours_.alarm(lost) + '\n');
   }
   {
-    const std::lock_guard guard(turn_mutex_);
-    turn_ = nullptr;
+    const std::lock_guard guard(run_mutex_);
+    run_ = nullptr;
   }
   if (!done)
     return done.error();
@@ -258,10 +258,10 @@ void dialogue::tell_notice(const std::string& line) {
     waiting_.emplace(chosen_.agents);
 }
 
-void dialogue::cancel_turn() {
-  const std::lock_guard guard(turn_mutex_);
-  if (turn_ != nullptr)
-    turn_->cancel();
+void dialogue::cancel_run() {
+  const std::lock_guard guard(run_mutex_);
+  if (run_ != nullptr)
+    run_->cancel();
   else
     editor_.interrupt();
 }
@@ -365,7 +365,7 @@ std::optional<std::string> dialogue::read_reply(const std::string& prompt) {
 
 // -- commands -----------------------------------------------------------------
 
-dialogue::turn_end dialogue::obey(std::string_view command) {
+dialogue::command_end dialogue::obey(std::string_view command) {
   const auto space = command.find(' ');
   const auto word = command.substr(0, space);
   auto rest
@@ -373,7 +373,7 @@ dialogue::turn_end dialogue::obey(std::string_view command) {
   while (rest.starts_with(' '))
     rest.remove_prefix(1);
   if (word == "quit" || word == "exit")
-    return turn_end::quit;
+    return command_end::quit;
   if (word == "help")
     show_help();
   else if (word == "state")
@@ -386,7 +386,7 @@ dialogue::turn_end dialogue::obey(std::string_view command) {
     print(colours_.alarm(
       fmt::format("there is no command '/{}'; /help lists them\n",
                   visible_text(word, " "))));
-  return turn_end::done;
+  return command_end::done;
 }
 
 void dialogue::show_help() {
@@ -397,7 +397,7 @@ void dialogue::show_help() {
         "/quit           ends the dialogue, as Ctrl-D does\n"
         "/help           this\n"
         "//TEXT          says /TEXT\n"
-        "Anything else is sent to the agent. Ctrl-C ends its turn.\n");
+        "Anything else is sent to the agent. Ctrl-C cancels its run.\n");
 }
 
 void dialogue::show_state(std::string_view prefix) {

@@ -42,8 +42,8 @@ private:
 
 class dialogue {
 public:
-  /// All references outlive this. Ctrl-C ends the turn under way, and SIGTERM
-  /// the dialogue.
+  /// All references outlive this. Ctrl-C cancels the run under way, and SIGTERM
+  /// ends the dialogue.
   dialogue(runtime& owners,
            const agent& root,
            session_key session,
@@ -54,17 +54,19 @@ public:
   dialogue(const dialogue&) = delete;
   dialogue& operator=(const dialogue&) = delete;
 
-  /// Talks until the end of the input or `/quit`. A turn that fails is
+  /// Talks until the end of the input or `/quit`. A run that fails is
   /// reported, and the dialogue continues. Fails with `errc::cancelled` on
   /// SIGTERM.
   result<void> talk();
 
 private:
-  enum class turn_end { done, quit };
+  enum class command_end { done, quit };
 
-  // -- turns ------------------------------------------------------------------
+  // -- runs -------------------------------------------------------------------
 
-  void take_turn(content message);
+  // Runs the agent for the message, and for the user's answers to its
+  // questions.
+  void say(content message);
   // Returns the ids of the calls that wait.
   result<std::vector<std::string>> run_once(content message);
   void show_event(const event& said);
@@ -72,7 +74,7 @@ private:
   void begin_line();
   void print(std::string_view text);
   void tell_notice(const std::string& line);
-  void cancel_turn();
+  void cancel_run();
 
   // -- questions --------------------------------------------------------------
 
@@ -86,7 +88,7 @@ private:
 
   // -- commands ---------------------------------------------------------------
 
-  turn_end obey(std::string_view command);
+  command_end obey(std::string_view command);
   void show_help();
   void show_state(std::string_view prefix);
   void show_events(std::string_view count);
@@ -101,8 +103,8 @@ private:
   const palette colours_;
   line_editor editor_;
 
-  std::mutex turn_mutex_;
-  run* turn_ = nullptr; // The run under way. Guarded by `turn_mutex_`.
+  std::mutex run_mutex_;
+  run* run_ = nullptr; // The run under way. Guarded by `run_mutex_`.
 
   std::mutex screen_; // Guards the rest.
   std::optional<progress> waiting_;
