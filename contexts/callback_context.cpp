@@ -73,12 +73,9 @@ callback_context::add_events_to_memory(std::vector<event_ptr> events) {
 
 pending<std::size_t>
 callback_context::add_memory(std::vector<memory_entry> entries) {
-  for (auto& each : entries) {
-    if (each.id.empty())
-      each.id = facts_->environment->new_id();
+  for (auto& each : entries)
     if (each.timestamp == timestamp())
       each.timestamp = facts_->environment->now();
-  }
   return add(*facts_, {std::move(entries)}, is_closed_);
 }
 

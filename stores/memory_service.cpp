@@ -2,6 +2,9 @@
 
 #include "troupe/stores/memory_words.hpp"
 
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <boost/uuid/string_generator.hpp>
+#include <boost/uuid/uuid_io.hpp>
 #include <fmt/format.h>
 
 #include <optional>
@@ -82,18 +85,38 @@ result<std::vector<memory_entry>> entries_of(const session_key& key,
   return entries;
 }
 
-// Checks a memory that was given by itself.
+// The id of a memory without one: a UUID of version 5, whose name is author,
+// role and texts. It must stay the same, because stored ids were made by it.
+std::string id_by_content(const memory_entry& of) {
+  // Made at random, for this use.
+  const auto memories
+    = boost::uuids::string_generator()("5b1fd26e-930c-4a7d-a854-e1376c0bf942");
+  std::string name;
+  // With their lengths, different lists of texts have different names.
+  const auto add = [&name](std::string_view text) {
+    name += fmt::format("{}:{},", text.size(), text);
+  };
+  add(of.author);
+  add(of.content.role);
+  for (const auto& each : of.content.parts)
+    add(*each.text());
+  return to_string(boost::uuids::name_generator_sha1(memories)(name));
+}
+
+// Checks a memory that was given by itself, and completes its id.
 result<memory_entry> checked(memory_entry given) {
   const auto refuse = [](std::string_view why) {
     return error(errc::invalid_argument, fmt::format("a memory {}", why));
   };
+  if (!given.session.empty())
+    return refuse("names a session; use add_events for its events");
+  given.content = texts_of(given.content);
+  if (given.id.empty())
+    given.id = id_by_content(given);
   auto id = check_id(given.id, "the id of a memory");
   if (!id)
     return id.error();
   given.id = std::move(*id);
-  if (!given.session.empty())
-    return refuse("names a session; use add_events for its events");
-  given.content = texts_of(given.content);
   if (auto fit = check_texts(given, "a memory"); !fit)
     return fit.error();
   if (!has_word(given.content))

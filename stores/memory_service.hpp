@@ -59,11 +59,13 @@ public:
                                  const std::vector<event_ptr>& events,
                                  std::vector<std::string>* added = nullptr);
 
-  /// Remembers texts that are from no session, all or nothing. Each needs an
-  /// id, and a text with a word; `memory_entry::session` must be empty. An id
-  /// that is remembered already stays as it is. Returns the number of new
-  /// memories, and sets `added` to their ids. Fails as `add_events`, and with
-  /// `errc::invalid_argument` on a text without a word.
+  /// Remembers texts that are from no session, all or nothing. Each needs a
+  /// text with a word; `memory_entry::session` must be empty. An empty id is
+  /// replaced by one that is made of author, role and texts, so the same memory
+  /// is remembered once. An id that is remembered already stays as it is.
+  /// Returns the number of new memories, and sets `added` to their ids. Fails
+  /// as `add_events`, and with `errc::invalid_argument` on a text without a
+  /// word.
   result<std::size_t> add(std::string_view app,
                           std::string_view user,
                           std::vector<memory_entry> entries,

@@ -225,9 +225,11 @@ BOOST_AUTO_TEST_CASE(tools_add_and_search) {
   const auto works
     = tool_of("works", [](const json&, tool_context& context) -> json {
         const auto added = context.add_memory({note("likes tea")}).value();
+        const auto again = context.add_memory({note("likes tea")}).value();
         const auto found = context.search_memory("tea").value();
         auto told = json::object();
         told["added"] = added;
+        told["again"] = again;
         told["found"] = found.size();
         told["named"] = !found.front().id.empty();
         return told;
@@ -235,7 +237,7 @@ BOOST_AUTO_TEST_CASE(tools_add_and_search) {
   on.perform(
     asks("a", scripted({{"a", {calling("works"), {.text = "ok"}}}}), {works}));
   BOOST_TEST(to_text(responses(on, on.key)[0])
-             == R"({"added":1,"found":1,"named":true})");
+             == R"({"added":1,"again":0,"found":1,"named":true})");
   const auto events = on.events(on.key);
   const auto adds = custom(
     "adds", [&](invocation_context& context) -> agent_run {

@@ -144,6 +144,44 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(texts_are_added_without_a_session,
   BOOST_TEST(ids_of(on.kept->search("press", "ann", "tea")) == "n3");
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(the_same_text_without_an_id_is_added_once,
+                              place,
+                              places) {
+  place on;
+  std::vector<std::string> added;
+  const auto add = [&](std::vector<memory_entry> entries) {
+    return number_of(on.kept->add("press", "ann", std::move(entries), &added));
+  };
+  BOOST_TEST(add({note("", "likes tea", 1), note("", "likes tea", 2)}) == "1");
+  const auto id = added.front();
+  // Programs of later versions have to find it.
+  BOOST_TEST(id == "a5e5c5a2-fe63-5cd3-8581-35e7e04d2346");
+  BOOST_TEST(add({note("", "likes tea", 3)}) == "0");
+  auto thinking = note("", "likes tea");
+  thinking.content.parts.insert(thinking.content.parts.begin(), part("Hm."));
+  thinking.content.parts.front().thought = true;
+  BOOST_TEST(add({thinking}) == "0");
+  BOOST_TEST(ids_of(on.kept->search("press", "ann", "tea")) == id);
+  BOOST_TEST((on.kept->search("press", "ann", "tea").value().front().timestamp
+              == second(1)));
+
+  auto by_agent = note("", "likes tea");
+  by_agent.author = "guide";
+  auto by_model = note("", "likes tea");
+  by_model.content.role = "model";
+  auto in_parts = note("", "likes");
+  in_parts.content.parts.emplace_back(" tea");
+  auto in_other_parts = note("", "likes ");
+  in_other_parts.content.parts.emplace_back("tea");
+  BOOST_TEST(add({by_agent, by_model, in_parts, in_other_parts}) == "4");
+  BOOST_TEST(number_of(on.kept->add("press", "bob", {note("", "likes tea")}))
+             == "1");
+  // A removed memory can be added again.
+  BOOST_TEST(answer_of(on.kept->remove("press", "ann", "", id)) == "yes");
+  BOOST_TEST(add({note("", "likes tea")}) == "1");
+  BOOST_TEST(added.front() == id);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_bad_text_changes_nothing, place, places) {
   place on;
   auto from_session = note("n2", "tea");
@@ -155,7 +193,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_bad_text_changes_nothing, place, places) {
   for (const auto& bad : {from_session,
                           thought,
                           author,
-                          note("", "tea"),
+                          note("", "?!"),
                           note(" ", "tea"),
                           note("n2", "?!"),
                           note("n2", "tea \xff"),
@@ -231,7 +269,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(only_new_memories_are_taken_back, place, places) {
   on.kept->add("press", "ann", {note("n1", "a"), note("n2", "tea")}, &added)
     .value();
   BOOST_TEST(joined() == "n2 ");
-  BOOST_TEST(code_of(on.kept->add("press", "ann", {note("", "tea")}, &added))
+  BOOST_TEST(code_of(on.kept->add("press", "ann", {note(" ", "tea")}, &added))
              == "invalid_argument");
   BOOST_TEST(joined() == "");
   const std::vector<std::string> with_a_bad_one{"n1", ""};
