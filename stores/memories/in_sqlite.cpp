@@ -1,23 +1,20 @@
 #include "troupe/stores/memories/in_sqlite.hpp"
 
 #include "troupe/stores/memories/form.hpp"
+#include "troupe/stores/memories/sqlite_search.hpp"
 #include "troupe/stores/memory_words.hpp"
 #include "troupe/stores/sqlite/database.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace troupe {
@@ -145,17 +142,12 @@ public:
         database_.prepare("SELECT id FROM users WHERE app=?1 AND user=?2")),
       add_user_(
         database_.prepare("INSERT INTO users(app, user) VALUES(?1, ?2)")),
-      count_(database_.prepare("SELECT count(*) FROM memories WHERE user=?1")),
       add_entry_(database_.prepare(
         "INSERT INTO memories(user, session, event, time, body) "
         "VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")),
       add_words_(database_.prepare("INSERT INTO memory_words(rowid, words) "
                                    "VALUES(last_insert_rowid(), ?1)")),
-      find_word_(database_.prepare(
-        "SELECT rowid FROM memory_words WHERE memory_words MATCH ?1")),
-      time_(database_.prepare("SELECT time FROM memories WHERE id=?1")),
-      load_(database_.prepare(
-        "SELECT session, event, time, body FROM memories WHERE id=?1")) {}
+      search_(file) {}
 
 protected:
   result<std::vector<std::string>>
@@ -187,15 +179,7 @@ protected:
   do_search(const owner_name& user,
             const std::vector<std::string>& words,
             std::size_t limit) override {
-    return attempt<std::vector<memory_entry>>(
-      [&]() -> result<std::vector<memory_entry>> {
-        const sqlite_transaction reading(database_,
-                                         sqlite_transaction::kind::read);
-        const auto number = known_user(user);
-        if (!number)
-          return std::vector<memory_entry>();
-        return load(best_rows(scores_of(*number, words), limit));
-      });
+    return search_.find(user, words, limit);
   }
 
   result<std::size_t> do_remove(const owner_name& of,
@@ -232,8 +216,6 @@ protected:
   }
 
 private:
-  using row_scores = std::unordered_map<std::int64_t, std::int64_t>;
-
   // Failures are thrown within the store.
   template <class T>
   result<T> attempt(const std::function<result<T>()>& work) {
@@ -275,88 +257,6 @@ private:
     return true;
   }
 
-  // The score of each memory of the user that has one of the words.
-  row_scores scores_of(std::int64_t user,
-                       const std::vector<std::string>& words) {
-    std::uint64_t all = 0;
-    {
-      auto rows = count_.rows(user);
-      rows.next();
-      all = static_cast<std::uint64_t>(rows.integer(0));
-    }
-    row_scores scores;
-    std::vector<std::int64_t> with_word;
-    for (const auto& word : words) {
-      with_word.clear();
-      // Words have no quotes, so they need no escape.
-      const auto wanted = fmt::format(R"("@{}" "{}")", user, word);
-      auto rows = find_word_.rows(std::string_view(wanted));
-      while (rows.next())
-        with_word.push_back(rows.integer(0));
-      for (const auto row : with_word)
-        scores[row] += word_weight(all, with_word.size());
-    }
-    return scores;
-  }
-
-  // The best rows, the best first.
-  std::vector<std::int64_t> best_rows(const row_scores& scores,
-                                      std::size_t limit) {
-    const auto count = std::min(limit, scores.size());
-    if (count == 0)
-      return {};
-    std::vector<std::int64_t> values;
-    values.reserve(scores.size());
-    for (const auto& [row, score] : scores)
-      values.push_back(score);
-    const auto last = values.begin() + static_cast<std::ptrdiff_t>(count) - 1;
-    std::ranges::nth_element(values, last, std::greater<>());
-    // Only these need their time.
-    std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> places;
-    for (const auto& [row, score] : scores)
-      if (score >= *last)
-        places.emplace_back(score, time_of(row), row);
-    std::ranges::sort(places, std::greater<>());
-    places.resize(count);
-    std::vector<std::int64_t> best;
-    best.reserve(places.size());
-    for (const auto& each : places)
-      best.push_back(std::get<2>(each));
-    return best;
-  }
-
-  std::int64_t time_of(std::int64_t row) {
-    auto rows = time_.rows(row);
-    if (!rows.next())
-      throw without_memory(row);
-    return rows.integer(0);
-  }
-
-  result<std::vector<memory_entry>>
-  load(const std::vector<std::int64_t>& numbers) {
-    std::vector<memory_entry> found;
-    for (const auto number : numbers) {
-      auto rows = load_.rows(number);
-      if (!rows.next())
-        throw without_memory(number);
-      auto& added = found.emplace_back();
-      added.session = rows.text(0);
-      added.id = rows.text(1);
-      added.timestamp
-        = troupe::timestamp(std::chrono::microseconds(rows.integer(2)));
-      if (auto read = read_memory_body(added, rows.text(3)); !read)
-        return read.error();
-    }
-    return found;
-  }
-
-  error without_memory(std::int64_t row) const {
-    return {errc::corrupt,
-            fmt::format("use {}: row {} of memory_words has no memory",
-                        sqlite3_db_filename(database_.connection(), "main"),
-                        row)};
-  }
-
   // Deletes the rows within a transaction; returns how many there were.
   template <class... More>
   std::int64_t remove_rows(const std::string& rows,
@@ -391,16 +291,13 @@ private:
       "INSERT INTO memory_words(memory_words) VALUES('optimize')");
   }
 
-  std::mutex mutex_; // Guards all that follows.
+  std::mutex mutex_; // Guards the connection that writes and its statements.
   sqlite_database database_;
   sqlite_statement find_user_;
   sqlite_statement add_user_;
-  sqlite_statement count_;
   sqlite_statement add_entry_;
   sqlite_statement add_words_;
-  sqlite_statement find_word_;
-  sqlite_statement time_;
-  sqlite_statement load_;
+  sqlite_memory_search search_; // Not guarded: it has its own connections.
 };
 
 } // namespace

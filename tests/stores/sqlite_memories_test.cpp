@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -85,6 +86,56 @@ BOOST_FIXTURE_TEST_CASE(are_shared_by_processes, memory_file) {
   one->add("press", "bob", {note("n1", "tea")}).value();
   BOOST_TEST(ids_of(other->search("press", "bob", "tea")) == "n1");
   BOOST_TEST(ids_of(other->search("press", "ann", "tea")) == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(are_found_while_an_addition_waits, memory_file) {
+  const auto on = open();
+  on->add("press", "ann", {note("n1", "tea")}).value();
+  sqlite3* other = nullptr;
+  BOOST_REQUIRE(sqlite3_open(file.c_str(), &other) == SQLITE_OK);
+  const auto execute = [&](const char* sql) {
+    BOOST_TEST(sqlite3_exec(other, sql, nullptr, nullptr, nullptr)
+               == SQLITE_OK);
+  };
+  // The addition waits for this lock.
+  execute("BEGIN IMMEDIATE");
+  std::atomic<bool> has_begun = false;
+  std::string added;
+  std::thread adds([&] {
+    has_begun = true;
+    added = code_of(on->add("press", "ann", {note("n2", "tea")}));
+  });
+  while (!has_begun)
+    std::this_thread::yield();
+  int found = 0;
+  for (int count = 0; count < 1'000; ++count)
+    if (ids_of(on->search("press", "ann", "tea")) == "n1")
+      ++found;
+  execute("COMMIT");
+  adds.join();
+  BOOST_TEST(found == 1'000);
+  BOOST_TEST(added == "ok");
+  sqlite3_close(other);
+  BOOST_TEST(ids_of(on->search("press", "ann", "tea")) == "n2 n1");
+}
+
+BOOST_FIXTURE_TEST_CASE(are_found_by_many_threads_at_once, memory_file) {
+  const auto on = open();
+  on->add("press", "ann", {note("n0", "tea")}).value();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 8; ++thread)
+    threads.emplace_back([&] {
+      for (int count = 0; count < 50; ++count)
+        if (!ids_of(on->search("press", "ann", "tea", 99)).ends_with("n0"))
+          ++wrong;
+    });
+  for (int count = 1; count <= 20; ++count)
+    on->add("press", "ann", {note("n" + std::to_string(count), "tea")}).value();
+  for (auto& each : threads)
+    each.join();
+  BOOST_TEST(wrong == 0);
+  BOOST_TEST(on->search("press", "ann", "tea", 99).value().size() == 21U);
 }
 
 BOOST_FIXTURE_TEST_CASE(leave_no_bytes_of_a_removed_user, memory_file) {
