@@ -108,7 +108,7 @@ call_command(command_plan_ptr plan, const json& args, tool_context& context) {
   auto started = plan->started;
   started.args = std::move(*words);
   std::string input;
-  if (!plan->words.has_places())
+  if (!plan->words.has_placeholders())
     input = to_text(args) + '\n';
   pending<std::string> running(std::make_unique<command_call>(
     std::move(started), std::move(input), plan->limits, context.stop()));

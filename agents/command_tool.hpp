@@ -30,14 +30,14 @@ struct command_tool_options {
   /// not fit never reach the program.
   json parameters = detail::any_object();
   /// The program, a path or a name that is searched in `PATH`, and its
-  /// arguments, started without a shell. The program's name has no places for
-  /// arguments of the call. Without a place for an argument
-  /// of the call, the program gets all arguments as one JSON object and a line
-  /// end on its stdin. `{NAME}` in a word is the place of the argument NAME,
-  /// and `{{NAME}}` is the text `{NAME}`; stdin is empty then. A word with a
-  /// place stays one argument of the program. It is left out if the call does
-  /// not have the argument. The call fails if such a word begins with `-`
-  /// because of its argument, and no word `--` comes before.
+  /// arguments, started without a shell. Without a placeholder, the program
+  /// gets the arguments of the call as one JSON object and a line end on its
+  /// stdin. In a word, the placeholder `{NAME}` stands for the argument NAME,
+  /// and `{{NAME}}` is the text `{NAME}`; stdin is empty then. The program's
+  /// name has no placeholders. A word with a placeholder stays one argument of
+  /// the program. It is left out if the call does not have the argument. The
+  /// call fails if such a word begins with `-` because of its argument, and no
+  /// word `--` comes before.
   std::vector<std::string> command = {};
   /// Working folder of the program; empty: that of this process.
   std::filesystem::path folder = {};
@@ -80,8 +80,8 @@ struct command_tool_options {
 /// no file but stdin, stdout and stderr.
 ///
 /// Throws `errc::invalid_argument` as the constructor of `tool`, for an empty
-/// `command`, for a place whose name is no property of `parameters`, for an
-/// `output_bytes_max` of 0, and for a variable of `passed_variables` that is
+/// `command`, for a placeholder whose name is no property of `parameters`, for
+/// an `output_bytes_max` of 0, and for a variable of `passed_variables` that is
 /// not set.
 tool command_tool(command_tool_options options);
 

@@ -20,7 +20,7 @@ bool continues_name(char c) {
 }
 
 // The name in `{NAME}` at the start of the text; empty if there is none.
-std::string_view place_at(std::string_view text) {
+std::string_view placeholder_at(std::string_view text) {
   if (text.size() < 3 || text[0] != '{' || !begins_name(text[1]))
     return {};
   std::size_t end = 2;
@@ -50,12 +50,12 @@ argument_template::argument_template(const std::vector<std::string>& words,
     std::string plain;
     for (std::size_t at = 0; at < text.size();) {
       const auto rest = text.substr(at);
-      if (const auto name = place_at(rest.substr(1));
+      if (const auto name = placeholder_at(rest.substr(1));
           rest[0] == '{' && !name.empty()
           && rest.substr(name.size() + 3).starts_with('}')) {
         plain += fmt::format("{{{}}}", name);
         at += name.size() + 4;
-      } else if (const auto place = place_at(rest); !place.empty()) {
+      } else if (const auto place = placeholder_at(rest); !place.empty()) {
         if (properties == parameters.end()
             || !properties->contains(std::string(place)))
           throw error(
@@ -68,7 +68,7 @@ argument_template::argument_template(const std::vector<std::string>& words,
         if (!plain.empty())
           made.push_back({std::exchange(plain, {}), false});
         made.push_back({std::string(place), true});
-        has_places_ = true;
+        has_placeholders_ = true;
         at += place.size() + 2;
       } else {
         plain += text[at++];
@@ -87,13 +87,13 @@ void argument_template::check_option(const word& next,
   if (words_.empty())
     return;
   const auto& before = words_.back();
-  const bool is_option = before.size() == 1 && !before.front().is_place
+  const bool is_option = before.size() == 1 && !before.front().is_placeholder
                          && before.front().text.starts_with('-')
                          && before.front().text != "--";
   if (!is_option)
     return;
-  for (const auto& [text, is_place] : next)
-    if (is_place && !is_required(text, parameters))
+  for (const auto& [text, is_placeholder] : next)
+    if (is_placeholder && !is_required(text, parameters))
       throw error(
         errc::invalid_argument,
         fmt::format("'{{{}}}' follows the option '{}' and may be left out, so "
@@ -110,8 +110,8 @@ argument_template::fill(const json& args) const {
   bool takes_options = true;
   for (const auto& each : words_) {
     std::optional<std::string> text(std::in_place);
-    for (const auto& [part, is_place] : each) {
-      if (!is_place) {
+    for (const auto& [part, is_placeholder] : each) {
+      if (!is_placeholder) {
         *text += part;
         continue;
       }
@@ -127,7 +127,7 @@ argument_template::fill(const json& args) const {
     if (text->find('\0') != std::string::npos)
       return error(errc::invalid_argument,
                    "an argument of a command cannot hold a NUL");
-    if (takes_options && each.front().is_place && text->starts_with('-'))
+    if (takes_options && each.front().is_placeholder && text->starts_with('-'))
       return error(errc::invalid_argument,
                    fmt::format("the argument '{}' begins with '-', so the "
                                "program would take it for an option",

@@ -1,4 +1,4 @@
-// The words of a command line, with places for the arguments of a call.
+// The words of a command line, with placeholders for the arguments of a call.
 
 #pragma once
 
@@ -10,23 +10,24 @@
 
 namespace troupe {
 
-/// In a word, `{NAME}` is the place of the argument NAME, and `{{NAME}}` is the
+/// In a word, `{NAME}` stands for the argument NAME, and `{{NAME}}` is the
 /// text `{NAME}`. A name begins with a letter or `_`, and continues with
 /// letters, digits, `_` and `-`; other braces are text. Immutable; thread-safe.
 class argument_template {
 public:
   /// Reads the words after the program's name. Throws `errc::invalid_argument`
-  /// for a place whose name is no property of `parameters`, a JSON Schema, and
-  /// for one that follows an option and is not among its `required` ones.
+  /// for a placeholder whose name is no property of `parameters`, a JSON
+  /// Schema, and for one that follows an option and is not among its `required`
+  /// ones.
   argument_template(const std::vector<std::string>& words,
                     const json& parameters);
 
-  /// Returns true if a word has a place.
-  bool has_places() const noexcept { return has_places_; }
+  /// Returns true if a word has a placeholder.
+  bool has_placeholders() const noexcept { return has_placeholders_; }
 
-  /// Puts the arguments in their places. Each word stays one word: nothing is
-  /// split or interpreted. A text is placed as it is, any other value as
-  /// compact JSON. A word with a place whose argument is missing is left out.
+  /// Replaces the placeholders with the arguments. Each word stays one word:
+  /// nothing is split or interpreted. A text is inserted as it is, any other
+  /// value as compact JSON. A word is left out if its argument is missing.
   ///
   /// Fails with `errc::invalid_argument` for an argument with a NUL, and for
   /// one that begins a word with `-`, unless a word `--` comes before: the
@@ -36,7 +37,7 @@ public:
 private:
   struct piece {
     std::string text; // Of the word, or the name of an argument.
-    bool is_place;
+    bool is_placeholder;
   };
 
   using word = std::vector<piece>;
@@ -44,7 +45,7 @@ private:
   void check_option(const word& next, const json& parameters) const;
 
   std::vector<word> words_;
-  bool has_places_ = false;
+  bool has_placeholders_ = false;
 };
 
 } // namespace troupe
