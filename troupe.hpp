@@ -14,6 +14,7 @@
 #include "troupe/agents/callback.hpp"
 #include "troupe/agents/command_tool.hpp"
 #include "troupe/agents/compaction.hpp"
+#include "troupe/agents/drawing.hpp"
 #include "troupe/agents/function_tool.hpp"
 #include "troupe/agents/json_schema.hpp"
 #include "troupe/agents/mcp_source.hpp"

@@ -7,6 +7,7 @@
 #include "troupe/agents/files/named_toolsets.hpp"
 #include "troupe/agents/files/options_reader.hpp"
 #include "troupe/agents/files/python_name.hpp"
+#include "troupe/agents/files/stand_ins.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
 #include "troupe/agents/files/vendor_tool_reader.hpp"
 #include "troupe/agents/turns/name.hpp"
@@ -94,8 +95,10 @@ class agent_loader {
 public:
   explicit agent_loader(const agent_file_options& options)
     : options_(options),
-      access_(
-        options.allowed_commands, options.allowed_variables, options.dotenv) {}
+      access_(options.allowed_commands,
+              options.allowed_variables,
+              options.dotenv,
+              options.only_shown) {}
 
   result<agent> load_root(fs::path shown) {
     auto made = load(std::move(shown), nullptr);
@@ -110,7 +113,9 @@ public:
                                  list_names(seen_, [](const auto& each) {
                                    return each;
                                  })));
-    if (auto opened = toolsets_.open(options_.open_toolset); !opened)
+    if (auto opened = toolsets_.open(
+          options_.only_shown ? shown_toolset : options_.open_toolset);
+        !opened)
       return opened.error();
     return made;
   }
@@ -325,7 +330,7 @@ private:
       if (!is_mcp_toolset(*item))
         continue;
       const field_reader of(fields.file(), *item);
-      if (!options_.open_toolset)
+      if (!options_.open_toolset && !options_.only_shown)
         return fail_at(of.at(),
                        "this program starts no MCP servers; set "
                        "agent_file_options::open_toolset to a function that "
@@ -342,16 +347,19 @@ private:
   // this tree.
   result<std::vector<tool>> read_tools(const field_reader& fields,
                                        const model_ptr& model) {
-    return tool_reader(
-             options_.tools,
-             access_,
-             [this, &model](const fs::path& file, const yaml_node& node) {
-               auto outside = std::exchange(names_, {});
-               auto which = read_below(file, node, model);
-               names_ = std::move(outside);
-               return which;
-             })
-      .read(fields);
+    auto made = tool_reader(
+                  options_.tools,
+                  access_,
+                  [this, &model](const fs::path& file, const yaml_node& node) {
+                    auto outside = std::exchange(names_, {});
+                    auto which = read_below(file, node, model);
+                    names_ = std::move(outside);
+                    return which;
+                  })
+                  .read(fields);
+    if (made && options_.only_shown)
+      std::ranges::transform(*made, made->begin(), shown_tool);
+    return made;
   }
 
   result<model_ptr> read_model(const field_reader& fields,
@@ -363,6 +371,9 @@ private:
       return options_.model;
     if (sources->empty() && inherited)
       return inherited;
+    // Such an agent runs with `agent_file_options::model` only.
+    if (sources->empty() && options_.only_shown)
+      return shown_model({});
     if (sources->empty())
       return fail_at(fields.at("model"),
                      "expected a field 'model', such as gemini-2.5-pro or "
@@ -395,8 +406,9 @@ private:
     usual.allowed_commands = options_.allowed_commands;
     usual.dotenv = options_.dotenv;
     usual.base = base;
-    auto model = options_.open ? options_.open(source, usual)
-                               : open_model(source, usual);
+    auto model = options_.only_shown ? shown_model(source.name)
+                 : options_.open     ? options_.open(source, usual)
+                                     : open_model(source, usual);
     if (!model)
       return fail_at(at, model.error().message());
     models_.emplace_back(std::move(key), *model);

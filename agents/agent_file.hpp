@@ -93,6 +93,12 @@ struct agent_file_options {
   /// Called before each tool of every agent in the files, before the callbacks
   /// that the files name.
   std::vector<before_tool_callback> before_tool = {};
+  /// True for agents that are shown and never run (agents/drawing.hpp). Models,
+  /// tools and MCP servers are then stand-ins: no key, variable, script or
+  /// permission is needed, and nothing is started or asked. Their calls fail
+  /// with `errc::invalid_argument`. `open`, `open_toolset`, `dotenv` and the
+  /// lists of allowed programs and variables are not used.
+  bool only_shown = false;
 };
 
 /// Reads an agent and everything below it. For a folder, reads

@@ -3,6 +3,7 @@
 #include "troupe/agents/standard_tools.hpp"
 #include "troupe/cli/commands/apps.hpp"
 #include "troupe/cli/commands/experiment.hpp"
+#include "troupe/cli/commands/graph.hpp"
 #include "troupe/cli/commands/init.hpp"
 #include "troupe/cli/commands/load.hpp"
 #include "troupe/cli/commands/mcp.hpp"
@@ -94,6 +95,7 @@ int run_program(int count,
                  "begins with an example.");
   const init_command init(program, name);
   const run_command run(program, agents, name);
+  const graph_command graph(program, agents);
   const serve_command serve(program, agents);
   const mcp_command mcp(program, agents);
   const apps_command apps(program);
@@ -122,8 +124,9 @@ int run_program(int count,
                                     help_line(program))),
                   exit_usage);
   }
-  const std::array<const program_command*, 13> commands = {&init,
+  const std::array<const program_command*, 14> commands = {&init,
                                                            &run,
+                                                           &graph,
                                                            &serve,
                                                            &mcp,
                                                            &apps,

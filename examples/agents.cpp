@@ -2,6 +2,7 @@
 // here, runs, and is checked.
 
 #include "troupe/agents/agent_tool.hpp"
+#include "troupe/agents/drawing.hpp"
 #include "troupe/agents/function_tool.hpp"
 #include "troupe/agents/open_call.hpp"
 #include "troupe/models/scripted_model.hpp"
@@ -12,6 +13,8 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -199,6 +202,13 @@ troupe::agent make_improvements() {
                       {troupe::custom("improve", improve)});
 }
 
+void draw(const troupe::agent& which,
+          std::ostream& lines,
+          std::ostream& graph) {
+  lines << troupe::to_text(which);
+  graph << troupe::to_dot(which, {.dark = true});
+}
+
 troupe::agent make_reporter(const troupe::model_ptr& model) {
   return troupe::llm({.name = "reporter", .model = model, .contents_max = 20});
 }
@@ -274,6 +284,16 @@ public:
       = runtime_.sessions().get(key).value().events().back()->text();
     std::cout << which.name() << ": " << last << '\n';
     check(last == said, said);
+  }
+
+  // The drawing consists of these lines.
+  static void expect_drawing(const troupe::agent& which,
+                             const std::string& lines) {
+    std::ostringstream graph;
+    std::ostringstream text;
+    draw(which, text, graph);
+    std::cout << text.str();
+    check(text.str() == lines && graph.str().starts_with("digraph "), lines);
   }
 
   void expect_state(const std::string& key, const troupe::json& value) const {
@@ -379,6 +399,9 @@ int main() {
   on.expect_state("translated", troupe::json::array({"Say owl."}));
   on.expect(make_improvements(),
             {"improve: round 1", "improve: round 2", "improve: round 3"});
+  trial::expect_drawing(make_improvements(),
+                        "improvements (loop, at most 10 rounds)\n"
+                        "└─ 1. improve (custom)\n");
 
   on.expect(troupe::sequential("review",
                                {make_reporter(model_saying(

@@ -2,7 +2,8 @@
 //
 // A file may come from another person. It names programs and variables, and
 // only the user allows them (`--allow-command`, `--allow-env`). Every failure
-// is `errc::invalid_argument` and names file and line.
+// is `errc::invalid_argument` and names file and line. Files that are only
+// shown need no permission, and no variable is read for them.
 
 #pragma once
 
@@ -20,13 +21,16 @@ namespace troupe {
 
 class file_access {
 public:
-  /// The parameters outlive this.
+  /// The parameters outlive this. With `only_shown`, every program and variable
+  /// is allowed, `${NAME}` stays as it is, and `dotenv_value` returns nothing.
   file_access(const std::vector<std::string>& commands,
               const std::vector<std::string>& variables,
-              const dotenv_file& dotenv)
+              const dotenv_file& dotenv,
+              bool only_shown)
     : commands_(commands),
       variables_(variables),
-      dotenv_(dotenv) {}
+      dotenv_(dotenv),
+      only_shown_(only_shown) {}
 
   /// Returns the program to start: a name without `/` as it is, or the whole
   /// path of one whose relative path starts at the file's folder. Fails if it
@@ -61,6 +65,7 @@ private:
   const std::vector<std::string>& commands_;
   const std::vector<std::string>& variables_;
   const dotenv_file& dotenv_;
+  const bool only_shown_;
 };
 
 /// Returns the folder where relative paths of a file start.

@@ -1,10 +1,10 @@
 #include "troupe/cli/commands/sessions.hpp"
 
 #include "troupe/cli/commands/session_transfer.hpp"
-#include "troupe/cli/commands/subcommands.hpp"
 #include "troupe/cli/options/page_option.hpp"
 #include "troupe/cli/options/state_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
+#include "troupe/cli/options/subcommands.hpp"
 #include "troupe/cli/sessions/event_lines.hpp"
 #include "troupe/cli/sessions/key_history.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"

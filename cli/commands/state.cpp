@@ -1,8 +1,8 @@
 #include "troupe/cli/commands/state.hpp"
 
-#include "troupe/cli/commands/subcommands.hpp"
 #include "troupe/cli/options/page_option.hpp"
 #include "troupe/cli/options/store_option.hpp"
+#include "troupe/cli/options/subcommands.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
 

@@ -63,6 +63,7 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     {},
     {"init"},
     {"run"},
+    {"graph"},
     {"mcp"},
     {"experiment"},
     {"trace"},

@@ -1,0 +1,30 @@
+// Stand-ins for the models, tools and MCP servers of agents that are shown and
+// never run (`agent_file_options::only_shown`).
+//
+// Nothing is opened or started for them. A call of one fails with
+// `errc::invalid_argument`.
+
+#pragma once
+
+#include "troupe/agents/mcp_source.hpp"
+#include "troupe/agents/tool.hpp"
+#include "troupe/agents/toolset.hpp"
+#include "troupe/models/model.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// Returns a model that has this name and accepts every tool of a vendor.
+result<model_ptr> shown_model(std::string name);
+
+/// Returns the tool without its function. A tool that is an agent stays as it
+/// is.
+tool shown_tool(const tool& made);
+
+/// Returns a set with the program or address of the server as its name, without
+/// passwords and query. Its tools are those of `tool_filter`, which are all
+/// that is known without the server.
+toolset_ptr shown_toolset(const mcp_source& source);
+
+} // namespace troupe
