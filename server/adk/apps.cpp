@@ -1,3 +1,5 @@
+#include "troupe/agents/drawings/adk_form.hpp"
+#include "troupe/agents/drawings/dot_text.hpp"
 #include "troupe/server/adk/failure.hpp"
 #include "troupe/server/adk/forms.hpp"
 #include "troupe/server/adk/query.hpp"
@@ -72,12 +74,15 @@ void list_apps(const served_ptr& on, exchange asked) {
     json_response(is_detailed ? json{{"apps", std::move(apps)}} : apps));
 }
 
+response not_found(std::string_view what, std::string_view name) {
+  return detail(404, fmt::format("{} not found: {}", what, name))
+    .with("troupe-error", "not_found");
+}
+
 void show_app(const served_ptr& on, exchange asked) {
   const auto found = on->apps.find(spelled(asked.path["app"]));
   if (found == on->apps.end())
-    return asked.to.send(
-      detail(404, fmt::format("App not found: {}", asked.path["app"]))
-        .with("troupe-error", "not_found"));
+    return asked.to.send(not_found("App", asked.path["app"]));
   const auto& root = found->second;
   if (!std::holds_alternative<llm_options>(root.kind()))
     return asked.to.send(detail(400, "Root agent is not an LlmAgent"));
@@ -86,6 +91,60 @@ void show_app(const served_ptr& on, exchange asked) {
   describe(agents, root);
   asked.to.send(json_response(shown));
 }
+
+// -- drawings of an app ----
+
+// Draws the app on a thread for long work, as its agents may be thousands.
+template <class Show>
+void draw_app(const served_ptr& on, exchange asked, Show show) {
+  const auto found = on->apps.find(spelled(asked.path["app"]));
+  if (found == on->apps.end())
+    return asked.to.send(not_found("App", asked.path["app"]));
+  on->threads->work([on, app = *found, asked = std::move(asked), show] {
+    asked.to.send(show(app.first, drawings::draw(app.second), asked.asked));
+  });
+}
+
+void show_graph(const served_ptr& on, exchange asked) {
+  draw_app(
+    on,
+    std::move(asked),
+    [](const std::string& app, const drawings::node& root, const request&) {
+      auto shown = json::object();
+      shown["name"] = app;
+      shown["root_agent"] = drawings::to_adk_form(root);
+      return json_response(shown);
+    });
+}
+
+response images_of(const drawings::node& root, const request& asked) {
+  const auto dark = flag_in(asked, "dark_mode");
+  if (!dark)
+    return failure(dark.error());
+  const auto* wanted = asked.target.find("node");
+  const auto path = wanted == nullptr ? std::string() : *wanted;
+  const auto* drawn = drawings::find_below(root, path);
+  if (drawn == nullptr)
+    return not_found("Node", path);
+  auto images = json::object();
+  const auto add = [&](const std::string& at, const drawings::node& shown) {
+    images[at]["dotSrc"] = drawings::to_dot_text(shown, *dark);
+  };
+  add(path, *drawn);
+  for (const auto& [at, shown] : drawings::workflows_below(*drawn, path))
+    add(at, *shown);
+  return json_response(images);
+}
+
+void show_graph_image(const served_ptr& on, exchange asked) {
+  draw_app(on,
+           std::move(asked),
+           [](const std::string&,
+              const drawings::node& root,
+              const request& wanted) { return images_of(root, wanted); });
+}
+
+// -- users ----
 
 // Callers who see one user get this name alone.
 void list_users(const served_ptr& on, exchange asked) {
@@ -233,6 +292,10 @@ void add_apps(router& routes, const served_ptr& on) {
   routes.add("GET", "/version", handled_by(on, tell_version));
   routes.add("GET", "/list-apps", handled_by(on, list_apps));
   routes.add("GET", "/apps/{app}/app-info", handled_by(on, show_app));
+  routes.add("GET", "/dev/apps/{app}/build_graph", handled_by(on, show_graph));
+  routes.add("GET",
+             "/dev/apps/{app}/build_graph_image",
+             handled_by(on, show_graph_image));
   routes.add("GET", "/apps/{app}/users", handled_by(on, list_users));
   routes.add("GET", "/apps/{app}/state", handled_by(on, get_app_state));
   routes.add(

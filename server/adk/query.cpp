@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
 
@@ -30,6 +32,27 @@ result<std::optional<std::uint64_t>> number_in(const request& asked,
     return error(errc::invalid_argument,
                  fmt::format("'{}' in the query is no number from 0", name));
   return number;
+}
+
+result<bool> flag_in(const request& asked, std::string_view name) {
+  constexpr std::array<std::string_view, 6> yes
+    = {"true", "1", "on", "t", "y", "yes"};
+  constexpr std::array<std::string_view, 6> no
+    = {"false", "0", "off", "f", "n", "no"};
+  const auto* text = asked.target.find(name);
+  if (text == nullptr)
+    return false;
+  auto lower = *text;
+  std::ranges::transform(lower, lower.begin(), [](char each) {
+    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a')
+                                      : each;
+  });
+  const bool is_set = std::ranges::find(yes, lower) != yes.end();
+  if (!is_set && std::ranges::find(no, lower) == no.end())
+    return error(
+      errc::invalid_argument,
+      fmt::format("'{}' in the query is neither true nor false", name));
+  return is_set;
 }
 
 result<std::optional<std::uint64_t>> expected_revision(const request& asked) {

@@ -16,6 +16,11 @@ namespace troupe::serving {
 result<std::optional<std::uint64_t>> number_in(const request& asked,
                                                std::string_view name);
 
+/// Returns a Boolean of the query, in a spelling that FastAPI takes: `true`,
+/// `1`, `on`, `yes` and so on; false if it is absent. Fails with
+/// `errc::invalid_argument` on other text.
+result<bool> flag_in(const request& asked, std::string_view name);
+
 /// Returns the revision of `If-Match: "7"`, which a write expects; nothing
 /// without the header, and for `*`. Fails with `errc::invalid_argument`.
 result<std::optional<std::uint64_t>> expected_revision(const request& asked);

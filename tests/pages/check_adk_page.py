@@ -52,7 +52,8 @@ class Checks:
 
     def run(self):
         for check in (self.check_chat, self.check_confirmation, self.check_state,
-                      self.check_events, self.check_traces, self.check_artifacts):
+                      self.check_events, self.check_traces, self.check_artifacts,
+                      self.check_graph):
             check()
 
     def session(self):
@@ -106,6 +107,15 @@ class Checks:
         self.tab.until_text("A note.")
         self.tab.choose("Artifacts")
         self.tab.until_text("note.txt")
+
+    def check_graph(self):
+        """The agents of the app are drawn, in a dialog that stays open."""
+        self.tab.choose("account_tree")
+        shown = "document.querySelectorAll('.svg-container svg g.node title, " \
+                ".svg-container svg g.edge title')"
+        self.tab.until(f"{shown}.length")
+        drawn = self.tab.js(f"[...{shown}].map(each => each.textContent).join(' ')")
+        expect(drawn == "desk facts desk->facts", f"the page draws {drawn}")
 
 
 def page_of(environment):
