@@ -4,13 +4,22 @@
 #include "troupe/core/support/passwords.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <string>
 
 namespace troupe::cli {
 
-int report(const error& failure, int code) {
+namespace {
+
+std::atomic_flag& is_ending() {
+  static std::atomic_flag flag;
+  return flag;
+}
+
+void write_line(const error& failure) {
   constexpr std::size_t bytes_max = 4'000;
   // The search for passwords is slow in a very long text, so only a part is
   // searched. The rest lies far behind the part that is shown.
@@ -26,7 +35,20 @@ int report(const error& failure, int code) {
                     line.size() - kept.size() + text.size() - searched.size());
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+} // namespace
+
+int report(const error& failure, int code) {
+  while (is_ending().test())
+    ::pause();
+  write_line(failure);
   return code;
+}
+
+void report_last(const error& failure) {
+  is_ending().test_and_set();
+  write_line(failure);
 }
 
 } // namespace troupe::cli

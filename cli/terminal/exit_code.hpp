@@ -17,4 +17,8 @@ inline constexpr int exit_usage = 2;
 /// quote the command line.
 int report(const error& failure, int code = exit_failed);
 
+/// As `report`, for a process that is about to end: a later call of `report`
+/// writes nothing and does not return. Thread-safe.
+void report_last(const error& failure);
+
 } // namespace troupe::cli

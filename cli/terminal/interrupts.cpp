@@ -1,6 +1,7 @@
 #include "troupe/cli/terminal/interrupts.hpp"
 
 #include "troupe/cli/terminal/exit_code.hpp"
+#include "troupe/core/processes/running_children.hpp"
 #include "troupe/core/support/low_memory.hpp"
 
 #include <pthread.h>
@@ -24,6 +25,18 @@ sigset_t awaited() {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   return signals;
+}
+
+// The time that programs get after SIGTERM when the process ends before its
+// command has begun.
+constexpr std::chrono::milliseconds children_grace{1'000};
+
+// Destructors do not run, so the programs that the process has started are
+// ended here.
+[[noreturn]] void end_with_children(int signal,
+                                    std::chrono::milliseconds grace) {
+  processes::running_children::all().end(grace);
+  ::_exit(interrupts::exit_code(signal));
 }
 
 } // namespace
@@ -89,8 +102,8 @@ int interrupts::await_end(int first) const {
 void interrupts::end_process(int signal) {
   const std::lock_guard guard(mutex_);
   if (!early_error_.empty())
-    report(error(errc::cancelled, early_error_));
-  ::_exit(exit_code(signal));
+    report_last(error(errc::cancelled, early_error_));
+  end_with_children(signal, std::chrono::milliseconds(0));
 }
 
 void interrupts::wait() {
@@ -102,13 +115,15 @@ void interrupts::wait() {
   if (done_)
     return;
   if (!begun_) {
-    report(error(errc::cancelled, "interrupted before the command started"));
-    ::_exit(exit_code(first));
+    // The main thread would otherwise report a server that ends too early.
+    report_last(
+      error(errc::cancelled, "interrupted before the command started"));
+    end_with_children(first, children_grace);
   }
   signal_ = first;
   const std::uint64_t one = 1;
   if (::write(descriptor_, &one, sizeof one) != sizeof one)
-    ::_exit(exit_code(first));
+    end_with_children(first, std::chrono::milliseconds(0));
   stop_.request_stop();
   const int last = await_end(first);
   if (!done_)

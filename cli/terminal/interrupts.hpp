@@ -15,11 +15,12 @@ namespace troupe::cli {
 
 /// Receives signals. Must be made before any other thread.
 ///
-/// Before `begin`, a signal ends the process at once. Afterwards the first
+/// Before `begin`, a signal ends the process, after the programs that it has
+/// started: they get SIGTERM, and SIGKILL a second later. Afterwards the first
 /// signal requests a stop; the process ends at the second one, or when the stop
-/// takes longer than the exit timeout (ten seconds by default). SIGPIPE and
-/// SIGXFSZ are ignored, so that a closed pipe and a size limit are errors of
-/// the write.
+/// takes longer than the exit timeout (ten seconds by default), and programs
+/// that still run get SIGKILL. SIGPIPE and SIGXFSZ are ignored, so that a
+/// closed pipe and a size limit are errors of the write.
 class interrupts {
 public:
   interrupts();

@@ -1,5 +1,7 @@
 #include "troupe/core/processes/child_process.hpp"
 
+#include "troupe/core/processes/running_children.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -144,14 +146,20 @@ result<child_process> start_program(const program& started) {
   std::vector<std::string> words{started.command};
   words.insert(words.end(), started.args.begin(), started.args.end());
   auto environment = started.environment;
+  const auto arguments = pointers_to(words);
+  const auto variables = pointers_to(environment);
   const spawn_attributes attributes;
   child_process made;
-  number = posix_spawnp(&made.pid,
-                        command.c_str(),
-                        actions.get(),
-                        attributes.get(),
-                        pointers_to(words).data(),
-                        pointers_to(environment).data());
+  number = running_children::all().start([&](pid_t& child) {
+    const int failed = posix_spawnp(&child,
+                                    command.c_str(),
+                                    actions.get(),
+                                    attributes.get(),
+                                    arguments.data(),
+                                    variables.data());
+    made.pid = child;
+    return failed;
+  });
   if (number != 0)
     return start_failure(started, number);
   made.handle = descriptor(open_handle(made.pid));
@@ -168,6 +176,7 @@ result<child_process> start_program(const program& started) {
 }
 
 process_end reap(pid_t child) {
+  running_children::all().remove(child);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
