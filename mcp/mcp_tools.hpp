@@ -46,8 +46,9 @@ struct mcp_options {
   /// so it must not block; it must not throw.
   std::function<void(const mcp_progress&)> on_progress = {};
   /// Called with lines for people: a tool that is left out, a server that
-  /// ended. Called on a thread of the connection, or on one that asks for the
-  /// tools. It must not block, must not throw, and must not use the set.
+  /// ended, a start that failed and of which no answer of the set tells. Called
+  /// on a thread of the connection, or on one that asks for the tools. It must
+  /// not block, must not throw, and must not use the set.
   std::function<void(std::string_view line)> on_log = {};
   /// Reads an environment variable; unset: the environment of the process.
   std::function<std::optional<std::string>(const std::string& name)> variable

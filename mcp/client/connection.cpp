@@ -124,6 +124,7 @@ void connection::ask_tools(std::shared_ptr<wanted<offer>> question) {
         self->when_ready([](const result<void>&) {});
       return;
     }
+    self->is_asked_ = true;
     self->when_ready([self, question](const result<void>& ready) {
       answer(question,
              ready ? result<offer>(self->tools_)
@@ -399,6 +400,7 @@ void connection::become_ready(std::vector<offered_tool> tools) {
   if (phase_ != phase::starting)
     return;
   phase_ = phase::ready;
+  is_asked_ = false;
   ready_at_ = listed_at_;
   if (is_stateless_.value_or(false))
     subscribe();
@@ -412,7 +414,8 @@ void connection::fail_start(const error& why) {
   if (options_.version == mcp_version::any)
     is_stateless_.reset();
   drop_transport();
-  log(why.message());
+  if (!std::exchange(is_asked_, false))
+    log(why.message());
   auto waiting = std::exchange(waiting_, {});
   end_requests(why);
   for (auto& each : waiting)

@@ -147,6 +147,8 @@ private:
   std::map<std::int64_t, request> requests_;
   std::int64_t last_id_ = 0;
   std::vector<std::function<void(result<void>)>> waiting_;
+  // A question for the tools waits, which tells the reason of a failed start.
+  bool is_asked_ = false;
   std::shared_ptr<void> start_timer_;
   std::shared_ptr<void> probe_timer_;
   std::shared_ptr<void> list_timer_;

@@ -291,7 +291,10 @@ private:
     if (made->status == 200 && made->is_stream && may_continue(*made))
       return continue_later(made);
     if (!ended.outcome)
-      return events->on_failed(id, failure(ended.outcome.error().message()));
+      return events->on_failed(
+        id,
+        failure(
+          fmt::format("did not answer: {}", ended.outcome.error().message())));
     if (made->status == 200)
       return events->on_failed(id, failure("has ended without an answer"));
     note_status(*made, id);

@@ -271,6 +271,30 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_start_is_an_error_of_its_line) {
                 "such file or directory");
 }
 
+BOOST_AUTO_TEST_CASE(a_server_that_is_not_there_is_told_once) {
+  mcp_folder in;
+  std::vector<std::string> logged;
+  in.options.open_toolset = [&logged](const mcp_source& source) {
+    auto options = fast();
+    options.connects_at_once = false;
+    options.on_log
+      = [&logged](std::string_view line) { logged.emplace_back(line); };
+    return mcp_tools(source, options);
+  };
+  BOOST_TEST(in.failure(file_with(program_lines)).find("cannot be started")
+             != std::string::npos);
+  const auto unreachable
+    = in.failure(file_with("    args:\n"
+                           "      streamable_http_connection_params:\n"
+                           "        url: http://127.0.0.1:1/mcp\n"));
+  BOOST_TEST(unreachable.starts_with(
+               "root_agent.yaml:4: the MCP server at http://127.0.0.1:1/mcp "
+               "did not answer: request to 127.0.0.1:1: "),
+             unreachable);
+  BOOST_TEST(logged == std::vector<std::string>(),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(an_agent_of_a_file_calls_the_tools_of_its_server) {
   folder in;
   in.options.allowed_commands = {TROUPE_SMALL_SERVER};
