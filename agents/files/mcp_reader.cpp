@@ -15,11 +15,13 @@ namespace {
 
 using names = std::span<const std::string_view>;
 
-constexpr std::array<std::string_view, 4> toolset_names
+constexpr std::array<std::string_view, 6> toolset_names
   = {"McpToolset",
      "MCPToolset",
      "google.adk.tools.mcp_tool.McpToolset",
-     "google.adk.tools.mcp_tool.mcp_toolset.McpToolset"};
+     "google.adk.tools.mcp_tool.MCPToolset",
+     "google.adk.tools.mcp_tool.mcp_toolset.McpToolset",
+     "google.adk.tools.mcp_tool.mcp_toolset.MCPToolset"};
 constexpr std::array<std::string_view, 3> item_fields
   = {"name", "args", "require_confirmation"};
 constexpr std::array<std::string_view, 11> args_fields

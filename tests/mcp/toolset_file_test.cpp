@@ -137,7 +137,9 @@ BOOST_AUTO_TEST_CASE(the_older_spellings_of_adk_are_read) {
   for (const auto* name :
        {"MCPToolset",
         "google.adk.tools.mcp_tool.McpToolset",
-        "google.adk.tools.mcp_tool.mcp_toolset.McpToolset"}) {
+        "google.adk.tools.mcp_tool.MCPToolset",
+        "google.adk.tools.mcp_tool.mcp_toolset.McpToolset",
+        "google.adk.tools.mcp_tool.mcp_toolset.MCPToolset"}) {
     in.sources.clear();
     const auto loaded
       = in.load("name: a\nmodel: scripted:replies.json\ntools:\n  - name: "
