@@ -8,6 +8,7 @@
 #include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
+#include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/support/text_file.hpp"
 #include "troupe/server/server.hpp"
 
@@ -17,8 +18,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,6 +69,38 @@ std::vector<fs::path> agent_folders(const fs::path& folder,
   return found;
 }
 
+using loaded_agents = std::vector<std::optional<result<agent>>>;
+
+// Loads the agents of all folders. Several are loaded at the same time, since
+// each one waits until its MCP servers have started. After a failure no more
+// are begun; all agents before the first failure are there.
+loaded_agents
+load_side_by_side(const std::vector<fs::path>& folders,
+                  const std::function<result<agent>(const fs::path&)>& load) {
+  constexpr std::size_t threads_max = 16;
+  loaded_agents loaded(folders.size());
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> has_failed{false};
+  const auto work = [&] {
+    allocate_once();
+    while (!has_failed) {
+      const auto index = next++;
+      if (index >= folders.size())
+        return;
+      loaded[index] = load(folders[index]);
+      if (!*loaded[index])
+        has_failed = true;
+    }
+  };
+  std::vector<std::future<void>> working;
+  for (std::size_t count = std::min(folders.size(), threads_max); count > 0;
+       --count)
+    working.push_back(std::async(std::launch::async, work));
+  for (auto& each : working)
+    each.get();
+  return loaded;
+}
+
 // The name of an app is that of its folder. A folder that is an app itself has
 // the name of its agent, as in `troupe run`.
 result<app_map> load_apps(const fs::path& folder,
@@ -86,15 +123,17 @@ result<app_map> load_apps(const fs::path& folder,
     return apps;
   }
   std::error_code failure;
-  for (const auto& each : agent_folders(folder, failure)) {
-    auto root = load(each);
-    if (!root)
-      return root.error();
-    apps.emplace(each.filename().string(), std::move(*root));
-  }
+  const auto folders = agent_folders(folder, failure);
   if (failure)
     return error(errc::not_found,
                  fmt::format("{}: {}", folder.string(), failure.message()));
+  auto loaded = load_side_by_side(folders, load);
+  for (std::size_t index = 0; index < folders.size(); ++index) {
+    auto& root = *loaded[index];
+    if (!root)
+      return root.error();
+    apps.emplace(folders[index].filename().string(), std::move(*root));
+  }
   if (apps.empty())
     return error(errc::not_found,
                  fmt::format("{}: neither it nor a folder in it has a file {}",

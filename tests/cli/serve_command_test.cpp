@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -248,6 +249,70 @@ BOOST_AUTO_TEST_CASE(a_server_that_cannot_start_says_why) {
   const auto none = run_program({"serve", empty.path()});
   BOOST_TEST(none.code == 1);
   BOOST_TEST(none.errors.find("root_agent.yaml") != std::string::npos);
+}
+
+namespace {
+
+// A folder of apps, each with an MCP server that is a shell script.
+struct apps_with_servers : scratch_folder {
+  apps_with_servers() {
+    ::mkfifo((path() + "/meeting").c_str(), 0600);
+    write("replies.json", "{}");
+    write("guide.yaml", "name: guide\nmodel: scripted:replies.json\n");
+  }
+
+  void add(const std::string& name, const std::string& script) {
+    std::filesystem::create_directory(path() + "/" + name);
+    const auto program = write(name + "/server", "#!/bin/sh\n" + script);
+    ::chmod(program.c_str(), 0700);
+    write(name + "/root_agent.yaml",
+          "name: root\nmodel: scripted:../replies.json\ntools:\n"
+          "- name: McpToolset\n  args:\n    stdio_connection_params:\n"
+          "      server_params: {command: ./server}\n      timeout: 20\n");
+    words_.insert(words_.end(), {"--allow-command", program});
+  }
+
+  std::vector<std::string> command() const {
+    auto made = words_;
+    made.insert(made.begin(),
+                {"serve", path(), "--port", "0", "--store", "memory:"});
+    return made;
+  }
+
+  const std::string in_folder = "cd " + path() + "\n";
+  const std::string serve_guide
+    = "exec " + std::string(TROUPE_PROGRAM) + " mcp guide.yaml\n";
+
+private:
+  std::vector<std::string> words_;
+};
+
+} // namespace
+
+BOOST_FIXTURE_TEST_CASE(servers_of_apps_start_at_the_same_time,
+                        apps_with_servers) {
+  // Each one waits for the other.
+  add("a", in_folder + "echo >meeting\n" + serve_guide);
+  add("b", in_folder + "read word <meeting\n" + serve_guide);
+  program served(command());
+  BOOST_TEST(served.read_until(" on http"));
+  const auto ended = served.end_by(SIGTERM);
+  BOOST_TEST(ended.errors == "");
+  BOOST_TEST(ended.code == 143);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_first_app_that_fails_is_the_error,
+                        apps_with_servers) {
+  // A server that ends at the first request is started once more.
+  add("a",
+      in_folder + "[ -e a/ran ] || read word <meeting\n: >a/ran\nexit 3\n");
+  add("b", in_folder + "[ -e b/ran ] || echo >meeting\n: >b/ran\nexit 4\n");
+  const auto ended = run_program(command());
+  BOOST_TEST(ended.code == 1);
+  BOOST_TEST(ended.errors
+             == "error: invalid_argument: " + path()
+                  + "/a/root_agent.yaml:4: the MCP server '" + path()
+                  + "/a/server' has ended with exit status 3\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_low_limit_of_open_files_is_raised) {
