@@ -147,12 +147,12 @@ protected:
 };
 
 /// Opens the memory service at an address: `memory:`, `sqlite:PATH`, a file of
-/// its own, or `postgres:URL`. Creates a missing file, accessible only to its
-/// owner, or missing tables, which may be in the schema of a session store.
-/// Several processes may use one file or schema. An acknowledged change is
-/// durable. Fails with `errc::invalid_argument` (bad address),
-/// `errc::store_failed` (no access; try again), and `errc::corrupt` if the file
-/// is not one of memories, or if a newer troupe has made it.
+/// its own, or `postgres:URL`. The first memory makes a missing file, which
+/// only its owner may read. Missing tables are made at once, also in the schema
+/// of a session store. Several processes may use one file or schema. An
+/// acknowledged change is durable. Fails with `errc::invalid_argument` (bad
+/// address), `errc::store_failed` (no access; try again), and `errc::corrupt`
+/// if the file is not one of memories, or if a newer troupe has made it.
 result<std::unique_ptr<memory_service>>
 open_memory_service(std::string_view address);
 

@@ -6,9 +6,9 @@ apps_command::apps_command(CLI::App& program)
   : names_command(program, "apps", "List and remove apps", "troupe apps list") {
   add_list("Print the names of the apps that have a user or a key");
   add_remove(
-    "Remove an app with its users, sessions, keys, artifacts and memory, and "
-    "print how many there were. After a failure, call it again to remove the "
-    "rest",
+    "Remove an app with its users, sessions and keys, its artifacts (of "
+    "--artifacts) and memory (of --memory), and print how many there were. "
+    "After a failure, call it again to remove the rest",
     "troupe apps remove --app press --yes");
 }
 

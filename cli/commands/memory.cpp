@@ -1,6 +1,7 @@
 #include "troupe/cli/commands/memory.hpp"
 
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/number_check.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"
 #include "troupe/stores/memory_service.hpp"
 
@@ -66,7 +67,7 @@ memory_command::memory_command(CLI::App& program)
     ->type_name("TEXT");
   search.add_option("--limit", limit_, "At most N memories")
     ->type_name("N")
-    ->check(CLI::PositiveNumber)
+    ->check(number_from(1))
     ->capture_default_str();
   search_ = &search;
   auto& remove = add_subcommand(
@@ -98,7 +99,7 @@ CLI::App& memory_command::add_subcommand(const std::string& name,
   added.add_option("--user", user_, "User")
     ->type_name("U")
     ->capture_default_str();
-  store_.add_memory_to(added).required();
+  store_.add_needed_memory_to(added);
   return added;
 }
 

@@ -12,8 +12,9 @@ users_command::users_command(CLI::App& program)
   add_app(
     add_list("Print the names of an app's users, also those without sessions"));
   // A removal needs the user's name in full.
-  add_remove("Remove a user with its sessions, keys, artifacts and memory, and "
-             "print how many sessions there were",
+  add_remove("Remove a user with its sessions and keys, its artifacts (of "
+             "--artifacts) and memory (of --memory), and print how many "
+             "sessions there were",
              "troupe users remove --app press --user ann --yes")
     .add_option("--user", target_.user, "User")
     ->required()

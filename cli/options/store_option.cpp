@@ -5,6 +5,14 @@
 
 namespace troupe::cli {
 
+namespace {
+
+const std::string memory_places
+  = "Where memories of users are kept: memory:, sqlite:PATH (a file of their "
+    "own), postgres:URL";
+
+} // namespace
+
 void store_option::add_to(CLI::App& command) {
   command
     .add_option("--store",
@@ -50,15 +58,20 @@ void store_option::add_artifacts_to(CLI::App& command) {
     ->type_name("A");
 }
 
-CLI::Option& store_option::add_memory_to(CLI::App& command) {
-  return *command
-            .add_option(
-              "--memory",
-              memory_,
-              "Where memories of users are kept: memory:, sqlite:PATH (a "
-              "file of their own), postgres:URL; default: memory: with "
-              "--store memory:, else none are kept")
-            ->type_name("M");
+void store_option::add_memory_to(CLI::App& command) {
+  command
+    .add_option("--memory",
+                memory_,
+                memory_places
+                  + "; default: memory: with --store memory:, else none are "
+                    "kept")
+    ->type_name("M");
+}
+
+void store_option::add_needed_memory_to(CLI::App& command) {
+  command.add_option("--memory", memory_, memory_places)
+    ->required()
+    ->type_name("M");
 }
 
 store_options store_option::for_store() const {

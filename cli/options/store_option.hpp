@@ -13,7 +13,6 @@
 
 namespace CLI {
 class App;
-class Option;
 } // namespace CLI
 
 namespace troupe::cli {
@@ -36,8 +35,11 @@ public:
   /// Adds `--artifacts` to a command that runs agents, as `add_to` does.
   void add_artifacts_to(CLI::App& command);
 
-  /// Adds `--memory` to a command, as `add_to` does.
-  CLI::Option& add_memory_to(CLI::App& command);
+  /// Adds `--memory` to a command that uses a store, as `add_to` does.
+  void add_memory_to(CLI::App& command);
+
+  /// Adds `--memory` to a command that needs it, as `add_to` does.
+  void add_needed_memory_to(CLI::App& command);
 
   /// The address of the memory; empty if none was given. Not checked.
   const std::string& memory() const noexcept { return memory_; }

@@ -134,9 +134,13 @@ std::string rows_of(const owner_name& of) {
                      of.session.empty() ? "" : " AND session=?3");
 }
 
-class sqlite_memories final : public memory_service {
+// An open file. Its functions throw failures of SQLite. Used by one thread at a
+// time.
+class memory_file {
 public:
-  explicit sqlite_memories(const std::filesystem::path& file)
+  using ids = std::vector<std::string>;
+
+  explicit memory_file(const std::filesystem::path& file)
     : database_(open_memory_file(file)),
       find_user_(
         database_.prepare("SELECT id FROM users WHERE app=?1 AND user=?2")),
@@ -146,87 +150,57 @@ public:
         "INSERT INTO memories(user, session, event, time, body) "
         "VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")),
       add_words_(database_.prepare("INSERT INTO memory_words(rowid, words) "
-                                   "VALUES(last_insert_rowid(), ?1)")),
-      search_(file) {}
+                                   "VALUES(last_insert_rowid(), ?1)")) {}
 
-protected:
-  result<std::vector<std::string>>
-  do_add(const owner_name& of,
-         const std::vector<memory_entry>& entries,
-         earlier before) override {
-    using ids = std::vector<std::string>;
-    return attempt<ids>([&]() -> result<ids> {
-      sqlite_transaction writing(database_, sqlite_transaction::kind::write);
-      const bool removed
-        = before == earlier::replaced && remove_rows(rows_of(of), of) > 0;
-      ids added;
-      if (!entries.empty()) {
-        const auto user = make_user(of);
-        for (const auto& each : entries)
-          if (add(user, each))
-            added.push_back(each.id);
-      }
-      if (removed) {
-        remove_empty_users();
-        overwrite_words();
-      }
-      writing.commit();
-      return added;
-    });
+  ids add(const owner_name& of,
+          const std::vector<memory_entry>& entries,
+          bool replaces_earlier) {
+    sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+    const bool removed = replaces_earlier && remove_rows(rows_of(of), of) > 0;
+    ids added;
+    if (!entries.empty()) {
+      const auto user = make_user(of);
+      for (const auto& each : entries)
+        if (insert(user, each))
+          added.push_back(each.id);
+    }
+    if (removed) {
+      remove_empty_users();
+      overwrite_words();
+    }
+    writing.commit();
+    return added;
   }
 
-  result<std::vector<memory_entry>>
-  do_search(const owner_name& user,
-            const std::vector<std::string>& words,
-            std::size_t limit) override {
-    return search_.find(user, words, limit);
-  }
-
-  result<std::size_t> do_remove(const owner_name& of,
-                                const std::vector<std::string>& ids) override {
+  std::size_t remove(const owner_name& of, const ids& removed) {
     const auto rows = rows_of(of)
                       + (of.session.empty() ? " AND session='' AND event=?3"
                                             : " AND event=?4");
-    return attempt<std::size_t>([&]() -> result<std::size_t> {
-      sqlite_transaction writing(database_, sqlite_transaction::kind::write);
-      std::int64_t count = 0;
-      for (const auto& id : ids)
-        count += remove_rows(rows, of, id);
-      if (count > 0) {
-        remove_empty_users();
-        overwrite_words();
-      }
-      writing.commit();
-      return static_cast<std::size_t>(count);
-    });
+    sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+    std::int64_t count = 0;
+    for (const auto& id : removed)
+      count += remove_rows(rows, of, id);
+    if (count > 0) {
+      remove_empty_users();
+      overwrite_words();
+    }
+    writing.commit();
+    return static_cast<std::size_t>(count);
   }
 
-  result<bool> do_remove_all(const owner_name& of) override {
-    return attempt<bool>([&]() -> result<bool> {
-      sqlite_transaction writing(database_, sqlite_transaction::kind::write);
-      const bool found = remove_rows(rows_of(of), of) > 0;
-      remove_empty_users();
-      // Also without a row: a troupe that did not overwrite the words of
-      // replaced memories may have left some.
-      if (found || of.session.empty())
-        overwrite_words();
-      writing.commit();
-      return found;
-    });
+  bool remove_all(const owner_name& of) {
+    sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+    const bool found = remove_rows(rows_of(of), of) > 0;
+    remove_empty_users();
+    // Also without a row: a troupe that did not overwrite the words of
+    // replaced memories may have left some.
+    if (found || of.session.empty())
+      overwrite_words();
+    writing.commit();
+    return found;
   }
 
 private:
-  // Failures are thrown within the store.
-  template <class T>
-  result<T> attempt(const std::function<result<T>()>& work) {
-    const std::lock_guard guard(mutex_);
-    try {
-      return work();
-    } catch (const error& failure) {
-      return failure;
-    }
-  }
-
   std::optional<std::int64_t> known_user(const owner_name& of) {
     auto rows
       = find_user_.rows(std::string_view(of.app), std::string_view(of.user));
@@ -241,7 +215,7 @@ private:
   }
 
   // Returns false if the memory is there already.
-  bool add(std::int64_t user, const memory_entry& entry) {
+  bool insert(std::int64_t user, const memory_entry& entry) {
     const auto body = memory_body(entry);
     const auto added
       = add_entry_.run(user,
@@ -291,13 +265,117 @@ private:
       "INSERT INTO memory_words(memory_words) VALUES('optimize')");
   }
 
-  std::mutex mutex_; // Guards the connection that writes and its statements.
   sqlite_database database_;
   sqlite_statement find_user_;
   sqlite_statement add_user_;
   sqlite_statement add_entry_;
   sqlite_statement add_words_;
-  sqlite_memory_search search_; // Not guarded: it has its own connections.
+};
+
+// The first memory that is added makes a missing file. So a search in a file
+// whose name is wrong leaves no file behind, as with a store.
+class sqlite_memories final : public memory_service {
+public:
+  explicit sqlite_memories(std::filesystem::path file)
+    : file_(std::move(file)) {
+    if (is_there()) {
+      opened_.emplace(file_);
+      return;
+    }
+    std::error_code unused;
+    const auto folder = file_.parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder, unused))
+      throw error(errc::store_failed,
+                  fmt::format("open {}: there is no folder {}",
+                              file_.string(),
+                              folder.string()));
+  }
+
+protected:
+  result<std::vector<std::string>>
+  do_add(const owner_name& of,
+         const std::vector<memory_entry>& entries,
+         earlier before) override {
+    using ids = std::vector<std::string>;
+    return attempt<ids>(
+      entries.empty() ? missing_file::stays : missing_file::made,
+      [&](memory_file& on) -> result<ids> {
+        return on.add(of, entries, before == earlier::replaced);
+      });
+  }
+
+  result<std::vector<memory_entry>>
+  do_search(const owner_name& user,
+            const std::vector<std::string>& words,
+            std::size_t limit) override {
+    try {
+      auto* const searched = open_search();
+      return searched != nullptr
+               ? searched->find(user, words, limit)
+               : result<std::vector<memory_entry>>(std::vector<memory_entry>());
+    } catch (const error& failure) {
+      return failure;
+    }
+  }
+
+  result<std::size_t> do_remove(const owner_name& of,
+                                const std::vector<std::string>& ids) override {
+    return attempt<std::size_t>(missing_file::stays,
+                                [&](memory_file& on) -> result<std::size_t> {
+                                  return on.remove(of, ids);
+                                });
+  }
+
+  result<bool> do_remove_all(const owner_name& of) override {
+    return attempt<bool>(
+      missing_file::stays,
+      [&](memory_file& on) -> result<bool> { return on.remove_all(of); });
+  }
+
+private:
+  enum class missing_file : bool { stays, made };
+
+  bool is_there() const {
+    std::error_code unused;
+    return std::filesystem::status(file_, unused).type()
+           != std::filesystem::file_type::not_found;
+  }
+
+  // Returns the searches, which live as long as this; null while there is no
+  // file. Only the first call may wait for an addition.
+  sqlite_memory_search* open_search() {
+    const std::lock_guard guard(search_mutex_);
+    if (!search_) {
+      const std::lock_guard writing(mutex_);
+      if (!opened_ && !is_there())
+        return nullptr;
+      if (!opened_)
+        opened_.emplace(file_);
+      search_.emplace(file_);
+    }
+    return &*search_;
+  }
+
+  // Returns an empty answer if the file is missing and stays so.
+  template <class T, class Work>
+  result<T> attempt(missing_file then, const Work& work) {
+    const std::lock_guard guard(mutex_);
+    try {
+      if (!opened_ && then == missing_file::stays && !is_there())
+        return T{};
+      if (!opened_)
+        opened_.emplace(file_);
+      return work(*opened_);
+    } catch (const error& failure) {
+      return failure;
+    }
+  }
+
+  const std::filesystem::path file_;
+  std::mutex mutex_; // Guards the next.
+  std::optional<memory_file> opened_;
+  std::mutex search_mutex_; // Guards the next; taken before `mutex_`.
+  std::optional<sqlite_memory_search> search_;
 };
 
 } // namespace

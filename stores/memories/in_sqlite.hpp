@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Opens the file, and creates it if it is missing. Fails as
-/// `open_memory_service`. A call waits up to 30 seconds for other processes.
+/// Opens the file; the first memory that is added creates a missing one. Fails
+/// as `open_memory_service`. A call waits up to 30 seconds for other processes.
 result<std::unique_ptr<memory_service>>
 open_sqlite_memories(const std::filesystem::path& file);
 

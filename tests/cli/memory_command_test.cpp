@@ -3,6 +3,7 @@
 #include "stored_sessions.hpp"
 #include <boost/test/unit_test.hpp>
 
+#include <filesystem>
 #include <string>
 
 namespace troupe::testing {
@@ -74,6 +75,27 @@ BOOST_FIXTURE_TEST_CASE(wrong_calls_are_refused, remembered) {
     joined({"memory", "search", "--query", "x", "--memory", "file:x"}, ann));
   BOOST_TEST(bad.code == 1);
   BOOST_TEST(contains(bad.errors, "no known scheme"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_missing_file_is_empty_and_stays_missing, remembered) {
+  BOOST_TEST(search("dog").empty());
+  BOOST_TEST(call("remove", ann).output == "{\"removed\":false}\n");
+  BOOST_TEST(!std::filesystem::exists(path() + "/m.db"));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_help_tells_what_the_options_do, remembered) {
+  for (const auto* name : {"add", "search", "remove"})
+    BOOST_TEST(!contains(run_program({"memory", name, "--help"}).output,
+                         "else none are kept"));
+  for (const auto* name : {"users", "apps"})
+    BOOST_TEST(
+      contains(run_program({name, "remove", "--help"}).output, "memory (of"));
+  for (const auto* limit : {"0", "-1", "x"}) {
+    const auto done
+      = call("search", joined(ann, {"--query", "x", "--limit", limit}));
+    BOOST_TEST(done.code == 2);
+    BOOST_TEST(contains(done.errors, "is not a number of 1 or more"));
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(an_agent_file_searches_and_users_go, remembered) {

@@ -64,6 +64,20 @@ BOOST_FIXTURE_TEST_CASE(outlive_the_service, memory_file) {
               == (fs::perms::owner_read | fs::perms::owner_write)));
 }
 
+BOOST_FIXTURE_TEST_CASE(only_an_added_memory_makes_the_file, memory_file) {
+  const auto on = open();
+  BOOST_TEST(ids_of(on->search("press", "ann", "tea")) == "");
+  BOOST_TEST(!on->remove("press", "ann", "s1", "n1").value());
+  BOOST_TEST(!on->remove_session(ann_1).value());
+  BOOST_TEST(!on->remove_user("press", "ann").value());
+  BOOST_TEST(on->add_events(ann_1, {}).value() == 0U);
+  BOOST_TEST(!fs::exists(file));
+  // Another service finds the file that this one has made.
+  const auto other = open();
+  on->add("press", "ann", {note("n1", "tea")}).value();
+  BOOST_TEST(ids_of(other->search("press", "ann", "tea")) == "n1");
+}
+
 BOOST_FIXTURE_TEST_CASE(are_shared_by_processes, memory_file) {
   const auto one = open();
   const auto other = open();
@@ -274,7 +288,7 @@ BOOST_FIXTURE_TEST_CASE(other_files_are_refused, memory_file) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_newer_layout_is_refused, memory_file) {
-  open();
+  open()->add("press", "ann", {note("n1", "tea")}).value();
   execute("PRAGMA user_version=99");
   BOOST_TEST(code_of(open_sqlite_memories(file)) == "corrupt");
   BOOST_TEST(reason_of(open_sqlite_memories(file)).find("newer troupe")
