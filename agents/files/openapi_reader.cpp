@@ -45,6 +45,10 @@ class openapi_source_reader {
 public:
   explicit openapi_source_reader(const file_access& access) : access_(access) {}
 
+  // The beginning of a message about the document; empty if the document stands
+  // in the agent file.
+  const std::string& origin() const noexcept { return origin_; }
+
   result<openapi_source> read(const field_reader& item) {
     if (item.node().kind == yaml_node::form::scalar)
       return needs_args(item);
@@ -107,17 +111,16 @@ private:
     if (name == "spec_file") {
       if (written.find('\0') != std::string::npos)
         return fail_at(fields.at(name), "'spec_file' holds a NUL");
-      auto read
-        = read_text_file(folder_of(fields) / written, document_bytes_max);
+      origin_ = fmt::format("spec_file '{}': ", written);
+      const auto file = folder_of(fields) / written;
+      auto read = read_text_file(file, document_bytes_max);
       if (!read)
-        return fail_at(
-          fields.at(name),
-          fmt::format("spec_file '{}': {}", written, read.error().message()));
+        return fail_at(fields.at(name), origin_ + read.error().message());
       written = std::move(*read);
     }
     auto document = read_openapi(written);
     if (!document)
-      return fail_at(fields.at(name), document.error().message());
+      return fail_at(fields.at(name), origin_ + document.error().message());
     made_.document = std::move(*document);
     return {};
   }
@@ -203,6 +206,7 @@ private:
 
   const file_access& access_;
   openapi_source made_;
+  std::string origin_;
 };
 
 } // namespace
@@ -215,13 +219,14 @@ bool is_openapi_toolset(const yaml_node& item) {
 
 result<std::vector<tool>> read_openapi_toolset(const field_reader& item,
                                                const file_access& access) {
-  auto source = openapi_source_reader(access).read(item);
+  openapi_source_reader reader(access);
+  const auto source = reader.read(item);
   if (!source)
     return source.error();
   try {
     return openapi_tools(*source);
   } catch (const error& failure) {
-    return fail_at(item.at(), failure.message());
+    return fail_at(item.at(), reader.origin() + failure.message());
   }
 }
 

@@ -151,6 +151,26 @@ json with_null(json schema) {
   return schema;
 }
 
+std::string_view kind_of(const json& held) {
+  if (held.is_array())
+    return "a list";
+  if (held.is_object())
+    return "a mapping";
+  if (held.is_string())
+    return "a text";
+  if (held.is_boolean())
+    return "a boolean";
+  return held.is_null() ? "nothing" : "a number";
+}
+
+[[noreturn]] void refuse_kind(const json& held,
+                              std::string_view expected,
+                              std::string_view name,
+                              std::string_view place) {
+  refuse_document(fmt::format(
+    "has {} as '{}' of {}; expected {}", kind_of(held), name, place, expected));
+}
+
 } // namespace
 
 void refuse_document(const std::string& why) {
@@ -163,6 +183,39 @@ const json& field_of(const json& object, std::string_view name) {
     return absent;
   const auto found = object.find(std::string(name));
   return found != object.end() ? *found : absent;
+}
+
+const json& mapping_field(const json& object,
+                          std::string_view name,
+                          std::string_view place) {
+  const auto& held = field_of(object, name);
+  if (!held.is_null())
+    need_mapping(held, name, place);
+  return held;
+}
+
+const json&
+list_field(const json& object, std::string_view name, std::string_view place) {
+  const auto& held = field_of(object, name);
+  if (!held.is_null() && !held.is_array())
+    refuse_kind(held, "a list", name, place);
+  return held;
+}
+
+const json& schema_field(const json& object,
+                         std::string_view name,
+                         std::string_view place) {
+  const auto& held = field_of(object, name);
+  if (!held.is_null() && !held.is_object() && !held.is_boolean())
+    refuse_kind(held, "a schema, which is a mapping", name, place);
+  return held;
+}
+
+void need_mapping(const json& held,
+                  std::string_view name,
+                  std::string_view place) {
+  if (!held.is_object())
+    refuse_kind(held, "a mapping", name, place);
 }
 
 openapi_document::openapi_document(const json& root) : root_(root) {

@@ -35,6 +35,27 @@ private:
 /// The field of an object; null if it is not there, or `object` is none.
 const json& field_of(const json& object, std::string_view name);
 
+/// The field of an object, which is a mapping; null if it is not there or null.
+/// Throws `errc::invalid_argument` for another kind. `place` tells in the
+/// message where the field is: "the document", "GET /pets".
+const json& mapping_field(const json& object,
+                          std::string_view name,
+                          std::string_view place);
+
+/// As `mapping_field`, for a list.
+const json&
+list_field(const json& object, std::string_view name, std::string_view place);
+
+/// As `mapping_field`, for a schema, which is a mapping or a boolean.
+const json&
+schema_field(const json& object, std::string_view name, std::string_view place);
+
+/// Throws `errc::invalid_argument` if `held` is not a mapping. `name` is for
+/// the message.
+void need_mapping(const json& held,
+                  std::string_view name,
+                  std::string_view place);
+
 /// Throws `errc::invalid_argument`.
 [[noreturn]] void refuse_document(const std::string& why);
 

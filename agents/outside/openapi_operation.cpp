@@ -180,20 +180,45 @@ public:
       document_(source.document) {}
 
   std::vector<openapi_operation> read() {
-    const auto& paths = field_of(document_.root(), "paths");
-    if (paths.is_object())
-      for (const auto& [path, written] : paths.items()) {
-        const auto& item = document_.resolve(written);
-        for (const auto& method : methods)
-          if (const auto& operation = field_of(item, method.field);
-              operation.is_object())
-            add(path, item, method, operation);
-      }
+    const auto& root = document_.root();
+    check_root(root);
+    for (const auto& [path, written] : paths_of(root).items()) {
+      if (path.starts_with("x-"))
+        continue; // An extension, which has any form.
+      const auto& item = document_.resolve(written);
+      if (item.is_null())
+        continue; // Generators write it for an empty path.
+      need_mapping(item, path, "paths");
+      for (const auto& method : methods)
+        if (const auto& operation
+            = mapping_field(item, method.field, "the path " + path);
+            operation.is_object())
+          add(path, item, method, operation);
+    }
     check_names();
+    if (seen_.empty())
+      refuse_document("has no operation; add one, such as paths: {/pets: {get: "
+                      "{operationId: list_pets}}}");
     return std::move(made_);
   }
 
 private:
+  // Parts that would change the requests if they were left out.
+  static void check_root(const json& root) {
+    constexpr std::string_view place = "the document";
+    list_field(root, "servers", place);
+    list_field(root, "security", place);
+    mapping_field(mapping_field(root, "components", place),
+                  "securitySchemes",
+                  "components");
+  }
+
+  static const json& paths_of(const json& root) {
+    static const json none = json::object();
+    const auto& paths = mapping_field(root, "paths", "the document");
+    return paths.is_null() ? none : paths;
+  }
+
   void add(const std::string& path,
            const json& item,
            const known_method& method,
@@ -251,10 +276,12 @@ private:
 
   std::string read_server(const json& item, const json& operation) {
     for (const auto* from : {&operation, &item, &document_.root()})
-      if (const auto& servers = field_of(*from, "servers");
-          servers.is_array() && !servers.empty())
+      if (const auto& servers = list_field(*from, "servers", place_);
+          servers.is_array() && !servers.empty()) {
+        need_mapping(servers.front(), "servers", place_);
         return server_of(
           servers.front(), source_.server_variables, used_variables_);
+      }
     refuse_document("has no servers; add servers: [{url: https://…}]");
   }
 
@@ -264,11 +291,11 @@ private:
                        openapi_operation& made) {
     std::set<std::pair<std::string, std::string>> known;
     for (const auto* from : {&operation, &item}) {
-      const auto& list = field_of(*from, "parameters");
-      if (!list.is_array())
-        continue;
+      const auto& list = list_field(*from, "parameters", place_);
+      // None if the field is not there.
       for (const auto& written : list) {
         const auto& parameter = document_.resolve(written);
+        need_mapping(parameter, "parameters", place_);
         const auto in = text_in(parameter, "in");
         const auto name = text_in(parameter, "name");
         if (known.emplace(name, in).second)
@@ -316,13 +343,14 @@ private:
     read.place = *place;
     read.is_required = *place == openapi_place::path
                        || field_of(written, "required") == json(true);
-    const auto& content = field_of(written, "content");
+    const auto where = fmt::format("the parameter '{}' of {}", name, place_);
+    const auto& content = mapping_field(written, "content", where);
     if (content.is_object() && !content.empty()) {
       read.is_json = true;
-      read.schema
-        = document_.schema(field_of(content.begin().value(), "schema"));
+      const auto& media = mapping_field(content, content.begin().key(), where);
+      read.schema = document_.schema(schema_field(media, "schema", where));
     } else {
-      read.schema = document_.schema(field_of(written, "schema"));
+      read.schema = document_.schema(schema_field(written, "schema", where));
     }
     describe(read.schema, text_in(written, "description"));
     const bool is_form
@@ -359,7 +387,10 @@ private:
 
   void read_body(const json& operation, openapi_operation& made) {
     const auto& body = document_.resolve(field_of(operation, "requestBody"));
-    const auto& content = field_of(body, "content");
+    if (!body.is_null())
+      need_mapping(body, "requestBody", place_);
+    const auto where = "the body of " + place_;
+    const auto& content = mapping_field(body, "content", where);
     if (!content.is_object() || content.empty())
       return;
     const auto* media = find_media(content);
@@ -368,8 +399,8 @@ private:
                          "sent",
                          content.begin().key()));
     made.media = *media;
-    const auto& written
-      = document_.resolve(field_of(content.at(*media), "schema"));
+    const auto& written = document_.resolve(
+      schema_field(mapping_field(content, *media, where), "schema", where));
     auto schema = document_.schema(written);
     const auto& properties = field_of(schema, "properties");
     if (allows_object(schema) && properties.is_object()
@@ -419,15 +450,14 @@ private:
 
   // The first alternative for which all secrets are there.
   void read_secrets(const json& operation, openapi_operation& made) {
-    const auto& own = field_of(operation, "security");
+    const auto& own = list_field(operation, "security", place_);
     const auto& security
       = own.is_array() ? own : field_of(document_.root(), "security");
     if (!security.is_array() || security.empty())
       return;
     std::set<std::string> missing;
     for (const auto& alternative : security) {
-      if (!alternative.is_object())
-        continue;
+      need_mapping(alternative, "security", place_);
       std::vector<openapi_secret> secrets;
       for (const auto& [name, scopes] : alternative.items()) {
         const auto held = source_.credentials.find(name);

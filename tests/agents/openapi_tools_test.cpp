@@ -138,6 +138,20 @@ BOOST_AUTO_TEST_CASE(each_operation_is_a_tool_named_as_in_adk) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(empty_parts_and_extensions_are_read) {
+  const auto tools
+    = openapi_tools(source_with("  x-owner: [zoo]\n"
+                                "  /empty:\n"
+                                "  /pets:\n"
+                                "    x-stage: beta\n"
+                                "    parameters:\n"
+                                "    put:\n"
+                                "    get: {operationId: list_pets, parameters: "
+                                "null, requestBody: null, security: null}\n"));
+  BOOST_TEST(names_of(tools) == std::vector<std::string>({"list_pets"}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_filter_and_a_prefix_choose_and_name_the_tools) {
   auto source = source_with("  /a: {get: {operationId: oneThing}}\n"
                             "  /b: {get: {operationId: other}}\n");
@@ -298,6 +312,40 @@ BOOST_AUTO_TEST_CASE(documents_that_cannot_be_used_are_refused) {
      "body of type 'multipart/form-data'"},
     {operation("security: [{k: []}]"), "needs credentials of a scheme"},
     {start + "paths: {/a: {$ref: '#/paths/~1a'}}\n", "lead in a circle"},
+    {start, "has no operation"},
+    {start + "paths: {}\n", "has no operation"},
+    {start + "paths: {/a: {head: {}}}\n", "has no operation"},
+    {start + "paths: [/a]\n", "has a list as 'paths' of the document"},
+    {start + "paths: {/a: [get]}\n", "has a list as '/a' of paths"},
+    {start + "paths: {/a: {get: x}}\n", "has a text as 'get' of the path /a"},
+    {start + "components: 1\npaths: {/a: {get: {}}}\n",
+     "has a number as 'components' of the document"},
+    {start + "components: {securitySchemes: [k]}\npaths: {/a: {get: {}}}\n",
+     "has a list as 'securitySchemes' of components"},
+    {start + "security: {k: []}\npaths: {/a: {get: {}}}\n",
+     "has a mapping as 'security' of the document"},
+    {"openapi: 3.0.0\nservers: {url: https://a.b}\n",
+     "has a mapping as 'servers' of the document; expected a list"},
+    {start + "paths: {/a: {parameters: {name: x}, get: {}}}\n",
+     "has a mapping as 'parameters' of GET /a"},
+    {operation("parameters: {name: x}"),
+     "has a mapping as 'parameters' of POST /a; expected a list"},
+    {operation("parameters: [x]"), "has a text as 'parameters' of POST /a"},
+    {operation("parameters: [{name: p, in: query, schema: [x]}]"),
+     "has a list as 'schema' of the parameter 'p' of POST /a"},
+    {operation("parameters: [{name: p, in: query, content: x}]"),
+     "has a text as 'content' of the parameter 'p' of POST /a"},
+    {operation("requestBody: [x]"), "has a list as 'requestBody' of POST /a"},
+    {operation("requestBody: {content: [application/json]}"),
+     "has a list as 'content' of the body of POST /a"},
+    {operation("requestBody: {content: {application/json: x}}"),
+     "has a text as 'application/json' of the body of POST /a"},
+    {operation("requestBody: {content: {application/json: {schema: x}}}"),
+     "has a text as 'schema' of the body of POST /a; expected a schema"},
+    {operation("security: {k: []}"), "has a mapping as 'security' of POST /a"},
+    {operation("security: [k]"), "has a text as 'security' of POST /a"},
+    {operation("servers: https://a.b"), "has a text as 'servers' of POST /a"},
+    {operation("servers: [https://a.b]"), "has a text as 'servers' of POST /a"},
   };
   for (const auto& [text, reason] : reasons) {
     const auto said = refused(text);
@@ -568,6 +616,8 @@ const std::string usual
 struct openapi_folder : folder {
   openapi_folder() {
     write("pets.yaml", pets);
+    write("list.yaml", "openapi: 3.0.3\npaths: [/a]\n");
+    write("broken.yaml", "openapi: 3.0.3\npaths: [\n");
     ::setenv("PETS_KEY", "k", 1);
     options.allowed_variables = {"PETS_KEY"};
   }
@@ -610,6 +660,14 @@ BOOST_FIXTURE_TEST_CASE(a_file_may_not_do_everything, openapi_folder) {
     {"    tool_filter: [a]\n", "needs one of spec_file, spec_str"},
     {usual + "    spec_str: '{}'\n", "needs one of spec_file, spec_str"},
     {"    spec_file: none.yaml\n", "spec_file 'none.yaml'"},
+    {"    spec_file: .\n", "spec_file '.': is a folder"},
+    {"    spec_file: list.yaml\n",
+     "root_agent.yaml:4: spec_file 'list.yaml': the OpenAPI document has a "
+     "list "
+     "as 'paths' of the document"},
+    {"    spec_file: broken.yaml\n",
+     "root_agent.yaml:6: spec_file 'broken.yaml': the OpenAPI document: line "
+     "3"},
     {"    spec_file: pets.yaml\n", "needs credentials of a scheme"},
     {"    spec_file: pets.yaml\n    credentials: {key: abc}\n",
      "keys are not allowed in files"},
