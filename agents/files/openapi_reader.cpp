@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -113,6 +115,13 @@ private:
         return fail_at(fields.at(name), "'spec_file' holds a NUL");
       origin_ = fmt::format("spec_file '{}': ", written);
       const auto file = folder_of(fields) / written;
+      std::error_code unused;
+      // Reading a pipe would wait for its writer.
+      if (std::filesystem::exists(file, unused)
+          && !std::filesystem::is_directory(file, unused)
+          && !std::filesystem::is_regular_file(file, unused))
+        return fail_at(fields.at(name),
+                       origin_ + "is not a regular file; name a file");
       auto read = read_text_file(file, document_bytes_max);
       if (!read)
         return fail_at(fields.at(name), origin_ + read.error().message());

@@ -7,6 +7,7 @@
 #include "agent_folder.hpp"
 #include "tool_caller.hpp"
 #include <boost/test/unit_test.hpp>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
@@ -618,6 +619,7 @@ struct openapi_folder : folder {
     write("pets.yaml", pets);
     write("list.yaml", "openapi: 3.0.3\npaths: [/a]\n");
     write("broken.yaml", "openapi: 3.0.3\npaths: [\n");
+    ::mkfifo((path / "pipe").c_str(), 0600);
     ::setenv("PETS_KEY", "k", 1);
     options.allowed_variables = {"PETS_KEY"};
   }
@@ -661,6 +663,7 @@ BOOST_FIXTURE_TEST_CASE(a_file_may_not_do_everything, openapi_folder) {
     {usual + "    spec_str: '{}'\n", "needs one of spec_file, spec_str"},
     {"    spec_file: none.yaml\n", "spec_file 'none.yaml'"},
     {"    spec_file: .\n", "spec_file '.': is a folder"},
+    {"    spec_file: pipe\n", "spec_file 'pipe': is not a regular file"},
     {"    spec_file: list.yaml\n",
      "root_agent.yaml:4: spec_file 'list.yaml': the OpenAPI document has a "
      "list "
