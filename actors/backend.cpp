@@ -7,7 +7,7 @@
 #include "troupe/actors/owners/directory.hpp"
 #include "troupe/actors/owners/retirement.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
-#include "troupe/actors/runs/plugins.hpp"
+#include "troupe/actors/running/plugins.hpp"
 #include "troupe/contexts/task.hpp"
 
 #include <algorithm>

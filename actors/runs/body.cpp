@@ -1,10 +1,10 @@
 #include "troupe/actors/runs/body.hpp"
 
+#include "troupe/actors/running/plugins.hpp"
+#include "troupe/actors/running/user_failure.hpp"
 #include "troupe/actors/runs/agent_body.hpp"
 #include "troupe/actors/runs/callbacks.hpp"
 #include "troupe/actors/runs/compaction.hpp"
-#include "troupe/actors/runs/plugins.hpp"
-#include "troupe/actors/runs/user_failure.hpp"
 #include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "troupe/actors/runs/user_failure.hpp"
+#include "troupe/actors/running/user_failure.hpp"
 #include "troupe/agents/plugin.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "troupe/actors/runs/compaction.hpp"
 
-#include "troupe/actors/runs/user_failure.hpp"
+#include "troupe/actors/running/user_failure.hpp"
 #include "troupe/agents/turns/compaction_plan.hpp"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "troupe/actors/engine/ref.hpp"
-#include "troupe/actors/runs/temp_space.hpp"
+#include "troupe/actors/running/temp_space.hpp"
 #include "troupe/agents/agent.hpp"
 
 #include <chrono>

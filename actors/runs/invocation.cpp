@@ -8,11 +8,11 @@
 
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/append_letter.hpp"
+#include "troupe/actors/running/losses.hpp"
+#include "troupe/actors/running/plugins.hpp"
+#include "troupe/actors/running/temp_space.hpp"
 #include "troupe/actors/runs/body.hpp"
-#include "troupe/actors/runs/losses.hpp"
 #include "troupe/actors/runs/nested_session.hpp"
-#include "troupe/actors/runs/plugins.hpp"
-#include "troupe/actors/runs/temp_space.hpp"
 #include "troupe/actors/runs/tool_job.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 

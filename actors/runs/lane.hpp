@@ -7,7 +7,7 @@
 #pragma once
 
 #include "troupe/actors/engine/inbox_actor.hpp"
-#include "troupe/actors/runs/shared.hpp"
+#include "troupe/actors/running/shared.hpp"
 #include "troupe/agents/agent.hpp"
 #include "troupe/contexts/lanes/host.hpp"
 

@@ -4,9 +4,9 @@
 #include "troupe/actors/failure.hpp"
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/running/user_failure.hpp"
 #include "troupe/actors/runs/lane.hpp"
 #include "troupe/actors/runs/nested_session.hpp"
-#include "troupe/actors/runs/user_failure.hpp"
 #include "troupe/actors/runs/wait_answer.hpp"
 #include "troupe/contexts/lanes/isolation.hpp"
 

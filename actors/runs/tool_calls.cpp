@@ -1,9 +1,9 @@
 #include "troupe/actors/runs/tool_calls.hpp"
 
 #include "troupe/actors/engine/inbox_actor.hpp"
+#include "troupe/actors/running/temp_space.hpp"
 #include "troupe/actors/runs/lane.hpp"
 #include "troupe/actors/runs/nested_session.hpp"
-#include "troupe/actors/runs/temp_space.hpp"
 #include "troupe/actors/runs/wait_answer.hpp"
 #include "troupe/agents/turns/delegation.hpp"
 

@@ -1,6 +1,6 @@
 #include "troupe/actors/runs/tool_job.hpp"
 
-#include "troupe/actors/runs/user_failure.hpp"
+#include "troupe/actors/running/user_failure.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "troupe/actors/runs/shared.hpp"
+#include "troupe/actors/running/shared.hpp"
 #include "troupe/agents/agent.hpp"
 #include "troupe/agents/plugin.hpp"
 #include "troupe/agents/tool.hpp"

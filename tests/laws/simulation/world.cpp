@@ -1,6 +1,6 @@
 #include "world.hpp"
 
-#include "troupe/actors/runs/shared.hpp"
+#include "troupe/actors/running/shared.hpp"
 #include "troupe/contexts/task.hpp"
 
 #include "held_locks.hpp"

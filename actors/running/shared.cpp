@@ -1,4 +1,4 @@
-#include "troupe/actors/runs/shared.hpp"
+#include "troupe/actors/running/shared.hpp"
 
 namespace troupe::actors {
 

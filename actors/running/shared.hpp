@@ -4,7 +4,7 @@
 
 #include "troupe/actors/messages.hpp"
 #include "troupe/actors/run_control.hpp"
-#include "troupe/actors/runs/session_budget.hpp"
+#include "troupe/actors/running/session_budget.hpp"
 #include "troupe/actors/setup.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/tree.hpp"

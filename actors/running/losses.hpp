@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "troupe/actors/runs/shared.hpp"
+#include "troupe/actors/running/shared.hpp"
 #include "troupe/contexts/lanes/basis_check.hpp"
 #include "troupe/core/event.hpp"
 

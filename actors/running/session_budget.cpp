@@ -1,6 +1,6 @@
-#include "troupe/actors/runs/session_budget.hpp"
+#include "troupe/actors/running/session_budget.hpp"
 
-#include "troupe/actors/runs/shared.hpp"
+#include "troupe/actors/running/shared.hpp"
 #include "troupe/contexts/invocation_context.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "troupe/actors/runs/losses.hpp"
+#include "troupe/actors/running/losses.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "troupe/actors/runs/user_failure.hpp"
+#include "troupe/actors/running/user_failure.hpp"
 
 #include <fmt/format.h>
 
