@@ -24,7 +24,7 @@ namespace {
 
 namespace transaction = postgres_transaction;
 
-constexpr std::string_view opening = "open the memory's database";
+constexpr std::string_view opening_memories = "open the memory's database";
 
 // The words of a memory are made by `memory_words`. One more word names the
 // user (`@17`), so that the index finds the rows of one user.
@@ -141,13 +141,13 @@ std::string user_word(std::int64_t user) {
 result<std::size_t> memory_version_of(postgres_connection& connection,
                                       const std::string& schema) {
   connection.queue(find_tables, postgres_parameters().add(schema));
-  auto answers = connection.run(opening, postgres_deadline);
+  auto answers = connection.run(opening_memories, postgres_deadline);
   if (!answers)
     return answers.error();
   if (answers->front().text(0, 2) != "t")
     return std::size_t{0};
   connection.queue(find_memory_version);
-  answers = connection.run(opening, postgres_deadline);
+  answers = connection.run(opening_memories, postgres_deadline);
   if (!answers)
     return answers.error();
   const auto& found = answers->front();
@@ -157,7 +157,7 @@ result<std::size_t> memory_version_of(postgres_connection& connection,
     return error(errc::corrupt,
                  fmt::format("{}: the memory in its schema {} has version {}, "
                              "made by a newer troupe; this one knows up to {}",
-                             opening,
+                             opening_memories,
                              schema,
                              version,
                              memory_migrations.size()));
@@ -170,7 +170,7 @@ result<void> migrate_memories(postgres_connection& connection,
   // meanwhile. A session store that makes the same schema has the same lock.
   const auto lock = schema_lock("fold/", schema);
   if (auto locked = connection.execute(
-        opening,
+        opening_memories,
         fmt::format("SET statement_timeout = 0; SELECT pg_advisory_lock({})",
                     lock),
         postgres_migration_deadline);
@@ -183,7 +183,7 @@ result<void> migrate_memories(postgres_connection& connection,
   std::string steps = "BEGIN;";
   if (*version == 0) {
     connection.queue(find_tables, postgres_parameters().add(schema));
-    const auto answers = connection.run(opening, postgres_deadline);
+    const auto answers = connection.run(opening_memories, postgres_deadline);
     if (!answers)
       return answers.error();
     if (answers->front().text(0, 1) != "t")
@@ -197,7 +197,8 @@ result<void> migrate_memories(postgres_connection& connection,
                        "COMMIT; SELECT pg_advisory_unlock({})",
                        memory_migrations.size(),
                        lock);
-  return connection.execute(opening, steps, postgres_migration_deadline);
+  return connection.execute(
+    opening_memories, steps, postgres_migration_deadline);
 }
 
 result<postgres_setup> prepare_memories(postgres_connection& connection) {

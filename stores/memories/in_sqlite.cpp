@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <functional>
@@ -279,7 +280,7 @@ public:
   explicit sqlite_memories(std::filesystem::path file)
     : file_(std::move(file)) {
     if (is_there()) {
-      opened_.emplace(file_);
+      open_file();
       return;
     }
     std::error_code unused;
@@ -342,18 +343,26 @@ private:
   }
 
   // Returns the searches, which live as long as this; null while there is no
-  // file. Only the first call may wait for an addition.
+  // file. Waits for an addition only if that opens the file.
   sqlite_memory_search* open_search() {
     const std::lock_guard guard(search_mutex_);
-    if (!search_) {
-      const std::lock_guard writing(mutex_);
-      if (!opened_ && !is_there())
+    if (search_)
+      return &*search_;
+    if (!is_open_) {
+      if (!is_there())
         return nullptr;
-      if (!opened_)
-        opened_.emplace(file_);
-      search_.emplace(file_);
+      const std::lock_guard writing(mutex_);
+      open_file();
     }
-    return &*search_;
+    return &search_.emplace(file_);
+  }
+
+  // Requires `mutex_`.
+  void open_file() {
+    if (opened_)
+      return;
+    opened_.emplace(file_);
+    is_open_ = true;
   }
 
   // Returns an empty answer if the file is missing and stays so.
@@ -363,8 +372,7 @@ private:
     try {
       if (!opened_ && then == missing_file::stays && !is_there())
         return T{};
-      if (!opened_)
-        opened_.emplace(file_);
+      open_file();
       return work(*opened_);
     } catch (const error& failure) {
       return failure;
@@ -374,7 +382,8 @@ private:
   const std::filesystem::path file_;
   std::mutex mutex_; // Guards the next.
   std::optional<memory_file> opened_;
-  std::mutex search_mutex_; // Guards the next; taken before `mutex_`.
+  std::atomic<bool> is_open_{false}; // `opened_` is set.
+  std::mutex search_mutex_;          // Guards the next; taken before `mutex_`.
   std::optional<sqlite_memory_search> search_;
 };
 
