@@ -269,6 +269,11 @@ agent make_agent(agent::body kind, std::vector<agent> sub_agents) {
   if (const auto* options = std::get_if<custom_options>(&kind);
       options != nullptr && !options->run)
     refuse(fmt::format("custom agent '{}' has no function", name));
+  if (const auto* options = std::get_if<compiled_workflow>(&kind);
+      options != nullptr && !options->graph)
+    refuse(fmt::format("workflow '{}' has no graph; make it with "
+                       "troupe::workflow",
+                       name));
   check_modes(kind, sub_agents);
   std::set<std::string_view> names{name};
   for (const auto& below : sub_agents)

@@ -1,7 +1,7 @@
 // An agent: an immutable description of work. Actors run it.
 //
-// One type for six kinds of agents: an LLM, a sequence, a fan-out over agents,
-// a map over a list, a loop, and a coroutine of the user's.
+// One type for all kinds of agents: an LLM, a sequence, a fan-out over agents,
+// a map over a list, a loop, a coroutine of the user's, and a workflow.
 
 #pragma once
 
@@ -26,6 +26,8 @@
 #include <vector>
 
 namespace troupe {
+
+class workflow_graph;
 
 namespace detail {
 
@@ -282,7 +284,8 @@ struct parallel_options {
 /// Runs one agent for each element of a list, each on a lane of its own. The
 /// lane has its own copy of `temp:`, with the element under `temp:item` and its
 /// index (from 0) under `temp:index`. The lane's result is the value that the
-/// agent leaves under `temp:result`, or else its last text.
+/// agent leaves under `temp:result`, or else the output of a workflow, or its
+/// last text.
 struct map_options {
   /// Identifier; unique in the tree and not `user`.
   std::string name = {};
@@ -326,6 +329,25 @@ struct custom_options {
   std::vector<agent_callback> after_agent = {};
 };
 
+/// A workflow with its graph checked, as `workflow`
+/// (agents/workflow.hpp) makes it. Its agents are the sub-agents.
+struct compiled_workflow {
+  /// Identifier; unique in the tree and not `user`.
+  std::string name = {};
+  /// Text for models that may hand over to the agent or call it as a tool.
+  std::string description = {};
+  /// The nodes and edges; never null.
+  std::shared_ptr<const workflow_graph> graph = {};
+  /// As in `workflow_options`.
+  std::optional<std::size_t> lanes_max = {};
+  /// As in `workflow_options`.
+  std::string output_key = {};
+  /// As in `workflow_options`.
+  std::vector<agent_callback> before_agent = {};
+  /// As in `workflow_options`.
+  std::vector<agent_callback> after_agent = {};
+};
+
 /// An immutable description of an agent and its sub-agents. Copies share
 /// it. Thread-safe.
 class agent {
@@ -336,7 +358,8 @@ public:
                             parallel_options,
                             map_options,
                             loop_options,
-                            custom_options>;
+                            custom_options,
+                            compiled_workflow>;
 
   /// Name of the agent, from its options.
   const std::string& name() const noexcept;
@@ -411,7 +434,8 @@ private:
 ///   of another kind, below an agent in mode `task` or `single_turn`;
 /// - a map without exactly one sub-agent, or with a bad `items_key` or
 ///   `output_key`;
-/// - a custom agent without a function.
+/// - a custom agent without a function, and a workflow without a graph: make
+///   workflows with `workflow`.
 agent make_agent(agent::body kind, std::vector<agent> sub_agents);
 
 /// An agent that asks a model, runs the tools that the model calls, and

@@ -65,7 +65,7 @@ T or_throw(result<T> outcome) {
 }
 
 // Joins the actions set through the context with those of the event.
-void join(event_actions& into, event_actions from) {
+void join_actions(event_actions& into, event_actions from) {
   into.state_delta.merge(from.state_delta);
   into.escalate = into.escalate || from.escalate;
   into.skip_summarization = into.skip_summarization || from.skip_summarization;
@@ -205,8 +205,24 @@ task<event_ptr> invocation_context::emit(event said) {
 
 task<event_ptr> invocation_context::emit(event said,
                                          std::vector<write_basis> bases) {
+  return send(std::move(said), std::move(bases), nullptr, 0);
+}
+
+task<event_ptr> invocation_context::emit_heard(event said,
+                                               std::vector<write_basis> bases,
+                                               commit_listener& listener,
+                                               std::uint64_t key) {
+  return send(std::move(said), std::move(bases), &listener, key);
+}
+
+task<event_ptr> invocation_context::send(event said,
+                                         std::vector<write_basis> bases,
+                                         commit_listener* listener,
+                                         std::uint64_t key) {
   emit_request request;
   request.event = std::move(said);
+  request.listener = listener;
+  request.key = key;
   // A partial event is not stored, so it carries no recorded changes.
   if (!request.event.partial) {
     request.basis = take_bases(state_, facts_->lost_updates, std::move(bases));
@@ -214,7 +230,8 @@ task<event_ptr> invocation_context::emit(event said,
     recorded.merge(request.event.actions.state_delta);
     state_.reads().note_event(recorded);
     request.event.actions.state_delta = std::move(recorded);
-    join(request.event.actions, std::exchange(actions(), event_actions()));
+    join_actions(request.event.actions,
+                 std::exchange(actions(), event_actions()));
   }
   if (request.event.author.empty())
     request.event.author = agent_name_;

@@ -27,6 +27,7 @@
 namespace troupe {
 
 class agent;
+class commit_listener;
 class lane_host;
 struct checkpoint;
 struct emit_request;
@@ -182,6 +183,12 @@ public:
 
   // -- for the code that runs agents ----
 
+  /// Emits an event whose commit `listener` hears of, with `key`.
+  task<event_ptr> emit_heard(event said,
+                             std::vector<write_basis> bases,
+                             commit_listener& listener,
+                             std::uint64_t key);
+
   /// Marks all events of this agent as those of a task: `scope` is the id of
   /// the call that delegated it (`isolationScope` on the wire). Empty: no task.
   void isolate(std::string scope) { scope_ = std::move(scope); }
@@ -205,6 +212,10 @@ public:
   }
 
 private:
+  task<event_ptr> send(event said,
+                       std::vector<write_basis> bases,
+                       commit_listener* listener,
+                       std::uint64_t key);
   // Makes the request for an event with these changes.
   emit_request make_update(const delta& changes) const;
   // The value of a key without the changes recorded here.

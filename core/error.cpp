@@ -38,6 +38,8 @@ std::string_view to_string(errc code) noexcept {
     return "would_deadlock";
   case errc::limit_exceeded:
     return "limit_exceeded";
+  case errc::stuck_join:
+    return "stuck_join";
   case errc::deadline_exceeded:
     return "deadline_exceeded";
   case errc::cancelled:

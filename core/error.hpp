@@ -48,6 +48,8 @@ enum class errc : std::uint8_t {
                   ///< of blocking.
   limit_exceeded, ///< A limit of the run was reached (model calls, depth);
                   ///< raise it in `run_options`.
+  stuck_join,     ///< A join of a workflow waits for nodes that cannot run any
+                  ///< more; change its edges, or set `join::on_missing`.
   deadline_exceeded, ///< A deadline or a time-out has passed; raise it, or try
                      ///< again.
   cancelled, ///< The run was cancelled, or its runtime or writer has stopped.

@@ -37,18 +37,19 @@ enum class letter_kind : std::uint8_t {
   read_state,   // anyone → app, or → app → user
   write_state, // anyone → app, or → app → user; over a store on to it and back
   remove,      // anyone → app → user → session → user
-  remove_user, // anyone → app → user → app
-  start_run,   // invocation → app → user → session, and back
-  refused_run, // app, user or session → invocation
-  end_run,     // the same way, so that it cannot overtake its start_run
-  begin,       // runtime → invocation; parent lane → lane
-  cancel,      // anyone → invocation; parent lane → lane
-  resume,      // continues a coroutine on its lane
-  emit,        // lane → invocation
-  answer,      // model, tool or timer → lane
-  lane_ended,  // lane → parent lane
-  more_lanes,  // a lane with a large fan-out → itself
-  lane_timer,  // timer → lane, for its fan-out
+  remove_user,    // anyone → app → user → app
+  start_run,      // invocation → app → user → session, and back
+  refused_run,    // app, user or session → invocation
+  end_run,        // the same way, so that it cannot overtake its start_run
+  begin,          // runtime → invocation; parent lane → lane
+  cancel,         // anyone → invocation; parent lane → lane
+  resume,         // continues a coroutine on its lane
+  emit,           // lane → invocation
+  answer,         // model, tool or timer → lane
+  lane_ended,     // lane → parent lane
+  more_lanes,     // a lane with a large fan-out → itself
+  lane_timer,     // timer → lane, for its fan-out or workflow
+  node_committed, // invocation → lane of a workflow
 };
 
 /// Base of letters without an answer. One that is not handled is dropped.

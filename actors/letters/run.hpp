@@ -91,13 +91,22 @@ struct lane_ended : letter_of<letter_kind::lane_ended> {
   result<agent_end> outcome = agent_end();
   /// The last event of the lane with visible text; null if there is none.
   event_ptr last_said;
+  /// The output of the lane's agent, if that is a workflow.
+  std::optional<json> output;
 };
 
 /// Tells a lane to start the next lanes of a large fan-out.
 struct more_lanes : letter_of<letter_kind::more_lanes> {};
 
+/// Tells the lane of a workflow that an event of it was committed.
+struct node_committed : letter_of<letter_kind::node_committed> {
+  /// The visit whose event it is.
+  std::uint64_t visit = 0;
+  event_ptr event;
+};
+
 struct lane_timer : letter_of<letter_kind::lane_timer> {
-  /// Number of the lane's fan-out that set the timer.
+  /// Number of the lane's fan-out or workflow that set the timer.
   std::uint64_t fan_out = 0;
   std::function<void()> due;
 };

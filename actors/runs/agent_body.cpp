@@ -5,6 +5,7 @@
 #include "troupe/actors/runs/callbacks.hpp"
 #include "troupe/actors/runs/lanes_body.hpp"
 #include "troupe/actors/runs/llm_body.hpp"
+#include "troupe/actors/runs/workflow_body.hpp"
 #include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
 
@@ -111,6 +112,8 @@ run_body(lane_actor& lane, invocation_context& context, const agent& which) {
     co_await run_map(lane, context, which, *map);
   else if (const auto* loop = std::get_if<loop_options>(&kind))
     co_await run_loop(lane, context, which, *loop);
+  else if (const auto* graph = std::get_if<compiled_workflow>(&kind))
+    co_await run_workflow(lane, context, which, *graph);
   else
     co_await std::get<custom_options>(kind).run(context);
   co_return std::nullopt;
@@ -273,7 +276,8 @@ task<one_end> run_one(lane_actor& lane,
 // Returns true if an agent of this kind can have left the checkpoint.
 bool fits(const checkpoint& from, const agent::body& kind) {
   const bool has_lanes = std::holds_alternative<parallel_options>(kind)
-                         || std::holds_alternative<map_options>(kind);
+                         || std::holds_alternative<map_options>(kind)
+                         || std::holds_alternative<compiled_workflow>(kind);
   // An LLM agent waits for one below it if that is a task.
   if (from.at)
     return !has_lanes;

@@ -82,6 +82,7 @@ void fan_out::receive(lane_ended& ended) {
       return;
     lane.succeeded = true;
     lane.event = std::move(ended.last_said);
+    lane.output = std::move(ended.output);
     ++succeeded_;
     if (request_.on_failure == lane_failures::quorum
         && succeeded_ == request_.quorum)

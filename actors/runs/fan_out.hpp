@@ -41,6 +41,8 @@ struct fan_out_request {
     std::optional<error> failed = {};
     /// The last event with visible text; null if there is none.
     event_ptr event = {};
+    /// The output of a workflow.
+    std::optional<json> output = {};
     /// The checkpoint of a lane that waits for an answer from outside, or null.
     checkpoint_ptr paused = {};
   };

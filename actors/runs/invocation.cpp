@@ -266,8 +266,11 @@ void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
   }
   if (kept && request.basis)
     tell_losses(*run_, *request.basis, **kept);
-  if (kept)
+  if (kept) {
     from.hear(*kept);
+    if (request.listener != nullptr)
+      request.listener->hear_commit(request.key, *kept);
+  }
   answer(from, request, std::move(kept));
 }
 
@@ -312,8 +315,11 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   // As in ADK, a summary is stored, and is no event of the run.
   if (answered->outcome && !again && !run_->is_compacting)
     run_->control->deliver(*answered->outcome);
-  if (answered->outcome)
+  if (answered->outcome) {
     lane.hear(*answered->outcome);
+    if (request.listener != nullptr)
+      request.listener->hear_commit(request.key, *answered->outcome);
+  }
   request.outcome = std::move(answered->outcome);
   while (temp->under_way == nullptr && !temp->waiting.empty()) {
     const auto next = take_as<actors::emit>(temp->waiting.pop_front());

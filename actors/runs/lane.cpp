@@ -14,8 +14,11 @@
 #include "troupe/actors/runs/fan_out.hpp"
 #include "troupe/actors/runs/invocation.hpp"
 #include "troupe/actors/runs/nested_session.hpp"
+#include "troupe/actors/runs/node_body.hpp"
+#include "troupe/actors/runs/node_lanes.hpp"
 #include "troupe/actors/runs/tool_calls.hpp"
 #include "troupe/actors/runs/wait_answer.hpp"
+#include "troupe/agents/turns/node_event.hpp"
 #include "troupe/core/support/low_memory.hpp"
 
 #include <caf/actor_system.hpp>
@@ -90,6 +93,7 @@ void lane_actor::deliver(letter_ptr received) {
            begin,
            lane_ended,
            more_lanes,
+           node_committed,
            lane_timer,
            struct cancel>(std::move(received),
                           [this](auto sent) { receive(*sent); });
@@ -117,6 +121,8 @@ void lane_actor::receive(struct cancel& wished) {
 // -- the coroutine ------------------------------------------------------------
 
 task<agent_end> lane_actor::body() {
+  if (start_.visit)
+    return run_node(*this, *start_.visit);
   return run_agent(
     *this, start_.caller, start_.which, start_.branch, start_.from);
 }
@@ -150,6 +156,8 @@ void lane_actor::finish(result<agent_end> outcome) {
   auto ended = std::make_unique<lane_ended>();
   ended->index = index_;
   ended->last_said = std::move(last_said_);
+  if (std::holds_alternative<compiled_workflow>(start_.which.kind()))
+    ended->output = std::move(last_output_);
   ended->outcome = std::move(outcome);
   parent_->tell(std::move(ended));
   quit();
@@ -202,6 +210,10 @@ void lane_actor::cancel_lane(const error& reason) {
   stop_.request_stop();
   if (lanes_)
     lanes_->cancel(reason);
+  if (nodes_) {
+    nodes_->cancel(reason);
+    go_on_with_nodes();
+  }
   if (calls_) {
     calls_->cancel(reason);
     if (calls_->is_over())
@@ -283,6 +295,11 @@ ref<lane_actor> lane_actor::spawn_below(std::size_t index, lane_start start) {
     start.temp = temp();
   if (!start.nested)
     start.nested = nested();
+  if (start.path.empty()) {
+    start.path = start_.path;
+    start.path_branch = start_.path_branch;
+    start.visit_key = start_.visit_key;
+  }
   auto lane = spawn_actor<lane_actor>(
     home_system(), run_, *root_lane_, *this, index, std::move(start));
   lane->tell(std::make_unique<begin>());
@@ -306,11 +323,16 @@ void lane_actor::call_after(std::chrono::nanoseconds delay,
 
 void lane_actor::receive(lane_timer& arrived) {
   // The lane may wait for a later fan-out by now.
-  if (lanes_ && arrived.fan_out == fan_out_count_)
+  if ((lanes_ || nodes_) && arrived.fan_out == fan_out_count_)
     arrived.due();
+  go_on_with_nodes();
 }
 
 void lane_actor::receive(lane_ended& ended) {
+  if (nodes_) {
+    nodes_->receive(ended);
+    return go_on_with_nodes();
+  }
   if (!lanes_) {
     calls_->receive(ended);
     return go_on_with_calls();
@@ -334,11 +356,47 @@ std::coroutine_handle<> lane_actor::advance_lanes() {
   return std::exchange(fan_out_request_, nullptr)->waiting;
 }
 
+// -- workflows ----------------------------------------------------------------
+
+void lane_actor::open_nodes() {
+  ++fan_out_count_;
+  nodes_ = std::make_unique<node_lanes>(*this);
+}
+
+void lane_actor::close_nodes() noexcept {
+  nodes_ = nullptr;
+}
+
+void lane_actor::hear_commit(std::uint64_t key,
+                             const event_ptr& committed) noexcept {
+  with_memory_or_end([&] {
+    auto told = std::make_unique<node_committed>();
+    told->visit = key;
+    told->event = committed;
+    tell(std::move(told));
+  });
+}
+
+void lane_actor::receive(node_committed& told) {
+  if (!nodes_)
+    return;
+  nodes_->receive(told);
+  go_on_with_nodes();
+}
+
+// Resumes the workflow if it waits for news and there is some.
+void lane_actor::go_on_with_nodes() {
+  if (nodes_)
+    if (const auto waiting = nodes_->take_waiting())
+      go_on(waiting);
+}
+
 void lane_actor::hear(const event_ptr& committed) {
   const auto is_said = [](const troupe::part& element) {
     return element.text() != nullptr && !element.thought;
   };
-  if (committed && std::ranges::any_of(committed->content.parts, is_said))
+  if (committed && !is_node_input(*committed)
+      && std::ranges::any_of(committed->content.parts, is_said))
     last_said_ = committed;
 }
 

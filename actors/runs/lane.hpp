@@ -25,6 +25,8 @@ class fan_out;
 struct fan_out_request;
 class invocation_actor;
 class nested_session;
+class node_lanes;
+struct node_visit;
 class temp_space;
 class tool_calls;
 class wait_answer;
@@ -42,9 +44,19 @@ struct lane_start {
   std::shared_ptr<nested_session> nested = {};
   /// The checkpoint to continue from; null: from the start.
   checkpoint_ptr from = {};
+  /// The visit of a workflow's node that the lane runs; null: it runs `which`.
+  std::shared_ptr<const node_visit> visit = {};
+  /// Path of the innermost visit or call of a tool that the lane is part of,
+  /// and the branch of its lane; both may be empty.
+  std::string path = {};
+  std::string path_branch = {};
+  /// Id of the innermost visit (`visit_id`); empty outside of workflows.
+  std::string visit_key = {};
 };
 
-class lane_actor : public inbox_actor, public lane_host {
+class lane_actor : public inbox_actor,
+                   public lane_host,
+                   public commit_listener {
 public:
   /// A lane below `parent`, which ends after it.
   lane_actor(caf::actor_config& config,
@@ -70,6 +82,8 @@ public:
                            const event_slice& live) const final;
   std::uint64_t message_number() const noexcept final;
 
+  std::string_view visit_key() const noexcept final { return start_.visit_key; }
+
   std::stop_token stop() const final { return stop_.get_token(); }
 
   void emit(emit_request& request) override;
@@ -86,13 +100,41 @@ public:
   /// have ended.
   void start_lanes(fan_out_request& request);
 
-  // -- for fan-outs and tool calls --------------------------------------------
+  // -- commit_listener --------------------------------------------------------
+
+  void hear_commit(std::uint64_t key,
+                   const event_ptr& committed) noexcept final;
+
+  // -- for fan-outs, workflows and tool calls ---------------------------------
+
+  /// The lanes of the workflow that the lane runs. Requires `open_nodes`.
+  node_lanes& nodes() noexcept { return *nodes_; }
+
+  /// Begins and ends a workflow on this lane, which runs one at a time.
+  void open_nodes();
+  void close_nodes() noexcept;
+
+  /// As this lane was started.
+  const lane_start& start() const noexcept { return start_; }
+
+  /// The last event of the lane with visible text; null if there is none.
+  const event_ptr& last_said() const noexcept { return last_said_; }
+
+  /// The output of the last workflow that ended on this lane; unset if there is
+  /// none.
+  const std::optional<json>& last_output() const noexcept {
+    return last_output_;
+  }
+
+  void set_output(std::optional<json> output) {
+    last_output_ = std::move(output);
+  }
 
   /// Starts a lane below this one.
   ref<lane_actor> spawn_below(std::size_t index, lane_start start);
 
-  /// Calls `due` on this lane after `delay`, unless the current fan-out
-  /// has ended.
+  /// Calls `due` on this lane after `delay`, unless the current fan-out or
+  /// workflow has ended.
   void call_after(std::chrono::nanoseconds delay, std::function<void()> due);
 
   // -- for the invocation -----------------------------------------------------
@@ -178,8 +220,10 @@ private:
   void receive(answer& arrived);
   void receive(lane_ended& ended);
   void receive(lane_timer& arrived);
+  void receive(node_committed& told);
 
   void go_on_with_lanes();
+  void go_on_with_nodes();
   // Starts the lanes that may start now. Returns the coroutine that waits for
   // all lanes if the last one has ended, otherwise null.
   std::coroutine_handle<> advance_lanes();
@@ -202,9 +246,11 @@ private:
   std::unique_ptr<tool_calls> calls_;
   fan_out_request* fan_out_request_ = nullptr;
   std::unique_ptr<fan_out> lanes_;
-  std::uint64_t fan_out_count_ = 0;
+  std::unique_ptr<node_lanes> nodes_;
+  std::uint64_t fan_out_count_ = 0; // Fan-outs and workflows.
   // The last event of the lane with visible text.
   event_ptr last_said_;
+  std::optional<json> last_output_;
 };
 
 } // namespace troupe::actors

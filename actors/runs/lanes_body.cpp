@@ -148,13 +148,16 @@ temp_for(const lane_actor& lane, const json& item, std::size_t index) {
   return std::make_shared<temp_space>(scope_state(std::move(keys)));
 }
 
-// The result of an element's lane: its `result` key, or else its last text.
+// The result of an element's lane: its `result` key, or else the output of a
+// workflow, or its last text.
 json result_of(const fan_out_request::lane& lane) {
   if (!lane.succeeded)
     return nullptr;
   const auto left = lane.temp->read();
   if (const auto* result = left.find("result"))
     return result->data();
+  if (lane.output)
+    return *lane.output;
   return lane.event ? json(lane.event->text()) : json();
 }
 

@@ -207,7 +207,8 @@ task<model_request> make_request(const invocation_context& context,
                                       context.branch(),
                                       which,
                                       context.lane().message_number(),
-                                      context.lane().view().trimmed_to + 1);
+                                      context.lane().view().trimmed_to + 1,
+                                      context.lane().visit_key());
   if (const auto call = call_of_branch(context.branch()); !call.empty())
     if (auto asked = request_of_call(context.events(), call, options.mode))
       request.contents.insert(

@@ -1,5 +1,7 @@
 #include "troupe/actors/runs/nested_session.hpp"
 
+#include "troupe/agents/turns/node_event.hpp"
+
 #include <utility>
 
 namespace troupe::actors {
@@ -84,7 +86,7 @@ result<event_ptr> nested_session::append(event said, basis_check* basis) {
   if (!resolved.empty())
     said.actions.state_delta.resolve(resolved);
   auto kept = std::make_shared<const event>(std::move(said));
-  if (!kept->content.parts.empty())
+  if (!kept->content.parts.empty() && !is_node_input(*kept))
     last_said_ = kept;
   const std::lock_guard guard(mutex_);
   events_.push_back(kept);

@@ -70,6 +70,11 @@ result<json> answer_of(const agent& which, const event_ptr& last) {
   return parsed;
 }
 
+// The path of an agent in a session of its own, where it is the only one.
+std::string path_of_call(const std::string& above, const std::string& call) {
+  return fmt::format("{}{}{}", above, above.empty() ? "" : "/", call);
+}
+
 std::optional<std::chrono::milliseconds> time_for(const tool& which,
                                                   const run_shared& run) {
   const auto own = which.options().timeout;
@@ -263,12 +268,14 @@ void tool_calls::start_agent(std::size_t index,
   }
   call.session = std::make_shared<nested_session>(
     which, owner_.view().state, request_of(job->args()), owner_.facts());
-  call.lane = owner_.spawn_below(index,
-                                 {.which = which,
-                                  .caller = request_.caller,
-                                  .temp = std::make_shared<temp_space>(
-                                    scope_state(owner_.view().state.temp)),
-                                  .nested = call.session});
+  call.lane = owner_.spawn_below(
+    index,
+    {.which = which,
+     .caller = request_.caller,
+     .temp
+     = std::make_shared<temp_space>(scope_state(owner_.view().state.temp)),
+     .nested = call.session,
+     .path = path_of_call(owner_.start().path, request_.calls[index].call.id)});
 }
 
 void tool_calls::receive(lane_ended& ended) {
@@ -293,9 +300,10 @@ void tool_calls::receive(lane_ended& ended) {
                         "because it runs as a tool",
                         call.job->which().name())),
       {});
-  auto said
-    = answer_of(*call.job->which().options().as_agent,
-                call.session ? call.session->last_said() : ended.last_said);
+  auto said = ended.output ? result<json>(std::move(*ended.output))
+                           : answer_of(*call.job->which().options().as_agent,
+                                       call.session ? call.session->last_said()
+                                                    : ended.last_said);
   if (!said)
     return call.job->agent_ended(said.error(), {});
   if (!call.session)

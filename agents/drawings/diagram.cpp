@@ -1,6 +1,7 @@
 #include "troupe/agents/drawings/diagram.hpp"
 
 #include "troupe/agents/drawings/line.hpp"
+#include "troupe/agents/graphs/graph.hpp"
 
 #include <fmt/format.h>
 
@@ -153,6 +154,50 @@ facts facts_of(const custom_options&) {
   return {};
 }
 
+// ADK's workflows run again when their run goes on.
+facts facts_of(const compiled_workflow& options) {
+  facts made{{"rerun_on_resume", true, {}}};
+  if (options.lanes_max)
+    made.push_back({"lanes_max",
+                    *options.lanes_max,
+                    fmt::format("at most {} at once", *options.lanes_max)});
+  add_output_key(made, options.output_key);
+  return made;
+}
+
+// -- nodes of workflows ----
+
+facts facts_of(const workflow_graph::node& which) {
+  facts made;
+  if (const auto* rule = std::get_if<join>(&which.work)) {
+    made.push_back(shown(
+      rule->count
+        ? fmt::format("waits for {} of {}", *rule->count, which.before.size())
+        : "waits for all before it"));
+    if (rule->on_missing == missing_inputs::skip)
+      made.push_back(shown("fires without inputs that cannot come"));
+    if (rule->on_missing == missing_inputs::drop)
+      made.push_back(shown("drops inputs that cannot be complete"));
+  }
+  if (which.retry.attempts_max > 1)
+    made.push_back(
+      shown(fmt::format("at most {} attempts", which.retry.attempts_max)));
+  if (which.timeout)
+    made.push_back(
+      shown(fmt::format("each at most {} ms", which.timeout->count())));
+  return made;
+}
+
+std::string label_of(const std::vector<route>& routes) {
+  std::string label;
+  for (const auto& each : routes) {
+    const auto* text = std::get_if<std::string>(&each);
+    label += (label.empty() ? "" : ", ")
+             + (text != nullptr ? *text : to_text(to_json(each)));
+  }
+  return label;
+}
+
 // -- facts of tools ----
 
 facts facts_of(const tool_options& options) {
@@ -240,6 +285,10 @@ private:
 
   static node_kind kind_of(const custom_options&) { return node_kind::custom; }
 
+  static node_kind kind_of(const compiled_workflow&) {
+    return node_kind::workflow;
+  }
+
   void add_parts(node& made, const agent& which, const llm_options& options) {
     for (const auto& each : options.tools)
       made.uses.push_back(draw(each));
@@ -284,6 +333,49 @@ private:
   void add_parts(node& made, const agent& which, const custom_options&) {
     for (const auto& each : which.sub_agents())
       made.uses.push_back({relation::may_run, draw(each)});
+  }
+
+  // The first step is START.
+  void
+  add_parts(node& made, const agent& which, const compiled_workflow& options) {
+    const auto& graph = *options.graph;
+    made.order = flow::routed;
+    made.steps.push_back(single(node_kind::start, workflow_start, {}));
+    for (const auto& each : graph.nodes())
+      made.steps.push_back(draw(each, which));
+    for (const auto& each : graph.edges())
+      made.edges.push_back(
+        {each.from == workflow_graph::start ? 0 : each.from + 1,
+         each.to + 1,
+         label_of(each.routes),
+         each.otherwise});
+  }
+
+  node draw(const workflow_graph::node& each, const agent& workflow) {
+    auto about = facts_of(each);
+    if (std::holds_alternative<node_function>(each.work))
+      return single(node_kind::function, each.name, std::move(about));
+    if (std::holds_alternative<join>(each.work))
+      return single(node_kind::join, each.name, std::move(about));
+    auto made
+      = std::holds_alternative<tool>(each.work)
+          ? draw(std::get<tool>(each.work)).what
+          : draw(workflow.sub_agents()[std::get<std::size_t>(each.work)]);
+    if (made.name != each.name)
+      made.facts.push_back(shown("as " + each.name));
+    for (auto& one : about)
+      made.facts.push_back(std::move(one));
+    return made;
+  }
+
+  // A node that stands in one place only.
+  node single(node_kind kind, const std::string& name, facts about) {
+    node made;
+    made.id = fresh_id(name);
+    made.name = name;
+    made.kind = kind;
+    made.facts = std::move(about);
+    return made;
   }
 
   void add_steps(node& made, const agent& which) {

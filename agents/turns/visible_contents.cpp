@@ -2,6 +2,7 @@
 
 #include "troupe/agents/turns/delegation.hpp"
 #include "troupe/agents/turns/fence.hpp"
+#include "troupe/agents/turns/node_event.hpp"
 #include "troupe/agents/turns/open_turn.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 #include "troupe/agents/turns/summed_ranges.hpp"
@@ -260,8 +261,9 @@ shared_content told_summary(const summary& made) {
 // them, are internal to the runtime and are not shown to a model.
 class history_reader {
 public:
-  explicit history_reader(std::string_view agent_name)
-    : agent_name_(agent_name) {}
+  history_reader(std::string_view agent_name, std::string_view visit)
+    : agent_name_(agent_name),
+      visit_(visit) {}
 
   void read_any(const event_ptr& said) {
     if (has_content(*said))
@@ -279,7 +281,11 @@ public:
 
 private:
   void read(const event_ptr& said) {
-    if (said->author == agent_name_) {
+    if (is_node_input(*said)) {
+      // A message to the agents of one visit.
+      if (is_input_of(*said, visit_))
+        add(part_of(said));
+    } else if (said->author == agent_name_) {
       note_calls(*said);
       add(without(
         said, [this](const part& element) { return is_question(element); }));
@@ -490,6 +496,7 @@ private:
   }
 
   const std::string_view agent_name_;
+  const std::string_view visit_;
   std::vector<shared_content> contents_;
   std::deque<own_call> calls_; // The calls in contents_, in order.
   // By call id: the newest own call, calls of other agents, long-running calls,
@@ -508,12 +515,13 @@ visible_contents(const event_slice& events,
                  std::string_view branch,
                  include_contents which,
                  std::uint64_t message,
-                 std::uint64_t oldest) {
+                 std::uint64_t oldest,
+                 std::string_view visit) {
   const auto summed = which == include_contents::since_summary
                         ? sum_up(events, message, oldest)
                         : std::vector<summed_range>();
   const shown_events shown(events, branch);
-  history_reader reader(agent_name);
+  history_reader reader(agent_name, visit);
   std::size_t index = 0;
   // A delegated agent begins with the arguments of its call, so its own events
   // may come first.

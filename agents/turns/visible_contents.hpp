@@ -30,13 +30,16 @@ namespace troupe {
 ///
 /// Summaries replace no event from `message` on, the number of the run's
 /// message: another run may have summed them up meanwhile. 0: it has none.
-/// `oldest` is the number of the first event that the session has.
+/// `oldest` is the number of the first event that the session has. `visit` is
+/// the id of the workflow's visit that the agent is part of, which gets the
+/// input of that visit as a message of the user; empty: none.
 std::vector<std::shared_ptr<const content>>
 visible_contents(const event_slice& events,
                  std::string_view agent_name,
                  std::string_view branch,
                  include_contents which,
                  std::uint64_t message = 0,
-                 std::uint64_t oldest = 1);
+                 std::uint64_t oldest = 1,
+                 std::string_view visit = {});
 
 } // namespace troupe

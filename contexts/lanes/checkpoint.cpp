@@ -98,6 +98,10 @@ json to_json(const checkpoint& from) {
     auto& lanes = written["lanes"] = json::array();
     for (const auto& each : from.lanes)
       lanes.push_back(to_json(each));
+    if (!from.path.empty()) {
+      written["run"] = from.run;
+      written["path"] = from.path;
+    }
   } else {
     written["waitsFor"] = from.waits_for;
     written["turn"] = from.turn;
@@ -118,6 +122,14 @@ checkpoint_ptr checkpoint_from_json(const json& data) {
                && read_ids(member(data, "turn"), read->turn);
   } else if (data.contains("lanes")) {
     is_sound = read_lanes(data.at("lanes"), read->lanes);
+    if (data.contains("path")) {
+      is_sound = is_sound && data.at("path").is_string()
+                 && member(data, "run").is_string();
+      if (is_sound) {
+        read->run = data.at("run").get<std::string>();
+        read->path = data.at("path").get<std::string>();
+      }
+    }
   } else if (member(data, "finished").is_number_unsigned()) {
     read->finished = data.at("finished").get<std::uint64_t>();
     read->at = checkpoint_from_json(member(data, "at"));

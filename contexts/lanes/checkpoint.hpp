@@ -11,6 +11,8 @@
 //                    | {"lane": string, "ended": {"escalated": bool},
 //                       "result"?: any}
 //                    | {"lane": string, "failed": {"code", "reason": string}}]}
+//     a workflow     {…, "run": string, "path": string, "lanes": [
+//                      {"lane": "node@visit", "at": checkpoint}]}
 
 #pragma once
 
@@ -35,7 +37,8 @@ using checkpoint_ptr = std::shared_ptr<const checkpoint>;
 struct checkpoint {
   /// One lane of a parallel agent or a map: waiting, ended or failed.
   struct lane {
-    /// Name of the sub-agent; for a map, the index of the element in decimal.
+    /// Name of the sub-agent; for a map, the index of the element in decimal;
+    /// for a workflow, `node@visit`.
     std::string name;
     /// The position where the lane waits. Null if the lane has ended; `failed`
     /// then tells whether it failed.
@@ -68,8 +71,13 @@ struct checkpoint {
   /// The position of the agent below that waits; null for an LLM agent and for
   /// an agent with lanes.
   checkpoint_ptr at = {};
-  /// For a parallel agent or a map: the lanes in order.
+  /// For a parallel agent or a map: the lanes in order. For a workflow: the
+  /// visits that wait; the session has those that have ended.
   std::vector<lane> lanes = {};
+  /// For a workflow: the id of the invocation in which it began, and its path
+  /// in its events. Empty for other agents.
+  std::string run = {};
+  std::string path = {};
 };
 
 /// Returns the checkpoint as JSON in the form that the beginning of this

@@ -25,6 +25,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -74,6 +75,19 @@ struct step_view {
   std::uint64_t trimmed_to = 0;
 };
 
+/// Hears of events that were committed.
+class commit_listener {
+public:
+  /// Tells that the event of an `emit_request` was committed. Calls come in the
+  /// order in which the session has the events, on the thread of the run's root
+  /// lane, before the request is answered; they must not block.
+  virtual void hear_commit(std::uint64_t key,
+                           const event_ptr& committed) noexcept = 0;
+
+protected:
+  ~commit_listener() = default;
+};
+
 /// Emits an event of the lane.
 struct emit_request {
   emit_request() = default;
@@ -86,6 +100,9 @@ struct emit_request {
   /// The reads that the plain writes of the event are based on; null if there
   /// are none.
   std::unique_ptr<basis_check> basis;
+  /// Hears of the commit, with `key`; null: nobody. Outlives the request.
+  commit_listener* listener = nullptr;
+  std::uint64_t key = 0;
   /// The event as committed, a partial event as sent, or the error. Null on
   /// success if `temp_only` is set.
   result<event_ptr> outcome = event_ptr();
@@ -180,6 +197,10 @@ public:
 
   /// Returns the number of the run's message; 0 if it has none.
   virtual std::uint64_t message_number() const noexcept = 0;
+
+  /// Returns the id of the workflow's visit that the lane is part of; empty
+  /// outside of workflows.
+  virtual std::string_view visit_key() const noexcept { return {}; }
 
   /// Requests a stop when the run or the lane is cancelled.
   virtual std::stop_token stop() const = 0;

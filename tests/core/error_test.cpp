@@ -34,6 +34,7 @@ BOOST_AUTO_TEST_CASE(codes_keep_their_names) {
                                           "circular_agent_call",
                                           "would_deadlock",
                                           "limit_exceeded",
+                                          "stuck_join",
                                           "deadline_exceeded",
                                           "cancelled",
                                           "internal"};

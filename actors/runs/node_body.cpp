@@ -1,0 +1,257 @@
+#include "troupe/actors/runs/node_body.hpp"
+
+#include "troupe/actors/running/user_failure.hpp"
+#include "troupe/actors/runs/agent_body.hpp"
+#include "troupe/agents/turns/llm_turn.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe::actors {
+
+namespace {
+
+const workflow_graph::node& node_of(const node_visit& which) {
+  return which.graph->nodes()[which.visit.node];
+}
+
+std::string who_is(const node_visit& which) {
+  return fmt::format(
+    "node '{}' of workflow '{}'", node_of(which).name, which.workflow->name());
+}
+
+// The result of a node, with what its event needs besides the context's state.
+struct node_work_end {
+  node_output made;
+  event actions_of; // Its actions are those of a tool.
+  std::vector<write_basis> bases;
+};
+
+task<node_work_end> call_function(node_context& context,
+                                  const node_function& function,
+                                  const node_visit& which) {
+  node_work_end end;
+  std::optional<error> failure;
+  try {
+    if (auto made = co_await function(context))
+      end.made = std::move(*made);
+  } catch (...) {
+    failure = current_failure(errc::callback_failed, who_is(which));
+  }
+  if (failure)
+    throw *failure;
+  co_return end;
+}
+
+// The arguments of a tool: an object, also as JSON text, or the value of its
+// only parameter, or of the only one that it needs.
+json arguments_for(const tool& called,
+                   const json& input,
+                   const node_visit& which) {
+  if (input.is_null())
+    return json::object();
+  if (input.is_object())
+    return input;
+  if (input.is_string())
+    if (auto parsed
+        = json::parse(input.get_ref<const std::string&>(), nullptr, false);
+        parsed.is_object())
+      return parsed;
+  const auto& schema = called.parameters();
+  const auto members = [&schema](const char* name) {
+    const auto found = schema.find(name);
+    return found == schema.end() ? json() : *found;
+  };
+  const auto properties = members("properties");
+  const auto needed = members("required");
+  auto made = json::object();
+  if (needed.is_array() && needed.size() == 1 && needed.front().is_string())
+    made[needed.front().get<std::string>()] = input;
+  else if (properties.is_object() && properties.size() == 1)
+    made[properties.begin().key()] = input;
+  else
+    throw error(errc::invalid_argument,
+                fmt::format("{}: the input of a tool is an object with its "
+                            "arguments, or the value of its only parameter; "
+                            "'{}' has {} parameters, and the input is {}; put "
+                            "a function before it that makes an object",
+                            who_is(which),
+                            called.name(),
+                            properties.size(),
+                            to_text(input).substr(0, 80)));
+  return made;
+}
+
+task<node_work_end> call_tool(node_context& context,
+                              const tool& called,
+                              const node_visit& which,
+                              const std::string& key) {
+  std::vector<tool_call> calls(1);
+  calls.front().which = &called;
+  calls.front().call = function_call(
+    key, called.name(), arguments_for(called, context.input(), which));
+  auto answered = co_await context.call(std::move(calls));
+  auto& done = answered.front();
+  if (!done.outcome)
+    throw done.outcome.error();
+  if (done.requested)
+    throw error(errc::invalid_argument,
+                fmt::format("{}: tool '{}' asks the user; give it to an LLM "
+                            "agent",
+                            who_is(which),
+                            called.name()));
+  node_work_end end;
+  end.made.output = *done.outcome;
+  end.bases = std::move(done.bases);
+  end.actions_of = make_tool_event(std::move(answered));
+  co_return end;
+}
+
+// The output of an agent: its last text, or the JSON value that its schema
+// describes.
+json output_of_agent(const agent& which, const event_ptr& last) {
+  if (!last)
+    return nullptr;
+  auto text = last->text();
+  const auto* options = std::get_if<llm_options>(&which.kind());
+  if (options == nullptr || !options->output_schema)
+    return text.empty() ? json() : json(std::move(text));
+  auto value = json::parse(text, nullptr, false);
+  return value.is_discarded() ? json(std::move(text)) : value;
+}
+
+bool is_workflow(const agent& which) {
+  return std::holds_alternative<compiled_workflow>(which.kind());
+}
+
+// Makes the contexts of one visit. While a context holds the state, each change
+// of the state copies a part of it, so a context exists only while it is used.
+class context_source {
+public:
+  context_source(lane_actor& lane, const node_visit& which)
+    : lane_(lane),
+      which_(which),
+      path_(path_of(which.at, node_of(which).name, which.visit.ordinal)),
+      key_(visit_id(which.at, path_)) {}
+
+  node_context make() const {
+    node_context::attempt_facts facts;
+    facts.input = *which_.visit.input;
+    facts.attempt = which_.attempt;
+    facts.key = key_;
+    const auto& start = lane_.start();
+    // Not movable, so it is made in its place.
+    return {lane_,
+            *which_.workflow,
+            which_.workflow->name(),
+            start.branch,
+            start.caller,
+            std::move(facts)};
+  }
+
+  const std::string& path() const noexcept { return path_; }
+
+  const std::string& key() const noexcept { return key_; }
+
+private:
+  lane_actor& lane_;
+  const node_visit& which_;
+  const std::string path_;
+  const std::string key_;
+};
+
+// Emits the event that ends the visit. If the session has one already, from an
+// attempt whose outcome was unknown, that one counts.
+task<bool> end_visit(node_context& context,
+                     const node_visit& which,
+                     const context_source& source,
+                     node_work_end work) {
+  const auto& node = node_of(which);
+  // Agents and tools give no routes themselves.
+  if (!std::holds_alternative<node_function>(node.work))
+    if (auto route = which.graph->route_of(which.visit.node, work.made.output))
+      work.made.routes.push_back(std::move(*route));
+  auto told = make_end_event(which.at,
+                             source.path(),
+                             std::move(work.made.output),
+                             work.made.routes,
+                             which.visit.missing);
+  auto actions = std::move(work.actions_of.actions);
+  actions.transfer_to_agent.clear();
+  if (!told.actions.extra.is_null()) {
+    auto fields
+      = actions.extra.is_null() ? json::object() : actions.extra.data();
+    fields.update(told.actions.extra.data());
+    actions.extra = std::move(fields);
+  }
+  told.actions = std::move(actions);
+  std::optional<error> failure;
+  try {
+    const auto stored = co_await context.emit_heard(
+      std::move(told), std::move(work.bases), *which.listener, which.key);
+    co_return stored->actions.escalate;
+  } catch (const error& thrown) {
+    failure = thrown;
+  }
+  if (failure->code() == errc::conflict)
+    for (const auto& each : context.events())
+      if (each->id == source.key()) {
+        which.listener->hear_commit(which.key, each);
+        co_return each->actions.escalate;
+      }
+  throw *failure;
+}
+
+// Runs the agent of a node.
+task<agent_end> run_agent_of(lane_actor& lane,
+                             const node_visit& which,
+                             const context_source& source) {
+  const auto& start = lane.start();
+  const auto& input = *which.visit.input;
+  if (!start.from && !input.is_null() && !which.visit.is_message
+      && !is_workflow(start.which)) {
+    auto context = source.make();
+    context.isolate(start.caller->isolation_scope());
+    co_await context.emit(make_input_event(which.at, source.path(), input));
+  }
+  lane.set_output(std::nullopt);
+  auto end = co_await run_agent(
+    lane, start.caller, start.which, start.branch, start.from);
+  if (end.paused)
+    co_return end;
+  node_work_end work;
+  work.made.output = lane.last_output()
+                       ? *lane.last_output()
+                       : output_of_agent(start.which, lane.last_said());
+  auto context = source.make();
+  context.isolate(start.caller->isolation_scope());
+  const bool has_escalated
+    = co_await end_visit(context, which, source, std::move(work));
+  end.escalated = end.escalated || has_escalated;
+  co_return end;
+}
+
+} // namespace
+
+task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
+  const auto& node = node_of(which);
+  const context_source source(lane, which);
+  if (std::holds_alternative<std::size_t>(node.work)) {
+    auto end = co_await run_agent_of(lane, which, source);
+    co_return end;
+  }
+  auto context = source.make();
+  context.isolate(lane.start().caller->isolation_scope());
+  node_work_end work;
+  if (const auto* function = std::get_if<node_function>(&node.work))
+    work = co_await call_function(context, *function, which);
+  else
+    work = co_await call_tool(
+      context, std::get<tool>(node.work), which, source.key());
+  const bool has_escalated
+    = co_await end_visit(context, which, source, std::move(work));
+  co_return agent_end(has_escalated || context.has_escalated());
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,33 @@
+// The coroutine of one visit of a workflow's node, on a lane of its own: runs
+// the function, tool or agent, and emits the event that ends the visit.
+
+#pragma once
+
+#include "troupe/actors/runs/lane.hpp"
+#include "troupe/agents/graphs/schedule.hpp"
+#include "troupe/agents/turns/node_event.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace troupe::actors {
+
+/// One attempt of a visit.
+struct node_visit {
+  /// The workflow; it and the graph outlive the visit.
+  const agent* workflow = nullptr;
+  const workflow_graph* graph = nullptr;
+  workflow_place at;
+  workflow_visit visit;
+  std::uint64_t attempt = 1;
+  /// Number of the visit among those of the workflow, for its lane and commits.
+  std::uint64_t key = 0;
+  /// Hears of the event that ends the visit; never null.
+  commit_listener* listener = nullptr;
+};
+
+/// Runs the visit that `lane` was started for. Throws `troupe::error` and the
+/// exceptions of user code. Returns a checkpoint if its agent has to wait.
+task<agent_end> run_node(lane_actor& lane, const node_visit& visit);
+
+} // namespace troupe::actors

@@ -1,0 +1,568 @@
+#include "troupe/actors/runs/workflow_body.hpp"
+
+#include "troupe/actors/running/shared.hpp"
+#include "troupe/actors/running/user_failure.hpp"
+#include "troupe/actors/runs/node_body.hpp"
+#include "troupe/actors/runs/node_lanes.hpp"
+#include "troupe/agents/graphs/graph.hpp"
+#include "troupe/agents/graphs/schedule.hpp"
+#include "troupe/agents/turns/node_event.hpp"
+#include "troupe/core/support/low_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <utility>
+
+namespace troupe::actors {
+
+namespace {
+
+// Number of lanes that are started at a time, before they run. Short visits of
+// a portion then end before the next lanes take memory.
+constexpr int visits_per_portion = 64;
+
+// Suspends until there is news about a visit, or a cancellation.
+class news_await {
+public:
+  explicit news_await(node_lanes& lanes) : lanes_(lanes) {}
+
+  bool await_ready() const noexcept { return lanes_.has_news(); }
+
+  void await_suspend(std::coroutine_handle<> waiting) { lanes_.wait(waiting); }
+
+  std::optional<node_news> await_resume() { return lanes_.take(); }
+
+private:
+  node_lanes& lanes_;
+};
+
+// Continues in a later job of the lane.
+class later_await {
+public:
+  explicit later_await(lane_actor& lane) : lane_(lane) {}
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) { lane_.post(waiting); }
+
+  void await_resume() const noexcept {}
+
+private:
+  lane_actor& lane_;
+};
+
+class nodes_scope {
+public:
+  explicit nodes_scope(lane_actor& lane) : lane_(lane) { lane_.open_nodes(); }
+
+  ~nodes_scope() { lane_.close_nodes(); }
+
+  nodes_scope(const nodes_scope&) = delete;
+  nodes_scope& operator=(const nodes_scope&) = delete;
+
+private:
+  lane_actor& lane_;
+};
+
+// The first difference between the structure that the session has and that of
+// the program.
+std::string difference_of(const json& before, const json& now) {
+  const auto rows_of = [](const json& from) {
+    std::map<std::string, json> rows;
+    if (from.is_object() && from.contains("nodes")
+        && from.at("nodes").is_array())
+      for (const auto& row : from.at("nodes"))
+        if (row.is_object() && row.contains("name")
+            && row.at("name").is_string())
+          rows[row.at("name").get<std::string>()] = row;
+    return rows;
+  };
+  if (before.contains("hash") || now.contains("hash"))
+    return "its nodes or edges are others";
+  const auto old_rows = rows_of(before);
+  const auto new_rows = rows_of(now);
+  for (const auto& [name, row] : old_rows) {
+    const auto found = new_rows.find(name);
+    if (found == new_rows.end())
+      return fmt::format("node '{}' is missing", name);
+    if (found->second != row)
+      return fmt::format("node '{}' was {} and is {}",
+                         name,
+                         to_text(row),
+                         to_text(found->second));
+  }
+  for (const auto& [name, row] : new_rows)
+    if (!old_rows.contains(name))
+      return fmt::format("node '{}' is new", name);
+  return "the order of the nodes is another one";
+}
+
+class workflow_run {
+public:
+  workflow_run(lane_actor& lane,
+               invocation_context& context,
+               const agent& which,
+               const compiled_workflow& options)
+    : lane_(lane),
+      context_(context),
+      which_(which),
+      options_(options),
+      graph_(*options.graph),
+      schedule_(graph_, find_input(), is_message()),
+      lanes_max_(std::min(options.lanes_max.value_or(SIZE_MAX),
+                          lane.shared_run()->options.lanes_max)) {}
+
+  task<> begin();
+  task<> visit_all();
+  task<> finish();
+
+private:
+  // A visit that has not ended, or whose lane runs.
+  struct active_visit {
+    workflow_visit visit;
+    std::uint64_t attempt = 1;
+    bool has_ended = false; // Its last event is committed.
+    checkpoint_ptr paused = {};
+  };
+
+  const workflow_graph::node& node_of(const active_visit& active) const {
+    return graph_.nodes()[active.visit.node];
+  }
+
+  std::shared_ptr<const json> find_input() const;
+  bool is_message() const;
+  std::string place_prefix() const;
+  void restore(const checkpoint& from);
+  bool start_some();
+  void start(std::uint64_t key, active_visit& active, checkpoint_ptr from);
+  task<bool> step();
+  task<> end_join(std::uint64_t key);
+  task<> handle(node_news told);
+  void end_visit(active_visit& active, const event& told);
+  task<> fail_attempt(std::uint64_t key, error why);
+  std::chrono::nanoseconds delay_before(const node_retry& rules,
+                                        std::uint64_t attempt) const;
+  void fail(error why);
+  [[noreturn]] void pause() const;
+
+  lane_actor& lane_;
+  invocation_context& context_;
+  const agent& which_;
+  const compiled_workflow& options_;
+  const workflow_graph& graph_;
+  workflow_schedule schedule_;
+  const std::size_t lanes_max_;
+  workflow_place at_;
+  std::map<std::uint64_t, active_visit> visits_;
+  std::uint64_t last_key_ = 0;
+  std::vector<std::uint64_t> joins_; // Visits of joins, which need no lane.
+  std::deque<std::uint64_t> due_;    // Visits whose next attempt may start.
+  std::size_t committing_joins_ = 0; // The news about their commits will come.
+  // Attempts that earlier runs have made, by path.
+  std::map<std::string, std::uint64_t> attempts_;
+  std::map<std::string, checkpoint_ptr> waiting_;
+  std::optional<error> failure_;
+};
+
+// Input of the workflow: that of the visit which runs it, or else the message
+// of the run.
+std::shared_ptr<const json> workflow_run::find_input() const {
+  const auto& visit = lane_.start().visit;
+  if (visit && lane_.start().which == which_)
+    return visit->visit.input;
+  return std::make_shared<const json>(context_.user_content().text());
+}
+
+// Returns true if the input is the run's message, which agents see anyway.
+bool workflow_run::is_message() const {
+  const auto& visit = lane_.start().visit;
+  return visit == nullptr || lane_.start().which != which_
+         || visit->visit.is_message;
+}
+
+// The path of the visit that this workflow is part of. Lanes of other agents
+// below the visit, or outside of visits, add their branch.
+std::string workflow_run::place_prefix() const {
+  const auto& start = lane_.start();
+  auto prefix = start.path;
+  if (context_.branch() != start.path_branch)
+    prefix += (prefix.empty() ? "" : "/") + context_.branch();
+  return prefix.empty() ? prefix : prefix + "/";
+}
+
+task<> workflow_run::begin() {
+  const auto structure = graph_.structure();
+  if (const auto& from = context_.resumed_from()) {
+    at_ = {from->run, from->path};
+    restore(*from);
+    co_return;
+  }
+  at_.run = context_.lane().facts().invocation_id;
+  const auto name = place_prefix() + which_.name();
+  std::uint64_t count = 1;
+  for (const auto& each : context_.events())
+    if (const auto said = record_in(*each);
+        said && said->is == workflow_record::kind::begin
+        && said->at.run == at_.run
+        && said->at.path.substr(0, said->at.path.rfind('@')) == name)
+      ++count;
+  at_.path = fmt::format("{}@{}", name, count);
+  auto told = make_begin_event(at_, structure);
+  co_await context_.emit(std::move(told));
+}
+
+// Repeats the schedule from the events of the session.
+void workflow_run::restore(const checkpoint& from) {
+  bool has_begun = false;
+  for (const auto& each : context_.events()) {
+    const auto said = record_in(*each);
+    if (!said || said->at.run != at_.run || said->at.path != at_.path)
+      continue;
+    if (said->is == workflow_record::kind::begin) {
+      has_begun = true;
+      if (const auto now = graph_.structure(); said->data != now)
+        throw error(errc::conflict,
+                    fmt::format("workflow '{}' was changed since this run "
+                                "paused: {}; start a new run",
+                                which_.name(),
+                                difference_of(said->data, now)));
+    } else if (said->is == workflow_record::kind::failure) {
+      attempts_[path_of(at_, said->node, said->ordinal)] = said->attempt;
+    } else if (said->is == workflow_record::kind::end) {
+      const auto node = graph_.find(said->node);
+      if (node == workflow_graph::start)
+        throw error(errc::conflict,
+                    fmt::format("workflow '{}' has no node '{}', which had "
+                                "ended before this run paused",
+                                which_.name(),
+                                said->node));
+      schedule_
+        .replay(node,
+                said->ordinal,
+                std::make_shared<const json>(said->data),
+                said->routes)
+        .value();
+    }
+  }
+  if (!has_begun)
+    throw error(errc::conflict,
+                fmt::format("the session has no beginning of workflow '{}' at "
+                            "{}",
+                            which_.name(),
+                            at_.path));
+  for (const auto& each : from.lanes)
+    waiting_[each.name] = each.at;
+}
+
+// -- visits -------------------------------------------------------------------
+
+void workflow_run::fail(error why) {
+  if (failure_)
+    return;
+  failure_ = std::move(why);
+  lane_.nodes().cancel(
+    {errc::cancelled,
+     fmt::format("another node of workflow '{}' failed", which_.name())});
+}
+
+// Starts visits up to the limit, in portions. Returns true if more may start at
+// once.
+bool workflow_run::start_some() {
+  for (int count = 0; lane_.nodes().running() < lanes_max_; ++count) {
+    if (count == visits_per_portion)
+      return true;
+    if (!due_.empty()) {
+      const auto key = due_.front();
+      due_.pop_front();
+      start(key, visits_.at(key), nullptr);
+      continue;
+    }
+    auto next = schedule_.next();
+    if (!next)
+      break;
+    const auto key = ++last_key_;
+    auto& active = visits_[key];
+    active.visit = std::move(*next);
+    const auto& node = node_of(active);
+    if (std::holds_alternative<join>(node.work)) {
+      joins_.push_back(key);
+      continue;
+    }
+    const auto known
+      = attempts_.find(path_of(at_, node.name, active.visit.ordinal));
+    if (known != attempts_.end())
+      active.attempt = known->second + 1;
+    const auto paused
+      = waiting_.find(fmt::format("{}@{}", node.name, active.visit.ordinal));
+    start(key, active, paused == waiting_.end() ? nullptr : paused->second);
+  }
+  return false;
+}
+
+void workflow_run::start(std::uint64_t key,
+                         active_visit& active,
+                         checkpoint_ptr from) {
+  const auto& node = node_of(active);
+  const auto* place = std::get_if<std::size_t>(&node.work);
+  auto visit = std::make_shared<node_visit>();
+  visit->workflow = &which_;
+  visit->graph = &graph_;
+  visit->at = at_;
+  visit->visit = active.visit;
+  visit->attempt = active.attempt;
+  visit->key = key;
+  visit->listener = &lane_;
+  auto branch = context_.branch();
+  if (!active.visit.branch.empty())
+    branch += (branch.empty() ? "" : ".") + active.visit.branch;
+  const auto path = path_of(at_, node.name, active.visit.ordinal);
+  lane_start begin{.which
+                   = place != nullptr ? which_.sub_agents()[*place] : which_,
+                   .caller = &context_,
+                   .branch = branch,
+                   .from = std::move(from),
+                   .visit = std::move(visit),
+                   .path = path,
+                   .path_branch = branch,
+                   .visit_key = visit_id(at_, path)};
+  lane_.nodes().start(key, std::move(begin), node.timeout);
+}
+
+// Emits the event of a join. Its commit comes as news, like that of a lane.
+task<> workflow_run::end_join(std::uint64_t key) {
+  const auto& active = visits_.at(key);
+  std::optional<error> failure;
+  try {
+    auto told
+      = make_end_event(at_,
+                       path_of(at_, node_of(active).name, active.visit.ordinal),
+                       *active.visit.input,
+                       {},
+                       active.visit.missing);
+    co_await context_.emit_heard(std::move(told), {}, lane_, key);
+    ++committing_joins_;
+  } catch (...) {
+    failure = current_failure(errc::internal, "a join");
+  }
+  if (failure)
+    fail(std::move(*failure));
+}
+
+// Lanes that run refer to this, so it is not left before they have ended.
+task<> workflow_run::visit_all() {
+  for (bool is_over = false; !is_over;) {
+    std::optional<error> failure;
+    try {
+      is_over = co_await step();
+    } catch (...) {
+      end_if_out_of_memory(std::current_exception());
+      if (lane_.nodes().running() == 0)
+        throw;
+      failure = current_failure(errc::internal,
+                                fmt::format("workflow '{}'", which_.name()));
+    }
+    if (failure)
+      fail(std::move(*failure));
+  }
+}
+
+// Starts visits, or handles the next news. Returns true if all paths have
+// ended.
+task<bool> workflow_run::step() {
+  auto& lanes = lane_.nodes();
+  if (lane_.cancelled())
+    fail(*lane_.cancelled());
+  const bool has_more
+    = !failure_ && with_memory_or_end([this] { return start_some(); });
+  if (!failure_ && !joins_.empty()) {
+    const auto key = joins_.front();
+    joins_.erase(joins_.begin());
+    co_await end_join(key);
+  } else if (has_more && !lanes.has_news()) {
+    co_await later_await(lane_);
+  } else if (lanes.has_news() || lanes.running() > 0 || committing_joins_ > 0
+             || (!failure_ && (lanes.waiting() > 0 || !due_.empty()))) {
+    if (auto told = co_await news_await(lanes))
+      co_await handle(std::move(*told));
+  } else if (failure_) {
+    throw *failure_;
+  } else if (std::ranges::any_of(visits_, [](const auto& each) {
+               return each.second.paused != nullptr;
+             })) {
+    pause();
+  } else {
+    auto settled = schedule_.settle();
+    if (!settled)
+      fail(error(settled.error().code(),
+                 fmt::format("workflow '{}': {}",
+                             which_.name(),
+                             settled.error().message())));
+    else
+      co_return !*settled;
+  }
+  co_return false;
+}
+
+task<> workflow_run::handle(node_news told) {
+  const auto found = visits_.find(told.visit);
+  if (found == visits_.end())
+    co_return;
+  auto& active = found->second;
+  if (told.is == node_news::kind::committed) {
+    end_visit(active, *told.event);
+    if (std::holds_alternative<join>(node_of(active).work)) {
+      --committing_joins_;
+      visits_.erase(found);
+    }
+    co_return;
+  }
+  if (told.is == node_news::kind::due) {
+    due_.push_back(told.visit);
+    co_return;
+  }
+  if (told.outcome && told.outcome->escalated)
+    context_.mark_escalated();
+  if (active.has_ended) {
+    visits_.erase(found);
+    co_return;
+  }
+  if (told.outcome) {
+    active.paused = std::move(told.outcome->paused);
+    co_return;
+  }
+  if (told.is_late)
+    told.outcome = error(errc::deadline_exceeded,
+                         fmt::format("it did not end within {} ms",
+                                     node_of(active).timeout->count()));
+  if (failure_ || lane_.cancelled())
+    co_return;
+  auto why = told.outcome.error();
+  // The node was not cancelled: a run or another call in it was.
+  if (why.code() == errc::cancelled)
+    why = error(errc::callback_failed, why.message());
+  co_await fail_attempt(told.visit, std::move(why));
+}
+
+void workflow_run::end_visit(active_visit& active, const event& told) {
+  const auto said = record_in(told);
+  active.has_ended = true;
+  if (!said || said->is != workflow_record::kind::end)
+    return fail(error(errc::conflict,
+                      fmt::format("a plugin has removed the fields of node "
+                                  "'{}' from its event",
+                                  node_of(active).name)));
+  auto ended = schedule_.end(active.visit.node,
+                             active.visit.ordinal,
+                             std::make_shared<const json>(said->data),
+                             said->routes);
+  if (!ended)
+    fail(error(ended.error().code(),
+               fmt::format(
+                 "workflow '{}': {}", which_.name(), ended.error().message())));
+}
+
+// -- failures -----------------------------------------------------------------
+
+std::chrono::nanoseconds
+workflow_run::delay_before(const node_retry& rules,
+                           std::uint64_t attempt) const {
+  const auto most = static_cast<double>(rules.delay_max.count());
+  if (rules.first_delay.count() == 0)
+    return std::chrono::nanoseconds(0);
+  auto delay
+    = std::min(most,
+               static_cast<double>(rules.first_delay.count())
+                 * std::pow(rules.factor, static_cast<double>(attempt - 1)));
+  // From the run's source of ids, so that a seed repeats the waits, and
+  // processes differ.
+  const auto id = context_.lane().facts().environment->new_id();
+  std::seed_seq seed(id.begin(), id.end());
+  std::minstd_rand random(seed);
+  std::uniform_real_distribution<double> share(-rules.jitter, rules.jitter);
+  delay = std::clamp(delay * (1 + share(random)), 0.0, most);
+  return std::chrono::nanoseconds(
+    static_cast<std::chrono::nanoseconds::rep>(delay * 1e6));
+}
+
+task<> workflow_run::fail_attempt(std::uint64_t key, error why) {
+  auto& active = visits_.at(key);
+  const auto& node = node_of(active);
+  const auto& rules = node.retry;
+  std::optional<error> untold;
+  try {
+    co_await context_.emit(make_failure_event(
+      at_, path_of(at_, node.name, active.visit.ordinal), active.attempt, why));
+  } catch (...) {
+    untold = current_failure(errc::internal, "a failed attempt");
+  }
+  if (lane_.cancelled()) {
+    fail(*lane_.cancelled());
+    co_return;
+  }
+  const bool is_retried
+    = !untold && active.attempt < rules.attempts_max
+      && (rules.codes.empty()
+          || std::ranges::find(rules.codes, why.code()) != rules.codes.end());
+  if (!is_retried) {
+    auto reason = fmt::format(
+      "node '{}' of workflow '{}' failed{}: {}",
+      node.name,
+      which_.name(),
+      active.attempt == 1 ? "" : fmt::format(" in attempt {}", active.attempt),
+      why.message());
+    if (untold)
+      reason += fmt::format("; its event was refused: {}", untold->message());
+    fail(error(why.code(), std::move(reason)));
+    co_return;
+  }
+  const auto delay = delay_before(rules, active.attempt);
+  ++active.attempt;
+  lane_.nodes().wake_after(key, delay);
+}
+
+// -- ends ---------------------------------------------------------------------
+
+void workflow_run::pause() const {
+  auto where = std::make_shared<checkpoint>();
+  where->agent = which_.name();
+  where->run = at_.run;
+  where->path = at_.path;
+  for (const auto& [key, active] : visits_)
+    if (active.paused) {
+      auto& lane = where->lanes.emplace_back();
+      lane.name
+        = fmt::format("{}@{}", node_of(active).name, active.visit.ordinal);
+      lane.at = active.paused;
+    }
+  throw agent_paused{std::move(where)};
+}
+
+task<> workflow_run::finish() {
+  auto output = schedule_.output();
+  if (!options_.output_key.empty())
+    context_.state().set(options_.output_key, output);
+  const auto stored
+    = co_await context_.emit(make_over_event(at_, std::move(output)));
+  lane_.set_output(output_of(*stored));
+}
+
+} // namespace
+
+task<> run_workflow(lane_actor& lane,
+                    invocation_context& context,
+                    const agent& which,
+                    const compiled_workflow& options) {
+  const nodes_scope scope(lane);
+  workflow_run run(lane, context, which, options);
+  co_await run.begin();
+  co_await run.visit_all();
+  co_await run.finish();
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,63 @@
+// The context of a node that is a function or a coroutine.
+
+#pragma once
+
+#include "troupe/contexts/invocation_context.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+/// The context of one attempt of a node. What the attempt records in `state()`
+/// is committed with its next event, which is that of its output if it emits no
+/// others, or dropped if it fails before. Lives as long as the
+/// attempt. Not thread-safe.
+class node_context : public invocation_context {
+public:
+  /// One attempt of a node.
+  struct attempt_facts {
+    /// As `node_context::input`.
+    json input;
+    /// Number of the attempt, from 1.
+    std::uint64_t attempt = 1;
+    /// Id of the visit, the same in each attempt.
+    std::string key;
+  };
+
+  /// `workflow` is the agent that the node belongs to; it must outlive the
+  /// context.
+  node_context(lane_host& lane,
+               const agent& workflow,
+               std::string workflow_name,
+               std::string branch,
+               const invocation_context* caller,
+               attempt_facts facts)
+    : invocation_context(
+      lane, workflow, std::move(workflow_name), std::move(branch), caller),
+      facts_of_attempt_(std::move(facts)) {}
+
+  /// Returns the node's input: the output of the node before it. Behind START
+  /// it is the input of the workflow: the text of the run's message, or, if the
+  /// workflow is a node itself, that node's input.
+  const json& input() const noexcept { return facts_of_attempt_.input; }
+
+  /// Returns the number of the attempt, from 1.
+  std::uint64_t attempt() const noexcept { return facts_of_attempt_.attempt; }
+
+  /// Returns an id that is the same in all attempts of this visit of the node,
+  /// also in another process: an idempotency key for calls to other systems.
+  const std::string& key() const noexcept { return facts_of_attempt_.key; }
+
+  /// Emits an event, as `invocation_context::emit` does. Its id is made from
+  /// `key()` and the number of the event in this attempt, so a further attempt
+  /// gets the stored event. Other content there fails with `errc::conflict`.
+  task<event_ptr> emit(event said);
+
+private:
+  attempt_facts facts_of_attempt_;
+  std::uint64_t emitted_ = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,253 @@
+#include "troupe/agents/turns/node_event.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::string_view input_end = "/input";
+
+const json& no_record() {
+  static const json none;
+  return none;
+}
+
+// `customMetadata.troupe.workflow`, or null.
+const json& record_of(const event& said) {
+  const auto* here = &said.extra.data();
+  for (const auto* name : {"customMetadata", "troupe", "workflow"}) {
+    if (!here->is_object())
+      return no_record();
+    const auto found = here->find(name);
+    if (found == here->end())
+      return no_record();
+    here = &*found;
+  }
+  return here->is_object() ? *here : no_record();
+}
+
+json make_record(const workflow_place& at) {
+  auto told = json::object();
+  told["run"] = at.run;
+  return told;
+}
+
+json fields_with(const std::string& path, json told) {
+  auto own = json::object();
+  own["workflow"] = std::move(told);
+  auto metadata = json::object();
+  metadata["troupe"] = std::move(own);
+  auto info = json::object();
+  info["path"] = path;
+  auto fields = json::object();
+  fields["nodeInfo"] = std::move(info);
+  fields["customMetadata"] = std::move(metadata);
+  return fields;
+}
+
+std::string text_at(const json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>()
+                                                     : std::string();
+}
+
+// Reads the last segment of a path, `name@number`.
+bool read_segment(std::string_view path,
+                  std::string& name,
+                  std::uint64_t& number) {
+  const auto slash = path.rfind('/');
+  const auto segment
+    = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  const auto mark = segment.rfind('@');
+  if (mark == std::string_view::npos || mark == 0)
+    return false;
+  const auto digits = segment.substr(mark + 1);
+  const auto* const last = digits.data() + digits.size();
+  const auto [end, failed] = std::from_chars(digits.data(), last, number);
+  if (failed != std::errc() || end != last || number == 0)
+    return false;
+  name = segment.substr(0, mark);
+  return true;
+}
+
+std::vector<route> routes_in(const event& said) {
+  std::vector<route> routes;
+  const auto& actions = said.actions.extra.data();
+  const auto found
+    = actions.is_object() ? actions.find("route") : actions.end();
+  if (found == actions.end())
+    return routes;
+  const auto add = [&routes](const json& one) {
+    if (auto read = route_from_json(one))
+      routes.push_back(std::move(*read));
+  };
+  if (!found->is_array())
+    add(*found);
+  else
+    for (const auto& each : *found)
+      add(each);
+  return routes;
+}
+
+} // namespace
+
+std::string path_of(const workflow_place& at,
+                    std::string_view node,
+                    std::uint64_t ordinal) {
+  return fmt::format("{}/{}@{}", at.path, node, ordinal);
+}
+
+std::string visit_id(const workflow_place& at, std::string_view path) {
+  return fmt::format("{}/{}", at.run, path);
+}
+
+event make_begin_event(const workflow_place& at, json structure) {
+  event said;
+  said.id = visit_id(at, at.path) + "/begin";
+  auto told = make_record(at);
+  told["begins"] = std::move(structure);
+  said.extra = fields_with(at.path, std::move(told));
+  return said;
+}
+
+event make_end_event(const workflow_place& at,
+                     const std::string& path,
+                     json output,
+                     const std::vector<route>& routes,
+                     const std::vector<std::string>& missing) {
+  event said;
+  said.id = visit_id(at, path);
+  auto told = make_record(at);
+  if (!missing.empty())
+    told["missing"] = missing;
+  auto fields = fields_with(path, std::move(told));
+  if (!output.is_null())
+    fields["output"] = std::move(output);
+  said.extra = std::move(fields);
+  if (routes.empty())
+    return said;
+  auto actions = json::object();
+  if (routes.size() == 1) {
+    actions["route"] = to_json(routes.front());
+  } else {
+    auto all = json::array();
+    for (const auto& each : routes)
+      all.push_back(to_json(each));
+    actions["route"] = std::move(all);
+  }
+  said.actions.extra = std::move(actions);
+  return said;
+}
+
+event make_failure_event(const workflow_place& at,
+                         const std::string& path,
+                         std::uint64_t attempt,
+                         const error& why) {
+  event said;
+  said.id = fmt::format("{}/failure-{}", visit_id(at, path), attempt);
+  auto told = make_record(at);
+  told["attempt"] = attempt;
+  auto fields = fields_with(path, std::move(told));
+  fields["errorCode"] = std::string(to_string(why.code()));
+  fields["errorMessage"] = why.message();
+  said.extra = std::move(fields);
+  return said;
+}
+
+event make_input_event(const workflow_place& at,
+                       const std::string& path,
+                       const json& input) {
+  event said(content(
+    "user",
+    {part(input.is_string() ? input.get<std::string>() : to_text(input))}));
+  said.id = visit_id(at, path) + std::string(input_end);
+  auto told = make_record(at);
+  told["input"] = true;
+  said.extra = fields_with(path, std::move(told));
+  return said;
+}
+
+event make_over_event(const workflow_place& at, json output) {
+  event said;
+  said.id = visit_id(at, at.path) + "/end";
+  auto told = make_record(at);
+  told["ends"] = true;
+  auto fields = fields_with(at.path, std::move(told));
+  if (!output.is_null())
+    fields["output"] = std::move(output);
+  said.extra = std::move(fields);
+  return said;
+}
+
+bool is_node_input(const event& said) {
+  const auto& told = record_of(said);
+  return told.is_object() && told.contains("input");
+}
+
+bool is_input_of(const event& said, std::string_view visit) {
+  return !visit.empty() && said.id.size() > visit.size()
+         && said.id.starts_with(visit)
+         && std::string_view(said.id).substr(visit.size()) == input_end;
+}
+
+std::string_view path_in(const event& said) {
+  const auto& fields = said.extra.data();
+  const auto info = fields.is_object() ? fields.find("nodeInfo") : fields.end();
+  if (info == fields.end() || !info->is_object())
+    return {};
+  const auto path = info->find("path");
+  return path != info->end() && path->is_string()
+           ? std::string_view(path->get_ref<const std::string&>())
+           : std::string_view();
+}
+
+std::optional<workflow_record> record_in(const event& said) {
+  const auto& told = record_of(said);
+  workflow_record read;
+  read.at.run = text_at(told, "run");
+  const auto& fields = said.extra.data();
+  const std::string path(path_in(said));
+  if (read.at.run.empty())
+    return std::nullopt;
+  std::string name;
+  std::uint64_t number = 0;
+  if (!read_segment(path, name, number))
+    return std::nullopt;
+  const auto output = fields.find("output");
+  if (const auto begins = told.find("begins"); begins != told.end()) {
+    read.is = workflow_record::kind::begin;
+    read.at.path = path;
+    read.data = *begins;
+    return read;
+  }
+  if (output != fields.end())
+    read.data = *output;
+  if (told.contains("ends")) {
+    read.is = workflow_record::kind::over;
+    read.at.path = path;
+    return read;
+  }
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos)
+    return std::nullopt;
+  read.at.path = path.substr(0, slash);
+  read.node = std::move(name);
+  read.ordinal = number;
+  if (told.contains("input")) {
+    read.is = workflow_record::kind::input;
+  } else if (const auto attempt = told.find("attempt");
+             attempt != told.end() && attempt->is_number_unsigned()) {
+    read.is = workflow_record::kind::failure;
+    read.attempt = attempt->get<std::uint64_t>();
+  } else {
+    read.is = workflow_record::kind::end;
+    read.routes = routes_in(said);
+  }
+  return read;
+}
+
+} // namespace troupe

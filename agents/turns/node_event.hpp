@@ -1,0 +1,102 @@
+// The events by which a workflow records its progress. Internal.
+//
+// All of them have the workflow as author, the path of the workflow or of the
+// visit in `nodeInfo.path`, and an object `customMetadata.troupe.workflow`:
+//
+//   {"run": id, "begins": structure}   first event, path `workflow@n`; `n` is
+//                                      the number of this workflow in the run
+//   {"run": id, "input": true}         input of an agent, as a message
+//   {"run": id, "missing"?: [name]}    end of a visit, path
+//                                      `workflow@n/node@round`, with `output`
+//                                      and `actions.route`
+//   {"run": id, "attempt": number}     failure of an attempt, with `errorCode`
+//   {"run": id, "ends": true}          last event, with `output`
+//
+// `run` is the invocation in which the workflow began, also if a later one
+// continues it. Paths of workflows below a node begin with the path of its
+// visit. Field names are those of ADK where it has such a field.
+
+#pragma once
+
+#include "troupe/agents/workflow_node.hpp"
+#include "troupe/core/event.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// A workflow that runs: its place among all of them.
+struct workflow_place {
+  /// Id of the invocation in which it began.
+  std::string run;
+  /// `workflow@n`, below the path of the visit that it is part of.
+  std::string path;
+};
+
+/// Returns the path of a visit.
+std::string
+path_of(const workflow_place& at, std::string_view node, std::uint64_t ordinal);
+
+/// Returns the id of the event that ends the visit at `path`. A visit that runs
+/// again ends with an event of the same id.
+std::string visit_id(const workflow_place& at, std::string_view path);
+
+/// Makes the first event.
+event make_begin_event(const workflow_place& at, json structure);
+
+/// Makes the event that ends a visit.
+event make_end_event(const workflow_place& at,
+                     const std::string& path,
+                     json output,
+                     const std::vector<route>& routes,
+                     const std::vector<std::string>& missing);
+
+/// Makes the event of an attempt that has failed.
+event make_failure_event(const workflow_place& at,
+                         const std::string& path,
+                         std::uint64_t attempt,
+                         const error& why);
+
+/// Makes the message with the input of an agent.
+event make_input_event(const workflow_place& at,
+                       const std::string& path,
+                       const json& input);
+
+/// Makes the last event.
+event make_over_event(const workflow_place& at, json output);
+
+/// Returns true if the event is the input of an agent.
+bool is_node_input(const event& said);
+
+/// Returns true if such an event is the input of the visit with this id.
+bool is_input_of(const event& said, std::string_view visit);
+
+/// Returns `nodeInfo.path` of an event; empty if it has none.
+std::string_view path_in(const event& said);
+
+/// An event of a workflow, read.
+struct workflow_record {
+  /// The kind of the event.
+  enum class kind : std::uint8_t { begin, input, end, failure, over };
+
+  kind is = kind::end;
+  workflow_place at;
+  /// Name of the node and number of its visit, for all but `begin` and `over`.
+  std::string node;
+  std::uint64_t ordinal = 0;
+  /// Number of the attempt of a `failure`.
+  std::uint64_t attempt = 0;
+  /// Structure of `begin`, output of `end` and `over`; else null.
+  json data = nullptr;
+  std::vector<route> routes = {};
+};
+
+/// Reads the event of a workflow; unset for another event.
+std::optional<workflow_record> record_in(const event& said);
+
+} // namespace troupe

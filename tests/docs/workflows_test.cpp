@@ -1,0 +1,104 @@
+// The samples of docs/workflows.md.
+
+#include "troupe/agents/agent.hpp"
+#include "troupe/agents/workflow.hpp"
+
+#include "page_fixture.hpp"
+
+#include <chrono>
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(workflows_page)
+
+BOOST_FIXTURE_TEST_CASE(a_letter_is_written_and_checked,
+                        troupe::testing::page_fixture) {
+  using namespace troupe;
+  using namespace std::chrono_literals;
+  const auto model = testing::saying({{.text = "Dear Ann"}});
+
+  const auto writer = llm({.name = "writer", .model = model});
+
+  const auto letters = workflow({
+    .name = "letters",
+    .nodes = {
+      {.work = writer},
+      {.name = "check", .work = [](node_context& context) {
+         const auto draft = context.input().get<std::string>();
+         context.state().add("checked", 1);
+         return node_output(draft, {draft.size() < 400 ? "good" : "long"});
+       }},
+      {.name = "send", .work = [](node_context& context) {
+         return json{{"sent", context.input()}};
+       }},
+    },
+    .edges = {
+      {"START", "writer"},
+      {"writer", "check"},
+      {"check", "send", {"good"}},
+      {.from = "check", .to = "writer", .otherwise = true},
+    },
+  });
+
+  auto started = runtime.run(letters, key, "a letter to Ann");
+  event_ptr last;
+  while (auto next = started.next().get().value())
+    last = next;
+  BOOST_TEST(output_of(*last) == json({{"sent", "Dear Ann"}}));
+}
+
+BOOST_FIXTURE_TEST_CASE(two_prices_are_compared,
+                        troupe::testing::page_fixture) {
+  using namespace troupe;
+  using namespace std::chrono_literals;
+  const auto price_of
+    = [](int price) { return [price](node_context&) { return json(price); }; };
+
+  const auto cheapest = workflow({
+    .name = "cheapest",
+    .nodes = {
+      {.name = "north",
+       .work = price_of(30),
+       .retry = {.attempts_max = 3, .first_delay = 200ms},
+       .timeout = 5s},
+      {.name = "south", .work = price_of(20)},
+      {.name = "both", .work = join()},
+      {.name = "choose", .work = [](node_context& context) {
+         const auto& prices = context.input();
+         return prices.at("north") < prices.at("south") ? "north" : "south";
+       }},
+    },
+    .edges = {
+      {"START", "north"},
+      {"START", "south"},
+      {"north", "both"},
+      {"south", "both"},
+      {"both", "choose"},
+    },
+    .output_key = "cheapest",
+  });
+
+  auto started = runtime.run(cheapest, key, "compare");
+  BOOST_TEST(started.wait().get().has_value());
+  BOOST_TEST(state().at("cheapest") == "south");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_coroutine_waits, troupe::testing::page_fixture) {
+  using namespace troupe;
+  using namespace std::chrono_literals;
+
+  const auto waiting = workflow({
+    .name = "waiting",
+    .nodes
+    = {{.name = "pause",
+        .work = [](node_context& context) -> task<std::optional<node_output>> {
+          co_await context.sleep(1ms);
+          co_return node_output(context.key());
+        }}},
+    .edges = {{"START", "pause"}},
+  });
+
+  auto started = runtime.run(waiting, key, "go");
+  BOOST_TEST(started.wait().get().has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
