@@ -10,6 +10,7 @@
 #include "troupe/agents/files/stand_ins.hpp"
 #include "troupe/agents/files/tool_reader.hpp"
 #include "troupe/agents/files/vendor_tool_reader.hpp"
+#include "troupe/agents/files/workflow_reader.hpp"
 #include "troupe/agents/turns/name.hpp"
 #include "troupe/core/support/text_file.hpp"
 
@@ -230,6 +231,15 @@ private:
     auto body = read_options(fields, *kind, options_.callbacks);
     if (!body)
       return body.error();
+    if (*kind == agent_class::workflow) {
+      if (auto filled = read_common_options(fields, options_.callbacks, *body);
+          !filled)
+        return filled.error();
+      return make_workflow(fields,
+                           std::move(*name),
+                           std::move(std::get<compiled_workflow>(*body)),
+                           inherited);
+    }
     auto* llm = std::get_if<llm_options>(&*body);
     if (llm != nullptr)
       if (auto filled = read_model_and_tools(fields, inherited, *llm); !filled)
@@ -251,6 +261,51 @@ private:
       return make_agent(std::move(*body), std::move(*sub_agents));
     } catch (const error& failure) {
       return fail_at(fields.at(), failure.message());
+    }
+  }
+
+  result<agent> make_workflow(const field_reader& fields,
+                              std::string name,
+                              compiled_workflow common,
+                              const model_ptr& inherited) {
+    const node_sources sources{
+      .read_agent =
+        [&](const fs::path& file, const yaml_node& node) {
+          return read_below(file, node, inherited);
+        },
+      .read_tool
+      = [&](const fs::path& file, const yaml_node& item) -> result<tool> {
+        yaml_node list;
+        list.kind = yaml_node::form::list;
+        list.items.push_back(std::make_shared<yaml_node>(item));
+        yaml_node outer;
+        outer.kind = yaml_node::form::map;
+        outer.line = item.line;
+        outer.fields.push_back(
+          {"tools", item.line, 0, std::make_shared<yaml_node>(list)});
+        auto made = read_tools(field_reader(file, outer), inherited);
+        if (!made)
+          return made.error();
+        return std::move(made->front());
+      },
+      .find_tool = [&](const std::string& wanted) -> std::optional<tool> {
+        const auto found = options_.tools.find(wanted);
+        if (found != options_.tools.end())
+          return options_.only_shown ? shown_tool(found->second)
+                                     : found->second;
+        return options_.only_shown ? shown_program_tool(wanted) : std::nullopt;
+      }};
+    auto made = read_workflow(fields, sources);
+    if (!made)
+      return made.error();
+    made->name = std::move(name);
+    made->description = std::move(common.description);
+    made->before_agent = std::move(common.before_agent);
+    made->after_agent = std::move(common.after_agent);
+    try {
+      return workflow(std::move(*made));
+    } catch (const error& failure) {
+      return fail_at(fields.at("edges"), failure.message());
     }
   }
 
@@ -465,7 +520,7 @@ private:
     const file_place at{&file, path.line};
     if (path.value->kind != yaml_node::form::scalar || path.value->text.empty())
       return fail_at(at, "'config_path' must be the path of an agent file");
-    for (const auto& [field, line, column, unused] : item.fields)
+    for (const auto& [field, line, column, unused, is_quoted] : item.fields)
       if (field != "config_path")
         return fail_at(
           {&file, line},

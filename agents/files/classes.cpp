@@ -27,6 +27,7 @@ constexpr std::array class_rows{
   class_row{{"ParallelAgent", "parallel_agent"}, agent_class::parallel},
   class_row{{"MapAgent", ""}, agent_class::map},
   class_row{{"LoopAgent", "loop_agent"}, agent_class::loop},
+  class_row{{"Workflow", ""}, agent_class::workflow},
   class_row{{"Agent", "llm_agent"}, agent_class::llm},
 };
 
@@ -34,12 +35,10 @@ constexpr std::array class_rows{
 constexpr auto missing_classes
   = std::to_array<std::string_view>({"BaseAgent",
                                      "FunctionNode",
-                                     "JoinNode",
                                      "LanggraphAgent",
                                      "ManagedAgent",
                                      "Node",
-                                     "RemoteA2aAgent",
-                                     "Workflow"});
+                                     "RemoteA2aAgent"});
 
 constexpr unsigned bit(agent_class kind) {
   return 1U << static_cast<unsigned>(kind);
@@ -49,6 +48,7 @@ constexpr unsigned llm = bit(agent_class::llm);
 constexpr unsigned parallel = bit(agent_class::parallel);
 constexpr unsigned map = bit(agent_class::map);
 constexpr unsigned loop = bit(agent_class::loop);
+constexpr unsigned workflows = bit(agent_class::workflow);
 constexpr unsigned every = ~0U;
 
 struct field_rule {
@@ -61,7 +61,7 @@ constexpr std::array field_rules{
   field_rule{"agent_class", every},
   field_rule{"name", every},
   field_rule{"description", every},
-  field_rule{"sub_agents", every},
+  field_rule{"sub_agents", every & ~workflows},
   field_rule{"before_agent_callbacks", every},
   field_rule{"after_agent_callbacks", every},
   field_rule{"mode", llm},
@@ -72,7 +72,7 @@ constexpr std::array field_rules{
   field_rule{"include_contents", llm},
   field_rule{"contents_max", llm},
   field_rule{"generate_content_config", llm},
-  field_rule{"output_key", llm | map},
+  field_rule{"output_key", llm | map | workflows},
   field_rule{"output_schema", llm},
   field_rule{"input_schema", llm},
   field_rule{"tools", llm},
@@ -86,12 +86,14 @@ constexpr std::array field_rules{
   field_rule{"after_tool_callbacks", llm},
   field_rule{"on_tool_error_callbacks", llm},
   field_rule{"max_iterations", loop},
-  field_rule{"lanes_max", parallel | map},
+  field_rule{"lanes_max", parallel | map | workflows},
   field_rule{"on_failure", parallel | map},
   field_rule{"quorum", parallel | map},
   field_rule{"lane_timeout", parallel | map},
   field_rule{"isolate_temp", parallel},
   field_rule{"items_key", map},
+  field_rule{"edges", workflows},
+  field_rule{"max_concurrency", workflows},
 };
 
 std::string_view name_of(agent_class kind) {
@@ -148,6 +150,12 @@ result<agent_class> read_class(const field_reader& fields) {
   // ADK exports this one class from its outermost package, too.
   if (**named == "google.adk.Agent")
     return agent_class::llm;
+  if (**named == "google.adk.workflow.Workflow")
+    return agent_class::workflow;
+  if (**named == "JoinNode" || **named == "google.adk.workflow.JoinNode")
+    return fail_at(fields.at("agent_class"),
+                   "a JoinNode stands in the edges of a Workflow, and is no "
+                   "agent itself");
   const auto known = std::ranges::find_if(class_rows, [&](const auto& row) {
     return is_name_of(row.name, agents_package, **named);
   });
@@ -160,7 +168,8 @@ result<void> check_fields(const field_reader& fields, agent_class kind) {
   const auto fits = [kind](const field_rule& rule) {
     return (rule.classes & bit(kind)) != 0;
   };
-  for (const auto& [name, line, column, unused] : fields.node().fields) {
+  for (const auto& [name, line, column, unused, is_quoted] :
+       fields.node().fields) {
     const auto known = std::ranges::find(field_rules, name, &field_rule::name);
     if (known != field_rules.end() && fits(*known))
       continue;

@@ -8,7 +8,14 @@
 
 namespace troupe {
 
-enum class agent_class : std::uint8_t { llm, sequential, parallel, map, loop };
+enum class agent_class : std::uint8_t {
+  llm,
+  sequential,
+  parallel,
+  map,
+  loop,
+  workflow,
+};
 
 /// Reads the field `agent_class`; without it, the class is `llm`.
 result<agent_class> read_class(const field_reader& fields);

@@ -226,6 +226,8 @@ result<agent::body> read_options(const field_reader& fields,
       return read.error();
     return agent::body(std::move(options));
   }
+  case agent_class::workflow:
+    return agent::body(compiled_workflow());
   }
   return error(errc::internal, "unknown class of agents");
 }

@@ -90,6 +90,12 @@ tool shown_tool(const tool& made) {
   return tool(std::move(options));
 }
 
+std::optional<tool> shown_program_tool(const std::string& name) {
+  if (!is_tool_name(name))
+    return std::nullopt;
+  return tool(tool_options{.name = name, .run = refuse_call});
+}
+
 // The server knows its tools under names that a model may not have; those
 // cannot be shown before the server has told them.
 toolset_ptr shown_toolset(const mcp_source& source) {

@@ -11,6 +11,7 @@
 #include "troupe/agents/toolset.hpp"
 #include "troupe/models/model.hpp"
 
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -21,6 +22,10 @@ result<model_ptr> shown_model(std::string name);
 /// Returns the tool without its function. A tool that is an agent stays as it
 /// is.
 tool shown_tool(const tool& made);
+
+/// Returns a tool of the program that is not known, for the name of a node.
+/// Unset if no tool can have this name.
+std::optional<tool> shown_program_tool(const std::string& name);
 
 /// Returns a set with the program or address of the server as its name, without
 /// passwords and query. Its tools are those of `tool_filter`, which are all

@@ -148,7 +148,7 @@ result<static_parts> read_static_instruction(const field_reader& fields) {
     return read;
   const auto* parts = node;
   if (const auto* held = parts_of(*node); held != nullptr) {
-    for (const auto& [name, line, column, unused] : node->fields)
+    for (const auto& [name, line, column, unused, is_quoted] : node->fields)
       if (name != "role" && name != "parts")
         return fail_at({&fields.file(), line},
                        fmt::format("unknown field '{}'; content has role and "

@@ -64,7 +64,7 @@ result<std::string> item_name(const fs::path& file,
   if (name == nullptr || name->value->kind != yaml_node::form::scalar)
     return fail_at({&file, item.line},
                    fmt::format("expected a {}'s name or {{name: …}}", what));
-  for (const auto& [field, line, column, unused] : item.fields)
+  for (const auto& [field, line, column, unused, is_quoted] : item.fields)
     if (field != "name" && field != besides)
       return fail_at({&file, line},
                      fmt::format("unknown field '{}'; a {} has name{}{}",
@@ -187,7 +187,8 @@ error tool_reader::unknown_tool(const file_place& at,
 
 result<tool> tool_reader::read_made_tool(const field_reader& outer,
                                          const yaml_node& args) const {
-  for (const auto& [field, line, column, unused] : outer.node().fields)
+  for (const auto& [field, line, column, unused, is_quoted] :
+       outer.node().fields)
     if (field != "name" && field != "args" && field != "require_confirmation")
       return fail_at({&outer.file(), line},
                      fmt::format("unknown field '{}'; a tool has name, args "
@@ -238,7 +239,7 @@ result<tool> tool_reader::read_agent_tool(const field_reader& fields) const {
   if (args.kind != yaml_node::form::map || fields.find("agent") == nullptr)
     return fail_at(fields.at(),
                    "expected {agent: {config_path: …} or an agent}");
-  for (const auto& [field, line, column, unused] : args.fields)
+  for (const auto& [field, line, column, unused, is_quoted] : args.fields)
     if (field != "agent" && field != "skip_summarization")
       return fail_at({&file, line},
                      fmt::format("unknown field '{}'; AgentTool has agent "

@@ -77,7 +77,8 @@ result<void> take_adk_settings(const field_reader& args,
 
 result<vendor_tool> read_one(const field_reader& item) {
   vendor_tool made{std::string(vendor_tool_of(written_name(item.node())))};
-  for (const auto& [field, line, column, unused] : item.node().fields)
+  for (const auto& [field, line, column, unused, is_quoted] :
+       item.node().fields)
     if (field == "require_confirmation")
       return fail_at({&item.file(), line},
                      fmt::format("'{}' cannot be confirmed: the model's vendor "

@@ -314,7 +314,8 @@ private:
         throw yaml_failure{
           line, fmt::format("the field '{}' comes twice", made->text)};
       open_.back().merges = made->text == "<<" && !made->quoted;
-      pending = yaml_node::field{made->text, line, column, nullptr};
+      pending
+        = yaml_node::field{made->text, line, column, nullptr, made->quoted};
     }
   }
 

@@ -30,6 +30,7 @@ struct yaml_node {
     int line;   ///< Where it is written; for a merged field, in its mapping.
     int column; ///< From 0; -1 for an alias.
     yaml_node_ptr value;
+    bool is_quoted = false; ///< The name is in quotes.
   };
 
   enum class form : std::uint8_t { null, scalar, list, map };

@@ -123,8 +123,9 @@ const refused python_refused[] = {
    ":3: 'shop.MyAgent' names Python code, which troupe cannot run; expected "
    "one "
    "of LlmAgent, "},
-  {"agent_class: Workflow\n",
-   ":3: troupe does not have ADK's class 'Workflow'; expected one of LlmAgent"},
+  {"agent_class: FunctionNode\n",
+   ":3: troupe does not have ADK's class 'FunctionNode'; expected one of "
+   "LlmAgent"},
   {"agent_class: google.adk.agents.RemoteA2aAgent\n",
    ":3: troupe does not have ADK's class 'google.adk.agents.RemoteA2aAgent'"},
   {"agent_class: google.adk.agents.loop_agent.LlmAgent\n",
@@ -150,7 +151,8 @@ const refused missing_refused[] = {
   {"retry_config: {}\n", "'attempts' of 'model'"},
   {"timeout: 3\n", "lane_timeout"},
   {"state_schema: {}\n", "does not check the types of state keys"},
-  {"edges: []\n", "it belongs to workflows, which troupe does not have"},
+  {"edges: []\n", ":3: this class has no field 'edges'; LlmAgent has "},
+  {"func: f\n", "it belongs to nodes that are Python functions"},
   {"before_model_callback: look\n",
    ":3: unknown field 'before_model_callback'; write 'before_model_callbacks', "
    "a list"},
