@@ -2,6 +2,7 @@
 
 #include "append_bench.hpp"
 #include "follow_bench.hpp"
+#include "graph_bench.hpp"
 #include "model_bench.hpp"
 #include "run_bench.hpp"
 #include "serve_bench.hpp"
@@ -31,14 +32,16 @@ int main(int argc, char** argv) {
   bench::append_settings settings;
   std::set<std::string> only;
   program
-    .add_option("--only",
-                only,
-                "Sections to run: tasks, threads, growth, runs, models, tools, "
-                "durable, stored, follow, serve")
+    .add_option(
+      "--only",
+      only,
+      "Sections to run: tasks, threads, growth, runs, graphs, models, "
+      "tools, durable, stored, follow, serve")
     ->check(CLI::IsMember({"tasks",
                            "threads",
                            "growth",
                            "runs",
+                           "graphs",
                            "models",
                            "tools",
                            "durable",
@@ -124,6 +127,8 @@ int main(int argc, char** argv) {
     bench::get_recent(settings.rounds);
     bench::idle_sessions();
   }
+  if (wanted("graphs"))
+    bench::run_graphs(settings.rounds);
   if (server) {
     fmt::print("\nmodels over HTTP, on loopback\n");
     bench::ask_many(*server, settings.rounds);
