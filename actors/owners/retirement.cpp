@@ -66,9 +66,10 @@ void retirement::note_apps(std::size_t count) {
 }
 
 void retirement::evict_surplus() {
-  auto used = shared_.directory->last_uses();
+  // Before the scan: a session that enters after it asks for another one.
   entries_ = 0;
   counting_ = false;
+  auto used = shared_.directory->last_uses();
   const auto most = shared_.options.live_sessions_max;
   if (used.size() <= most)
     return;
