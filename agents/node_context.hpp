@@ -10,10 +10,10 @@
 
 namespace troupe {
 
-/// The context of one attempt of a node. What the attempt records in `state()`
-/// is committed with its next event, which is that of its output if it emits no
-/// others, or dropped if it fails before. Lives as long as the
-/// attempt. Not thread-safe.
+/// The context of one attempt of a node. Changes of `state()` are committed
+/// with the next event of the attempt, which is that of its output if it emits
+/// no others. They are dropped if the attempt fails before. Lives as long as
+/// the attempt. Not thread-safe.
 class node_context : public invocation_context {
 public:
   /// One attempt of a node.

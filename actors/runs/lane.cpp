@@ -395,8 +395,8 @@ void lane_actor::hear(const event_ptr& committed) {
   const auto is_said = [](const troupe::part& element) {
     return element.text() != nullptr && !element.thought;
   };
-  if (committed && !is_node_input(*committed)
-      && std::ranges::any_of(committed->content.parts, is_said))
+  if (committed && std::ranges::any_of(committed->content.parts, is_said)
+      && !is_node_input(*committed))
     last_said_ = committed;
 }
 

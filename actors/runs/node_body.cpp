@@ -21,7 +21,8 @@ std::string who_is(const node_visit& which) {
     "node '{}' of workflow '{}'", node_of(which).name, which.workflow->name());
 }
 
-// The result of a node, with what its event needs besides the context's state.
+// Result of a node: its output and routes, and the actions and bases of a tool,
+// which the event of its end carries beside the state of the context.
 struct node_work_end {
   node_output made;
   event actions_of; // Its actions are those of a tool.

@@ -100,7 +100,8 @@ struct emit_request {
   /// The reads that the plain writes of the event are based on; null if there
   /// are none.
   std::unique_ptr<basis_check> basis;
-  /// Hears of the commit, with `key`; null: nobody. Outlives the request.
+  /// Listener that is told of the commit, with `key`. It outlives the request.
+  /// Null: none.
   commit_listener* listener = nullptr;
   std::uint64_t key = 0;
   /// The event as committed, a partial event as sent, or the error. Null on

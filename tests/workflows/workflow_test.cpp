@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(an_agent_gets_its_input_and_gives_its_last_text) {
   BOOST_TEST(on.show(std::move(started)).find("| ok") != std::string::npos);
   BOOST_TEST(ends(on, on.key).find(R"x(w@1/writer@1="done")x")
              != std::string::npos);
-  // The input is for one visit: nobody else sees it.
+  // Input belongs to one visit, so the other agent does not see it.
   BOOST_TEST(ends(on, on.key).find(R"x(w@1="end(\"hi\")")x")
              != std::string::npos);
 }
