@@ -1,7 +1,10 @@
 // Invariants of a user: at most one `user_climb` is under way to the app.
 // Climbs are judged in the order of arrival, and each is answered in that
 // order. Climbs that end here are committed at once, but only while none is on
-// its way to the app: otherwise they would overtake it.
+// its way to the app: otherwise they would overtake it. Without a store, a user
+// that exists stays in memory, because its state is nowhere else. So whether it
+// may leave is decided when the app lets it go: letters that came after its
+// request may have changed its state.
 
 #include "troupe/actors/owners/user.hpp"
 
@@ -155,10 +158,7 @@ void user_actor::finish_letters() {
   answer_readers();
   if (is_removable())
     finish_remove_user();
-  // A user without sessions leaves memory, and is made again on demand. Without
-  // a store, only a user that does not exist does so.
-  if ((live() || !exists()) && is_idle()
-      && !std::exchange(asked_to_retire_, true))
+  if (may_leave() && !std::exchange(asked_to_retire_, true))
     app_.tell(std::make_unique<retire>(retire::step::asked, names_->user));
 }
 
@@ -327,7 +327,7 @@ void user_actor::receive(std::unique_ptr<retire> wished) {
     return settle_leaving(*wished);
   case retire::step::granted:
     asked_to_retire_ = false;
-    if (!is_idle())
+    if (!may_leave())
       return app_.tell(
         std::make_unique<retire>(retire::step::stayed, names_->user));
     app_.tell(std::make_unique<retire>(retire::step::gone, names_->user));
@@ -342,6 +342,12 @@ void user_actor::receive(std::unique_ptr<retire> wished) {
 
 bool user_actor::exists() const noexcept {
   return exists_ || state_.revision() > 0;
+}
+
+// A user without sessions leaves memory, and is made again on demand. Without a
+// store, only a user that does not exist does so.
+bool user_actor::may_leave() const noexcept {
+  return (live() || !exists()) && is_idle();
 }
 
 bool user_actor::is_idle() const noexcept {

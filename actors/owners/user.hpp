@@ -86,6 +86,7 @@ private:
   void finish_remove_user();
   void end_removed();
   bool exists() const noexcept;
+  bool may_leave() const noexcept;
   bool is_idle() const noexcept;
 
   // User and app hold each other; the app releases the user when it ends.

@@ -3,16 +3,21 @@
 #include "troupe/runtime/shared_state.hpp"
 
 #include "agent_fixture.hpp"
+#include "seeded_jobs.hpp"
 #include "staged_store.hpp"
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 using namespace troupe;
 using namespace troupe::testing;
 using namespace std::chrono_literals;
+namespace data = boost::unit_test::data;
 
 using step = store_script::step;
 
@@ -225,6 +230,41 @@ BOOST_AUTO_TEST_CASE(writes_around_a_removal_are_all_answered) {
   });
   for (const auto& answer : written.await())
     BOOST_TEST(code_of(answer) == "ok");
+}
+
+// A reader, or a refused write, makes the actor of a user that does not exist.
+// It leaves memory again, unless the user is written meanwhile.
+BOOST_DATA_TEST_CASE(a_user_that_is_written_as_it_leaves_stays,
+                     data::make({false, true}) * data::xrange(4),
+                     is_followed,
+                     seed) {
+  seeded_runtime on(static_cast<std::uint64_t>(seed));
+  for (int number = 0; number < 200; ++number) {
+    const auto user = on.runtime.sessions().state_of_user(
+      "press", "u" + std::to_string(number));
+    std::optional<state_follower> reader;
+    if (is_followed)
+      reader.emplace(user.follow());
+    else
+      user.set("user:n", 0, with("", 7)).then([](const auto& refused) {
+        BOOST_TEST(shown(refused) == "conflict");
+      });
+    on.jobs.run_some();
+    answers<shared_write> written;
+    user.set("user:n", number).then(written.next());
+    on.jobs.run_all();
+    BOOST_TEST_REQUIRE(shown(written.taken()[0])
+                       == "1: " + std::to_string(number));
+    answers<shared_snapshot> read;
+    user.snapshot().then(read.next());
+    answers<std::optional<state_change>> told;
+    if (is_followed)
+      reader->next().then(told.next());
+    on.jobs.run_all();
+    BOOST_TEST_REQUIRE(read.taken()[0]->revision == 1U);
+    for (const auto& change : told.taken())
+      BOOST_TEST_REQUIRE((*change)->revision == 1U);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(writes_are_refused_after_the_end) {
