@@ -43,7 +43,7 @@ struct follow_state : follow_call<letter_kind::follow_state, followed_state> {
   owner_name owner;
   /// Unset: the state at the time when the owner gets the letter.
   std::optional<state_place> place;
-  /// The owner has set the place, and its answer may have turned out to be
+  /// The owner has set the place, and all its answers have turned out to be
   /// stale.
   bool is_start = false;
 };

@@ -1,3 +1,7 @@
+// Invariant: the letter of a reader is kept only at a place that the reader
+// knows: the caller has named it, or an answer with it was confirmed. Until
+// then each letter gets an answer, the start or a newer state.
+
 #include "troupe/actors/sessions/state_followers.hpp"
 
 #include <fmt/format.h>
@@ -86,8 +90,9 @@ state_followers::serve(std::unique_ptr<follow_state> wanted,
     note_end();
     return nullptr;
   }
-  // The answer was stale and the letter came back: the start is answered again,
-  // unless the state has changed since.
+  // An answer that was stale comes back: the start is answered again, unless
+  // the state has changed since. A change that turns out to be stale, too, does
+  // not end the start, so `is_start` stays.
   if (!wanted->place
       || (wanted->is_start && now.revision <= wanted->place->revision)) {
     wanted->is_start = true;
@@ -95,7 +100,6 @@ state_followers::serve(std::unique_ptr<follow_state> wanted,
     wanted->outcome = followed_state{place_at(now), {}, true};
     return wanted;
   }
-  wanted->is_start = false;
   if (auto wrong = check(*wanted, now)) {
     wanted->outcome = *std::move(wrong);
     return wanted;

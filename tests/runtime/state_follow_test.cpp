@@ -311,6 +311,40 @@ BOOST_DATA_TEST_CASE(a_removal_elsewhere_ends_readers_too,
   BOOST_TEST(code_of_next(away) == "not_found");
 }
 
+// The start of a reader is answered again while others write the user, and
+// remove it.
+BOOST_DATA_TEST_CASE(a_start_that_is_stale_twice_is_a_start,
+                     data::make({0, 1}),
+                     writes) {
+  const staged_place store;
+  runtime_fixture other(store.beside());
+  place there(other, "user");
+  for (int number = 1; number <= writes; ++number)
+    there.set(number);
+  auto options = store.options();
+  options.follow_period.reset();
+  std::atomic<int> looks = 0;
+  store.script->on_look = [&] {
+    const auto look = ++looks;
+    if (look == 1)
+      there.set(7);
+    else if (look == 2)
+      other.sessions().remove_user("press", "ann").value();
+  };
+  runtime_fixture on(std::move(options));
+  place here_is(on, "user");
+  auto changes = here_is.state.follow();
+  answers<next_state> taken;
+  changes.next().then(taken.next());
+  while (!changes.revision() && !taken.any_within(0ms))
+    std::this_thread::yield();
+  BOOST_TEST((changes.revision() == 0U));
+  here_is.set(8);
+  BOOST_TEST(shown(taken.await()[0])
+             == "1 {\"user:n\":8} [{\"after\":8,\"key\":\"user:n\"}]");
+  BOOST_TEST(looks >= 3);
+}
+
 // Without a user there is nothing to remove, so the reader waits for the first
 // change.
 BOOST_DATA_TEST_CASE(a_user_that_does_not_exist_can_be_followed,
