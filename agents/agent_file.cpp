@@ -102,7 +102,14 @@ public:
               options.only_shown) {}
 
   result<agent> load_root(fs::path shown) {
-    auto made = load(std::move(shown), nullptr);
+    const auto text = read_regular_file(shown, agent_file_bytes_max);
+    if (!text)
+      return error(
+        text.error().code() == errc::not_found ? errc::not_found
+                                               : errc::invalid_argument,
+        fmt::format(
+          "agent file {}: {}", shown.string(), text.error().message()));
+    auto made = load(std::move(shown), *text, nullptr);
     if (!made)
       return made;
     for (const auto& [name, unused] : options_.overrides)
@@ -123,20 +130,14 @@ public:
 
 private:
   // `shown` is the path for error messages. The loader keeps it.
-  result<agent> load(fs::path shown, const model_ptr& inherited) {
+  result<agent>
+  load(fs::path shown, const std::string& text, const model_ptr& inherited) {
     files_.push_back(std::make_unique<fs::path>(std::move(shown)));
     const auto& file = *files_.back();
-    auto text = read_text_file(file, agent_file_bytes_max);
-    if (!text)
-      return error(
-        text.error().code() == errc::not_found ? errc::not_found
-                                               : errc::invalid_argument,
-        fmt::format(
-          "agent file {}: {}", file.string(), text.error().message()));
-    auto root = parse_file(file, *text);
+    auto root = parse_file(file, text);
     if (!root)
       return root.error();
-    if (auto counted = count(file, *text, **root); !counted)
+    if (auto counted = count(file, text, **root); !counted)
       return counted.error();
     open_files_.push_back(identity(file));
     auto made = make(file, **root, inherited);
@@ -549,10 +550,13 @@ private:
       return fail_at(
         at,
         fmt::format("agents are nested deeper than {}", agent_file_depth_max));
-    auto made = load(std::move(next), inherited);
-    if (!made && made.error().code() == errc::not_found)
-      return fail_at(at, made.error().message());
-    return made;
+    const auto text = read_regular_file(next, agent_file_bytes_max);
+    if (!text)
+      return fail_at(at,
+                     fmt::format("config_path '{}': {}",
+                                 path.value->text,
+                                 text.error().message()));
+    return load(std::move(next), *text, inherited);
   }
 
   // Outlives the loader, which exists during one `load_agent_file`.

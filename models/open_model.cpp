@@ -55,7 +55,7 @@ result<model_ptr> open_script(const model_source& source,
                               const std::filesystem::path& base) {
   if (name.empty() || name.find('\0') != std::string::npos)
     return refused_model(source, "expected a file after scripted:");
-  auto text = read_text_file(base / name, script_bytes_max);
+  auto text = read_regular_file(base / name, script_bytes_max);
   if (!text)
     return refused_model(source, text.error().message());
   auto replies = read_script(*text);

@@ -114,15 +114,8 @@ private:
       if (written.find('\0') != std::string::npos)
         return fail_at(fields.at(name), "'spec_file' holds a NUL");
       origin_ = fmt::format("spec_file '{}': ", written);
-      const auto file = folder_of(fields) / written;
-      std::error_code unused;
-      // Reading a pipe would wait for its writer.
-      if (std::filesystem::exists(file, unused)
-          && !std::filesystem::is_directory(file, unused)
-          && !std::filesystem::is_regular_file(file, unused))
-        return fail_at(fields.at(name),
-                       origin_ + "is not a regular file; name a file");
-      auto read = read_text_file(file, document_bytes_max);
+      auto read
+        = read_regular_file(folder_of(fields) / written, document_bytes_max);
       if (!read)
         return fail_at(fields.at(name), origin_ + read.error().message());
       written = std::move(*read);

@@ -32,4 +32,18 @@ result<std::string> read_text_file(const std::filesystem::path& file,
   return text;
 }
 
+result<std::string> read_regular_file(const std::filesystem::path& file,
+                                      std::size_t bytes_max) {
+  // Opening a pipe would wait already. Folders and missing files have errors of
+  // their own.
+  std::error_code unused;
+  const auto found = std::filesystem::status(file, unused);
+  if (std::filesystem::exists(found) && !std::filesystem::is_directory(found)
+      && !std::filesystem::is_regular_file(found))
+    return error(errc::invalid_argument,
+                 "is not a regular file; name a file, not a pipe, a socket or "
+                 "a device");
+  return read_text_file(file, bytes_max);
+}
+
 } // namespace troupe

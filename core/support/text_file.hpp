@@ -16,4 +16,10 @@ namespace troupe {
 result<std::string> read_text_file(const std::filesystem::path& file,
                                    std::size_t bytes_max);
 
+/// Reads a file that another file names. Fails as `read_text_file` does, and
+/// with `errc::invalid_argument` for a pipe, a socket or a device: it might
+/// have no end, or wait for a writer that never comes.
+result<std::string> read_regular_file(const std::filesystem::path& file,
+                                      std::size_t bytes_max);
+
 } // namespace troupe

@@ -7,6 +7,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -292,6 +293,36 @@ BOOST_FIXTURE_TEST_CASE(a_missing_file_is_not_found, folder) {
   BOOST_TEST(
     load_agent_file(path, options).error().message().find("root_agent.yaml")
     != std::string::npos);
+}
+
+// A pipe would wait for its writer, and a device may have no end.
+BOOST_FIXTURE_TEST_CASE(only_regular_files_are_read,
+                        folder,
+                        *boost::unit_test::timeout(20)) {
+  BOOST_REQUIRE(::mkfifo((path / "pipe.yaml").c_str(), 0600) == 0);
+  const std::string why = "is not a regular file; name a file, not a pipe, a "
+                          "socket or a device";
+  const std::string loop = "agent_class: LoopAgent\nname: a\nsub_agents:\n";
+  for (const std::string named : {"pipe.yaml", "/dev/zero"}) {
+    BOOST_TEST(failure(loop + "- config_path: " + named + "\n")
+               == "root_agent.yaml:4: config_path '" + named + "': " + why);
+    const auto script = failure("name: a\nmodel: scripted:" + named + "\n");
+    BOOST_TEST(script.starts_with("root_agent.yaml:2: "), script);
+    BOOST_TEST(script.ends_with(why), script);
+  }
+  const auto root = load_agent_file(path / "pipe.yaml", options);
+  BOOST_TEST_REQUIRE(!root.has_value());
+  BOOST_TEST(without_folder(root.error().message())
+             == "agent file pipe.yaml: " + why);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_that_cannot_be_read_is_named_with_its_line,
+                        folder) {
+  write("large.yaml", std::string((std::size_t{1} << 20U) + 1, '#'));
+  BOOST_TEST(failure("agent_class: LoopAgent\nname: a\nsub_agents:\n"
+                     "- config_path: large.yaml\n")
+             == "root_agent.yaml:4: config_path 'large.yaml': has more than "
+                "1048576 bytes");
 }
 
 BOOST_FIXTURE_TEST_CASE(another_model_replaces_all_of_them, folder) {
