@@ -1,153 +1,97 @@
 #include "troupe/agents/files/generation_config.hpp"
 
+#include "troupe/agents/files/known_settings.hpp"
 #include "troupe/core/support/wire.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <set>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace troupe {
 
 namespace {
 
-enum class form : std::uint8_t {
-  number,
-  whole_number,
-  flag,
-  text,
-  texts,
-  mapping,
-  mappings,
-  mapping_of_texts,
-  text_or_mapping,
-  whole_number_or_flag,
-};
-
-struct setting {
-  std::string_view name; // With underscores.
-  form holds;
-  // Settings of the mapping, or of each mapping of the list; empty: any.
-  std::span<const setting> inner = {};
-};
-
-// Source: googleapis/python-genai, types.py, GenerateContentConfig and the
-// types of its fields, November 2026.
-
-constexpr setting thinking_settings[] = {
-  {"include_thoughts", form::flag},
-  {"thinking_budget", form::whole_number},
-  {"thinking_level", form::text},
-};
-
-constexpr setting safety_settings[] = {
-  {"category", form::text},
-  {"method", form::text},
-  {"threshold", form::text},
-};
-
-constexpr setting calling_settings[] = {
-  {"allowed_function_names", form::texts},
-  {"mode", form::text},
-  {"stream_function_call_arguments", form::flag},
-};
-
-constexpr setting tool_settings[] = {
-  {"function_calling_config", form::mapping, calling_settings},
-  {"include_server_side_tool_invocations", form::flag},
-  {"retrieval_config", form::mapping},
-};
-
-constexpr setting known_settings[] = {
-  {"audio_timestamp", form::flag},
-  {"audio_transcription_config", form::mapping},
-  {"automatic_function_calling", form::mapping},
-  {"cached_content", form::text},
-  {"candidate_count", form::whole_number},
-  {"enable_enhanced_civic_answers", form::flag},
-  {"frequency_penalty", form::number},
-  {"http_options", form::mapping},
-  {"image_config", form::mapping},
-  {"labels", form::mapping_of_texts},
-  {"logprobs", form::whole_number_or_flag}, // A flag at OpenAI.
-  {"max_output_tokens", form::whole_number},
-  {"media_resolution", form::text},
-  {"model_armor_config", form::mapping},
-  {"model_selection_config", form::mapping},
-  {"presence_penalty", form::number},
-  {"response_logprobs", form::flag},
-  {"response_mime_type", form::text},
-  {"response_modalities", form::texts},
-  {"routing_config", form::mapping},
-  {"safety_settings", form::mappings, safety_settings},
-  {"seed", form::whole_number},
-  {"service_tier", form::text},
-  {"speech_config", form::text_or_mapping},
-  {"stop_sequences", form::texts},
-  {"temperature", form::number},
-  {"thinking_config", form::mapping, thinking_settings},
-  {"tool_config", form::mapping, tool_settings},
-  {"top_k", form::number},
-  {"top_p", form::number},
-};
-
-std::string_view words_of(form expected) {
-  switch (expected) {
-  case form::number:
-    return "a number";
-  case form::whole_number:
-    return "a whole number";
-  case form::flag:
-    return "true or false";
-  case form::text:
-    return "text";
-  case form::texts:
-    return "a list of texts";
-  case form::mapping:
-    return "a mapping";
-  case form::mappings:
-    return "a list of mappings";
-  case form::mapping_of_texts:
-    return "a mapping of texts";
-  case form::text_or_mapping:
-    return "text or a mapping";
-  case form::whole_number_or_flag:
-    return "a whole number, or true or false";
-  }
-  return {};
-}
+using form = setting_form;
 
 bool is_text_value(const json& held) {
   return held.is_string();
 }
 
-bool fits(const json& held, form expected) {
-  switch (expected) {
+bool is_in_range(const json& held, const setting& which) {
+  const auto number = held.get<double>();
+  return (!which.least || number >= *which.least)
+         && (!which.most || number <= *which.most);
+}
+
+bool is_whole_number(const json& held, const setting& which) {
+  return held.is_number_integer() && is_in_range(held, which);
+}
+
+// Not of settings and choices, whose inside is read.
+bool fits(const json& held, const setting& which) {
+  switch (which.holds) {
+  case form::anything:
+    return true;
   case form::number:
-    return held.is_number();
+    return held.is_number() && is_in_range(held, which);
   case form::whole_number:
-    return held.is_number_integer();
+    return is_whole_number(held, which);
+  case form::whole_numbers:
+    return held.is_array()
+           && std::ranges::all_of(held, [&which](const json& each) {
+                return is_whole_number(each, which);
+              });
+  case form::whole_number_or_flag:
+    return held.is_boolean() || is_whole_number(held, which);
   case form::flag:
     return held.is_boolean();
   case form::text:
+  case form::text_or_settings:
     return held.is_string();
   case form::texts:
     return held.is_array() && std::ranges::all_of(held, is_text_value);
   case form::mapping:
     return held.is_object();
-  case form::mappings:
-    return held.is_array() && std::ranges::all_of(held, [](const json& each) {
-             return each.is_object();
-           });
   case form::mapping_of_texts:
     return held.is_object() && std::ranges::all_of(held, is_text_value);
-  case form::text_or_mapping:
-    return held.is_string() || held.is_object();
-  case form::whole_number_or_flag:
-    return held.is_number_integer() || held.is_boolean();
+  case form::choice:
+  case form::choices:
+  case form::settings:
+  case form::settings_list:
+    return false;
   }
   return false;
+}
+
+bool is_same_word(std::string_view left, std::string_view right) {
+  const auto in_lower_case = [](char sign) {
+    return sign >= 'A' && sign <= 'Z' ? static_cast<char>(sign + ('a' - 'A'))
+                                      : sign;
+  };
+  return std::ranges::equal(
+    left, right, std::ranges::equal_to(), in_lower_case, in_lower_case);
+}
+
+// Writes a choice as the vendor does, since ADK accepts it in any case. Returns
+// false if it is not known.
+bool write_choice(json& held, const setting& which) {
+  if (!held.is_string())
+    return false;
+  const auto found
+    = std::ranges::find_if(which.values, [&held](std::string_view known) {
+        return is_same_word(known, held.get_ref<const std::string&>());
+      });
+  if (found == which.values.end())
+    return false;
+  held = *found;
+  return true;
 }
 
 const setting* find_setting(std::span<const setting> known,
@@ -159,21 +103,28 @@ const setting* find_setting(std::span<const setting> known,
   return found == known.end() ? nullptr : &*found;
 }
 
-// Checks one mapping; `where` names it in errors.
-class config_check {
-public:
-  explicit config_check(const std::filesystem::path& file) : file_(file) {}
+std::string names_of(std::span<const setting> known) {
+  return known.empty()
+           ? "none"
+           : list_names(known, [](const setting& each) { return each.name; });
+}
 
-  // The settings of the whole mapping may have names that are not known.
-  result<void> check(const yaml_node& mapping) const {
-    return check(mapping, known_settings, "generate_content_config", true);
+class config_reader {
+public:
+  explicit config_reader(const std::filesystem::path& file) : file_(file) {}
+
+  // The whole configuration may have settings whose names are not known.
+  result<json> read(const yaml_node& mapping) const {
+    return read(mapping, known_settings(), "generate_content_config", true);
   }
 
 private:
-  result<void> check(const yaml_node& mapping,
-                     std::span<const setting> known,
-                     const std::string& where,
-                     bool may_have_others) const {
+  // `where` names the mapping in errors.
+  result<json> read(const yaml_node& mapping,
+                    std::span<const setting> known,
+                    const std::string& where,
+                    bool may_have_others) const {
+    auto made = json::object();
     std::set<std::string> names;
     for (const auto& field : mapping.fields) {
       const auto refused = [&](std::string_view why) {
@@ -185,32 +136,59 @@ private:
       const auto* found = find_setting(known, field.name);
       if (found == nullptr && !may_have_others)
         return refused(fmt::format(
-          "unknown setting '{}'; it has {}",
-          field.name,
-          list_names(known, [](const setting& each) { return each.name; })));
-      if (found == nullptr || field.value->kind == yaml_node::form::null)
-        continue;
-      if (!fits(to_json(*field.value), found->holds))
-        return refused(
-          fmt::format("'{}' must be {}", field.name, words_of(found->holds)));
-      if (auto checked = check_inner(*field.value, *found, where); !checked)
-        return checked;
+          "unknown setting '{}'; it has {}", field.name, names_of(known)));
+      auto held = found == nullptr ? result<json>(to_json(*field.value))
+                                   : read_value(field, *found, where);
+      if (!held)
+        return held;
+      made[field.name] = std::move(*held);
     }
-    return {};
+    return made;
   }
 
-  result<void> check_inner(const yaml_node& held,
-                           const setting& which,
-                           const std::string& where) const {
-    if (which.inner.empty())
-      return {};
+  result<json> read_value(const yaml_node::field& field,
+                          const setting& which,
+                          const std::string& where) const {
+    const auto& node = *field.value;
+    if (node.kind == yaml_node::form::null)
+      return json();
     const auto inner = fmt::format("{}.{}", where, which.name);
-    if (held.kind == yaml_node::form::map)
-      return check(held, which.inner, inner, false);
-    for (const auto& each : held.items)
-      if (auto checked = check(*each, which.inner, inner, false); !checked)
-        return checked;
-    return {};
+    const bool may_be_settings
+      = which.holds == form::settings || which.holds == form::text_or_settings;
+    if (may_be_settings && node.kind == yaml_node::form::map)
+      return read(node, which.inner, inner, false);
+    const auto refused = [&] {
+      return fail_at(
+        {&file_, field.line},
+        fmt::format(
+          "{}: '{}' must be {}", where, field.name, needed_value(which)));
+    };
+    if (which.holds == form::settings_list) {
+      if (node.kind != yaml_node::form::list)
+        return refused();
+      auto made = json::array();
+      for (const auto& each : node.items) {
+        if (each->kind != yaml_node::form::map)
+          return refused();
+        auto held = read(*each, which.inner, inner, false);
+        if (!held)
+          return held;
+        made.push_back(std::move(*held));
+      }
+      return made;
+    }
+    auto held = to_json(node);
+    const bool is_known
+      = which.holds == form::choice ? write_choice(held, which)
+        : which.holds == form::choices
+          ? held.is_array()
+              && std::ranges::all_of(
+                held,
+                [&which](json& each) { return write_choice(each, which); })
+          : fits(held, which);
+    if (!is_known)
+      return refused();
+    return held;
   }
 
   const std::filesystem::path& file_;
@@ -220,15 +198,12 @@ private:
 
 result<json> read_generation_config(const field_reader& fields) {
   constexpr std::string_view name = "generate_content_config";
-  auto config = fields.object(name);
-  if (!config)
+  // Checks that it is a mapping.
+  if (auto config = fields.object(name); !config)
     return config.error();
-  if (!*config)
-    return json::object();
-  if (auto checked = config_check(fields.file()).check(*fields.find(name));
-      !checked)
-    return checked.error();
-  return std::move(**config);
+  const auto* found = fields.find(name);
+  return found == nullptr ? result<json>(json::object())
+                          : config_reader(fields.file()).read(*found);
 }
 
 } // namespace troupe
