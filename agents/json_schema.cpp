@@ -11,6 +11,7 @@
 #include <valijson/validator.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -71,6 +72,34 @@ std::string pointer_to(const std::vector<std::string>& path) {
   return pointer.empty() ? "/" : pointer;
 }
 
+// Finds a type that is written as in the Gemini API, such as `OBJECT`. Returns
+// the reason that names it; empty if there is none. `path` is that of `schema`.
+std::string reason_of_types(const json& schema, const std::string& path) {
+  constexpr std::string_view names[]
+    = {"ARRAY", "BOOLEAN", "INTEGER", "NULL", "NUMBER", "OBJECT", "STRING"};
+  if (!schema.is_structured())
+    return {};
+  for (const auto& [name, element] : schema.items()) {
+    const auto place = fmt::format("{}/{}", path, name);
+    if (name != "type"
+        || std::ranges::find(names, element) == std::end(names)) {
+      if (auto found = reason_of_types(element, place); !found.empty())
+        return found;
+      continue;
+    }
+    const auto written = element.get<std::string>();
+    auto meant = written;
+    std::ranges::transform(meant, meant.begin(), [](char letter) {
+      return static_cast<char>(letter - 'A' + 'a');
+    });
+    return fmt::format("{} is '{}', a type of the Gemini API; write '{}'",
+                       place,
+                       written,
+                       meant);
+  }
+  return {};
+}
+
 } // namespace
 
 struct json_schema::compiled {
@@ -86,8 +115,10 @@ json_schema::json_schema(json text) {
   try {
     valijson::SchemaParser().populateSchema(adapter(made->text), made->schema);
   } catch (const std::exception& failure) {
+    const auto types = reason_of_types(made->text, "");
     throw error(errc::invalid_argument,
-                fmt::format("not a JSON Schema: {}", failure.what()));
+                fmt::format("not a JSON Schema: {}",
+                            types.empty() ? failure.what() : types.c_str()));
   }
   compiled_ = std::move(made);
 }

@@ -42,7 +42,8 @@ json_schema schema_from(const tool_options& options) {
   if (!text.is_object() || text.value("type", json("object")) != "object")
     throw error(
       errc::invalid_argument,
-      fmt::format("the parameters of tool '{}' are not a schema of an object",
+      fmt::format("the parameters of tool '{}' are not a schema of an object "
+                  "(type: object)",
                   options.name));
   try {
     return json_schema(text);

@@ -14,8 +14,8 @@ namespace troupe {
 
 /// Unset if the field is left out. Fails with `errc::invalid_argument`, naming
 /// file and line: for the name of a Python class, which ADK allows; for a
-/// mapping without a keyword that checks anything, such as `{}`; and for an
-/// invalid schema.
+/// mapping whose keywords check nothing, such as `{}` or `{properties: {}}`;
+/// and for an invalid schema.
 result<std::optional<json_schema>> read_schema(const field_reader& fields,
                                                std::string_view name);
 

@@ -2,10 +2,12 @@
 
 #include "troupe/agents/standard_tools.hpp"
 
+#include "../outcome.hpp"
 #include "agent_folder.hpp"
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <ostream>
@@ -194,10 +196,60 @@ const refused static_refused[] = {
 const refused unchecked_schemas[] = {
   {"output_schema: {}\n",
    ":3: 'output_schema' has no keyword of JSON Schema that checks anything, so "
-   "every JSON would fit; write the JSON Schema in this file"},
+   "every JSON would fit; write the JSON Schema in this file, such as {type: "
+   "object, properties: {…}}. A schema needs a type, an enum, required names, "
+   "or properties with such schemas"},
   {"input_schema: {title: Order}\n", ":3: 'input_schema' has no keyword"},
   {"output_schema: {stars: {type: integer}, name: {type: string}}\n",
    ":3: 'output_schema' has no keyword"},
+};
+
+// Schemas with keywords that check nothing.
+const std::string wide_schemas[] = {
+  "{properties: {}}",
+  "{properties: {a: {}, b: {description: A text.}}}",
+  "{patternProperties: {a: true}}",
+  "{additionalProperties: true}",
+  "{items: {}}",
+  "{items: [{}, true], additionalItems: {}}",
+  "{additionalItems: {type: string}}",
+  "{required: []}",
+  "{anyOf: [{}]}",
+  "{anyOf: [{type: string}, {title: Other}]}",
+  "{oneOf: [{}]}",
+  "{allOf: [{}, {properties: {}}]}",
+  "{minLength: 0, minItems: 0, minProperties: 0, uniqueItems: false}",
+  "{format: email}",
+  "{not: false}",
+  "{if: {type: string}, then: {}}",
+  "{then: {type: string}}",
+  "{dependencies: {a: [], b: {}}}",
+  "{propertyNames: {}}",
+  "{$ref: '#/definitions/a', definitions: {a: {}}}",
+  "{allOf: [{$ref: '#'}]}",
+};
+
+const std::string narrow_schemas[] = {
+  "{properties: {a: {type: string}}}",
+  "{patternProperties: {a: {minimum: 1}}}",
+  "{additionalProperties: false}",
+  "{items: {enum: [a]}}",
+  "{items: [{}], additionalItems: false}",
+  "{required: [a]}",
+  "{contains: {}}",
+  "{anyOf: [{type: string}, {const: 1}]}",
+  "{oneOf: [{}, {type: string}]}",
+  "{allOf: [{}, {maxLength: 3}]}",
+  "{minLength: 1}",
+  "{uniqueItems: true}",
+  "{format: date}",
+  "{not: {type: string}}",
+  "{if: {type: string}, else: {type: number}}",
+  "{dependencies: {a: [b]}}",
+  "{propertyNames: {pattern: ^a}}",
+  "{$ref: '#/definitions/a', definitions: {a: {type: string}}}",
+  "{anyOf: [{$ref: '#/definitions/a'}, {$ref: '#/definitions/a'}], "
+  "definitions: {a: {type: string}}}",
 };
 
 const refused lanes_refused[] = {
@@ -467,6 +519,49 @@ BOOST_DATA_TEST_CASE_F(folder,
                        data::make(unchecked_schemas)) {
   const auto why = failure(head + sample.text);
   BOOST_TEST(why.find(sample.reason) != std::string::npos, why);
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       keywords_that_check_nothing_do_not_count,
+                       data::make(wide_schemas)) {
+  const auto why = failure(head + "input_schema: " + sample + "\n");
+  BOOST_TEST(
+    why.starts_with("root_agent.yaml:3: 'input_schema' has no keyword"), why);
+}
+
+BOOST_DATA_TEST_CASE_F(folder,
+                       one_keyword_that_checks_is_enough,
+                       data::make(narrow_schemas)) {
+  const auto loaded = load(head + "output_schema: " + sample + "\n");
+  BOOST_TEST(loaded.has_value(), testing::reason_of(loaded));
+}
+
+// Each definition names the next one twice.
+BOOST_FIXTURE_TEST_CASE(references_that_widen_a_schema_end,
+                        folder,
+                        *boost::unit_test::timeout(60)) {
+  std::string text = "output_schema:\n  $ref: '#/definitions/d0'\n"
+                     "  definitions:\n";
+  for (int each = 0; each < 40; ++each)
+    text += fmt::format("    d{0}: {{allOf: [{{$ref: '#/definitions/d{1}'}}, "
+                        "{{$ref: '#/definitions/d{1}'}}]}}\n",
+                        each,
+                        each + 1);
+  // The search gives up; the schema is read or refused for another reason.
+  const auto loaded = load(head + text + "    d40: {}\n");
+  BOOST_TEST(
+    (loaded.has_value()
+     || loaded.error().message().find("has no keyword") == std::string::npos));
+}
+
+BOOST_FIXTURE_TEST_CASE(types_of_gemini_name_those_of_json_schema, folder) {
+  BOOST_TEST(failure(head
+                     + "output_schema:\n  type: object\n"
+                       "  properties:\n    a: {anyOf: [{type: STRING}]}\n")
+             == "root_agent.yaml:3: output_schema: not a JSON Schema: "
+                "/properties/a/anyOf/0/type is 'STRING', a type of the Gemini "
+                "API; write "
+                "'string'");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_schema_may_describe_itself_by_a_name, folder) {

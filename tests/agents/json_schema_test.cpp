@@ -72,4 +72,24 @@ BOOST_DATA_TEST_CASE(what_is_no_schema_is_refused,
              == "invalid_argument");
 }
 
+// A property may have the name `type`.
+BOOST_AUTO_TEST_CASE(types_of_the_gemini_api_are_named) {
+  const auto why = [](const char* text) {
+    try {
+      const json_schema made(json::parse(text));
+    } catch (const error& failure) {
+      return failure.message();
+    }
+    return std::string("none");
+  };
+  BOOST_TEST(why(R"({"type": "OBJECT"})")
+             == "not a JSON Schema: /type is 'OBJECT', a type of the Gemini "
+                "API; write 'object'");
+  BOOST_TEST(why(R"({"properties": {"type": {"type": "INTEGER"}}})")
+             == "not a JSON Schema: /properties/type/type is 'INTEGER', a type "
+                "of the Gemini API; write 'integer'");
+  BOOST_TEST(why(R"({"type": "Object"})").find("Gemini") == std::string::npos);
+  BOOST_TEST(why(R"({"type": "string", "enum": ["OBJECT"]})") == "none");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
