@@ -242,6 +242,16 @@ result<generation_settings> generation_settings::open(const value& config) {
       return bad_request(
         fmt::format("generation_config has '{}' in two spellings", name));
   }
+  // ADK's client gets declarations only, which it cannot call by itself.
+  made.take("automaticFunctionCalling");
+  for (const auto& [name, way] :
+       {std::pair("httpOptions",
+                  "set base_url, headers, attempts and timeouts of the model"),
+        std::pair("automaticContinuation", "leave it out"),
+        std::pair("shouldReturnHttpResponse", "leave it out")})
+    if (made.fields_.contains(name))
+      return bad_request(fmt::format(
+        "generation_config: '{}' is a setting of ADK's client; {}", name, way));
   return made;
 }
 
@@ -292,8 +302,12 @@ result<void> add_tool_choice(generation_settings& settings,
   const auto config = settings.take("toolConfig");
   if (config.is_null())
     return {};
-  const auto field_of = [](const json& object, const char* name) {
-    return object.is_object() ? object.value(name, json()) : json();
+  const auto field_of = [](const json& object, std::string_view name) {
+    if (object.is_object())
+      for (const auto& [spelling, held] : object.items())
+        if (to_camel_case(spelling) == name)
+          return held;
+    return json();
   };
   const auto calling = field_of(config, "functionCallingConfig");
   const auto mode = field_of(calling, "mode");
@@ -335,7 +349,9 @@ result<void> add_other_settings(generation_settings settings,
   if (auto none = settings.refuse({"audioTimestamp",
                                    "audioTranscriptionConfig",
                                    "cachedContent",
+                                   "continuationToken",
                                    "enableEnhancedCivicAnswers",
+                                   "generationOutputConfig",
                                    "imageConfig",
                                    "labels",
                                    "mediaResolution",

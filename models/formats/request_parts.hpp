@@ -121,9 +121,10 @@ private:
 /// Wire fields of a generation config, in camelCase or with underscores.
 class generation_settings {
 public:
-  /// Reads a config; null fields count as absent. Fails with
-  /// `errc::invalid_argument` if it is not an object, or has one field in two
-  /// spellings.
+  /// Reads a config; null fields count as absent, and so does
+  /// `automaticFunctionCalling`, which has no effect in ADK. Fails with
+  /// `errc::invalid_argument` if it is not an object, has one field in two
+  /// spellings, or has another setting of ADK's client, such as `httpOptions`.
   static result<generation_settings> open(const value& config);
 
   /// Removes and returns a field; null if it is absent.
@@ -165,8 +166,8 @@ struct tool_choice {
 /// Moves ADK's `toolConfig`, if it is set, to the field `tool_choice` of the
 /// body, in the form that `form_of` returns. The config is
 /// `{"functionCallingConfig": {"mode": "AUTO" | "ANY" | "NONE",
-/// "allowedFunctionNames"?: [string]}}` with at most one name. Fails with
-/// `errc::invalid_argument`.
+/// "allowedFunctionNames"?: [string]}}` with at most one name, in either
+/// spelling. Fails with `errc::invalid_argument`.
 result<void> add_tool_choice(generation_settings& settings,
                              json& body,
                              json (*form_of)(const tool_choice&),

@@ -315,6 +315,24 @@ BOOST_AUTO_TEST_CASE(settings_that_the_request_makes_are_refused) {
                config);
 }
 
+// Gemini would refuse them without a way out.
+BOOST_AUTO_TEST_CASE(settings_of_the_client_of_adk_are_not_sent) {
+  const std::string begin = "generation_config: ";
+  BOOST_TEST(
+    configured(format(), R"({"http_options": {"timeout": 1}})")["reason"]
+    == begin
+         + "'httpOptions' is a setting of ADK's client; set base_url, headers, "
+           "attempts and timeouts of the model");
+  BOOST_TEST(
+    configured(format(), R"({"shouldReturnHttpResponse": true})")["reason"]
+    == begin
+         + "'shouldReturnHttpResponse' is a setting of ADK's client; leave it "
+           "out");
+  const auto seen = configured(
+    format(), R"({"topK": 1, "automaticFunctionCalling": {"disable": true}})");
+  BOOST_TEST(to_text(seen["generationConfig"]) == R"({"topK":1})");
+}
+
 BOOST_AUTO_TEST_CASE(a_schema_of_answers_is_json_schema) {
   const auto schema
     = R"({"type": "object", "properties": {"a": {"type": "string"}}})"_json;
