@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -114,6 +115,28 @@ BOOST_FIXTURE_TEST_CASE(other_commands_end_their_servers_as_well,
     BOOST_TEST(running.end_by(SIGINT).code == 130);
     BOOST_TEST(ends(server));
   }
+}
+
+BOOST_DATA_TEST_CASE_F(started_programs,
+                       an_experiment_ends_its_servers_at_its_start,
+                       data::make({SIGINT, SIGTERM})
+                         * data::make({"waits", "stubborn"}),
+                       signal,
+                       name) {
+  with_server(name);
+  const auto planned
+    = write("x.yaml", "agent: root_agent.yaml\ninputs: [hi]\nrepeats: 2\n");
+  program running(allowing(
+    {"experiment", planned, "--store", "sqlite:" + path() + "/x.db"}, name));
+  const auto server = started();
+  const auto done = running.end_by(signal);
+  BOOST_TEST(ends(server));
+  BOOST_TEST(done.code == 128 + signal);
+  BOOST_TEST(done.output == "");
+  BOOST_TEST(done.errors
+             == "error: cancelled: interrupted before the command started\n");
+  // No run has begun, so nothing has to be removed.
+  BOOST_TEST(!std::filesystem::exists(path() + "/x.db"));
 }
 
 BOOST_FIXTURE_TEST_CASE(the_second_signal_kills_stubborn_tools,
