@@ -1,6 +1,7 @@
 // Servers behind an address: sessions, streams, headers and refusals.
 
 #include "../models/http_server.hpp"
+#include "../models/tls_server.hpp"
 #include "called_tools.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -381,6 +382,14 @@ BOOST_AUTO_TEST_CASE(an_address_without_a_server_is_named) {
   source.url = refusing_url() + "/mcp";
   const auto reason = reason_of(mcp_tools(source, fast())->tools({}).get());
   BOOST_TEST(reason.find(source.url) != std::string::npos, reason);
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_is_not_trusted_is_refused) {
+  const tls_server there;
+  mcp_source source;
+  source.url = there.url();
+  const auto reason = reason_of(mcp_tools(source, fast())->tools({}).get());
+  BOOST_TEST(reason.find("certificate") != std::string::npos, reason);
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_is_given_up_closes_its_request) {
