@@ -5,10 +5,12 @@
 // request before initialize; `--mute` answers nothing; `--stubborn` ignores the
 // end of its input and SIGTERM; `--greets` writes text that is no message;
 // `--version V` answers with that version; `--pages` lists two tools at a time;
-// `--same-page` repeats its first page; `--child` starts a process that waits.
+// `--same-page` repeats its first page; `--child` starts a process that waits;
+// `--wordy` describes a tool with 100,000 bytes.
 
 #include <dirent.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -154,6 +156,8 @@ private:
       add(name);
     if (has("--subscriptions"))
       add("unsubscribe");
+    if (has("--wordy"))
+      add("talk", {{"description", std::string(100'000, 'x')}});
     tools.push_back(json{{"title", "without a name"}});
     if (has_grown_)
       add("grown");
@@ -203,13 +207,7 @@ private:
     if (name == "hang") {
       if (const auto token = meta.value("progressToken", json());
           !token.is_null())
-        send({{"jsonrpc", "2.0"},
-              {"method", "notifications/progress"},
-              {"params",
-               {{"progressToken", token},
-                {"progress", 1},
-                {"total", 4},
-                {"message", "a quarter"}}}});
+        tell_progress(token, args.contains("tells"));
       ++hangs_; // Never answered.
       return exit_if_due();
     }
@@ -271,6 +269,20 @@ private:
     if (!subscription_.is_null())
       params["_meta"]["io.modelcontextprotocol/subscriptionId"] = subscription_;
     send({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}});
+  }
+
+  // With `until_told`, repeats it until the client says something.
+  static void tell_progress(const json& token, bool until_told) {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    do
+      send({{"jsonrpc", "2.0"},
+            {"method", "notifications/progress"},
+            {"params",
+             {{"progressToken", token},
+              {"progress", 1},
+              {"total", 4},
+              {"message", "a quarter"}}}});
+    while (until_told && ::poll(&input, 1, 1) == 0);
   }
 
   // Calls of one turn may come in any order.

@@ -7,7 +7,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <future>
 #include <mutex>
@@ -205,6 +207,43 @@ BOOST_AUTO_TEST_CASE(a_time_limit_cancels_the_call_at_the_server) {
     std::this_thread::yield();
 }
 
+BOOST_AUTO_TEST_CASE(progress_without_end_does_not_extend_the_time_limit,
+                     *boost::unit_test::timeout(60)) {
+  auto options = fast();
+  std::atomic<int> told{0};
+  options.on_progress = [&told](const mcp_progress&) { ++told; };
+  auto source = small_server();
+  source.call_timeout = std::chrono::milliseconds(500);
+  caller by(mcp_tools(source, options));
+  const auto said = to_text(by.call("hang", {{"tells", true}}));
+  BOOST_TEST(said.find("no answer within 500 ms") != std::string::npos, said);
+  BOOST_TEST(told.load() > 1);
+  BOOST_TEST(text_in(by.call("echo", {{"text", "a"}})) == "a");
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_is_cancelled_cancels_its_call_at_the_server,
+                     *boost::unit_test::timeout(60)) {
+  auto options = fast();
+  std::promise<void> called;
+  options.on_progress = [&called](const mcp_progress&) { called.set_value(); };
+  const auto set = mcp_tools(small_server(), options);
+  caller by(set);
+  by.on().sessions().create({"a", "u", "other"}).value();
+  script replies;
+  replies["asker"]
+    = {{.function_calls = {function_call("", "hang", empty_object())}}};
+  const auto asker
+    = llm({.name = "asker",
+           .model = std::make_shared<scripted_model>(std::move(replies)),
+           .toolsets = {set}});
+  auto running = by.on().run(asker, {"a", "u", "other"}, user_text("call"));
+  called.get_future().get();
+  running.cancel();
+  BOOST_TEST(code_of(running.wait().get()) == "cancelled");
+  while (about(by)["cancelled"].empty())
+    std::this_thread::yield();
+}
+
 BOOST_AUTO_TEST_CASE(progress_is_told_with_the_name_of_the_tool) {
   auto options = fast();
   std::promise<mcp_progress> told;
@@ -368,6 +407,29 @@ BOOST_AUTO_TEST_CASE(a_message_over_the_limit_ends_the_connection_alone) {
   const auto said = to_text(by.call("huge", {{"bytes", 100'000}}));
   BOOST_TEST(said.find("more than 65536 bytes") != std::string::npos, said);
   BOOST_TEST(text_in(by.call("echo", {{"text", "again"}})) == "again");
+}
+
+BOOST_AUTO_TEST_CASE(a_list_over_the_limit_is_an_error) {
+  auto options = fast();
+  options.message_bytes_max = std::size_t{64} << 10U;
+  const auto reason = failure_of(mcp_tools(small_server({"--wordy"}), options));
+  BOOST_TEST(reason.find("more than 65536 bytes") != std::string::npos, reason);
+}
+
+BOOST_AUTO_TEST_CASE(each_failure_doubles_the_wait_before_the_next_start) {
+  mcp_source source;
+  source.command = "no-such-program-of-troupe";
+  mcp_options options;
+  options.connects_at_once = false;
+  options.restart_first = std::chrono::milliseconds(20);
+  options.restart_longest = std::chrono::milliseconds(80);
+  const auto set = mcp_tools(source, options);
+  for (const int least : {0, 20, 40, 80, 80}) {
+    const auto begin = std::chrono::steady_clock::now();
+    BOOST_TEST(failure_of(set) != "");
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    BOOST_TEST((waited >= std::chrono::milliseconds(least)), least);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_result_that_no_event_can_hold_is_a_failure) {
