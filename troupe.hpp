@@ -29,6 +29,7 @@
 #include "troupe/agents/toolset.hpp"
 #include "troupe/agents/workflow.hpp"
 #include "troupe/agents/workflow_node.hpp"
+#include "troupe/agents/workflow_progress.hpp"
 #include "troupe/contexts/artifacts.hpp"
 #include "troupe/contexts/async_function.hpp"
 #include "troupe/contexts/callback_context.hpp"

@@ -437,4 +437,35 @@ json workflow_graph::structure() const {
   return shortened;
 }
 
+std::string difference_of(const json& before, const json& now) {
+  const auto rows_of = [](const json& from) {
+    std::map<std::string, json> rows;
+    if (from.is_object() && from.contains("nodes")
+        && from.at("nodes").is_array())
+      for (const auto& row : from.at("nodes"))
+        if (row.is_object() && row.contains("name")
+            && row.at("name").is_string())
+          rows[row.at("name").get<std::string>()] = row;
+    return rows;
+  };
+  if (before.contains("hash") || now.contains("hash"))
+    return "its nodes or edges are others";
+  const auto old_rows = rows_of(before);
+  const auto new_rows = rows_of(now);
+  for (const auto& [name, row] : old_rows) {
+    const auto found = new_rows.find(name);
+    if (found == new_rows.end())
+      return fmt::format("node '{}' is missing", name);
+    if (found->second != row)
+      return fmt::format("node '{}' was {} and is {}",
+                         name,
+                         to_text(row),
+                         to_text(found->second));
+  }
+  for (const auto& [name, row] : new_rows)
+    if (!old_rows.contains(name))
+      return fmt::format("node '{}' is new", name);
+  return "the order of the nodes is another one";
+}
+
 } // namespace troupe

@@ -111,4 +111,8 @@ private:
   std::vector<std::size_t> ranks_;
 };
 
+/// Returns the first difference between two structures, in words that follow
+/// the name of the workflow: "node 'check' is missing".
+std::string difference_of(const json& before, const json& now);
+
 } // namespace troupe

@@ -54,10 +54,15 @@ workflow_schedule::workflow_schedule(const workflow_graph& graph,
 }
 
 std::optional<workflow_visit> workflow_schedule::next() {
-  if (ready_.empty())
+  return ready_.empty() ? std::nullopt : start(ready_.front());
+}
+
+std::optional<workflow_visit> workflow_schedule::start(number node) {
+  const auto place = std::ranges::find(ready_, node);
+  if (place == ready_.end())
     return std::nullopt;
-  auto& from = nodes_[ready_.front()];
-  ready_.pop_front();
+  ready_.erase(place);
+  auto& from = nodes_[node];
   from.running = std::move(from.queue.front());
   from.queue.pop_front();
   ++running_;
@@ -136,11 +141,10 @@ result<void> workflow_schedule::replay(number node,
     return !at.running && !at.queue.empty()
            && at.queue.front().visit.ordinal == ordinal;
   };
-  if (!is_next() && ready_.empty() && running_ == 0)
+  if (!is_next() && is_idle())
     if (auto settled = settle(); !settled)
       return settled.error();
-  const auto place = std::ranges::find(ready_, node);
-  if (!is_next() || place == ready_.end())
+  if (!is_next() || !start(node))
     return error(
       errc::conflict,
       fmt::format("the session has the end of visit {} of node '{}', "
@@ -148,10 +152,6 @@ result<void> workflow_schedule::replay(number node,
                   "there; the workflow was changed",
                   ordinal,
                   graph_.nodes()[node].name));
-  ready_.erase(place);
-  at.running = std::move(at.queue.front());
-  at.queue.pop_front();
-  ++running_;
   return end(node, ordinal, std::move(output), routes);
 }
 
@@ -288,9 +288,7 @@ workflow_schedule::missing_in(number at, const gathering& inputs) const {
 std::optional<number> workflow_schedule::first_stuck() const {
   std::optional<number> first;
   for (const auto each : graph_.joins())
-    if (std::ranges::any_of(nodes_[each].gatherings, [](const auto& inputs) {
-          return inputs.fired_as == 0;
-        }))
+    if (gathers(each))
       if (!first || graph_.rank(each) < graph_.rank(*first))
         first = each;
   return first;
@@ -324,6 +322,12 @@ result<bool> workflow_schedule::settle() {
                   node.name,
                   fmt::join(missing_in(*at, *inputs), ", ")));
   }
+}
+
+bool workflow_schedule::gathers(number node) const {
+  return std::ranges::any_of(nodes_[node].gatherings, [](const auto& inputs) {
+    return inputs.fired_as == 0;
+  });
 }
 
 json workflow_schedule::output() const {

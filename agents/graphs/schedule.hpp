@@ -56,8 +56,12 @@ public:
   /// start one after another, in the order of their tokens.
   std::optional<workflow_visit> next();
 
-  /// Ends a visit that `next` has given, and follows edges. Fails with
-  /// `errc::limit_exceeded` if a node would be visited too often.
+  /// Takes the next visit of this node, if it may start. Unset if the node has
+  /// none, or if one of its visits runs.
+  std::optional<workflow_visit> start(workflow_graph::number node);
+
+  /// Ends a visit that `next` or `start` has given, and follows edges. Fails
+  /// with `errc::limit_exceeded` if a node would be visited too often.
   result<void> end(workflow_graph::number node,
                    std::uint64_t ordinal,
                    std::shared_ptr<const json> output,
@@ -75,6 +79,18 @@ public:
   /// inputs, so that `next` has a visit again; false if nothing is left to run.
   /// Fails with `errc::stuck_join`.
   result<bool> settle();
+
+  /// Number of visits of a node that have ended, run or wait.
+  std::uint64_t visits(workflow_graph::number node) const {
+    return nodes_[node].visits;
+  }
+
+  /// Returns true if the node is a join that has inputs and has not fired with
+  /// them.
+  bool gathers(workflow_graph::number node) const;
+
+  /// Returns true if no visit runs or may start.
+  bool is_idle() const noexcept { return running_ == 0 && ready_.empty(); }
 
   /// Output of the workflow, as `workflow` describes it. Requires that all
   /// paths have ended.

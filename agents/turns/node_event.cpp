@@ -74,6 +74,16 @@ bool read_segment(std::string_view path,
   return true;
 }
 
+std::vector<std::string> missing_in(const json& told) {
+  std::vector<std::string> names;
+  const auto found = told.find("missing");
+  if (found != told.end() && found->is_array())
+    for (const auto& each : *found)
+      if (each.is_string())
+        names.push_back(each.get<std::string>());
+  return names;
+}
+
 std::vector<route> routes_in(const event& said) {
   std::vector<route> routes;
   const auto& actions = said.actions.extra.data();
@@ -246,6 +256,7 @@ std::optional<workflow_record> record_in(const event& said) {
   } else {
     read.is = workflow_record::kind::end;
     read.routes = routes_in(said);
+    read.missing = missing_in(told);
   }
   return read;
 }

@@ -94,6 +94,8 @@ struct workflow_record {
   /// Structure of `begin`, output of `end` and `over`; else null.
   json data = nullptr;
   std::vector<route> routes = {};
+  /// Nodes without whose inputs a join has fired; of `end`.
+  std::vector<std::string> missing = {};
 };
 
 /// Reads the event of a workflow; unset for another event.

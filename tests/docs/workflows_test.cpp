@@ -2,10 +2,12 @@
 
 #include "troupe/agents/agent.hpp"
 #include "troupe/agents/workflow.hpp"
+#include "troupe/agents/workflow_progress.hpp"
 
 #include "page_fixture.hpp"
 
 #include <chrono>
+#include <sstream>
 #include <string>
 
 BOOST_AUTO_TEST_SUITE(workflows_page)
@@ -44,6 +46,15 @@ BOOST_FIXTURE_TEST_CASE(a_letter_is_written_and_checked,
   while (auto next = started.next().get().value())
     last = next;
   BOOST_TEST(output_of(*last) == json({{"sent", "Dear Ann"}}));
+
+  std::ostringstream lines;
+  workflow_progress seen(letters);
+  for (const auto& each : sessions.get(key).value().events())
+    seen.add(each).value();
+  for (const auto& each : seen.workflows())
+    for (const auto& node : each.nodes)
+      lines << node.name << ": " << to_string(node.state) << "\n";
+  BOOST_TEST(lines.str() == "writer: done\ncheck: done\nsend: done\n");
 }
 
 BOOST_FIXTURE_TEST_CASE(two_prices_are_compared,
