@@ -4,8 +4,10 @@
 #pragma once
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/agents/workflow_progress.hpp"
 
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -17,10 +19,18 @@ namespace troupe {
 /// waiting. Safe from any thread.
 std::string to_text(const agent& drawn);
 
-/// Colours of `to_dot`.
+/// Returns the same drawing with the states of the nodes of workflows. A
+/// workflow has those of the last element of `seen` with its name, and none if
+/// there is no such element or its nodes are others. Safe from any thread.
+std::string to_text(const agent& drawn, const std::vector<workflow_view>& seen);
+
+/// Colours and states of `to_dot`.
 struct dot_options {
   /// True for a dark background. Default: a light one.
   bool dark = false;
+  /// States of the nodes of workflows, as `to_text` takes them; they are shown
+  /// in words, and as the colours of the nodes. Default: no states.
+  std::vector<workflow_view> workflows = {};
 };
 
 /// Returns the same drawing as a graph in the DOT language of Graphviz, in

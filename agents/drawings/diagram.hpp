@@ -7,6 +7,7 @@
 #pragma once
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/agents/workflow_progress.hpp"
 #include "troupe/core/json.hpp"
 
 #include <cstddef>
@@ -100,6 +101,11 @@ struct node {
   std::vector<edge> edges;
   /// Nodes beside this one.
   std::vector<use> uses;
+  /// State in a session, and words about it; unset: not shown.
+  std::optional<node_state> state;
+  std::string state_words;
+  /// True if the drawing points at the node.
+  bool is_current = false;
 };
 
 struct use {

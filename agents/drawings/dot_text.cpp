@@ -22,13 +22,38 @@ struct palette {
   std::string_view fill;
   std::string_view line;
   std::string_view text;
-  std::string_view quiet; // Text of edges.
+  std::string_view quiet;                 // Text of edges.
+  std::array<std::string_view, 8> states; // Fill of nodes, by `node_state`.
 };
 
-constexpr palette light_colours
-  = {"#ffffff", "#f3f5f7", "#ffffff", "#5b6b7a", "#1b2733", "#4a5866"};
-constexpr palette dark_colours
-  = {"#14191f", "#1d242c", "#26303a", "#8a9aaa", "#eef2f5", "#b4c0cc"};
+constexpr palette light_colours = {"#ffffff",
+                                   "#f3f5f7",
+                                   "#ffffff",
+                                   "#5b6b7a",
+                                   "#1b2733",
+                                   "#4a5866",
+                                   {"#ffffff",
+                                    "#fff0c2",
+                                    "#cfe4ff",
+                                    "#ffdcb0",
+                                    "#d3f0d6",
+                                    "#e6e9ec",
+                                    "#ffd3d0",
+                                    "#e6e9ec"}};
+constexpr palette dark_colours = {"#14191f",
+                                  "#1d242c",
+                                  "#26303a",
+                                  "#8a9aaa",
+                                  "#eef2f5",
+                                  "#b4c0cc",
+                                  {"#26303a",
+                                   "#5a4a12",
+                                   "#1f4a7a",
+                                   "#6a3f0f",
+                                   "#1f5130",
+                                   "#181d23",
+                                   "#6e2320",
+                                   "#181d23"}};
 
 std::string_view shape_of(node_kind kind) {
   constexpr std::array<std::string_view, 13> attributes = {
@@ -98,6 +123,8 @@ std::string label_of(const node& shown) {
   for (const auto& each : shown.facts)
     if (!each.words.empty())
       label += '\n' + line_of(each.words, label_max);
+  if (shown.state)
+    label += '\n' + line_of(shown.state_words, label_max);
   return label;
 }
 
@@ -146,12 +173,13 @@ private:
         colours_.frame,
         colours_.line);
     }
-    text_ += fmt::format("{}{} [{}, label={}, tooltip={}]\n",
+    text_ += fmt::format("{}{} [{}, label={}, tooltip={}{}]\n",
                          inner,
                          quoted_id(shown.id),
                          shape_of(shown.kind),
                          quoted_label(label_of(shown)),
-                         quoted_tooltip(tooltip_of(shown)));
+                         quoted_tooltip(tooltip_of(shown)),
+                         marks_of(shown));
     for (const auto& each : shown.steps)
       write_node(each, inner);
     if (has_frame)
@@ -165,6 +193,17 @@ private:
       write_node(each.what, indent);
       add_use(shown, each);
     }
+  }
+
+  std::string marks_of(const node& shown) const {
+    std::string marks;
+    if (shown.state)
+      marks = fmt::format(
+        ", fillcolor=\"{}\"",
+        colours_.states.at(static_cast<std::size_t>(*shown.state)));
+    if (shown.is_current)
+      marks += ", penwidth=3";
+    return marks;
   }
 
   static std::string tooltip_of(const node& shown) {

@@ -46,6 +46,8 @@ std::string brackets_of(const node& shown, bool with_kind) {
   for (const auto& each : shown.facts)
     if (!each.words.empty())
       add(each.words);
+  if (shown.state)
+    add(shown.state_words);
   if (shown.is_repeated)
     add("drawn above");
   return words.empty() ? words : fmt::format(" ({})", words);

@@ -2,7 +2,9 @@
 
 #include "troupe/agents/drawing.hpp"
 #include "troupe/agents/drawings/picture.hpp"
+#include "troupe/agents/workflow_progress.hpp"
 #include "troupe/cli/options/example_first.hpp"
+#include "troupe/cli/options/store_option.hpp"
 #include "troupe/cli/terminal/ending.hpp"
 #include "troupe/cli/terminal/exit_code.hpp"
 #include "troupe/cli/terminal/report_file.hpp"
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -24,6 +27,11 @@ struct graph_command::arguments {
   std::string format = "text";
   std::string output;
   bool dark = false;
+  store_option store;
+  std::string app;
+  std::string user = "user";
+  std::string session;
+  std::string invocation;
 };
 
 namespace {
@@ -64,6 +72,27 @@ result<agent> read_agent(const fs::path& file, agent_file_options options) {
   return load_agent_file(file, options);
 }
 
+result<std::vector<workflow_view>> shown_workflows(workflow_progress seen,
+                                                   const event_slice& events,
+                                                   const std::string& run) {
+  for (const auto& each : events)
+    // The view has the conflict, and may be one that is not shown.
+    static_cast<void>(seen.add(each));
+  auto all = seen.workflows();
+  if (!run.empty())
+    std::erase_if(all, [&run](const workflow_view& each) {
+      return std::ranges::find(each.invocations, run) == each.invocations.end();
+    });
+  // The drawing has the newest one of each workflow.
+  std::map<std::string, const workflow_view*> newest;
+  for (const auto& each : all)
+    newest[each.name] = &each;
+  for (const auto& [name, each] : newest)
+    if (each->conflict)
+      return *each->conflict;
+  return all;
+}
+
 } // namespace
 
 graph_command::graph_command(CLI::App& program, agent_file_options agents)
@@ -97,6 +126,28 @@ graph_command::graph_command(CLI::App& program, agent_file_options agents)
       "--output", chosen.output, "Write to a file; default: to stdout")
     ->type_name("FILE");
   parser().add_flag("--dark", chosen.dark, "Colours for a dark background");
+  chosen.store.add_to(parser());
+  auto* const app
+    = parser().add_option("--app", chosen.app, "App of --session");
+  app->type_name("A");
+  auto* const session = parser().add_option(
+    "--session",
+    chosen.session,
+    "Show the states of the nodes of workflows, from the log of this session");
+  session->type_name("S")->needs(app);
+  app->needs(session);
+  parser()
+    .add_option("--user", chosen.user, "User of --session")
+    ->needs(session)
+    ->type_name("U")
+    ->capture_default_str();
+  parser()
+    .add_option("--invocation",
+                chosen.invocation,
+                "Show the states of this invocation; default: the newest one "
+                "of each workflow")
+    ->needs(session)
+    ->type_name("ID");
   parser().footer(
     "Nothing of the file is started or asked, so no key, --allow-command or "
     "--allow-env is needed.\nOf an MCP server, the tools of its tool_filter "
@@ -107,6 +158,30 @@ graph_command::graph_command(CLI::App& program, agent_file_options agents)
 
 graph_command::~graph_command() = default;
 
+result<std::vector<workflow_view>>
+graph_command::read_workflows(const agent& root) const {
+  const auto& chosen = *arguments_;
+  auto owners = runtime::open(chosen.store.for_runtime());
+  if (!owners)
+    return owners.error();
+  const auto held
+    = owners->sessions().get({chosen.app, chosen.user, chosen.session}).get();
+  if (!held)
+    return held.error();
+  auto seen = shown_workflows(
+    workflow_progress(root), held->events(), chosen.invocation);
+  if (seen && seen->empty())
+    return error(
+      errc::not_found,
+      chosen.invocation.empty()
+        ? fmt::format("session {} has no workflows", to_string(held->key()))
+        : fmt::format("invocation '{}' of session {} has no "
+                      "workflows",
+                      chosen.invocation,
+                      to_string(held->key())));
+  return seen;
+}
+
 int graph_command::execute(interrupts& signals) const {
   const auto& chosen = *arguments_;
   report_file file;
@@ -115,8 +190,16 @@ int graph_command::execute(interrupts& signals) const {
   const auto root = read_agent(chosen.agent_file, agents_);
   if (!root)
     return report(root.error());
-  auto drawn = chosen.format == "text" ? to_text(*root)
-                                       : to_dot(*root, {.dark = chosen.dark});
+  std::vector<workflow_view> seen;
+  if (!chosen.session.empty()) {
+    auto read = read_workflows(*root);
+    if (!read)
+      return report(read.error());
+    seen = std::move(*read);
+  }
+  auto drawn = chosen.format == "text"
+                 ? to_text(*root, seen)
+                 : to_dot(*root, {.dark = chosen.dark, .workflows = seen});
   signals.begin();
   if (chosen.format == "svg") {
     auto picture = drawings::to_svg(drawn, signals.token());

@@ -1,11 +1,14 @@
-// `troupe graph`: a drawing of the agents in a file.
+// `troupe graph`: a drawing of the agents in a file, with the states that the
+// nodes of workflows have in a session.
 
 #pragma once
 
 #include "troupe/agents/agent_file.hpp"
+#include "troupe/agents/workflow_progress.hpp"
 #include "troupe/cli/commands/program_command.hpp"
 
 #include <memory>
+#include <vector>
 
 namespace troupe::cli {
 
@@ -20,6 +23,8 @@ public:
 
 private:
   struct arguments;
+
+  result<std::vector<workflow_view>> read_workflows(const agent& root) const;
 
   agent_file_options agents_;
   std::unique_ptr<arguments> arguments_;

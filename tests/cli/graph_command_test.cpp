@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace troupe::testing;
 
@@ -231,6 +232,88 @@ BOOST_AUTO_TEST_CASE(graphviz_accepts_the_graphs) {
              != std::string::npos);
   BOOST_TEST(drawn.output.find("Says &quot;&lt;b&gt;&quot; &amp; ∖N")
              != std::string::npos);
+}
+
+// -- states in a session ----
+
+namespace {
+
+// A workflow with a model's answer as route, and a session with one run of it.
+struct run_workflow : scratch_folder {
+  run_workflow() : store("sqlite:" + path() + "/w.db") {
+    write("script.json",
+          R"({"sorter": [{"text": "bill"}], "bills": [{"text": "paid"}]})");
+    file = write("support.yaml", yaml("bill"));
+    ran = run_program(
+      {"run", file, "--store", store, "--session", "s1", "--input", "Hello"});
+  }
+
+  static std::string yaml(const std::string& route) {
+    return "name: support\n"
+           "agent_class: Workflow\n"
+           "edges:\n"
+           "  - - START\n"
+           "    - {name: sorter, model: 'scripted:script.json'}\n"
+           "    - "
+           + route
+           + ": {name: bills, model: 'scripted:script.json'}\n"
+             "      fault: {name: faults, model: 'scripted:script.json'}\n";
+  }
+
+  ended graph(const std::vector<std::string>& more) const {
+    std::vector<std::string> words{
+      "graph", file, "--store", store, "--app", "support"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  }
+
+  std::string store;
+  std::string file;
+  ended ran;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_session_gives_the_states_of_nodes) {
+  const run_workflow of;
+  BOOST_TEST_REQUIRE(of.ran.code == 0, of.ran.errors);
+  const auto shown = of.graph({"--session", "s1"});
+  BOOST_TEST(shown.code == 0, shown.errors);
+  BOOST_TEST(shown.output.find("support (workflow, done)\n")
+               != std::string::npos,
+             shown.output);
+  BOOST_TEST(shown.output.find("bills (LLM, model scripted:script.json, done)")
+               != std::string::npos,
+             shown.output);
+  BOOST_TEST(
+    shown.output.find("faults (LLM, model scripted:script.json, skipped)")
+      != std::string::npos,
+    shown.output);
+  const auto dot = of.graph({"--session", "s1", "--format", "dot"});
+  BOOST_TEST(dot.output.find("fillcolor=\"#d3f0d6\"") != std::string::npos,
+             dot.output);
+  const auto plain = run_program({"graph", of.file});
+  BOOST_TEST(plain.output.find("done") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_does_not_fit_is_an_error) {
+  run_workflow of;
+  const auto none = of.graph({"--session", "none"});
+  BOOST_TEST(none.code == 1);
+  BOOST_TEST(none.errors.find("not_found") != std::string::npos, none.errors);
+  const auto run = of.graph({"--session", "s1", "--invocation", "i"});
+  BOOST_TEST(run.code == 1);
+  BOOST_TEST(run.errors.find("invocation 'i' of session") != std::string::npos,
+             run.errors);
+  BOOST_TEST(of.graph({}).code == 2);
+  BOOST_TEST(run_program({"graph", of.file, "--session", "s1"}).code == 2);
+  of.write("support.yaml", run_workflow::yaml("money"));
+  const auto changed = of.graph({"--session", "s1"});
+  BOOST_TEST(changed.code == 1);
+  BOOST_TEST(changed.errors.find("conflict") != std::string::npos,
+             changed.errors);
+  BOOST_TEST(changed.errors.find("'sorter'") != std::string::npos,
+             changed.errors);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

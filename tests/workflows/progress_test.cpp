@@ -1,6 +1,7 @@
 // The progress of workflows, computed from events: compared with runs that go
 // on, and for each kind of event.
 
+#include "troupe/agents/drawing.hpp"
 #include "troupe/agents/workflow_progress.hpp"
 
 #include "../runtime/pause_fixture.hpp"
@@ -774,6 +775,31 @@ BOOST_AUTO_TEST_CASE(routes_of_all_types_are_read_from_the_first_event) {
   BOOST_TEST(to_json(told)["edges"] == to_json(known)["edges"]);
   BOOST_TEST(line_of({told})
              == "w@1 done: a=done b=done c=done d=done e=done\n");
+}
+
+// -- drawings ----
+
+BOOST_AUTO_TEST_CASE(a_drawing_shows_the_states) {
+  agent_fixture on;
+  const auto inner = workflow(
+    {.name = "inner", .nodes = {gives("x")}, .edges = {{"START", "x"}}});
+  const auto root = workflow(
+    {.name = "w",
+     .nodes = {gives("a", {"on"}), {.work = inner}, gives("c")},
+     .edges = {{"START", "a"}, {"a", "inner", {"on"}}, {"a", "c", {"off"}}}});
+  on.perform(root);
+  const auto seen = seen_in(on, root, on.key);
+  const auto shown = to_text(root, seen);
+  BOOST_TEST(shown.find("w (workflow, done)") != std::string::npos, shown);
+  BOOST_TEST(shown.find("a (function, done)") != std::string::npos, shown);
+  BOOST_TEST(shown.find("c (function, skipped)") != std::string::npos, shown);
+  BOOST_TEST(shown.find("x (function, done)") != std::string::npos, shown);
+  BOOST_TEST(to_text(root, {}) == to_text(root));
+  const auto graph = to_dot(root, {.workflows = seen});
+  BOOST_TEST(graph.find(R"("c" [shape=box, label="c\nfunction\nskipped", )"
+                        R"(tooltip="c", fillcolor="#e6e9ec"])")
+               != std::string::npos,
+             graph);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
