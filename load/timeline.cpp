@@ -3,12 +3,13 @@
 #include "troupe/agents/turns/step_times.hpp"
 #include "troupe/contexts/tool_call.hpp"
 #include "troupe/core/rewind.hpp"
+#include "troupe/load/pages/bar.hpp"
+#include "troupe/load/pages/visit_lines.hpp"
 #include "troupe/load/report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -419,11 +420,21 @@ std::vector<timeline> timelines_of(const event_slice& events,
   std::set<std::string_view> live;
   for (const auto left = events.live(); const auto& said : left)
     live.insert(said->invocation_id);
+  workflow_progress seen;
+  for (const auto& said : events)
+    if (!is_rewind(*said))
+      // Without an agent no event is in conflict with its workflow.
+      static_cast<void>(seen.add(said));
+  std::map<std::string, std::vector<workflow_view>> workflows;
+  for (const auto& each : seen.workflows())
+    for (const auto& invocation : each.invocations)
+      workflows[invocation].push_back(each);
   std::vector<timeline> made;
   made.reserve(order.size());
   for (const auto& invocation : order) {
     made.push_back(timeline_maker(by_invocation.at(invocation)).make());
     made.back().is_taken_back = !live.contains(invocation);
+    made.back().workflows = std::move(workflows[invocation]);
     if (prices == nullptr)
       continue;
     auto& cost = made.back().cost.emplace();
@@ -463,35 +474,25 @@ std::string to_text(const timeline& shown, std::size_t width) {
   std::size_t labels = 0;
   for (const auto& lane : shown.lanes)
     labels = std::max(labels, label_of(lane).size());
-  labels = std::min<std::size_t>(labels, 30);
+  labels = std::min(labels, bar_labels_max);
   const auto columns = std::max<std::size_t>(width, 40) - labels - 3;
-  const auto column_of = [&](nanoseconds at) {
-    return shown.wall.count() == 0 ? 0.0
-                                   : static_cast<double>(at.count())
-                                       / static_cast<double>(shown.wall.count())
-                                       * static_cast<double>(columns);
-  };
   for (const auto& lane : shown.lanes) {
-    std::string bar(columns, ' ');
+    bar drawn(shown.wall, columns);
     // Waits are drawn first, so that concurrent work stays visible.
     for (const bool waits : {true, false})
-      for (const auto& step : lane.steps) {
-        if ((step.kind == form::wait) != waits)
-          continue;
-        const auto from = std::min(
-          static_cast<std::size_t>(column_of(step.begin)), columns - 1);
-        const auto to = std::clamp(
-          static_cast<std::size_t>(std::lround(column_of(step.end))),
-          from + 1,
-          columns);
-        std::fill(bar.begin() + static_cast<std::ptrdiff_t>(from),
-                  bar.begin() + static_cast<std::ptrdiff_t>(to),
-                  step.error.empty() ? mark_of(step.kind) : '!');
-      }
-    text
-      += fmt::format("{:<{}.{}} |{}|\n", label_of(lane), labels, labels, bar);
+      for (const auto& step : lane.steps)
+        if ((step.kind == form::wait) == waits)
+          drawn.fill(step.begin,
+                     step.end,
+                     step.error.empty() ? mark_of(step.kind) : '!');
+    text += fmt::format(
+      "{:<{}.{}} |{}|\n", label_of(lane), labels, labels, drawn.text());
   }
-  return text + "# model  = tool  - other  . waits  ! failed\n";
+  text += "# model  = tool  - other  . waits  ! failed\n";
+  for (const auto& each : shown.workflows)
+    if (each.parent.empty())
+      text += '\n' + visit_lines(shown, each, width);
+  return text;
 }
 
 json to_json(const timeline& shown) {
@@ -531,6 +532,9 @@ json to_json(const timeline& shown) {
     added["steps"] = std::move(steps);
     lanes.push_back(std::move(added));
   }
+  auto& workflows = written["workflows"] = json::array();
+  for (const auto& each : shown.workflows)
+    workflows.push_back(troupe::to_json(each));
   return written;
 }
 

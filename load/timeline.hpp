@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "troupe/agents/workflow_progress.hpp"
 #include "troupe/core/session.hpp"
 #include "troupe/load/prices.hpp"
 
@@ -93,6 +94,9 @@ struct timeline {
   /// invocation.
   bool is_taken_back = false;
   std::vector<timeline_lane> lanes; ///< Lanes of a fan-out together.
+  /// The workflows that have events of the invocation, as the log alone tells
+  /// them, in the order in which they began.
+  std::vector<workflow_view> workflows = {};
 };
 
 /// The kind of a step as reports name it: `"model"`, `"tool"`, `"other"` or
@@ -111,7 +115,8 @@ std::size_t depth_of(const timeline_lane& lane);
 std::vector<timeline> timelines_of(const event_slice& events,
                                    const price_list* prices = nullptr);
 
-/// Returns a summary and a row for each lane. `width` is the total number of
+/// Returns a summary, a row for each lane, and a row for each visit and each
+/// failed attempt of workflows. `width` is the total number of
 /// columns; less than 40 counts as 40.
 std::string to_text(const timeline& shown, std::size_t width);
 
@@ -120,8 +125,8 @@ std::string to_text(const timeline& shown, std::size_t width);
 /// null, "takenBack": boolean, "lanes":
 /// [{"agent", "branch", "steps": [{"kind": "model"|"tool"|"other"|"wait",
 /// "name", "start", "end", "event", "detail": text or null, "error": text or
-/// null}]}]}`, times in nanoseconds. The numbers of calls are null if they are
-/// not recorded.
+/// null}]}], "workflows": [workflow_view]}`, times in nanoseconds, but for
+/// those of workflows. The numbers of calls are null if they are not recorded.
 json to_json(const timeline& shown);
 
 } // namespace troupe::load

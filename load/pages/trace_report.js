@@ -25,7 +25,28 @@ function momentOf(seconds) {
 function invocationParts(timeline) {
   return [invocationFigures(timeline),
     timeline.error ? element("p", { class: "text error" }, textOf(timeline.error)) : null,
-    element("div", {}, timelineView(timeline))];
+    element("div", {}, timelineView(timeline)),
+    ...(timeline.workflows ?? []).map((each) => element("div", {}, visitTable(each)))];
+}
+
+// Times of workflows are in seconds.
+function visitTable(workflow) {
+  const failure = (visit) => visit.failures.map((each) => `attempt ${each.attempt}: `
+    + `${each.code}: ${each.message}`).join("; ");
+  const took = (visit) => (isNumber(visit.began) && isNumber(visit.ended)
+    ? formatTime((visit.ended - visit.began) * 1e9) : "");
+  return table([
+    { name: `${workflow.path}, ${workflow.state}`, head: true, words: true,
+      text: (visit) => `${visit.node}@${visit.number}` },
+    { name: "state", mark: (visit) => (visit.state === "failed" ? "bad" : ""),
+      text: (visit) => visit.state },
+    { name: "attempts", number: true, text: (visit) => visit.attempt },
+    { name: "started", text: (visit) => momentOf(visit.began) },
+    { name: "took", number: true, text: took },
+    { name: "routes", words: true, text: (visit) => visit.routes.map(String).join(", ") },
+    { name: "failures", words: true, mark: (visit) => (visit.failures.length > 0 ? "bad" : ""),
+      text: (visit) => shortened(failure(visit), 300) },
+  ], workflow.visits, { label: `Visits of ${workflow.path}` });
 }
 
 // Of many invocations, all but the first few are drawn when they are opened.

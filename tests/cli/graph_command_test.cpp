@@ -1,5 +1,7 @@
 // `troupe graph` as a child process.
 
+#include "troupe/core/json.hpp"
+
 #include "program.hpp"
 #include <boost/test/unit_test.hpp>
 
@@ -314,6 +316,37 @@ BOOST_AUTO_TEST_CASE(a_session_that_does_not_fit_is_an_error) {
              changed.errors);
   BOOST_TEST(changed.errors.find("'sorter'") != std::string::npos,
              changed.errors);
+}
+
+BOOST_AUTO_TEST_CASE(a_trace_has_the_visits_of_workflows) {
+  const run_workflow of;
+  const auto traced = run_program({"trace",
+                                   "--store",
+                                   of.store,
+                                   "--app",
+                                   "support",
+                                   "--session",
+                                   "s1",
+                                   "--json",
+                                   of.path() + "/t.json",
+                                   "--html",
+                                   of.path() + "/t.html"});
+  BOOST_TEST(traced.code == 0, traced.errors);
+  BOOST_TEST(traced.output.find("\nworkflow support@1: ") != std::string::npos,
+             traced.output);
+  BOOST_TEST(traced.output.find("sorter@1 |") != std::string::npos,
+             traced.output);
+  BOOST_TEST(traced.output.find(", done → bill\n") != std::string::npos,
+             traced.output);
+  std::ifstream source(of.path() + "/t.json");
+  const auto written = troupe::json::parse(source);
+  const auto& shown = written.at("invocations")[0].at("workflows")[0];
+  BOOST_TEST(shown.at("path") == "support@1");
+  BOOST_TEST(shown.at("visits").size() == 2U);
+  std::ifstream page(of.path() + "/t.html");
+  std::ostringstream text;
+  text << page.rdbuf();
+  BOOST_TEST(text.str().find("\"workflows\":[{") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

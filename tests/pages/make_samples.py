@@ -157,7 +157,21 @@ def lane(chance, agent, branch, start, turns, error=None):
     return {"agent": agent, "branch": branch, "steps": steps}
 
 
-def timeline(lanes, started=1773480413.25, invocation="e-7f3a9c", error=None, taken_back=False):
+def visit(node, number, began, ended, state="done", failures=(), routes=()):
+    return {"node": node, "number": number, "state": state, "attempt": len(failures) + 1,
+            "failures": [{"attempt": place + 1, "at": began, "code": "tool_failed", "message": each}
+                         for place, each in enumerate(failures)],
+            "routes": list(routes), "missing": [], "began": began, "ended": ended, "due": None}
+
+
+def workflow(path, visits, state="done"):
+    return {"name": path, "path": path, "run": "e-7f3a9c", "invocations": ["e-7f3a9c"],
+            "parent": None, "state": state, "failure": None, "conflict": None,
+            "began": 1773480413.25, "ended": None, "nodes": [], "edges": [], "visits": visits}
+
+
+def timeline(lanes, started=1773480413.25, invocation="e-7f3a9c", error=None, taken_back=False,
+             workflows=None):
     steps = [each for row in lanes for each in row["steps"]]
     work = [each["end"] - each["start"] for each in steps if each["kind"] in ("model", "tool")]
     wall = max((each["end"] for each in steps), default=0)
@@ -166,6 +180,7 @@ def timeline(lanes, started=1773480413.25, invocation="e-7f3a9c", error=None, ta
         "longestLane": int(wall * 0.93), "error": error, "takenBack": taken_back,
         "modelCalls": sum(each["kind"] == "model" for each in steps),
         "toolCalls": sum(each["kind"] == "tool" for each in steps), "lanes": lanes,
+        **({"workflows": workflows} if workflows else {}),
     }
 
 
@@ -202,7 +217,13 @@ def trace_awkward(chance):
     lanes.append({"agent": "idle", "branch": "coordinator.idle", "steps": []})
     lanes.append({"agent": "instant", "branch": "a.b.c.d.e.f.g.h.i.j.k.l",
                   "steps": [step("tool", "no time at all", 5 * MS, 5 * MS)]})
-    return trace([timeline(lanes, error="deadline_exceeded: " + LONG_WORD),
+    began = 1773480413.25
+    visits = [visit(EVIL, 1, began, began + 0.4, failures=[EVIL, LONG_WORD], routes=[EVIL, 7, True]),
+              visit(LONG_WORD, 12, began + 0.4, began + 1, "failed", [EVIL]),
+              visit("later", 1, None, None, "waiting")]
+    return trace([timeline(lanes, error="deadline_exceeded: " + LONG_WORD,
+                           workflows=[workflow(EVIL, visits, "failed"),
+                                      workflow("empty@1", [], "running")]),
                   timeline([], invocation="e-empty"),
                   timeline([{"agent": "alone", "branch": "", "steps": []}], started=None)],
                  app=EVIL, user=LONG_WORD, id="会話 1")
