@@ -37,6 +37,7 @@ router make_routes(const served_ptr& on) {
   add_artifacts(routes, on);
   add_events(routes, on);
   add_figures(routes, on);
+  add_progress(routes, on);
   add_runs(routes, on);
   add_sessions(routes, on);
   add_time_travel(routes, on);

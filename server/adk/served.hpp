@@ -40,6 +40,7 @@ void add_artifacts(router& routes, const served_ptr& on);
 void add_events(router& routes, const served_ptr& on);
 void add_figures(router& routes, const served_ptr& on);
 void add_pages(router& routes, const served_ptr& on);
+void add_progress(router& routes, const served_ptr& on);
 void add_runs(router& routes, const served_ptr& on);
 void add_sessions(router& routes, const served_ptr& on);
 void add_time_travel(router& routes, const served_ptr& on);

@@ -17,6 +17,7 @@ class Page {
     this.place = { app: null, user: null, session: null };
     this.at = null; // The revision that is shown; null for the newest one.
     this.history = null;
+    this.underWay = null; // Ids of runs of this server that go on; null if they are not known.
     this.origins = new Map(); // Places where sessions were forked, by session.
     const root = (id) => document.getElementById(id);
     this.sessions = new SessionsPane(root("sessions"), this);
@@ -87,6 +88,7 @@ class Page {
     this.history?.close();
     this.history = null;
     this.at = null;
+    this.underWay = null;
     this.place = { ...this.place, session: id };
     this.writeAddress();
     for (const each of [this.conversation, this.events, this.runs, this.branches, this.state])
@@ -189,6 +191,7 @@ class Page {
         this.state.show(session.state);
       }
       this.conversation.calls = openCalls;
+      this.underWay = new Set(runs);
       // A run of this page that has ended meanwhile may still be in the list. Words typed after its
       // end would wait for it.
       const isLate = ends !== this.conversation.ends;

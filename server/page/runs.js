@@ -1,4 +1,5 @@
-// The runs of a session, newest first, each as a timeline of lanes and steps.
+// The runs of a session, newest first, each as graphs of its workflows and as a timeline of lanes
+// and steps.
 
 import { timelineView } from "./charts.js";
 
@@ -9,6 +10,7 @@ class RunsPane {
     this.page = page;
     this.root = root;
     this.drawn = new Map(); // The panels of runs, by their invocation.
+    this.graphs = new Map(); // The graphs of their workflows.
     this.earlier = button("Show earlier runs", () => this.loadEarlier(), { class: "earlier" });
     this.none = element("p", { class: "nothing" }, "This session has no runs yet.");
     this.box = element("div", { class: "scroller runs", tabindex: "0" });
@@ -18,6 +20,7 @@ class RunsPane {
 
   open() {
     this.drawn.clear();
+    this.graphs.clear();
     this.box.replaceChildren();
     this.draw();
   }
@@ -42,6 +45,8 @@ class RunsPane {
     // The events before the first run in sight may be a part of it.
     if (!isWhole && runs.length > 1)
       runs.shift();
+    for (const each of this.graphs.values())
+      each.noteRuns();
     const panels = runs.map((each, index) => this.panel(each, index === runs.length - 1));
     setChildren(this.box, [...panels.reverse(), runs.length === 0 ? this.none : null,
       isWhole ? null : this.earlier].filter(Boolean));
@@ -64,10 +69,21 @@ class RunsPane {
       "data-run": run.id }, element("summary", {}, element("strong", {}, titleOf(run)),
       element("span", { class: "muted" }, factsOf(run, steps).join(" · ")),
       steps.error ? element("span", { class: "bad" }, steps.error) : null));
-    made.addEventListener("toggle", () => made.append(element("div", { class: "drawn" },
-      timelineView(steps, (step) => this.pick(step)))), { once: true });
+    const graphs = run.events.some(tellsOfWorkflow) ? this.graphsOf(run) : null;
+    made.addEventListener("toggle", () => {
+      made.append(element("div", { class: "drawn" }, graphs?.node ?? [],
+        timelineView(steps, (step) => this.pick(step))));
+      graphs?.refresh();
+    }, { once: true });
     made.open = isOpen;
     return made;
+  }
+
+  // The graphs stay while the panel is drawn again.
+  graphsOf(run) {
+    if (!this.graphs.has(run.id))
+      this.graphs.set(run.id, new WorkflowGraphs(this.page, run.id));
+    return this.graphs.get(run.id);
   }
 
   pick(step) {
@@ -93,7 +109,12 @@ function runsOf(history, last) {
     run.isTaken &&= taken.has(number);
   }
   // A change of the state alone is no run.
-  return [...runs.values()].filter((each) => each.events.some(hasStep));
+  return [...runs.values()].filter((each) => each.events.some(
+    (event) => hasStep(event) || tellsOfWorkflow(event)));
+}
+
+function tellsOfWorkflow(event) {
+  return Boolean(event.customMetadata?.troupe?.workflow);
 }
 
 function titleOf(run) {

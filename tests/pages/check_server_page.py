@@ -58,6 +58,20 @@ name: writer
 model: {{name: "openai:fake", base_url: "http://127.0.0.1:{port}/v1", stream: true}}
 """
 
+SUPPORT = """
+name: support
+agent_class: Workflow
+edges:
+- - START
+  - {{name: sorter, model: scripted:script.json}}
+  - bill:
+      name: bills
+      model: {{name: "openai:fake", base_url: "http://127.0.0.1:{port}/v1", stream: true}}
+    fault: {{name: faults, model: scripted:script.json}}
+- [bills, {{name: closer, model: scripted:script.json}}]
+"""
+SUPPORT_SCRIPT = {"sorter": [{"text": "bill"}], "closer": [{"text": "closed"}]}
+
 # Returns true as soon as the condition holds, and false if it does not within the time.
 AWAIT = """
 new Promise(done => {
@@ -89,7 +103,7 @@ HOLD_RUNS = """
 })()
 """
 
-# Returns the parts of the page that stick out of the window.
+# Returns the parts of the page that stick out of the window. A graph scrolls inside of its place.
 OVERFLOW = """
 (() => {
   const width = document.documentElement.clientWidth;
@@ -99,7 +113,7 @@ OVERFLOW = """
     found.push(`the page is ${document.documentElement.scrollWidth} px wide`);
   if (document.documentElement.scrollHeight > height)
     found.push(`the page is ${document.documentElement.scrollHeight} px high in ${height}`);
-  for (const node of document.body.querySelectorAll("*:not(svg *)")) {
+  for (const node of document.body.querySelectorAll("*:not(svg *, .graph svg)")) {
     const box = node.getBoundingClientRect();
     if (node.checkVisibility() && box.width > 0 && (box.right > width + 1 || box.left < -1))
       found.push(`sticks out, ${Math.round(box.left)} to ${Math.round(box.right)}: `
@@ -274,10 +288,10 @@ class Checks:
 
     def run(self):
         with contextlib.closing(Server(self.program, self.folder)) as self.server:
-            for check in (self.check_conversation, self.check_runs, self.check_branches,
-                          self.check_figures, self.check_words, self.check_cancel,
-                          self.check_markup, self.check_live, self.check_many_events,
-                          self.check_widths):
+            for check in (self.check_conversation, self.check_runs, self.check_workflow,
+                          self.check_branches, self.check_figures, self.check_words,
+                          self.check_cancel, self.check_markup, self.check_live,
+                          self.check_many_events, self.check_widths):
                 self.browser.deadline = time.monotonic() + SECONDS_PER_CHECK
                 check()
         tokens = self.folder / "tokens"
@@ -354,6 +368,53 @@ class Checks:
             tab.until("!document.querySelector('.tip').hidden")
             tab.key("Enter")
             tab.until("document.querySelector('.line.on')?.checkVisibility()")
+
+    def check_workflow(self):
+        """The graph of a workflow changes while it runs; names in it are text."""
+        def state(name, wanted):
+            return f"document.querySelector('.graph [data-node={name}].{wanted}')"
+
+        with self.tab("workflow", {"app": "support", "user": "ann"}) as tab:
+            Model.goes_on.clear()
+            tab.say("It is too high.")
+            tab.until_text("Words")
+            tab.press("Runs", "document.querySelector('.tabs')")
+            for name, wanted in (("sorter", "done"), ("bills", "running"), ("faults", "skipped"),
+                                 ("closer", "unreached")):
+                tab.until(state(name, wanted))
+            tab.until("document.querySelector('.workflow').dataset.state === 'running'")
+            expect(tab.js("document.querySelectorAll('.graph .edge.taken').length") == 2,
+                   "the edges that were followed are others")
+            Model.goes_on.set()
+            tab.until(state("closer", "done"))
+            tab.until("document.querySelector('.workflow').dataset.state === 'done'")
+            expect(tab.js("[...document.querySelectorAll('.graph rect')].every((each, index, all) =>"
+                          " index === 0 || each.getAttribute('x') !== all[index - 1].getAttribute("
+                          "'x') || each.getAttribute('y') !== all[index - 1].getAttribute('y'))"),
+                   "nodes of a graph are drawn over each other")
+            for width in (1600, 400):
+                resize(self.browser, tab.session, width)
+                tab.js(SETTLE)
+                self.found += [f"workflow at {width}: {each}" for each in tab.js(OVERFLOW)]
+        name = "<img src=x onerror=alert(1)>"
+        told = [{"run": "r", "begins": {"nodes": []}}, {"run": "r", "attempt": 1}]
+        path = "/apps/support/users/marks/sessions"
+        self.server.ask("POST", path, {"sessionId": "s1"})
+        for number, (place, record) in enumerate(zip(("support@1", f"support@1/{name}@1"), told)):
+            self.server.ask("POST", f"{path}/s1/events", {
+                "id": f"e{number}", "invocationId": "r", "author": "support",
+                "nodeInfo": {"path": place}, "errorCode": "tool_failed", "errorMessage": MARKUP,
+                "customMetadata": {"troupe": {"workflow": record}}})
+        with self.tab("workflow_marks", {"app": "support", "user": "marks",
+                                         "session": "s1"}) as tab:
+            tab.press("Runs", "document.querySelector('.tabs')")
+            tab.until("document.querySelector('.graph .failed text')?.textContent"
+                      ".startsWith('<img src=x')")
+            tab.until("document.querySelector('.workflow .bad')?.textContent"
+                      ".includes('changed')")
+            tab.until("[...document.querySelectorAll('.workflow .bad')].some(each => "
+                      "each.textContent.includes('alert(2)'))")
+            self.expect_no_markup(tab)
 
     def check_branches(self):
         """A fork stands beside its parent: the past once, two futures, the keys that differ."""
@@ -567,6 +628,8 @@ def write_agents(folder, model_port):
                       "script.json": MARKS_SCRIPT},
             "slow": {"root_agent.yaml": "name: slow\nmodel: scripted:script.json\n",
                      "script.json": SLOW_SCRIPT},
+            "support": {"root_agent.yaml": SUPPORT.format(port=model_port),
+                        "script.json": SUPPORT_SCRIPT},
             "writer": {"root_agent.yaml": WRITER.format(port=model_port)}}.items():
         (agents / name).mkdir(parents=True)
         for file, text in files.items():
