@@ -312,8 +312,9 @@ void invocation_actor::receive(std::unique_ptr<append> answered) {
   // Before the event: its receiver finds the losses.
   if (answered->outcome && !again && answered->basis)
     tell_losses(*run_, *answered->basis, **answered->outcome);
-  // As in ADK, a summary is stored, and is no event of the run.
-  if (answered->outcome && !again && !run_->is_compacting)
+  // As in ADK, a summary is stored, and is no event of the run. Nor is an event
+  // that was there before, such as one that a node has emitted before it asked.
+  if (answered->outcome && !answered->joined && !run_->is_compacting)
     run_->control->deliver(*answered->outcome);
   if (answered->outcome) {
     lane.hear(*answered->outcome);

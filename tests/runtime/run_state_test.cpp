@@ -357,4 +357,17 @@ BOOST_AUTO_TEST_CASE(an_event_that_is_emitted_again_takes_effect_once) {
   BOOST_TEST(on.state_now() == json({{"n", 1}}));
 }
 
+BOOST_AUTO_TEST_CASE(an_event_of_an_earlier_run_is_not_handed_out_again) {
+  agent_fixture on;
+  const auto root
+    = custom("root", [](invocation_context& context) -> agent_run {
+        event said(text("once"));
+        said.id = "once";
+        const auto stored = co_await context.emit(std::move(said));
+        BOOST_TEST(stored->text() == "once");
+      });
+  BOOST_TEST(on.perform(root) == "root=once | ok");
+  BOOST_TEST(on.perform(root) == "| ok");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
