@@ -86,8 +86,10 @@ void check_llm(const std::string& name, const llm_options& options) {
     refuse(fmt::format("agent '{}' has a contents_max, but include_contents "
                        "chooses its events already",
                        name));
-  std::set<std::string_view> tools{
-    transfer_tool_name, confirmation_name, finish_task_name};
+  std::set<std::string_view> tools{transfer_tool_name,
+                                   confirmation_name,
+                                   request_input_name,
+                                   finish_task_name};
   for (const auto& known : options.tools)
     if (!tools.insert(known.name()).second)
       refuse(known.name() == finish_task_name
@@ -106,7 +108,8 @@ void check_llm(const std::string& name, const llm_options& options) {
 void check_delegated(const llm_options& options, const agent& below) {
   const auto& name = options.name;
   if (below.name() == finish_task_name || below.name() == transfer_tool_name
-      || below.name() == confirmation_name)
+      || below.name() == confirmation_name
+      || below.name() == request_input_name)
     refuse(fmt::format("sub-agent '{}' of agent '{}' is a tool by its mode, "
                        "and the name is reserved; rename it",
                        below.name(),

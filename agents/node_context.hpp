@@ -2,9 +2,11 @@
 
 #pragma once
 
+#include "troupe/agents/json_schema.hpp"
 #include "troupe/contexts/invocation_context.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,6 +26,8 @@ public:
     std::uint64_t attempt = 1;
     /// Id of the visit, the same in each attempt.
     std::string key;
+    /// As `workflow_place::rewound`.
+    std::uint64_t rewound = 0;
   };
 
   /// `workflow` is the agent that the node belongs to; it must outlive the
@@ -55,9 +59,43 @@ public:
   /// gets the stored event. Other content there fails with `errc::conflict`.
   task<event_ptr> emit(event said);
 
+  using invocation_context::ask;
+
+  /// Asks the user, and returns the answer. Functions and coroutines call it in
+  /// the same way, without `co_await`.
+  ///
+  /// If there is no answer yet, the body is unwound by an exception that is not
+  /// a `std::exception`. The other nodes go on; when nothing else can, the run
+  /// pauses. In the run that brings the answer, the body starts again, and this
+  /// call returns. A body may ask several questions, one after another. Each
+  /// belongs to its place: the body must ask the same ones in the same order
+  /// when it starts again. Agents that it has run before are skipped then.
+  ///
+  /// `message` is the question. An answer must fit `schema` before the session
+  /// takes it; without a schema it is any JSON value. If a text does not fit,
+  /// but is JSON that does, the answer is this JSON. `payload` is data for the
+  /// program that shows the question.
+  ///
+  /// Throws `errc::invalid_argument` if changes of state or actions are
+  /// recorded that no event carries: they would be lost. Throws
+  /// `errc::conflict` if another question has been asked at this place.
+  json ask(std::string message,
+           const std::optional<json_schema>& schema = {},
+           json payload = nullptr);
+
+  // -- for the code that runs nodes ----
+
+  /// Returns the question that the body waits for an answer to; unset if there
+  /// is none.
+  const std::optional<function_call>& question() const noexcept {
+    return question_;
+  }
+
 private:
   attempt_facts facts_of_attempt_;
   std::uint64_t emitted_ = 0;
+  std::uint64_t asked_ = 0;
+  std::optional<function_call> question_;
 };
 
 } // namespace troupe

@@ -20,7 +20,8 @@
 namespace troupe {
 
 /// A call that a paused run waits for: a question to the user about the call of
-/// a tool, or a long-running tool whose result comes from outside. A plain
+/// a tool, a long-running tool whose result comes from outside, or the question
+/// of a workflow's node (`tool` is `request_input_name` then). A plain
 /// value; `session_service::open_calls` makes it from the session's history.
 struct open_call {
   open_call() = default;
@@ -54,8 +55,9 @@ content allow(const open_call& call, json payload = nullptr);
 /// `answer`.
 content deny(const open_call& call, json payload = nullptr);
 
-/// Makes the message with the result of a long-running call. An object goes to
-/// the model as it is; any other value as `{"result": …}`. Throws
+/// Makes the message with the result of a long-running call, or the answer to
+/// the question of a workflow's node. An object goes to the model as it is; any
+/// other value as `{"result": …}`. Throws
 /// `errc::invalid_argument` if the call is a question: use `allow` or `deny`.
 content answer(const open_call& call, json result);
 

@@ -59,9 +59,8 @@ struct workflow_options {
 /// - two edges between the same nodes that are followed for the same route, or
 ///   one of which is always followed; `otherwise` together with routes;
 /// - a cycle of edges that are always followed: it would never end;
-/// - an empty function, a tool that only prepares requests or needs a
-///   confirmation, and a `join::count` of 0 or above the number of nodes before
-///   the join;
+/// - an empty function, a tool that only prepares requests or is long-running,
+///   and a `join::count` of 0 or above the number of nodes before the join;
 /// - limits of 0, times below 0, and other values that `node_retry` excludes;
 /// - everything that `make_agent` refuses.
 agent workflow(workflow_options options);

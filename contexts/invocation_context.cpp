@@ -356,6 +356,17 @@ task<> invocation_context::run(const agent& other) {
   ++finished_;
 }
 
+void invocation_context::wait_for(std::string call_id) {
+  if (!paused_) {
+    auto where = std::make_shared<checkpoint>();
+    where->agent = agent_name_;
+    where->waits_for.push_back(std::move(call_id));
+    where->finished = finished_;
+    paused_ = std::move(where);
+  }
+  throw agent_paused{paused_};
+}
+
 task<> invocation_context::sleep(std::chrono::nanoseconds duration) {
   sleep_request request;
   request.duration = duration;

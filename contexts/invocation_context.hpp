@@ -211,6 +211,12 @@ public:
     return paused_;
   }
 
+protected:
+  /// Unwinds this body, which waits for the answer to this call, and starts
+  /// again in the run that brings it. A body that has to wait already waits for
+  /// the earlier call.
+  [[noreturn]] void wait_for(std::string call_id);
+
 private:
   task<event_ptr> send(event said,
                        std::vector<write_basis> bases,

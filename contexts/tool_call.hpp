@@ -22,6 +22,12 @@ class tool;
 inline constexpr std::string_view confirmation_name
   = "adk_request_confirmation";
 
+/// Name of the call by which a workflow's node asks the user, as in ADK.
+/// Arguments: `{"interruptId": id of the call, "message": string, "payload":
+/// any, "response_schema": JSON Schema}`; the last two may be null. Response:
+/// `{"result": answer}`, or the answer if it is an object.
+inline constexpr std::string_view request_input_name = "adk_request_input";
+
 /// A question to the user, or the answer to one.
 struct tool_confirmation {
   tool_confirmation() = default;

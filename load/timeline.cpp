@@ -69,7 +69,8 @@ timeline_step derived_step(const event& said) {
   for (const auto& element : said.content.parts) {
     // The runtime asks for permissions, and no model does.
     if (const auto* wanted = element.call();
-        wanted != nullptr && wanted->name != confirmation_name)
+        wanted != nullptr && wanted->name != confirmation_name
+        && wanted->name != request_input_name)
       calls.push_back(wanted->name);
     if (const auto* given = element.response())
       responses.push_back(given->name);

@@ -137,7 +137,7 @@ task<std::vector<tool>> find_tools(const invocation_context& context,
   auto tools = options.tools;
   const auto is_taken = [&tools, &others](std::string_view name) {
     return name == transfer_tool_name || name == confirmation_name
-           || name == finish_task_name
+           || name == request_input_name || name == finish_task_name
            || std::ranges::find(tools, name, &tool::name) != tools.end()
            || (others.below != nullptr
                && std::ranges::find(others.below->agents, name, &agent::name)

@@ -3,9 +3,14 @@
 #include "troupe/actors/running/user_failure.hpp"
 #include "troupe/actors/runs/agent_body.hpp"
 #include "troupe/agents/turns/llm_turn.hpp"
+#include "troupe/agents/turns/open_turn.hpp"
+#include "troupe/agents/turns/question.hpp"
+#include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace troupe::actors {
@@ -27,8 +32,13 @@ struct node_work_end {
   node_output made;
   event actions_of; // Its actions are those of a tool.
   std::vector<write_basis> bases;
+  // Set if the node waits for an answer; the rest has no meaning then.
+  checkpoint_ptr paused;
+  std::optional<function_call> question; // Asks for this answer.
 };
 
+// Calls a function or a coroutine. Changes that it has recorded before it has
+// to wait are dropped: it starts again in the run that brings the answer.
 task<node_work_end> call_function(node_context& context,
                                   const node_function& function,
                                   const node_visit& which) {
@@ -37,11 +47,18 @@ task<node_work_end> call_function(node_context& context,
   try {
     if (auto made = co_await function(context))
       end.made = std::move(*made);
+  } catch (const agent_paused& caught) {
+    end.paused = caught.where;
   } catch (...) {
     failure = current_failure(errc::callback_failed, who_is(which));
   }
   if (failure)
     throw *failure;
+  // The function may have caught the exception.
+  if (!end.paused)
+    end.paused = context.paused();
+  if (end.paused)
+    end.question = context.question();
   co_return end;
 }
 
@@ -84,25 +101,80 @@ json arguments_for(const tool& called,
   return made;
 }
 
+// The user's newest decision about the call of a tool, and the id of the
+// question that is asked next.
+struct tool_decision {
+  std::optional<tool_confirmation> confirmation;
+  std::string next;
+};
+
+tool_decision find_decision(const event_slice& events,
+                            const function_call& call,
+                            const node_visit& which) {
+  auto original = json::object();
+  original["id"] = call.id;
+  original["name"] = call.name;
+  original["args"] = call.args.data();
+  tool_decision found;
+  for (std::uint64_t number = 1;; ++number) {
+    found.next
+      = placed_id(which.at.rewound, events, question_id(call.id, number));
+    const auto asked = find_call(events, found.next);
+    const auto* answer = find_response(events, found.next);
+    if (!asked || answer == nullptr)
+      return found;
+    const auto& args = asked->call->args.data();
+    if (!args.is_object() || !args.contains("originalFunctionCall")
+        || !equal(args.at("originalFunctionCall"), original))
+      throw error(errc::conflict,
+                  fmt::format("{}: the user was asked about another call of "
+                              "'{}'; start a new run",
+                              who_is(which),
+                              call.name));
+    // An event that was appended without a run was not checked.
+    auto read = read_confirmation(answer->response.data());
+    if (!read)
+      return found;
+    found.confirmation = std::move(*read);
+  }
+}
+
+// The question about a call that needs the user's confirmation. Unlike that of
+// an LLM agent, its id is the same when it is asked again.
+function_call make_tool_question(const std::vector<tool_call>& answered,
+                                 std::string id,
+                                 troupe::environment& environment) {
+  auto asks = make_confirmation_event(answered, environment);
+  auto asked = *asks->content.parts.front().call();
+  asked.id = std::move(id);
+  return asked;
+}
+
 task<node_work_end> call_tool(node_context& context,
                               const tool& called,
                               const node_visit& which,
                               const std::string& key) {
+  const function_call call(
+    key, called.name(), arguments_for(called, context.input(), which));
+  auto decision = find_decision(context.events(), call, which);
   std::vector<tool_call> calls(1);
   calls.front().which = &called;
-  calls.front().call = function_call(
-    key, called.name(), arguments_for(called, context.input(), which));
+  calls.front().call = call;
+  calls.front().confirmation = std::move(decision.confirmation);
   auto answered = co_await context.call(std::move(calls));
   auto& done = answered.front();
   if (!done.outcome)
     throw done.outcome.error();
-  if (done.requested)
-    throw error(errc::invalid_argument,
-                fmt::format("{}: tool '{}' asks the user; give it to an LLM "
-                            "agent",
-                            who_is(which),
-                            called.name()));
   node_work_end end;
+  if (done.requested) {
+    end.question = make_tool_question(
+      answered, std::move(decision.next), *context.lane().facts().environment);
+    auto where = std::make_shared<checkpoint>();
+    where->agent = context.agent_name();
+    where->waits_for.push_back(end.question->id);
+    end.paused = std::move(where);
+    co_return end;
+  }
   end.made.output = *done.outcome;
   end.bases = std::move(done.bases);
   end.actions_of = make_tool_event(std::move(answered));
@@ -134,13 +206,14 @@ public:
     : lane_(lane),
       which_(which),
       path_(path_of(which.at, node_of(which).name, which.visit.ordinal)),
-      key_(visit_id(which.at, path_)) {}
+      key_(which.id) {}
 
   node_context make() const {
     node_context::attempt_facts facts;
     facts.input = *which_.visit.input;
     facts.attempt = which_.attempt;
     facts.key = key_;
+    facts.rewound = which_.at.rewound;
     const auto& start = lane_.start();
     // Not movable, so it is made in its place.
     return {lane_,
@@ -159,7 +232,7 @@ private:
   lane_actor& lane_;
   const node_visit& which_;
   const std::string path_;
-  const std::string key_;
+  const std::string& key_;
 };
 
 // Emits the event that ends the visit. If the session has one already, from an
@@ -178,6 +251,8 @@ task<bool> end_visit(node_context& context,
                              std::move(work.made.output),
                              work.made.routes,
                              which.visit.missing);
+  told.id = placed_id(which.at.rewound, context.events(), std::move(told.id));
+  const auto id = told.id;
   auto actions = std::move(work.actions_of.actions);
   actions.transfer_to_agent.clear();
   if (!told.actions.extra.is_null()) {
@@ -197,7 +272,7 @@ task<bool> end_visit(node_context& context,
   }
   if (failure->code() == errc::conflict)
     for (const auto& each : context.events())
-      if (each->id == source.key()) {
+      if (each->id == id) {
         which.listener->hear_commit(which.key, each);
         co_return each->actions.escalate;
       }
@@ -214,7 +289,9 @@ task<agent_end> run_agent_of(lane_actor& lane,
       && !is_workflow(start.which)) {
     auto context = source.make();
     context.isolate(start.caller->isolation_scope());
-    co_await context.emit(make_input_event(which.at, source.path(), input));
+    auto told = make_input_event(which.at, source.path(), input);
+    told.id = placed_id(which.at.rewound, context.events(), std::move(told.id));
+    co_await context.emit(std::move(told));
   }
   lane.set_output(std::nullopt);
   auto end = co_await run_agent(
@@ -233,6 +310,38 @@ task<agent_end> run_agent_of(lane_actor& lane,
   co_return end;
 }
 
+// Returns true if the node waits for a question that is not answered yet. A
+// node that waits for an agent below it has none.
+bool waits_still(const checkpoint& from, const event_slice& events) {
+  return !from.waits_for.empty()
+         && std::ranges::all_of(from.waits_for, [&events](const auto& id) {
+              return find_response(events, id) == nullptr;
+            });
+}
+
+// Emits the question of a node that has to wait.
+task<> emit_question(lane_actor& lane,
+                     const node_visit& which,
+                     const context_source& source,
+                     function_call asked) {
+  // No answer to the question could be used any more.
+  if (lane.cancelled())
+    throw *lane.cancelled();
+  const auto id = asked.id;
+  // The context of the body may have changes, which are dropped.
+  auto context = source.make();
+  context.isolate(lane.start().caller->isolation_scope());
+  const auto stored = co_await context.emit(
+    make_question_event(which.at, source.path(), std::move(asked)));
+  if (std::ranges::none_of(stored->content.parts, [&id](const part& element) {
+        return element.call() != nullptr && element.call()->id == id;
+      }))
+    throw error(errc::conflict,
+                fmt::format("a plugin has removed the question of {} from its "
+                            "event",
+                            who_is(which)));
+}
+
 } // namespace
 
 task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
@@ -244,12 +353,24 @@ task<agent_end> run_node(lane_actor& lane, const node_visit& which) {
   }
   auto context = source.make();
   context.isolate(lane.start().caller->isolation_scope());
+  if (const auto& from = lane.start().from) {
+    if (waits_still(*from, context.events()))
+      co_return agent_end(from->escalated, from);
+    context.resume(from);
+  }
   node_work_end work;
   if (const auto* function = std::get_if<node_function>(&node.work))
     work = co_await call_function(context, *function, which);
   else
     work = co_await call_tool(
       context, std::get<tool>(node.work), which, source.key());
+  if (work.paused) {
+    if (work.question)
+      co_await emit_question(lane, which, source, std::move(*work.question));
+    auto where = std::make_shared<checkpoint>(*work.paused);
+    where->key = source.key();
+    co_return agent_end(context.has_escalated(), std::move(where));
+  }
   const bool has_escalated
     = co_await end_visit(context, which, source, std::move(work));
   co_return agent_end(has_escalated || context.has_escalated());

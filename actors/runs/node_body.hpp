@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace troupe::actors {
 
@@ -20,6 +21,8 @@ struct node_visit {
   workflow_place at;
   workflow_visit visit;
   std::uint64_t attempt = 1;
+  /// The value of `node_context::key`.
+  std::string id;
   /// Number of the visit among those of the workflow, for its lane and commits.
   std::uint64_t key = 0;
   /// Hears of the event that ends the visit; never null.
@@ -27,7 +30,8 @@ struct node_visit {
 };
 
 /// Runs the visit that `lane` was started for. Throws `troupe::error` and the
-/// exceptions of user code. Returns a checkpoint if its agent has to wait.
+/// exceptions of user code. Returns a checkpoint if its agent, or the function
+/// or tool itself, has to wait for an answer.
 task<agent_end> run_node(lane_actor& lane, const node_visit& visit);
 
 } // namespace troupe::actors

@@ -93,6 +93,7 @@ private:
   // A visit that has not ended, or whose lane runs.
   struct active_visit {
     workflow_visit visit;
+    std::string id = {}; // As `node_context::key`.
     std::uint64_t attempt = 1;
     bool has_ended = false; // Its last event is committed.
     checkpoint_ptr paused = {};
@@ -138,11 +139,15 @@ private:
 };
 
 // Input of the workflow: that of the visit which runs it, or else the message
-// of the run.
+// of the run in which it began.
 std::shared_ptr<const json> workflow_run::find_input() const {
   const auto& visit = lane_.start().visit;
   if (visit && lane_.start().which == which_)
     return visit->visit.input;
+  if (const auto& from = context_.resumed_from())
+    for (const auto& each : context_.events())
+      if (each->author == "user" && each->invocation_id == from->run)
+        return std::make_shared<const json>(each->text());
   return std::make_shared<const json>(context_.user_content().text());
 }
 
@@ -166,7 +171,7 @@ std::string workflow_run::place_prefix() const {
 task<> workflow_run::begin() {
   const auto structure = graph_.structure();
   if (const auto& from = context_.resumed_from()) {
-    at_ = {from->run, from->path};
+    at_ = {.run = from->run, .path = from->path};
     restore(*from);
     co_return;
   }
@@ -187,12 +192,15 @@ task<> workflow_run::begin() {
 // Repeats the schedule from the events of the session.
 void workflow_run::restore(const checkpoint& from) {
   bool has_begun = false;
-  for (const auto& each : context_.events()) {
-    const auto said = record_in(*each);
+  const auto& events = context_.events();
+  for (std::size_t index = 0; index < events.size(); ++index) {
+    const auto said = record_in(*events[index]);
     if (!said || said->at.run != at_.run || said->at.path != at_.path)
       continue;
     if (said->is == workflow_record::kind::begin) {
       has_begun = true;
+      if (events.newest_rewind() > events.number(index))
+        at_.rewound = events.newest_rewind();
       if (const auto now = graph_.structure(); said->data != now)
         throw error(errc::conflict,
                     fmt::format("workflow '{}' was changed since this run "
@@ -289,6 +297,13 @@ void workflow_run::start(std::uint64_t key,
   if (!active.visit.branch.empty())
     branch += (branch.empty() ? "" : ".") + active.visit.branch;
   const auto path = path_of(at_, node.name, active.visit.ordinal);
+  // A visit keeps its id over pauses. One that begins after a rewind does work
+  // that an earlier visit may have done with other input, so its id differs.
+  if (active.id.empty())
+    active.id = from && !from->key.empty()
+                  ? from->key
+                  : placed_id(at_.rewound, {}, visit_id(at_, path));
+  visit->id = active.id;
   lane_start begin{.which
                    = place != nullptr ? which_.sub_agents()[*place] : which_,
                    .caller = &context_,
@@ -312,6 +327,7 @@ task<> workflow_run::end_join(std::uint64_t key) {
                        *active.visit.input,
                        {},
                        active.visit.missing);
+    told.id = placed_id(at_.rewound, context_.events(), std::move(told.id));
     co_await context_.emit_heard(std::move(told), {}, lane_, key);
     ++committing_joins_;
   } catch (...) {
@@ -463,8 +479,10 @@ task<> workflow_run::fail_attempt(std::uint64_t key, error why) {
   const auto& rules = node.retry;
   std::optional<error> untold;
   try {
-    co_await context_.emit(make_failure_event(
-      at_, path_of(at_, node.name, active.visit.ordinal), active.attempt, why));
+    auto told = make_failure_event(
+      at_, path_of(at_, node.name, active.visit.ordinal), active.attempt, why);
+    told.id = placed_id(at_.rewound, context_.events(), std::move(told.id));
+    co_await context_.emit(std::move(told));
   } catch (...) {
     untold = current_failure(errc::internal, "a failed attempt");
   }
@@ -514,8 +532,9 @@ task<> workflow_run::finish() {
   auto output = schedule_.output();
   if (!options_.output_key.empty())
     context_.state().set(options_.output_key, output);
-  const auto stored
-    = co_await context_.emit(make_over_event(at_, std::move(output)));
+  auto told = make_over_event(at_, std::move(output));
+  told.id = placed_id(at_.rewound, context_.events(), std::move(told.id));
+  const auto stored = co_await context_.emit(std::move(told));
   lane_.set_output(output_of(*stored));
 }
 

@@ -158,6 +158,9 @@ result<void> workflow_fold::take(const workflow_record& told,
   case kind::input:
     place_of(on, told, said.timestamp);
     break;
+  case kind::question:
+    ask({found->second, place_of(on, told, said.timestamp)}, said);
+    break;
   case kind::failure:
     fail(on, told, said);
     break;
@@ -315,17 +318,22 @@ void workflow_fold::take_calls(const event& said) {
   const auto where = asking(said);
   if (!where)
     return;
+  if (!said.long_running_tool_ids.empty())
+    return ask(*where, said);
+  // The next attempt has begun.
   auto& on = workflows_[where->workflow];
-  auto& asked = on.visits[where->visit];
-  if (said.long_running_tool_ids.empty()) {
-    // The next attempt has begun.
-    if (asked.shown.state == node_state::waiting)
-      run(on, asked);
-    return;
-  }
+  auto& again = on.visits[where->visit];
+  if (again.shown.state == node_state::waiting)
+    run(on, again);
+}
+
+// The visit waits for answers to the calls of the event.
+void workflow_fold::ask(const visit_place& where, const event& said) {
+  auto& on = workflows_[where.workflow];
+  auto& asked = on.visits[where.visit];
   for (const auto& id : said.long_running_tool_ids) {
     asked.asks.insert(id);
-    asks_[id] = *where;
+    asks_[id] = where;
   }
   asked.shown.state = node_state::paused;
   take_back(on, asked);

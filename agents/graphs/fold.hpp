@@ -103,6 +103,7 @@ private:
   void fail(instance& on, const workflow_record& told, const event& said);
   void close(instance& on, const event& said);
   void take_calls(const event& said);
+  void ask(const visit_place& where, const event& said);
   void reopen(const std::string& message);
   void cancel_paused(const event& said);
 

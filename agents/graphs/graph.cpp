@@ -187,7 +187,7 @@ workflow_graph::workflow_graph(std::string name,
         refuse(fmt::format("node '{}': tool '{}' only prepares requests",
                            each.name,
                            which->name()));
-      if (options.long_running || options.require_confirmation.can_hold())
+      if (options.long_running)
         refuse(fmt::format("node '{}': tool '{}' is answered from outside; "
                            "give it to an LLM agent",
                            each.name,

@@ -10,6 +10,17 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view input_end = "/input";
+constexpr char rewind_mark = '~';
+
+// Returns true if `id` is one that `placed_id` returns for `base`.
+bool is_placed(std::string_view id, std::string_view base) {
+  if (!id.starts_with(base))
+    return false;
+  const auto mark = id.substr(base.size());
+  return mark.empty()
+         || (mark.size() > 1 && mark.front() == rewind_mark
+             && mark.find_first_not_of("0123456789", 1) == mark.npos);
+}
 
 const json& no_record() {
   static const json none;
@@ -115,6 +126,16 @@ std::string visit_id(const workflow_place& at, std::string_view path) {
   return fmt::format("{}/{}", at.run, path);
 }
 
+std::string
+placed_id(std::uint64_t rewound, const event_slice& live, std::string id) {
+  if (rewound == 0)
+    return id;
+  for (auto index = live.size(); index > 0; --index)
+    if (is_placed(live[index - 1]->id, id))
+      return live[index - 1]->id;
+  return fmt::format("{}{}{}", id, rewind_mark, rewound);
+}
+
 event make_begin_event(const workflow_place& at, json structure) {
   event said;
   said.id = visit_id(at, at.path) + "/begin";
@@ -168,6 +189,20 @@ event make_failure_event(const workflow_place& at,
   return said;
 }
 
+event make_question_event(const workflow_place& at,
+                          const std::string& path,
+                          function_call asked) {
+  event said;
+  said.id = asked.id;
+  said.long_running_tool_ids.push_back(asked.id);
+  said.content.role = "model";
+  said.content.parts.emplace_back(std::move(asked));
+  auto told = make_record(at);
+  told["question"] = true;
+  said.extra = fields_with(path, std::move(told));
+  return said;
+}
+
 event make_input_event(const workflow_place& at,
                        const std::string& path,
                        const json& input) {
@@ -199,9 +234,9 @@ bool is_node_input(const event& said) {
 }
 
 bool is_input_of(const event& said, std::string_view visit) {
-  return !visit.empty() && said.id.size() > visit.size()
-         && said.id.starts_with(visit)
-         && std::string_view(said.id).substr(visit.size()) == input_end;
+  const std::string_view id = said.id;
+  return !visit.empty() && id.starts_with(visit)
+         && is_placed(id.substr(visit.size()), input_end);
 }
 
 std::string_view path_in(const event& said) {
@@ -249,6 +284,8 @@ std::optional<workflow_record> record_in(const event& said) {
   read.ordinal = number;
   if (told.contains("input")) {
     read.is = workflow_record::kind::input;
+  } else if (told.contains("question")) {
+    read.is = workflow_record::kind::question;
   } else if (const auto attempt = told.find("attempt");
              attempt != told.end() && attempt->is_number_unsigned()) {
     read.is = workflow_record::kind::failure;

@@ -9,6 +9,7 @@
 //   {"run": id, "missing"?: [name]}    end of a visit, path
 //                                      `workflow@n/node@round`, with `output`
 //                                      and `actions.route`
+//   {"run": id, "question": true}      question of a visit, with the call
 //   {"run": id, "attempt": number}     failure of an attempt, with `errorCode`
 //   {"run": id, "ends": true}          last event, with `output`
 //
@@ -20,6 +21,7 @@
 
 #include "troupe/agents/workflow_node.hpp"
 #include "troupe/core/event.hpp"
+#include "troupe/core/event_log.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -36,6 +38,8 @@ struct workflow_place {
   std::string run;
   /// `workflow@n`, below the path of the visit that it is part of.
   std::string path;
+  /// Number of the newest rewind since its first event; 0 if there is none.
+  std::uint64_t rewound = 0;
 };
 
 /// Returns the path of a visit.
@@ -45,6 +49,13 @@ path_of(const workflow_place& at, std::string_view node, std::uint64_t ordinal);
 /// Returns the id of the event that ends the visit at `path`. A visit that runs
 /// again ends with an event of the same id.
 std::string visit_id(const workflow_place& at, std::string_view path);
+
+/// Returns the id under which an event with the id `id` is appended now. A
+/// session takes each id once, also if the event was taken back; so after a
+/// rewind (`workflow_place::rewound`) its number is added, unless `live` has
+/// the event.
+std::string
+placed_id(std::uint64_t rewound, const event_slice& live, std::string id);
 
 /// Makes the first event.
 event make_begin_event(const workflow_place& at, json structure);
@@ -61,6 +72,11 @@ event make_failure_event(const workflow_place& at,
                          const std::string& path,
                          std::uint64_t attempt,
                          const error& why);
+
+/// Makes the event by which a visit asks the user. Its id is that of the call.
+event make_question_event(const workflow_place& at,
+                          const std::string& path,
+                          function_call asked);
 
 /// Makes the message with the input of an agent.
 event make_input_event(const workflow_place& at,
@@ -82,7 +98,7 @@ std::string_view path_in(const event& said);
 /// An event of a workflow, read.
 struct workflow_record {
   /// The kind of the event.
-  enum class kind : std::uint8_t { begin, input, end, failure, over };
+  enum class kind : std::uint8_t { begin, input, question, end, failure, over };
 
   kind is = kind::end;
   workflow_place at;

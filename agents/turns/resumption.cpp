@@ -1,5 +1,7 @@
 #include "troupe/agents/turns/resumption.hpp"
 
+#include "troupe/agents/turns/question.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,6 +115,13 @@ result<void> check_response(const function_response& answer,
       fmt::format("answers a call of '{}', which does not wait for "
                   "an answer from outside",
                   answer.name));
+  if (answer.name == request_input_name)
+    if (auto read
+        = read_answer(found->call->args.data(), answer.response.data());
+        !read)
+      return refused(
+        answer.id,
+        fmt::format("does not fit the question: {}", read.error().message()));
   if (answer.name != confirmation_name)
     return {};
   if (auto read = read_confirmation(answer.response.data()); !read)
@@ -197,7 +206,7 @@ result<std::optional<resumption>> check_responses(const content& message,
           return contains(each.waits, answer.id);
         });
     if (waits == pauses.end()) {
-      if (answer.name == confirmation_name)
+      if (answer.name == confirmation_name || answer.name == request_input_name)
         return refused(answer.id,
                        "answers a question that is not open: the run that has "
                        "asked it did not pause, or has failed; run the agent "

@@ -365,7 +365,7 @@ private:
   // Only the runtime makes questions, and marks them as long-running. A model
   // may make another call of the same name.
   static bool is_asked(const event& said, const function_call& call) {
-    return call.name == confirmation_name
+    return (call.name == confirmation_name || call.name == request_input_name)
            && is_long_running(found_call{&said, &call});
   }
 

@@ -91,6 +91,8 @@ json to_json(const checkpoint& from) {
   auto written = json::object();
   written["agent"] = from.agent;
   written["escalated"] = from.escalated;
+  if (!from.key.empty())
+    written["key"] = from.key;
   if (from.at) {
     written["finished"] = from.finished;
     written["at"] = to_json(*from.at);
@@ -105,6 +107,8 @@ json to_json(const checkpoint& from) {
   } else {
     written["waitsFor"] = from.waits_for;
     written["turn"] = from.turn;
+    if (from.finished > 0)
+      written["finished"] = from.finished;
   }
   return written;
 }
@@ -116,10 +120,15 @@ checkpoint_ptr checkpoint_from_json(const json& data) {
   auto read = std::make_shared<checkpoint>();
   read->agent = data.at("agent").get<std::string>();
   read->escalated = data.at("escalated").get<bool>();
+  if (const auto& key = member(data, "key"); key.is_string())
+    read->key = key.get<std::string>();
   bool is_sound = false;
   if (data.contains("waitsFor")) {
     is_sound = read_ids(data.at("waitsFor"), read->waits_for)
                && read_ids(member(data, "turn"), read->turn);
+    if (const auto& finished = member(data, "finished");
+        finished.is_number_unsigned())
+      read->finished = finished.get<std::uint64_t>();
   } else if (data.contains("lanes")) {
     is_sound = read_lanes(data.at("lanes"), read->lanes);
     if (data.contains("path")) {

@@ -4,6 +4,8 @@
 //
 //     every agent    {"agent": string, "escalated": bool, …}
 //     an LLM agent   {…, "waitsFor": [call id], "turn": [call id]}
+//     a function     {…, "waitsFor": [call id], "turn": [], "key": string,
+//                     "finished"?: number of ended agents below}
 //     a parent       {…, "finished": number of ended sub-agents,
 //                     "at": checkpoint}
 //     with lanes     {…, "lanes": [
@@ -60,7 +62,8 @@ struct checkpoint {
   std::string agent;
   /// True if one of its events escalated before it had to wait.
   bool escalated = false;
-  /// For an LLM agent: the open calls, all of one turn.
+  /// For an LLM agent: the open calls, all of one turn. For the node of a
+  /// workflow: its question.
   std::vector<std::string> waits_for = {};
   /// The calls of the turn: the open ones, and those that are answered but not
   /// yet processed.
@@ -78,6 +81,9 @@ struct checkpoint {
   /// in its events. Empty for other agents.
   std::string run = {};
   std::string path = {};
+  /// For a function or a tool that is the node of a workflow: the key of its
+  /// visit (`node_context::key`). Empty for agents.
+  std::string key = {};
 };
 
 /// Returns the checkpoint as JSON in the form that the beginning of this

@@ -1,6 +1,7 @@
 // The samples of docs/workflows.md.
 
 #include "troupe/agents/agent.hpp"
+#include "troupe/agents/open_call.hpp"
 #include "troupe/agents/workflow.hpp"
 #include "troupe/agents/workflow_progress.hpp"
 
@@ -91,6 +92,30 @@ BOOST_FIXTURE_TEST_CASE(two_prices_are_compared,
   auto started = runtime.run(cheapest, key, "compare");
   BOOST_TEST(started.wait().get().has_value());
   BOOST_TEST(state().at("cheapest") == "south");
+}
+
+BOOST_FIXTURE_TEST_CASE(an_order_asks_how_many, troupe::testing::page_fixture) {
+  using namespace troupe;
+
+  const auto orders = workflow({
+    .name = "orders",
+    .nodes = {
+      {.name = "amount", .work = [](node_context& context) {
+         const json_schema number(json{{"type", "integer"}, {"minimum", 1}});
+         return context.ask("How many?", number);
+       }},
+      {.name = "order", .work = [](node_context& context) {
+         return json{{"ordered", context.input()}};
+       }},
+    },
+    .edges = {{"START", "amount"}, {"amount", "order"}},
+  });
+
+  runtime.run(orders, key, "an order").wait().value();
+  for (const auto& call : runtime.sessions().open_calls(key).value())
+    runtime.run(orders, key, troupe::answer(call, 3)).wait().value();
+  const auto events = runtime.sessions().get(key).value().events();
+  BOOST_TEST(output_of(*events.back()) == json({{"ordered", 3}}));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_coroutine_waits, troupe::testing::page_fixture) {

@@ -554,6 +554,31 @@ BOOST_AUTO_TEST_CASE(a_question_pauses_its_node_until_it_is_answered) {
   BOOST_TEST(seen_in(on, root, on.key).front().invocations.size() == 2U);
 }
 
+BOOST_AUTO_TEST_CASE(a_function_that_asks_is_paused_until_it_is_answered) {
+  pause_fixture on;
+  const auto root = workflow(
+    {.name = "w",
+     .nodes = {does("asker",
+                    [](node_context& context) {
+                      const auto first = context.ask("which?");
+                      return json({first, context.ask("and?")});
+                    }),
+               gives("b"),
+               {.name = "j", .work = join()}},
+     .edges
+     = {{"START", "asker"}, {"START", "b"}, {"asker", "j"}, {"b", "j"}}});
+  on.go(root);
+  const auto paused = "w@1 paused: asker=paused b=done j=waiting\n";
+  BOOST_TEST(line_of(seen_in(on, root, on.key)) == paused);
+  on.answer(root, {{"result", 7}});
+  BOOST_TEST(line_of(seen_in(on, root, on.key)) == paused);
+  on.answer(root, {{"result", 8}});
+  BOOST_TEST(line_of(seen_in(on, root, on.key))
+             == "w@1 done: asker=done b=done j=done\n");
+  const auto lines = lines_of(root, on.events(on.key));
+  BOOST_TEST(std::ranges::count(lines, paused) == 2);
+}
+
 BOOST_AUTO_TEST_CASE(the_nodes_around_a_paused_workflow_are_paused) {
   pause_fixture on;
   const auto inner = workflow({.name = "inner",

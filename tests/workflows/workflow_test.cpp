@@ -3,9 +3,8 @@
 #include "troupe/agents/workflow.hpp"
 
 #include "troupe/agents/agent_tool.hpp"
-#include "troupe/agents/turns/node_event.hpp"
 
-#include "../runtime/pause_fixture.hpp"
+#include "workflow_nodes.hpp"
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -24,44 +23,6 @@ using namespace std::chrono_literals;
 BOOST_AUTO_TEST_SUITE(workflow_runs)
 
 namespace {
-
-workflow_node function(std::string name, node_function work) {
-  return {.name = std::move(name), .work = std::move(work)};
-}
-
-/// A node that gives its name and the text of its input.
-workflow_node passes(std::string name) {
-  return function(name, [name](node_context& context) {
-    return json(name + "(" + to_text(context.input()) + ")");
-  });
-}
-
-/// The ends of visits in a session: `path=output `, with the last event of a
-/// workflow as `path=output. `.
-std::string ends(runtime_fixture& on, const session_key& key) {
-  std::string all;
-  for (const auto& each : on.events(key))
-    if (const auto said = record_in(*each)) {
-      const auto shown = to_text(said->data);
-      if (said->is == workflow_record::kind::end)
-        all += path_of(said->at, said->node, said->ordinal) + "=" + shown + " ";
-      else if (said->is == workflow_record::kind::over)
-        all += said->at.path + "=" + shown + ". ";
-    }
-  return all;
-}
-
-/// The failed attempts in a session: `node@visit#attempt code `.
-std::string failed(runtime_fixture& on, const session_key& key) {
-  std::string all;
-  for (const auto& each : on.events(key))
-    if (const auto said = record_in(*each);
-        said && said->is == workflow_record::kind::failure)
-      all += said->node + "@" + std::to_string(said->ordinal) + "#"
-             + std::to_string(said->attempt) + " " + each->field("errorCode")
-             + " ";
-  return all;
-}
 
 constexpr node_retry at_once{.attempts_max = 3, .first_delay = 0ms};
 
