@@ -1,5 +1,6 @@
 #include "troupe/cli/talk/dialogue.hpp"
 
+#include "troupe/agents/turns/question.hpp"
 #include "troupe/cli/talk/losses.hpp"
 #include "troupe/cli/terminal/event_text.hpp"
 #include "troupe/cli/terminal/visible_text.hpp"
@@ -15,6 +16,8 @@
 namespace troupe::cli {
 
 namespace {
+
+constexpr const char* answer_prompt = "answer (text or JSON; empty: later) > ";
 
 std::pair<std::string, std::string> speaker_of(const event& said) {
   return {said.author, said.branch};
@@ -46,6 +49,15 @@ event_ptr message_before_end(const event_slice& live, std::size_t count) {
       return said;
   }
   return nullptr;
+}
+
+// The properties of an object that a schema describes; null if it describes
+// something else.
+const json* properties_of(const json& schema) {
+  if (!schema.is_object())
+    return nullptr;
+  const auto found = schema.find("properties");
+  return found != schema.end() && found->is_object() ? &*found : nullptr;
 }
 
 // Returns the JSON in `text`, or the text itself if it is not JSON.
@@ -302,23 +314,47 @@ std::optional<content> dialogue::ask_one(const open_call& open) {
     return *allowed ? allow(open) : deny(open);
   }
   const auto& args = open.args.data();
+  if (open.tool == request_input_name && args.is_object())
+    return ask_for_input(open);
   if (!args.empty())
     print(colours_.quiet(visible_text(troupe::to_text(args), " ") + '\n'));
   // The arguments of a call may hold a JSON Schema of its answer.
   for (const auto* const name : {"response_schema", "responseSchema"})
-    if (const auto schema = args.find(name);
-        schema != args.end() && schema->is_object()
-        && schema->contains("properties")
-        && schema->at("properties").is_object()) {
-      auto filled = fill_in(schema->at("properties"));
-      if (!filled)
-        return std::nullopt;
-      return answer(open, std::move(*filled));
-    }
-  const auto reply = read_reply("answer (text or JSON; empty: later) > ");
+    if (const auto schema = args.find(name); schema != args.end())
+      if (const auto* properties = properties_of(*schema)) {
+        auto filled = fill_in(*properties);
+        if (!filled)
+          return std::nullopt;
+        return answer(open, std::move(*filled));
+      }
+  const auto reply = read_reply(answer_prompt);
   if (!reply)
     return std::nullopt;
   return answer(open, value_of(*reply));
+}
+
+std::optional<content> dialogue::ask_for_input(const open_call& open) {
+  const auto& args = open.args.data();
+  if (const auto payload = args.value("payload", json()); !payload.is_null())
+    print(colours_.quiet(visible_text(troupe::to_text(payload), " ") + '\n'));
+  const auto schema = args.value("response_schema", json());
+  const auto* properties = properties_of(schema);
+  for (;;) {
+    std::optional<json> given;
+    if (properties != nullptr)
+      given = fill_in(*properties);
+    else if (const auto reply = read_reply(answer_prompt))
+      // With a schema, a text that is JSON may be meant as text.
+      given = schema.is_null() ? value_of(*reply) : json(*reply);
+    if (!given)
+      return std::nullopt;
+    auto message = answer(open, std::move(*given));
+    const auto fits
+      = read_answer(args, message.parts.front().response()->response.data());
+    if (fits)
+      return message;
+    print(colours_.alarm(visible_text(fits.error().message(), " ")) + '\n');
+  }
 }
 
 std::optional<bool> dialogue::ask_yes_or_no(const open_call& open) {

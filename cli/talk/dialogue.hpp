@@ -82,6 +82,8 @@ private:
   // or if none is open any more.
   std::optional<content> ask(const std::vector<std::string>& ids);
   std::optional<content> ask_one(const open_call& open);
+  // Asks until the answer fits.
+  std::optional<content> ask_for_input(const open_call& open);
   std::optional<bool> ask_yes_or_no(const open_call& open);
   std::optional<json> fill_in(const json& properties);
   std::optional<std::string> read_reply(const std::string& prompt);

@@ -14,6 +14,10 @@ std::string quoted(const std::string& word) {
 }
 
 std::string question_of(const open_call& open) {
+  const auto& args = open.args.data();
+  if (open.tool == request_input_name && args.is_object()
+      && args.contains("message") && args.at("message").is_string())
+    return args.at("message").get<std::string>();
   return open.question ? fmt::format("may this be called? {}({})",
                                      open.tool,
                                      troupe::to_text(open.args.data()))

@@ -1,6 +1,7 @@
 // Calls that wait for an answer from outside: permissions and results.
 
 const CONFIRMATION = "adk_request_confirmation";
+const INPUT = "adk_request_input";
 
 function answerTo(call, response) {
   return { role: "user", parts: [{ functionResponse: {
@@ -56,17 +57,24 @@ function fillQuestion(card, call, answer) {
       button("Deny", () => decide(false)))]);
 }
 
-// A form with one field, for text or JSON.
+// A form with one field, for text or JSON. The server reads an answer as JSON where the schema of
+// the question wants it.
 function fillResult(card, call, answer) {
+  const isInput = call.tool === INPUT && typeof call.args?.message === "string";
+  const hasSchema = isInput && (call.args.response_schema ?? null) !== null;
   const field = element("textarea", { rows: 2, required: true, spellcheck: "false",
-    "aria-label": `Result of ${call.tool}`, placeholder: "Text or JSON" });
+    "aria-label": isInput ? call.args.message : `Result of ${call.tool}`,
+    placeholder: "Text or JSON" });
   card.addEventListener("submit", (event) => {
     event.preventDefault();
-    const data = fieldData(field.value);
+    const data = hasSchema ? field.value : fieldData(field.value);
     const isObject = data !== null && typeof data === "object" && !Array.isArray(data);
     answer(answerTo(call, isObject ? data : { result: data }));
   });
-  add(card, [element("p", {}, `${call.agent} waits for the result of `, callLine(call)), field,
+  const payload = isInput ? call.args.payload ?? null : null;
+  add(card, [isInput ? element("p", {}, call.args.message)
+    : element("p", {}, `${call.agent} waits for the result of `, callLine(call)),
+    payload === null ? null : element("pre", {}, JSON.stringify(payload, null, 2)), field,
     element("div", { class: "row" },
       element("button", { type: "submit", class: "go" }, "Answer"))]);
 }

@@ -151,6 +151,27 @@ BOOST_FIXTURE_TEST_CASE(a_question_is_answered_with_y_or_n, dialogue_folder) {
   BOOST_TEST(leave(talk) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_node_asks_until_the_answer_fits) {
+  program talk({}, program::screen::terminal, TROUPE_ASKING_PROGRAM);
+  type(talk, "go\n");
+  BOOST_REQUIRE(talk.read_next("How many?"));
+  BOOST_REQUIRE(talk.read_next("\"boxes\""));
+  type(talk, "some\n");
+  BOOST_REQUIRE(talk.read_next("/: "));
+  type(talk, "3\n");
+  BOOST_REQUIRE(talk.read_next("What colour?"));
+  type(talk, "blue\n");
+  BOOST_REQUIRE(talk.read_next("Who are you?"));
+  BOOST_REQUIRE(talk.read_next("age (integer)"));
+  type(talk, "7\n");
+  BOOST_REQUIRE(talk.read_next("name (string)"));
+  type(talk, "12\n");
+  type(talk, "/state\n");
+  BOOST_REQUIRE(
+    talk.read_next(R"(answers = [3,"blue",{"age":7,"name":"12"}])"));
+  BOOST_TEST(leave(talk) == 0);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_question_can_be_left_open, dialogue_folder) {
   auto talk = start("asks");
   type(talk, "go\n");

@@ -46,8 +46,10 @@ std::array<int, 2> make_pipe() {
 
 } // namespace
 
-program::program(std::vector<std::string> arguments, screen shown) {
-  arguments.insert(arguments.begin(), TROUPE_PROGRAM);
+program::program(std::vector<std::string> arguments,
+                 screen shown,
+                 const std::string& path) {
+  arguments.insert(arguments.begin(), path.empty() ? TROUPE_PROGRAM : path);
   // The greatest memory of a child begins with that of its parent at this
   // moment, so what the test has freed is given back before.
   ::malloc_trim(0);

@@ -26,8 +26,10 @@ public:
   /// Connects stdout and stderr to pipes, or both to one terminal.
   enum class screen : bool { pipes, terminal };
 
+  /// An empty `path` stands for TROUPE_PROGRAM.
   explicit program(std::vector<std::string> arguments,
-                   screen shown = screen::pipes);
+                   screen shown = screen::pipes,
+                   const std::string& path = {});
   ~program();
   program(const program&) = delete;
   program& operator=(const program&) = delete;

@@ -1,10 +1,13 @@
 // Runs over HTTP: whole answers and streams, answers to open calls, clients
 // that leave, and clients that are slow.
 
+#include "troupe/agents/workflow.hpp"
+
 #include "server_fixture.hpp"
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <latch>
@@ -235,6 +238,44 @@ BOOST_AUTO_TEST_CASE(a_question_is_answered_as_adks_page_does) {
   BOOST_TEST(text_in(events.back()) == "done");
   BOOST_TEST(on.client.get(one_path + "/open-calls").data()["openCalls"]
              == json::array());
+}
+
+BOOST_AUTO_TEST_CASE(a_node_of_a_workflow_asks) {
+  auto schema = json::object();
+  schema["type"] = "integer";
+  const json_schema number(std::move(schema));
+  server_fixture on({{"press",
+                      workflow({.name = "press",
+                                .nodes = {{.name = "a",
+                                           .work =
+                                             [number](node_context& context) {
+                                               return context.ask("How many?",
+                                                                  number);
+                                             }}},
+                                .edges = {{"START", "a"}}})}});
+  on.create();
+  const auto asked = on.client.post("/run", start()).data();
+  const auto open = on.client.get(one_path + "/open-calls").data()["openCalls"];
+  BOOST_TEST_REQUIRE(open.size() == 1U);
+  BOOST_TEST(open[0]["tool"] == "adk_request_input");
+  BOOST_TEST(open[0]["args"]["message"] == "How many?");
+  const auto ids = json::array({open[0]["id"]});
+  BOOST_TEST(std::ranges::any_of(asked, [&ids](const json& each) {
+    return each.value("longRunningToolIds", json()) == ids
+           && each["content"]["parts"][0]["functionCall"]["name"]
+                == "adk_request_input";
+  }));
+  const auto give = [&](const json& response) {
+    auto answer = start();
+    answer["newMessage"]["parts"] = {{{"functionResponse",
+                                       {{"id", open[0]["id"]},
+                                        {"name", "adk_request_input"},
+                                        {"response", response}}}}};
+    return on.client.post("/run", answer);
+  };
+  BOOST_TEST(give({{"result", "many"}}).status == 400);
+  const auto events = give({{"response", "3"}}).data();
+  BOOST_TEST(events.back().at("output") == 3);
 }
 
 BOOST_AUTO_TEST_CASE(an_event_with_text_and_a_file_is_sent_in_two_lines) {
