@@ -11,7 +11,9 @@
 #include <valijson/validator.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -100,6 +102,88 @@ std::string reason_of_types(const json& schema, const std::string& path) {
   return {};
 }
 
+// Finds a schema that applies itself to the same data, by references and by
+// keywords such as `allOf`: a check would never end.
+class circle_search {
+public:
+  explicit circle_search(const json& whole) : whole_(whole) {}
+
+  /// Returns true if there is one in `data`, which is the schema or a part.
+  bool is_in(const json& data) {
+    if (is_in_circle(data))
+      return true;
+    return data.is_structured()
+           && std::ranges::any_of(
+             data, [this](const json& element) { return is_in(element); });
+  }
+
+private:
+  bool is_in_circle(const json& schema) {
+    if (!schema.is_object() || harmless_.contains(&schema))
+      return false;
+    if (!open_.insert(&schema).second)
+      return true;
+    const bool found = applies_circle(schema);
+    open_.erase(&schema);
+    harmless_.insert(&schema);
+    return found;
+  }
+
+  bool applies_circle(const json& schema) {
+    // Keywords beside a reference are ignored, but may count elsewhere.
+    if (const auto named = schema.find("$ref"); named != schema.end())
+      if (const auto* target = target_of(*named))
+        if (is_in_circle(*target))
+          return true;
+    for (const auto* keyword : {"not", "if", "then", "else"})
+      if (const auto held = schema.find(keyword);
+          held != schema.end() && is_in_circle(*held))
+        return true;
+    for (const auto* keyword : {"allOf", "anyOf", "oneOf", "dependencies"})
+      if (const auto held = schema.find(keyword);
+          held != schema.end() && held->is_structured()
+          && std::ranges::any_of(
+            *held, [this](const json& each) { return is_in_circle(each); }))
+        return true;
+    return false;
+  }
+
+  // The target of a reference; null if it is not in the schema.
+  const json* target_of(const json& reference) const {
+    if (!reference.is_string())
+      return nullptr;
+    const auto text = without_percent(reference.get<std::string>());
+    if (!text.starts_with('#'))
+      return nullptr;
+    try {
+      return &whole_.at(json::json_pointer(text.substr(1)));
+    } catch (const json::exception&) {
+      return nullptr; // The parser names it.
+    }
+  }
+
+  // Replaces `%41` by `A`.
+  static std::string without_percent(const std::string& text) {
+    std::string read;
+    for (std::size_t place = 0; place < text.size(); ++place) {
+      unsigned code = 0;
+      const auto* const digits = text.data() + place + 1;
+      if (text[place] == '%' && place + 2 < text.size()
+          && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+        read += static_cast<char>(code);
+        place += 2;
+      } else {
+        read += text[place];
+      }
+    }
+    return read;
+  }
+
+  const json& whole_;
+  std::set<const json*> open_;
+  std::set<const json*> harmless_;
+};
+
 } // namespace
 
 struct json_schema::compiled {
@@ -112,6 +196,10 @@ json_schema::json_schema(json text) {
   auto made = std::make_shared<compiled>();
   made->text = std::move(text);
   made->has_patterns = troupe::has_patterns(made->text);
+  if (circle_search(made->text).is_in(made->text))
+    throw error(errc::invalid_argument,
+                "not a JSON Schema: a $ref leads back to its own schema "
+                "without a step into the data, so that no check would end");
   try {
     valijson::SchemaParser().populateSchema(adapter(made->text), made->schema);
   } catch (const std::exception& failure) {

@@ -13,7 +13,8 @@ namespace troupe {
 class json_schema {
 public:
   /// Compiles a schema of draft 7. Throws `errc::invalid_argument` for an
-  /// invalid schema, and for references to other documents.
+  /// invalid schema, for references to other documents, and for references that
+  /// lead back to their schema without a step into the data.
   explicit json_schema(json text);
 
   /// Schema as given to the constructor.

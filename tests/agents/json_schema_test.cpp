@@ -35,7 +35,12 @@ const std::vector<std::string> no_schemas
      R"({"type": "OBJECT"})",
      R"({"properties": []})",
      R"({"required": "city"})",
-     R"({"$ref": "http://elsewhere.example/schema"})"};
+     R"({"$ref": "http://elsewhere.example/schema"})",
+     R"({"$ref": "#"})",
+     R"({"allOf": [{"type": "object"}, {"not": {"$ref": "#"}}]})",
+     R"({"properties": {"a": {"$ref": "#/definitions/a%20b"}},
+         "definitions": {"a b": {"anyOf": [{"$ref": "#/definitions/c"}]},
+                         "c": {"if": {"$ref": "#/definitions/a b"}}}})"};
 
 std::string reason(const json& data) {
   return reason_of(trip.check(data));
@@ -58,6 +63,18 @@ BOOST_AUTO_TEST_CASE(every_place_that_does_not_fit_is_named) {
   BOOST_TEST(why.find("/stops/1") != std::string::npos, why);
   BOOST_TEST(reason(json::object()).find("'city'") != std::string::npos);
   BOOST_TEST(code_of(trip.check(json::array())) == "invalid_argument");
+}
+
+BOOST_AUTO_TEST_CASE(a_schema_may_refer_to_itself_for_the_parts) {
+  const json_schema tree(json::parse(R"({
+    "type": "object",
+    "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}},
+    "additionalProperties": false
+  })"));
+  BOOST_TEST(code_of(tree.check({{"left", {{"right", json::object()}}}}))
+             == "ok");
+  BOOST_TEST(code_of(tree.check({{"left", {{"right", 1}}}}))
+             == "invalid_argument");
 }
 
 BOOST_AUTO_TEST_CASE(long_text_is_not_matched_against_a_pattern) {
