@@ -54,16 +54,6 @@ bool is_retried(const node_retry& rules, std::uint64_t attempt, errc code) {
              || std::ranges::find(rules.codes, code) != rules.codes.end());
 }
 
-std::string released_in(const event& said) {
-  const auto& extra = said.actions.extra.data();
-  const auto state = extra.is_object() ? extra.find("agentState") : extra.end();
-  if (state == extra.end() || !state->is_object())
-    return {};
-  const auto found = state->find("releases");
-  return found != state->end() && found->is_string() ? found->get<std::string>()
-                                                     : std::string();
-}
-
 } // namespace
 
 // -- events -------------------------------------------------------------------
@@ -296,7 +286,7 @@ void workflow_fold::go_on_after_failure(instance& on, const event& said) {
     }
 }
 
-// Questions to the outside, their answers, and other events of a visit.
+// Takes questions, their answers, and other events of agents in a visit.
 void workflow_fold::take_calls(const event& said) {
   for (const auto& each : said.content.parts) {
     const auto* answer = each.response();
@@ -327,7 +317,7 @@ void workflow_fold::take_calls(const event& said) {
     run(on, again);
 }
 
-// The visit waits for answers to the calls of the event.
+// Pauses the visit until the calls of the event are answered.
 void workflow_fold::ask(const visit_place& where, const event& said) {
   auto& on = workflows_[where.workflow];
   auto& asked = on.visits[where.visit];
@@ -340,7 +330,7 @@ void workflow_fold::ask(const visit_place& where, const event& said) {
   fill(on, said.timestamp);
 }
 
-// The run that a message has started failed, so its answers do not count.
+// Opens the questions again that a message answered, because its run failed.
 void workflow_fold::reopen(const std::string& message) {
   const auto found = answered_.find(message);
   if (found == answered_.end())
@@ -358,8 +348,28 @@ void workflow_fold::reopen(const std::string& message) {
     take_back(on, asked);
     on.failure.reset();
     on.ended.reset();
+    reopen_around(on);
   }
   answered_.erase(found);
+}
+
+// The workflows around one that waits again wait, too.
+void workflow_fold::reopen_around(instance& inner) {
+  inner.is_cancelled = false;
+  for (auto parent = inner.parent; parent;) {
+    auto& on = workflows_[parent->workflow];
+    auto& around = on.visits[parent->visit];
+    if (around.shown.state == node_state::done)
+      return;
+    activate(on, parent->visit);
+    around.shown.state = node_state::paused;
+    around.shown.ended.reset();
+    take_back(on, around);
+    on.is_cancelled = false;
+    on.failure.reset();
+    on.ended.reset();
+    parent = on.parent;
+  }
 }
 
 // A fork closes the questions before it.
@@ -387,12 +397,12 @@ result<void> workflow_fold::use_graph(instance& on, const json& structure) {
   if (options == nullptr) {
     why = error(errc::conflict,
                 fmt::format("the session has workflow '{}', which is not among "
-                            "the agents",
+                            "the agents; use the agents that it ran with",
                             on.name));
   } else if (const auto now = options->graph->structure(); structure != now) {
     why = error(errc::conflict,
-                fmt::format("workflow '{}' was changed since the session has "
-                            "it: {}",
+                fmt::format("workflow '{}' is not the one that the session "
+                            "ran: {}; use the agents that it ran with",
                             on.name,
                             difference_of(structure, now)));
   }

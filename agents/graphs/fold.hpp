@@ -105,6 +105,7 @@ private:
   void take_calls(const event& said);
   void ask(const visit_place& where, const event& said);
   void reopen(const std::string& message);
+  void reopen_around(instance& inner);
   void cancel_paused(const event& said);
 
   // -- visits ----

@@ -1,4 +1,4 @@
-// The views of the workflows.
+// Makes the views of workflows: states of visits, of nodes, and of each whole.
 
 #include "troupe/agents/graphs/fold.hpp"
 

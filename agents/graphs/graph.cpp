@@ -33,8 +33,6 @@ std::string shown(const route& value) {
   return to_text(troupe::to_json(value));
 }
 
-constexpr std::size_t structure_bytes_max = std::size_t{64} << 10U;
-
 // 64 bits in hexadecimal digits, by FNV-1a: the same on every machine.
 std::string hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
@@ -449,7 +447,7 @@ std::string difference_of(const json& before, const json& now) {
     return rows;
   };
   if (before.contains("hash") || now.contains("hash"))
-    return "its nodes or edges are others";
+    return "its nodes or edges have changed";
   const auto old_rows = rows_of(before);
   const auto new_rows = rows_of(now);
   for (const auto& [name, row] : old_rows) {
@@ -465,7 +463,7 @@ std::string difference_of(const json& before, const json& now) {
   for (const auto& [name, row] : new_rows)
     if (!old_rows.contains(name))
       return fmt::format("node '{}' is new", name);
-  return "the order of the nodes is another one";
+  return "the order of its nodes has changed";
 }
 
 } // namespace troupe

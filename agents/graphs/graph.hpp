@@ -17,6 +17,10 @@
 
 namespace troupe {
 
+/// Limit of the text of a structure in an event, in bytes; of a larger one the
+/// event has a hash.
+inline constexpr std::size_t structure_bytes_max = std::size_t{64} << 10U;
+
 /// An immutable graph. Thread-safe.
 class workflow_graph {
 public:

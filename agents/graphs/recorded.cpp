@@ -77,7 +77,8 @@ std::optional<join> rule_in(const json& row) {
 
 result<recorded_graph> read_structure(const std::string& workflow,
                                       const json& structure) {
-  if (member_in(structure, "hash") != nullptr)
+  if (member_in(structure, "hash") != nullptr
+      || to_text(structure).size() > structure_bytes_max)
     return error(errc::not_found,
                  fmt::format("the session has only a hash of the structure of "
                              "workflow '{}'",

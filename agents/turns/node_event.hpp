@@ -50,10 +50,10 @@ path_of(const workflow_place& at, std::string_view node, std::uint64_t ordinal);
 /// again ends with an event of the same id.
 std::string visit_id(const workflow_place& at, std::string_view path);
 
-/// Returns the id under which an event with the id `id` is appended now. A
-/// session takes each id once, also if the event was taken back; so after a
-/// rewind (`workflow_place::rewound`) its number is added, unless `live` has
-/// the event.
+/// Returns the id under which an event with the id `id` is appended now: that
+/// of the event in `live` if it is there; else `id`, after a rewind with `~`
+/// and `rewound`. A session takes each id once, even if a rewind has taken the
+/// event back.
 std::string
 placed_id(std::uint64_t rewound, const event_slice& live, std::string id);
 
@@ -114,7 +114,8 @@ struct workflow_record {
   std::vector<std::string> missing = {};
 };
 
-/// Reads the event of a workflow; unset for another event.
+/// Reads the event of a workflow; unset for another event, and for each event
+/// by author `user`.
 std::optional<workflow_record> record_in(const event& said);
 
 } // namespace troupe

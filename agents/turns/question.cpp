@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -73,9 +74,12 @@ result<json> read_answer(const json& args, const json& response) {
 
 const function_response* find_response(const event_slice& events,
                                        std::string_view id) {
+  std::set<std::string> withdrawn; // Messages whose runs have failed.
   for (auto index = events.size(); index > 0; --index) {
     const auto& said = *events[index - 1];
-    if (said.author != "user")
+    if (auto message = released_in(said); !message.empty())
+      withdrawn.insert(std::move(message));
+    if (said.author != "user" || withdrawn.contains(said.id))
       continue;
     for (const auto& element : said.content.parts)
       if (const auto* answer = element.response();
@@ -88,14 +92,14 @@ const function_response* find_response(const event_slice& events,
 result<std::optional<json>> find_answer(const event_slice& events,
                                         const function_call& asked) {
   const auto found = find_call(events, asked.id);
-  if (!found)
+  if (!found || found->event->id != asked.id)
     return std::optional<json>();
   if (found->call->name != asked.name || found->call->args != asked.args)
     return error(errc::conflict,
-                 fmt::format("the question \"{}\" stands where the run has "
-                             "asked \"{}\"; ask the same questions in the same "
-                             "order when the function starts again, or start a "
-                             "new run",
+                 fmt::format("the function asks \"{}\", but at this place it "
+                             "asked \"{}\" before; ask the same questions in "
+                             "the same order when the function starts again, "
+                             "or start a new run",
                              to_text(asked.args.data()),
                              to_text(found->call->args.data())));
   const auto* response = find_response(events, asked.id);

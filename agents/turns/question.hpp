@@ -23,8 +23,8 @@ function_call
 make_question(std::string id, std::string message, json schema, json payload);
 
 /// Reads the answer in the response to a question with the arguments `args`.
-/// Fails with `errc::invalid_argument` if it does not fit the schema there; the
-/// message names each difference.
+/// Fails with `errc::invalid_argument` if it does not fit the schema there (the
+/// message names the first differences), or if the schema is invalid.
 ///
 /// An object with only a field `result` stands for the value of this field, and
 /// one with only a text `response` for this text. If the answer does not fit,
@@ -32,12 +32,13 @@ make_question(std::string id, std::string message, json schema, json payload);
 result<json> read_answer(const json& args, const json& response);
 
 /// Returns the newest response of the user to the call `id`; null if there is
-/// none.
+/// none. Responses that started a run which has failed do not count.
 const function_response* find_response(const event_slice& events,
                                        std::string_view id);
 
-/// Returns the answer to `asked`; unset if it is not asked or not answered yet.
-/// Fails with `errc::conflict` if `events` have another question of this id.
+/// Returns the answer to `asked`; unset if it is not asked, not answered, or
+/// the stored answer does not fit the schema. Fails with `errc::conflict` if
+/// `events` have another question of this id.
 result<std::optional<json>> find_answer(const event_slice& events,
                                         const function_call& asked);
 

@@ -1,10 +1,13 @@
 #include "troupe/agents/turns/resumption.hpp"
 
+#include "troupe/agents/turns/node_event.hpp"
 #include "troupe/agents/turns/question.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,6 +52,9 @@ void set_state(event& said, json state) {
 struct pause {
   resumption from;
   id_list waits;
+  /// Those of `waits` whose answers count: a node of a workflow may have ended
+  /// in a run that failed later. All of them if each node has ended.
+  id_list open;
   /// A run has continued from the pause and has not failed.
   bool is_claimed = false;
   /// The session was forked after the pause.
@@ -65,6 +71,22 @@ std::uint64_t newest_closing(const event_slice& events) {
   return 0;
 }
 
+// Visits of workflows whose ends the session has: run, path of the workflow and
+// `node@visit`.
+using ended_visits
+  = std::set<std::tuple<std::string, std::string, std::string>>;
+
+void add_open_waits(const checkpoint& from,
+                    const ended_visits& ended,
+                    id_list& into) {
+  into.insert(into.end(), from.waits_for.begin(), from.waits_for.end());
+  if (from.at)
+    add_open_waits(*from.at, ended, into);
+  for (const auto& each : from.lanes)
+    if (each.at && !ended.contains({from.run, from.path, each.name}))
+      add_open_waits(*each.at, ended, into);
+}
+
 // Those that no rewind has taken back, newest first.
 std::vector<pause> pauses_in(const event_slice& all) {
   const auto closing = newest_closing(all);
@@ -72,8 +94,14 @@ std::vector<pause> pauses_in(const event_slice& all) {
   std::vector<pause> found;
   id_list claimed;
   id_list released; // Ids of messages.
+  ended_visits ended;
   for (auto index = events.size(); index > 0; --index) {
     const auto& said = *events[index - 1];
+    if (const auto told = record_in(said);
+        told && told->is == workflow_record::kind::end)
+      ended.emplace(told->at.run,
+                    told->at.path,
+                    fmt::format("{}@{}", told->node, told->ordinal));
     const auto* state = state_of(said);
     if (state == nullptr)
       continue;
@@ -87,8 +115,13 @@ std::vector<pause> pauses_in(const event_slice& all) {
       continue;
     if (auto where = checkpoint_from_json(*kept)) {
       auto waits = waits_of(*where);
+      id_list open;
+      add_open_waits(*where, ended, open);
+      if (open.empty())
+        open = waits;
       found.push_back({{said.id, std::move(where)},
                        std::move(waits),
+                       std::move(open),
                        contains(claimed, said.id),
                        events.number(index - 1) < closing});
     }
@@ -115,7 +148,9 @@ result<void> check_response(const function_response& answer,
       fmt::format("answers a call of '{}', which does not wait for "
                   "an answer from outside",
                   answer.name));
-  if (answer.name == request_input_name)
+  // Only the runtime's own questions have a schema that was checked.
+  if (const auto asked = record_in(*found->event);
+      asked && asked->is == workflow_record::kind::question)
     if (auto read
         = read_answer(found->call->args.data(), answer.response.data());
         !read)
@@ -191,6 +226,7 @@ result<std::optional<resumption>> check_responses(const content& message,
     return resumed;
   const auto pauses = pauses_in(events);
   id_list seen;
+  id_list needed; // Calls of the pause whose answers count.
   for (const auto& element : message.parts) {
     if (element.response() == nullptr)
       return error(errc::invalid_argument,
@@ -234,7 +270,15 @@ result<std::optional<resumption>> check_responses(const content& message,
                      "belongs to another run than the responses before it; "
                      "send a message to each run");
     resumed = waits->from;
+    needed = waits->open;
   }
+  if (resumed && std::ranges::none_of(seen, [&needed](const auto& id) {
+        return contains(needed, id);
+      }))
+    return refused(seen.front(),
+                   fmt::format("comes too late: the node that asked has ended "
+                               "with an earlier answer; the run waits for {}",
+                               fmt::join(needed, ", ")));
   return resumed;
 }
 
@@ -242,7 +286,7 @@ std::vector<std::string> open_ids(const event_slice& events) {
   id_list open;
   const auto pauses = pauses_in(events);
   for (auto each = pauses.rbegin(); each != pauses.rend(); ++each)
-    for (const auto& id : each->waits)
+    for (const auto& id : each->open)
       if (!each->is_claimed && !each->is_closed && !contains(open, id))
         open.push_back(id);
   return open;
@@ -288,6 +332,11 @@ std::optional<pause_claim> claim_of(const event& message) {
   if (id.empty())
     return std::nullopt;
   return pause_claim{message.id, std::move(id)};
+}
+
+std::string released_in(const event& said) {
+  const auto* state = state_of(said);
+  return state == nullptr ? std::string() : id_in(*state, "releases");
 }
 
 event make_fork_event(const fork_origin& origin, bool keeps_open_calls) {

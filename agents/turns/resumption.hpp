@@ -118,6 +118,10 @@ void claim_pause(event& message, const std::string& pause_id);
 /// Reads the claim of a message; unset if it has none.
 std::optional<pause_claim> claim_of(const event& message);
 
+/// Returns the id of the message whose run has failed, if the event says so:
+/// the run's claim on its pause has ended. Else empty.
+std::string released_in(const event& said);
+
 /// The session that a fork comes from.
 struct fork_origin {
   std::string session;           ///< Id of the parent.

@@ -50,6 +50,21 @@ check_keys(const caller& who, const json& keys, const json& operations) {
   return std::nullopt;
 }
 
+namespace {
+
+// Returns true if the event has fields by which runs record their work.
+bool has_records(const event& said) {
+  const auto& fields = said.extra.data();
+  if (!fields.is_object())
+    return false;
+  const auto metadata = fields.find("customMetadata");
+  return fields.contains("nodeInfo") || fields.contains("output")
+         || (metadata != fields.end() && metadata->is_object()
+             && metadata->contains("troupe"));
+}
+
+} // namespace
+
 std::optional<response> check_event_of(const caller& who, const event& said) {
   if (who.is_trusted())
     return std::nullopt;
@@ -62,6 +77,7 @@ std::optional<response> check_event_of(const caller& who, const event& said) {
       || does.skip_summarization || !does.artifact_delta.empty()
       || !said.branch.empty() || said.content.role == "model"
       || !said.long_running_tool_ids.empty() || said.author != "user"
+      || has_records(said)
       || std::ranges::any_of(said.content.parts, [](const part& each) {
            return each.call() != nullptr || each.response() != nullptr;
          });

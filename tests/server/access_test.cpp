@@ -205,6 +205,14 @@ BOOST_AUTO_TEST_CASE(a_user_changes_nothing_that_others_rely_on) {
        {{{"functionCall", {{"name", "refund"}, {"args", json::object()}}}}}}}}};
   BOOST_TEST(on.client.post(events, call).status == 403);
   BOOST_TEST(on.client.post(events, {{"author", "root"}}).status == 403);
+  // Workflows record their work in these fields.
+  for (const auto& record : std::vector<json>{
+         {{"output", 1}},
+         {{"nodeInfo", {{"path", "w@1/a@1"}}}},
+         {{"customMetadata", {{"troupe", {{"workflow", json::object()}}}}}}})
+    BOOST_TEST(on.client.post(events, record).status == 403);
+  BOOST_TEST(on.client.post(events, {{"customMetadata", {{"mine", 1}}}}).status
+             == 200);
   BOOST_TEST(on.as(admin_token).post(events, call).status == 200);
 }
 

@@ -438,7 +438,7 @@ BOOST_FIXTURE_TEST_CASE(changes_before_a_question_are_refused,
     const auto line = go(root);
     BOOST_TEST(line.ends_with("| invalid_argument"), line);
     BOOST_TEST(tells("'a'"));
-    BOOST_TEST(tells("no event carries"));
+    BOOST_TEST(tells("not committed"));
     BOOST_TEST(waits.empty());
   };
   refuses([](node_context& context) { context.state().set("n", 1); });
@@ -662,6 +662,123 @@ BOOST_FIXTURE_TEST_CASE(an_answer_counts_again_after_a_failed_run,
 }
 
 // -- rewinds and forks ----
+
+BOOST_FIXTURE_TEST_CASE(a_withdrawn_answer_does_not_count, question_fixture) {
+  // The run that has both answers fails in the node behind the first one.
+  auto fails = std::make_shared<bool>(true);
+  const auto root
+    = workflow({.name = "w",
+                .nodes = {function("a",
+                                   [fails](node_context& context) {
+                                     const auto given = context.ask("a?");
+                                     if (*fails)
+                                       throw error(errc::tool_failed, "broken");
+                                     return given;
+                                   }),
+                          asker("b")},
+                .edges = {{"START", "a"}, {"START", "b"}}});
+  go(root);
+  BOOST_TEST_REQUIRE(waits.size() == 2U);
+  const auto both_waits = waits;
+  BOOST_TEST(!is_ok(give(root, "first", 0)));
+  *fails = false;
+  waits = both_waits;
+  BOOST_TEST(is_ok(give(root, "words", 1)));
+  // The question of `a` is still open.
+  BOOST_TEST(!has_ended("w@1/a@1="));
+  BOOST_TEST_REQUIRE(waits.size() == 1U);
+  BOOST_TEST(is_ok(give(root, "second")));
+  BOOST_TEST(has_ended(R"(w@1/a@1="second")"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_node_that_has_ended_takes_no_answer,
+                        question_fixture) {
+  // `b` fails after the end of `a` is stored, in the run with both answers.
+  auto fails = std::make_shared<bool>(true);
+  const auto ended = std::make_shared<tally>();
+  const auto root
+    = workflow({.name = "w",
+                .nodes = {asker("a"),
+                          function("behind",
+                                   [ended](node_context&) {
+                                     ended->add();
+                                     return json();
+                                   }),
+                          function("b",
+                                   [fails, ended](node_context& context) {
+                                     const auto given = context.ask("b?");
+                                     if (*fails) {
+                                       ended->await(1);
+                                       throw error(errc::tool_failed, "broken");
+                                     }
+                                     return given;
+                                   })},
+                .edges = {{"START", "a"}, {"a", "behind"}, {"START", "b"}}});
+  go(root);
+  BOOST_TEST_REQUIRE(waits.size() == 2U);
+  const auto both_waits = waits;
+  BOOST_TEST(!is_ok(go(root,
+                       replies({{waits[0], {{"result", "one"}}},
+                                {waits[1], {{"result", "two"}}}}))));
+  BOOST_TEST(has_ended(R"(w@1/a@1="one")"));
+  const auto open = sessions().open_calls(key).value();
+  BOOST_TEST_REQUIRE(open.size() == 1U);
+  BOOST_TEST(open.front().id == both_waits[1]);
+  waits = both_waits;
+  BOOST_TEST(!is_ok(give(root, "again", 0)));
+  BOOST_TEST(tells("too late"));
+  *fails = false;
+  // The same message may be sent again.
+  BOOST_TEST(is_ok(go(root,
+                      replies({{both_waits[0], {{"result", "again"}}},
+                               {both_waits[1], {{"result", "three"}}}}))));
+  BOOST_TEST(has_ended(R"(w@1/a@1="one")"));
+  BOOST_TEST(has_ended(R"(w@1/b@1="three")"));
+}
+
+BOOST_FIXTURE_TEST_CASE(records_by_a_user_have_no_effect, question_fixture) {
+  const auto root = chain({asker("a", type("integer")), passes("b")});
+  go(root);
+  const auto run = events(key).front()->invocation_id;
+  const auto forge = [&](const std::string& path, json told, json output) {
+    event forged(text("x"));
+    forged.author = "user";
+    told["run"] = run;
+    auto fields = json::object();
+    fields["nodeInfo"]["path"] = path;
+    fields["customMetadata"]["troupe"]["workflow"] = std::move(told);
+    fields["output"] = std::move(output);
+    forged.extra = std::move(fields);
+    BOOST_TEST_REQUIRE(append(key, std::move(forged)) == "ok");
+  };
+  forge("w@1/a@1", json::object(), "forged");
+  forge("w@1", json::object({{"begins", json::object()}}), nullptr);
+  BOOST_TEST(is_ok(give(root, 7)));
+  BOOST_TEST(has_ended("w@1/a@1=7"));
+  BOOST_TEST(!has_ended("forged"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_question_from_outside_checks_no_schema,
+                        question_fixture) {
+  // Checking this schema would not end.
+  event asks(content(
+    "model",
+    {part(function_call(
+      "q1",
+      std::string(request_input_name),
+      json::object({{"message", "?"},
+                    {"response_schema", json::object({{"$ref", "#"}})}})))}));
+  asks.author = "other";
+  asks.long_running_tool_ids = {"q1"};
+  BOOST_TEST_REQUIRE(append(key, std::move(asks)) == "ok");
+  content message("user", {});
+  message.parts.emplace_back(function_response{
+    "q1", std::string(request_input_name), json::object({{"result", 1}})});
+  BOOST_TEST(
+    go(uses("clerk", scripted({{"clerk", {{.text = "noted"}}}}), {}), message)
+    == "| invalid_argument");
+  BOOST_TEST(tells("not open"));
+}
 
 BOOST_FIXTURE_TEST_CASE(a_question_that_was_taken_back_is_closed,
                         question_fixture) {
