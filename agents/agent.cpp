@@ -86,18 +86,21 @@ void check_llm(const std::string& name, const llm_options& options) {
     refuse(fmt::format("agent '{}' has a contents_max, but include_contents "
                        "chooses its events already",
                        name));
-  std::set<std::string_view> tools{transfer_tool_name,
-                                   confirmation_name,
-                                   request_input_name,
-                                   finish_task_name};
+  const std::set<std::string_view> reserved{transfer_tool_name,
+                                            confirmation_name,
+                                            request_input_name,
+                                            finish_task_name};
+  auto tools = reserved;
   for (const auto& known : options.tools)
     if (!tools.insert(known.name()).second)
-      refuse(known.name() == finish_task_name
+      refuse(reserved.contains(known.name())
                ? fmt::format("agent '{}' has a tool named '{}'; the name is "
-                             "reserved for agents in mode task; rename the "
-                             "tool",
+                             "reserved{}; rename the tool",
                              name,
-                             known.name())
+                             known.name(),
+                             known.name() == finish_task_name
+                               ? " for agents in mode task"
+                               : "")
                : fmt::format(
                  "agent '{}' has two tools named '{}'", name, known.name()));
   if (std::ranges::count(options.toolsets, nullptr) > 0)

@@ -24,13 +24,14 @@ json node_context::ask(std::string message,
   if (paused())
     throw agent_paused{paused()};
   if (has_leftovers() || has_effect(actions()))
-    throw error(errc::invalid_argument,
-                fmt::format("the question \"{}\" comes after changes that no "
-                            "event carries; they would be lost, since the "
-                            "function starts again when the answer comes: make "
-                            "them after the question, or emit an event with "
-                            "them before it",
-                            message));
+    throw error(
+      errc::invalid_argument,
+      fmt::format("the question \"{}\" comes after changes that are not "
+                  "committed; they would be lost, since the "
+                  "function starts again when the answer comes: make "
+                  "them after the question, or emit an event with "
+                  "them before it",
+                  message));
   auto asked = make_question(placed_id(facts_of_attempt_.rewound,
                                        events(),
                                        question_id(key(), ++asked_)),

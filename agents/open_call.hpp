@@ -56,8 +56,8 @@ content allow(const open_call& call, json payload = nullptr);
 content deny(const open_call& call, json payload = nullptr);
 
 /// Makes the message with the result of a long-running call, or the answer to
-/// the question of a workflow's node. An object goes to the model as it is; any
-/// other value as `{"result": …}`. Throws
+/// the question of a workflow's node. An object is the response as it is; any
+/// other value becomes `{"result": …}`. Throws
 /// `errc::invalid_argument` if the call is a question: use `allow` or `deny`.
 content answer(const open_call& call, json result);
 

@@ -34,11 +34,12 @@ enum class node_state : std::uint8_t {
   waiting,   ///< Waits for a free lane, for its next attempt, or, as a join,
              ///< for other inputs.
   running,   ///< Runs.
-  paused,    ///< Its agent has asked, and waits for the answer.
+  paused,    ///< Its agent, function or tool waits for an answer.
   done,      ///< Has ended.
   skipped,   ///< Was not reached, and can no longer be.
   failed,    ///< Has failed and is not tried again.
-  cancelled, ///< Was stopped, since another node or the node above has failed.
+  cancelled, ///< Was stopped: another node or the node around the workflow
+             ///< failed, or a fork closed its questions.
 };
 
 /// Returns the name of the state, such as `"running"`.
@@ -60,7 +61,7 @@ struct visit_progress {
   std::string node;
   /// Number of the visit among those of the node, from 1.
   std::uint64_t number = 1;
-  /// `waiting` to `failed`, but never `skipped`, or `cancelled`.
+  /// `waiting`, `running`, `paused`, `done`, `failed` or `cancelled`.
   node_state state = node_state::running;
   /// Number of the attempt that runs, is next, or was the last one.
   std::uint64_t attempt = 1;

@@ -212,9 +212,9 @@ public:
   }
 
 protected:
-  /// Unwinds this body, which waits for the answer to this call, and starts
-  /// again in the run that brings it. A body that has to wait already waits for
-  /// the earlier call.
+  /// Ends this body by an exception, because it needs the answer to the call
+  /// `call_id`. The run that brings the answer starts the body again. If the
+  /// body waits for an earlier call already, it goes on waiting for that one.
   [[noreturn]] void wait_for(std::string call_id);
 
 private:

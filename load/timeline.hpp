@@ -125,7 +125,7 @@ std::string to_text(const timeline& shown, std::size_t width);
 /// null, "takenBack": boolean, "lanes":
 /// [{"agent", "branch", "steps": [{"kind": "model"|"tool"|"other"|"wait",
 /// "name", "start", "end", "event", "detail": text or null, "error": text or
-/// null}]}], "workflows": [workflow_view]}`, times in nanoseconds, but for
+/// null}]}], "workflows": [workflow_view]}`, times in nanoseconds except
 /// those of workflows. The numbers of calls are null if they are not recorded.
 json to_json(const timeline& shown);
 

@@ -2,9 +2,9 @@
 // Climbs are judged in the order of arrival, and each is answered in that
 // order. Climbs that end here are committed at once, but only while none is on
 // its way to the app: otherwise they would overtake it. Without a store, a user
-// that exists stays in memory, because its state is nowhere else. So whether it
-// may leave is decided when the app lets it go: letters that came after its
-// request may have changed its state.
+// that exists stays in memory, because its state is nowhere else. The user
+// checks again that it may leave when the app lets it go: letters that came
+// after its request may have changed its state.
 
 #include "troupe/actors/owners/user.hpp"
 

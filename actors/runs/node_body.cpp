@@ -32,9 +32,10 @@ struct node_work_end {
   node_output made;
   event actions_of; // Its actions are those of a tool.
   std::vector<write_basis> bases;
-  // Set if the node waits for an answer; the rest has no meaning then.
+  // Set if the node waits for an answer; then only `question` has a meaning.
   checkpoint_ptr paused;
-  std::optional<function_call> question; // Asks for this answer.
+  // The call that asks; unset if an agent below asks.
+  std::optional<function_call> question;
 };
 
 // Calls a function or a coroutine. Changes that it has recorded before it has
@@ -310,8 +311,8 @@ task<agent_end> run_agent_of(lane_actor& lane,
   co_return end;
 }
 
-// Returns true if the node waits for a question that is not answered yet. A
-// node that waits for an agent below it has none.
+// Returns true if the node's own question has no answer yet. A node that waits
+// for an agent below it has none.
 bool waits_still(const checkpoint& from, const event_slice& events) {
   return !from.waits_for.empty()
          && std::ranges::all_of(from.waits_for, [&events](const auto& id) {
@@ -337,8 +338,8 @@ task<> emit_question(lane_actor& lane,
         return element.call() != nullptr && element.call()->id == id;
       }))
     throw error(errc::conflict,
-                fmt::format("a plugin has removed the question of {} from its "
-                            "event",
+                fmt::format("a plugin has removed the call from the event by "
+                            "which {} asks the user; let the plugin keep it",
                             who_is(which)));
 }
 

@@ -1,6 +1,7 @@
-// Invariant: the letter of a reader is kept only at a place that the reader
-// knows: the caller has named it, or an answer with it was confirmed. Until
-// then each letter gets an answer, the start or a newer state.
+// Invariant: a letter waits here only if its reader knows the revision that it
+// waits at: the caller has named the revision, or an answer with it was
+// confirmed. Until then, each letter is answered with the start or with a newer
+// state.
 
 #include "troupe/actors/sessions/state_followers.hpp"
 
@@ -90,9 +91,9 @@ state_followers::serve(std::unique_ptr<follow_state> wanted,
     note_end();
     return nullptr;
   }
-  // An answer that was stale comes back: the start is answered again, unless
-  // the state has changed since. A change that turns out to be stale, too, does
-  // not end the start, so `is_start` stays.
+  // A letter with a stale answer comes back. The start is answered again,
+  // unless the state has changed since. The letter stays a start until an
+  // answer is confirmed, because the answer about the change may be stale, too.
   if (!wanted->place
       || (wanted->is_start && now.revision <= wanted->place->revision)) {
     wanted->is_start = true;

@@ -144,8 +144,8 @@ graph_command::graph_command(CLI::App& program, agent_file_options agents)
   parser()
     .add_option("--invocation",
                 chosen.invocation,
-                "Show the states of this invocation; default: the newest one "
-                "of each workflow")
+                "Show only workflows with events of this invocation; default: "
+                "the newest one of each workflow")
     ->needs(session)
     ->type_name("ID");
   parser().footer(

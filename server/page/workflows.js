@@ -79,7 +79,7 @@ class WorkflowGraph {
       ? element("p", { class: "muted" }, `${workflow.nodes.length} nodes are too many to draw.`)
       : drawnGraph(workflow));
     this.notes.replaceChildren(...notesOf(workflow), ...hasStopped
-      ? [element("p", { class: "muted" }, "This server has no run of it under way.")] : []);
+      ? [element("p", { class: "muted" }, "This server does not run this workflow: its run was stopped, or another server runs it.")] : []);
   }
 }
 

@@ -411,7 +411,7 @@ class Checks:
             tab.until("document.querySelector('.graph .failed text')?.textContent"
                       ".startsWith('<img src=x')")
             tab.until("document.querySelector('.workflow .bad')?.textContent"
-                      ".includes('changed')")
+                      ".includes('is not the one')")
             tab.until("[...document.querySelectorAll('.workflow .bad')].some(each => "
                       "each.textContent.includes('alert(2)'))")
             self.expect_no_markup(tab)

@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_changed_workflow_is_told_as_a_conflict) {
   BOOST_TEST(shown["state"] == "done");
   BOOST_TEST(shown["nodes"].size() == 3U);
   BOOST_TEST(shown["conflict"].get<std::string>().starts_with(
-    "conflict: workflow 'checks' was changed"));
+    "conflict: workflow 'checks' is not the one"));
 }
 
 BOOST_AUTO_TEST_CASE(a_drawing_points_at_an_event) {
