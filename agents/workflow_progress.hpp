@@ -116,9 +116,9 @@ struct workflow_view {
   /// `errc::conflict`: the events do not fit the workflow of the program. The
   /// nodes are then those that the events name.
   std::optional<error> conflict;
-  /// Times of its first and its last event; `ended` is unset until it has
-  /// ended.
+  /// Time of its first event.
   timestamp began{};
+  /// Time of its last event; unset until it has ended.
   std::optional<timestamp> ended;
   /// The nodes, in the order of the workflow.
   std::vector<node_progress> nodes;
@@ -164,7 +164,11 @@ public:
                              std::size_t lanes_max = run_options().lanes_max);
 
   ~workflow_progress();
+  /// Takes the workflows over. A moved-from object can only be assigned to or
+  /// destroyed.
   workflow_progress(workflow_progress&&) noexcept;
+  /// Takes the workflows over. The other object can then only be assigned to or
+  /// destroyed.
   workflow_progress& operator=(workflow_progress&&) noexcept;
 
   /// Adds the next event of the session, which is not null: the events of a
