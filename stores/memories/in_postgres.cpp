@@ -3,7 +3,6 @@
 #include "troupe/stores/memories/form.hpp"
 #include "troupe/stores/memory_words.hpp"
 #include "troupe/stores/postgres/pool.hpp"
-#include "troupe/stores/postgres/transaction.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,6 @@
 #include "troupe/core/support/low_memory.hpp"
 #include "troupe/core/value.hpp"
 #include "troupe/stores/postgres/event.hpp"
-#include "troupe/stores/postgres/transaction.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
 
 #include <fmt/format.h>

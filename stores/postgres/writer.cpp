@@ -1,7 +1,6 @@
 #include "troupe/stores/postgres/writer.hpp"
 
 #include "troupe/stores/postgres/removal.hpp"
-#include "troupe/stores/postgres/transaction.hpp"
 #include "troupe/stores/shared/owner_names.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
 

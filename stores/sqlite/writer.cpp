@@ -72,7 +72,7 @@ sqlite_shared& expect_known_file(sqlite_shared& shared) {
 // The known commit is missing if the file was restored from a copy. Rows after
 // it then belong to another history, even if their numbers match.
 void expect_known_commit(sqlite_log& log,
-                         const std::optional<sqlite_marks::commit>& known) {
+                         const std::optional<known_commits::commit>& known) {
   if (known && log.mark_of(known->row) != known->mark)
     throw sqlite_history_lost(sqlite_history_lost::cause::went_back, {});
 }
@@ -174,7 +174,7 @@ void sqlite_writer::expect_known_history(std::int64_t newest) {
   auto& marks = shared_.marks;
   expect_known_commit(log_, marks.newest());
   const auto mark = log_.mark_of(newest);
-  marks.see(mark ? std::optional(sqlite_marks::commit{newest, *mark})
+  marks.see(mark ? std::optional(known_commits::commit{newest, *mark})
                  : std::nullopt);
 }
 
@@ -228,7 +228,7 @@ commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
     return {std::move(moved_)};
   }
   const auto rows = std::ssize(written_);
-  const sqlite_marks::commit mark{newest_, shared_.marks.make()};
+  const known_commits::commit mark{newest_, shared_.marks.make()};
   // A commit without rows must not set a mark: it would overwrite the mark of
   // an earlier commit.
   const bool has_rows = !written_.empty();

@@ -7,10 +7,10 @@
 #pragma once
 
 #include "troupe/stores/shared/foreign_changes.hpp"
+#include "troupe/stores/shared/known_commits.hpp"
 #include "troupe/stores/sqlite/fold.hpp"
 #include "troupe/stores/sqlite/log.hpp"
 #include "troupe/stores/sqlite/log_bound.hpp"
-#include "troupe/stores/sqlite/marks.hpp"
 #include "troupe/stores/sqlite/pasts.hpp"
 #include "troupe/stores/sqlite/purge.hpp"
 #include "troupe/stores/sqlite/scopes.hpp"
@@ -28,7 +28,7 @@ struct sqlite_shared {
   foreign_changes foreign; ///< Used only by the writer.
   /// True once `tail` holds every row that is not folded.
   bool is_filled = false;
-  sqlite_marks marks; ///< Used only by the writer, except `newest`.
+  known_commits marks; ///< Used only by the writer, except `newest`.
   sqlite_known_file file;
 };
 
@@ -39,7 +39,7 @@ sqlite_shared& expect_known_file(sqlite_shared& shared);
 
 /// Throws `sqlite_history_lost` unless the log has the commit `known`.
 void expect_known_commit(sqlite_log& log,
-                         const std::optional<sqlite_marks::commit>& known);
+                         const std::optional<known_commits::commit>& known);
 
 /// Reads the rows that are not folded into the empty `tail`.
 void fill_tail(log_tail& tail, sqlite_log& log, std::int64_t folded);

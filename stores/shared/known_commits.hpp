@@ -16,7 +16,7 @@
 namespace troupe {
 
 /// Used by one thread, except `newest`.
-class sqlite_marks {
+class known_commits {
 public:
   struct commit {
     std::int64_t row = 0; ///< The last row of the commit.
