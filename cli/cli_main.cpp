@@ -1,7 +1,6 @@
 #include "troupe/cli/cli_main.hpp"
 
 #include "troupe/agents/standard_tools.hpp"
-#include "troupe/cli/commands/apps.hpp"
 #include "troupe/cli/commands/experiment.hpp"
 #include "troupe/cli/commands/graph.hpp"
 #include "troupe/cli/commands/init.hpp"
@@ -14,7 +13,8 @@
 #include "troupe/cli/commands/state.hpp"
 #include "troupe/cli/commands/store.hpp"
 #include "troupe/cli/commands/trace.hpp"
-#include "troupe/cli/commands/users.hpp"
+#include "troupe/cli/lists/apps.hpp"
+#include "troupe/cli/lists/users.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/unknown_words.hpp"
 #include "troupe/cli/terminal/ending.hpp"

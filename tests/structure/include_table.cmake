@@ -31,7 +31,7 @@ set(runtime_rooms headers sources)
 set(mcp_rooms headers transports client server sources)
 set(load_rooms headers measuring pages sources)
 set(server_rooms headers http page access adk graphs sources)
-set(cli_rooms headers terminal options talk sessions adk commands sources)
+set(cli_rooms headers terminal options talk sessions adk commands lists sources)
 
 set(nouns_max 20)
 

@@ -1,15 +1,15 @@
-// `troupe users`: the users of an app, listed and removed.
+// `troupe apps`: the apps of a store, listed and removed.
 
 #pragma once
 
-#include "troupe/cli/commands/names_command.hpp"
+#include "troupe/cli/lists/names_command.hpp"
 
 namespace troupe::cli {
 
-class users_command final : public names_command {
+class apps_command final : public names_command {
 public:
   /// Adds the command to `program`, which outlives this.
-  explicit users_command(CLI::App& program);
+  explicit apps_command(CLI::App& program);
 
 private:
   result<name_page> read(session_service& sessions) const override;

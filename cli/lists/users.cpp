@@ -1,4 +1,4 @@
-#include "troupe/cli/commands/users.hpp"
+#include "troupe/cli/lists/users.hpp"
 
 #include <CLI/CLI.hpp>
 

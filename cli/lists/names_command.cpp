@@ -1,4 +1,4 @@
-#include "troupe/cli/commands/names_command.hpp"
+#include "troupe/cli/lists/names_command.hpp"
 
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/sessions/on_sessions.hpp"

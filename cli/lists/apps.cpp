@@ -1,4 +1,4 @@
-#include "troupe/cli/commands/apps.hpp"
+#include "troupe/cli/lists/apps.hpp"
 
 namespace troupe::cli {
 
