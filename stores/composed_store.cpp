@@ -102,6 +102,8 @@ public:
     case change_kind::trim:
       throw error(errc::invalid_argument,
                   "a store made by compose_store cannot trim sessions");
+    case change_kind::close_runs:
+      return; // No store of three maps keeps open runs.
     case change_kind::append:
     case change_kind::write:
       break;

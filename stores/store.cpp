@@ -97,6 +97,33 @@ result<std::vector<std::string>> store::list_apps(const app_query&) {
                "store::list_apps");
 }
 
+run_position position_of(const open_run& listed) {
+  return {listed.opened, listed.invocation_id, listed.key};
+}
+
+namespace {
+
+error keeps_no_runs(std::string_view member) {
+  return {errc::invalid_argument,
+          fmt::format("this store keeps no open runs: it does not override "
+                      "store::{}",
+                      member)};
+}
+
+} // namespace
+
+result<std::vector<open_run>> store::list_runs(const run_query&) {
+  return keeps_no_runs("list_runs");
+}
+
+result<void> store::renew_holder(const std::string&) {
+  return keeps_no_runs("renew_holder");
+}
+
+result<void> store::remove_holder(const std::string&) {
+  return keeps_no_runs("remove_holder");
+}
+
 std::uint32_t id_hash(std::string_view id) noexcept {
   // FNV-1a: short, and the same on every machine.
   std::uint32_t hash = 2'166'136'261U;

@@ -8,6 +8,7 @@
 #include "troupe/core/key.hpp"
 #include "troupe/core/state_map.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,6 +52,9 @@ enum class change_kind : std::uint8_t {
   remove_user, ///< Removes a user, its state and all of its sessions.
   trim, ///< Deletes the oldest events of a session. Its state and its revision
         ///< stay, and so do the effects of its events on its user and app.
+  close_runs, ///< Closes runs of a session (`store_change::runs`). It touches
+              ///< no scope, and so nothing moves. It has no effect if the
+              ///< session or the run is not there.
 };
 
 /// The past of a fork: events that a new session shares with another session of
@@ -74,6 +78,24 @@ struct kept_past {
   std::uint64_t revision = 0;
   /// `stored_session::incarnation` of the session; 0: any session of that id.
   std::uint64_t incarnation = 0;
+};
+
+/// Opens or closes a run of a session. A run is open from the commit of its
+/// message until the commit that closes it. A run whose process was killed
+/// stays open.
+struct run_mark {
+  /// Id of the run's invocation; never empty, and unique in its session.
+  std::string invocation_id;
+  /// Name of the root agent. Not used by a mark that closes.
+  std::string agent = {};
+  /// Id of the process that has the run, see `store::renew_holder`. A mark that
+  /// opens is also a sign of life of this holder. A mark that closes has no
+  /// effect on a run that another holder has; empty: it closes the run of any
+  /// holder.
+  std::string holder = {};
+  /// True: opens the run. If it is open already, this agent and this holder
+  /// take the place of the former ones, and its time stays. False: closes it.
+  bool opens = true;
 };
 
 /// One change. It takes effect in every scope that it touches, or in none.
@@ -112,6 +134,13 @@ struct store_change {
   /// keep the events that they share. Only for stores that can trim
   /// (`store::can_trim`).
   std::optional<kept_past> kept = {};
+  /// For `create`, `append` and `write` of a session, and for `close_runs`:
+  /// runs of the session that the change opens or closes, in this order. For
+  /// `close_runs` all of them close, `event` is null and all revisions are
+  /// unset. The removal of a session or of its user removes its open runs, and
+  /// a fork begins with none. Only for stores that can list runs
+  /// (`store::can_list_runs`).
+  std::vector<run_mark> runs = {};
 };
 
 /// The outcome of a commit that did not fail.
@@ -250,6 +279,41 @@ struct session_row {
   timestamp last_update_time{};
 };
 
+/// A position in a list of runs; the next page starts after this run.
+struct run_position {
+  timestamp opened{}; ///< Time of the run; runs of one time follow by id.
+  std::string invocation_id; ///< Id of the run.
+  session_key key;           ///< Session of the run.
+};
+
+/// A query for open runs, the oldest first.
+struct run_query {
+  /// Only runs of this app; empty: of all apps.
+  std::string app = {};
+  /// Only runs of this session. `app` is then not used.
+  std::optional<session_key> session = {};
+  /// Maximum number of runs.
+  std::size_t limit = 100;
+  /// The page starts behind this position; unset for the first page. A run with
+  /// this position need not exist.
+  std::optional<run_position> behind = {};
+};
+
+/// An open run.
+struct open_run {
+  session_key key;           ///< Session of the run.
+  std::string invocation_id; ///< Id of the run's invocation.
+  std::string agent;         ///< Name of the root agent.
+  std::string holder;        ///< Id of the process that has the run.
+  timestamp opened{};        ///< Time of the commit, by the clock of the store.
+  /// Time since the last sign of life of the holder, by the clock of the store.
+  /// Unset if the store does not know the holder: it has closed the store.
+  std::optional<std::chrono::microseconds> silent;
+};
+
+/// Returns the position of a run in a list.
+run_position position_of(const open_run& listed);
+
 /// Reports commits that the back end had confirmed and no longer has.
 /// Causes are a server that lost its last commits, a restored backup and a
 /// replaced file.
@@ -271,10 +335,11 @@ std::uint32_t id_hash(std::string_view id) noexcept;
 /// end, and test that with stores/conformance/suite.hpp; docs/stores.md lists
 /// the rules.
 ///
-/// All calls block. `commit`, `changed_elsewhere`, `take_lost_history` and
-/// `close` are called by one thread at a time; loads come from any number of
-/// threads at the same time. A load sees every commit that returned before the
-/// load began, and sees each change whole or not at all.
+/// All calls block. `commit`, `changed_elsewhere`, `take_lost_history`,
+/// `renew_holder`, `remove_holder` and `close` are called by one thread at a
+/// time; loads come from any number of threads at the same time. A load sees
+/// every commit that returned before the load began, and sees each change whole
+/// or not at all.
 ///
 /// Failures: `errc::store_failed` names the attempt and quotes the back end.
 /// The outcome of a failed commit is unknown; load the owner to find out.
@@ -347,6 +412,25 @@ public:
   /// default returns false: the events of such a store stay as long as their
   /// session.
   virtual bool can_trim() const noexcept { return false; }
+
+  /// Returns true if the store keeps open runs (`store_change::runs`). The
+  /// default returns false: runs of killed processes are then not found.
+  virtual bool can_list_runs() const noexcept { return false; }
+
+  /// Lists open runs by time, then by id, then by session, all compared as
+  /// bytes. The default fails with `errc::invalid_argument`. Fails like `list`
+  /// otherwise.
+  virtual result<std::vector<open_run>> list_runs(const run_query& query);
+
+  /// Notes a sign of life of a process that has open runs, with the time of the
+  /// store. `id` is unique among all processes, and not empty. Changes nothing
+  /// that another call shows. The default fails with `errc::invalid_argument`.
+  virtual result<void> renew_holder(const std::string& id);
+
+  /// Forgets a holder, so that its open runs have none (`open_run::silent`). No
+  /// effect if it is not known. The default fails with
+  /// `errc::invalid_argument`.
+  virtual result<void> remove_holder(const std::string& id);
 
   /// Reports commits that the back end has lost since the last call; unset
   /// if there are none. The committing thread calls it after each `commit`

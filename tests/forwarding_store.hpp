@@ -68,6 +68,22 @@ public:
 
   bool can_trim() const noexcept override { return kept_->can_trim(); }
 
+  bool can_list_runs() const noexcept override {
+    return kept_->can_list_runs();
+  }
+
+  result<std::vector<open_run>> list_runs(const run_query& query) override {
+    return kept_->list_runs(query);
+  }
+
+  result<void> renew_holder(const std::string& id) override {
+    return kept_->renew_holder(id);
+  }
+
+  result<void> remove_holder(const std::string& id) override {
+    return kept_->remove_holder(id);
+  }
+
   std::optional<lost_history> take_lost_history() override {
     return kept_->take_lost_history();
   }

@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <random>
+#include <string>
+#include <tuple>
 
 namespace troupe {
 
@@ -26,6 +29,7 @@ public:
       has_revisions_(factory.promises(store_promise::revisions)),
       has_forks_(factory.promises(store_promise::forks)),
       has_trims_(factory.promises(store_promise::trims)),
+      has_runs_(factory.promises(store_promise::runs)),
       engine_(seed) {
     if (is_shared_)
       second_ = on.open();
@@ -53,7 +57,10 @@ public:
         load_events(any_key(), 1 + below(12), below(16));
       break;
     case 12:
-      list();
+      if (has_runs_ && one_in(2))
+        list_runs(apps[below(2)]);
+      else
+        list();
       break;
     case 13:
       list_by_name();
@@ -79,6 +86,8 @@ public:
       }
       compare_scope({app});
     }
+    if (has_runs_)
+      list_runs({});
     on_.expect_same(
       "check()", on_.kept().check([](double) {}).value(), json::array());
   }
@@ -153,6 +162,11 @@ private:
   store_change any_change(const store_model::kept_owners& owners) {
     store_change made;
     made.owner = owner_of(any_key());
+    if (has_runs_ && one_in(12)) {
+      made.kind = change_kind::close_runs;
+      add_marks(made);
+      return made;
+    }
     // Chooses the wrong kind on purpose now and then.
     const bool exists = owners.contains(made.owner) != one_in(60);
     if (!exists && has_forks_ && one_in(2) && make_fork(made, owners))
@@ -185,9 +199,23 @@ private:
            any_delta({"", key_prefix_user, key_prefix_app}),
            fmt::format("id-{}", one_in(50) ? 0 : ++id_count_));
     }
+    if (has_runs_ && made.owner.where() == scope::session && one_in(4))
+      add_marks(made);
     if (one_in(40))
       spoil(made);
     return made;
+  }
+
+  void add_marks(store_change& made) {
+    for (auto left = 1 + below(3); left > 0; --left) {
+      auto& mark = made.runs.emplace_back();
+      mark.invocation_id = fmt::format("run-{}", below(4));
+      mark.opens = made.kind != change_kind::close_runs && !one_in(3);
+      if (mark.opens)
+        mark.agent = fmt::format("agent-{}", below(2));
+      if (mark.opens || one_in(2))
+        mark.holder = fmt::format("holder-{}", below(2));
+    }
   }
 
   // Makes a fork of any session of the same user; false if there is none.
@@ -376,6 +404,30 @@ private:
     load_list(query);
   }
 
+  // The order by time is left out: the times are those of the store.
+  void list_runs(const std::string& app) {
+    run_query query{.app = app, .limit = 1 + below(5)};
+    std::map<std::tuple<session_key, std::string>, json> found;
+    auto& asked = at(any_store());
+    for (bool is_last = false; !is_last;) {
+      const auto page = asked.list_runs(query).value();
+      for (const auto& each : page)
+        found[{each.key, each.invocation_id}] = {each.key.app,
+                                                 each.key.user,
+                                                 each.key.id,
+                                                 each.invocation_id,
+                                                 each.agent,
+                                                 each.holder};
+      is_last = page.size() < query.limit;
+      if (!is_last)
+        query.behind = position_of(page.back());
+    }
+    auto answer = json::array();
+    for (const auto& [name, row] : found)
+      answer.push_back(row);
+    compare("list_runs", answer, [&] { return model_.list_runs(app); });
+  }
+
   void list_by_name() {
     name_query query{pick(apps), {}, one_in(3) ? all : below(6), {}};
     if (one_in(2))
@@ -417,6 +469,7 @@ private:
   bool has_revisions_;
   bool has_forks_;
   bool has_trims_;
+  bool has_runs_;
   std::mt19937_64 engine_;
   std::unique_ptr<store> second_;
   store_model model_;

@@ -34,6 +34,9 @@ void trial::apply(const store_change& change) {
   case change_kind::trim:
     trim(change);
     return;
+  case change_kind::close_runs:
+    mark_runs(change);
+    return;
   case change_kind::append:
   case change_kind::write:
     if (owner.where() == scope::session && !owners_.contains(owner))
@@ -44,6 +47,23 @@ void trial::apply(const store_change& change) {
   advance(user_of(owner), change, change.user_revision);
   advance(app_of(owner), change, change.app_revision);
   note_revision(change);
+  mark_runs(change);
+}
+
+void trial::mark_runs(const store_change& change) {
+  const auto found = owners_.find(change.owner);
+  if (found == owners_.end())
+    return;
+  auto& runs = found->second.runs;
+  for (const auto& mark : change.runs) {
+    if (mark.opens)
+      runs[mark.invocation_id] = {mark.agent, mark.holder};
+    else
+      std::erase_if(runs, [&mark](const auto& each) {
+        return each.first == mark.invocation_id
+               && (mark.holder.empty() || each.second.second == mark.holder);
+      });
+  }
 }
 
 // The change made a revision of a session: keeps its keys, and those of the
@@ -88,6 +108,7 @@ store_model::kept_owner trial::past_of(const store_change& fork) {
   }
   auto past = found->second;
   past.keys = json::object();
+  past.runs.clear();
   const auto last = fork.past->revision;
   past.events.erase(past.events.upper_bound(last), past.events.end());
   past.revisions.erase(past.revisions.lower_bound(last), past.revisions.end());
@@ -135,7 +156,8 @@ store_model::commit(const std::vector<store_change>& changes, std::size_t by) {
     if (std::ranges::any_of(changes, [&gone](const store_change& change) {
           return gone.session.empty()
                    ? user_of(change.owner) == gone && change.user_revision
-                   : change.owner == gone;
+                   : change.owner == gone
+                       && change.kind != change_kind::close_runs;
         }))
       moved.insert(gone);
   if (!moved.empty()) {
@@ -281,6 +303,16 @@ json store_model::list(const row_query& query) const {
   for (const auto& [ranked, row] : rows)
     if (list.size() < query.limit)
       list.push_back(row);
+  return list;
+}
+
+json store_model::list_runs(const std::string& app) const {
+  auto list = json::array();
+  for (const auto& [owner, kept] : owners_)
+    if (app.empty() || owner.app == app)
+      for (const auto& [id, run] : kept.runs)
+        list.push_back(
+          {owner.app, owner.user, owner.session, id, run.first, run.second});
   return list;
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,9 @@ public:
     /// Oldest revision that a trimmed session keeps, else 0. Older ones are not
     /// in `events` and `revisions`.
     std::uint64_t first = 0;
+
+    /// Of a session: agent and holder of its open runs, by id.
+    std::map<std::string, std::pair<std::string, std::string>> runs;
 
     /// Of a session: by revision. Copies of an owner share them.
     std::map<std::uint64_t, std::shared_ptr<const earlier_state>> revisions;
@@ -78,6 +82,10 @@ public:
   json list(const row_query& query) const;
   /// Expected answer of `store::list_by_name`.
   json list_by_name(const name_query& query) const;
+
+  /// Expected open runs of an app, "" for all: a list of `[app, user, session,
+  /// id, agent, holder]`, by session and id.
+  json list_runs(const std::string& app) const;
 
   /// The owners after all commits so far.
   const kept_owners& owners() const { return owners_; }
@@ -120,6 +128,7 @@ public:
 private:
   store_model::kept_owner past_of(const store_change& fork);
   void trim(const store_change& change);
+  void mark_runs(const store_change& change);
   void note_revision(const store_change& change);
   void advance(const owner_name& owner,
                const store_change& change,

@@ -204,6 +204,8 @@ std::vector<conformance_check> event_checks();
 std::vector<conformance_check> fork_checks();
 /// Returns the checks of trimmed sessions.
 std::vector<conformance_check> trim_checks();
+/// Returns the checks of open runs and their holders.
+std::vector<conformance_check> open_run_checks();
 /// Returns the checks of locations that are opened again or shared.
 std::vector<conformance_check> place_checks();
 

@@ -20,6 +20,7 @@ conformance_checks(const store_factory& factory) {
                        conformance::event_checks(),
                        conformance::fork_checks(),
                        conformance::trim_checks(),
+                       conformance::open_run_checks(),
                        conformance::place_checks()})
     for (const auto& check : group)
       if (std::ranges::all_of(check.needs, [&factory](store_promise needed) {

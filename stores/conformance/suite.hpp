@@ -32,6 +32,7 @@ enum class store_promise : std::uint8_t {
   revisions, ///< `load_session_at` loads sessions at earlier revisions.
   forks,     ///< `can_fork`: sessions are created with the past of others.
   trims,     ///< `can_trim`: old events of sessions can be deleted.
+  runs,      ///< `can_list_runs`: open runs are kept.
 };
 
 /// The store to check.

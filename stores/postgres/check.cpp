@@ -99,6 +99,10 @@ UNION ALL
 SELECT 'first states', count(*) FROM first_states AS t
   WHERE NOT EXISTS (SELECT FROM scopes AS s WHERE s.id = t.scope)
 UNION ALL
+SELECT 'open runs', count(*) FROM open_runs AS t
+  WHERE NOT EXISTS (SELECT FROM scopes AS s
+    WHERE s.id = t.scope AND s.app <> '' AND s.session <> '')
+UNION ALL
 SELECT 'log of sessions', count(*) FROM change_log AS t WHERE t.session IS NOT NULL
   AND NOT EXISTS (SELECT FROM scopes AS s WHERE s.id = t.session)
 UNION ALL

@@ -3,6 +3,7 @@
 #include "troupe/stores/postgres/check.hpp"
 #include "troupe/stores/postgres/folder.hpp"
 #include "troupe/stores/postgres/reader.hpp"
+#include "troupe/stores/postgres/runs.hpp"
 #include "troupe/stores/postgres/session_list.hpp"
 #include "troupe/stores/postgres/writer.hpp"
 #include "troupe/stores/shared/owner_names.hpp"
@@ -113,6 +114,26 @@ public:
   result<std::vector<std::string>> list_apps(const app_query& query) override {
     return list_folded("apps", [&](postgres_connection& connection) {
       return list_postgres_apps(connection, history_, query);
+    });
+  }
+
+  bool can_list_runs() const noexcept override { return true; }
+
+  result<std::vector<open_run>> list_runs(const run_query& query) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return list_postgres_runs(connection, history_, query);
+    });
+  }
+
+  result<void> renew_holder(const std::string& id) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return renew_postgres_holder(connection, id);
+    });
+  }
+
+  result<void> remove_holder(const std::string& id) override {
+    return pool_.with([&](postgres_connection& connection) {
+      return remove_postgres_holder(connection, id);
     });
   }
 

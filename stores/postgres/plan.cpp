@@ -50,6 +50,9 @@ postgres_plan::postgres_plan(std::span<const store_change> changes,
     case change_kind::trim:
       trim(change);
       break;
+    case change_kind::close_runs:
+      mark_runs(change);
+      break;
     }
   }
 }
@@ -84,6 +87,17 @@ void postgres_plan::add(const store_change& change) {
   if (change.app_revision)
     row.app = touch(app_of(owner), *change.app_revision);
   step_for_rows().rows.push_back(row);
+  if (!change.runs.empty())
+    mark_runs(change);
+}
+
+// Behind the row of the change, so that both are in one step.
+void postgres_plan::mark_runs(const store_change& change) {
+  const auto& found = known_.scopes[change.owner];
+  if (!found)
+    return;
+  for (const auto& mark : change.runs)
+    step_for_rows().runs.push_back({found->id, &mark});
 }
 
 // Returns the id of the session that is forked; 0 if it has moved. The id of a

@@ -39,6 +39,11 @@ struct planned_row {
   std::int64_t app = 0;
 };
 
+struct planned_run {
+  std::int64_t scope;   ///< Id of its session.
+  const run_mark* mark; ///< Part of the change.
+};
+
 struct planned_trim {
   std::int64_t scope;
   const store_change* change;
@@ -50,9 +55,10 @@ struct planned_removal {
   owner_name owner;
 };
 
-/// Written in this order: new scopes, rows, trims, removals.
+/// Written in this order: new scopes, marks of runs, rows, trims, removals.
 struct planned_step {
   std::vector<planned_scope> scopes;
+  std::vector<planned_run> runs;
   std::vector<planned_row> rows;
   std::vector<planned_trim> trims;
   std::vector<planned_removal> removals;
@@ -85,6 +91,7 @@ private:
 
   void add(const store_change& change);
   void trim(const store_change& change);
+  void mark_runs(const store_change& change);
   void judge_removal(const store_change& change);
   void remove(const owner_name& owner);
   void remove_user(const owner_name& user);

@@ -87,6 +87,9 @@ constexpr postgres_statement strip_row
 constexpr postgres_statement drop_scope
   = {"drop_scope", "DELETE FROM scopes WHERE id = $1::bigint"};
 
+constexpr postgres_statement drop_runs
+  = {"drop_runs", "DELETE FROM open_runs WHERE scope = $1::bigint"};
+
 constexpr postgres_statement drop_first
   = {"drop_first", "DELETE FROM first_states WHERE scope = $1::bigint"};
 constexpr postgres_statement set_first = {"set_first", R"(
@@ -324,6 +327,8 @@ result<void> remove_postgres_scope(postgres_connection& connection,
                                    std::string_view attempted) {
   const auto& owner = removal.owner;
   const bool is_session = owner.where() == scope::session;
+  if (is_session)
+    connection.queue(drop_runs, postgres_parameters().add(removal.scope));
   if (auto removed = is_session
                        ? remove_session(connection, removal.scope, attempted)
                        : remove_user(connection, removal.scope, attempted);

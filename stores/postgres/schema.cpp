@@ -122,8 +122,31 @@ INSERT INTO marks SELECT number + 1, ('x' || substr(md5(random()::text
   stamp FROM marks ORDER BY number DESC LIMIT 1;
 )";
 
+// A connected program of version 4 would leave the open runs of removed
+// sessions. It checks the version when it finds the mark.
+constexpr const char* version_5 = R"(
+LOCK TABLE marks IN SHARE ROW EXCLUSIVE MODE;
+CREATE TABLE open_runs (
+  scope bigint NOT NULL,
+  invocation text COLLATE "C" NOT NULL,
+  agent text NOT NULL,
+  holder text COLLATE "C" NOT NULL,
+  opened bigint NOT NULL,
+  PRIMARY KEY (scope, invocation)
+);
+CREATE INDEX open_runs_by_age ON open_runs (opened, invocation);
+CREATE INDEX open_runs_of_holder ON open_runs (holder);
+CREATE TABLE run_holders (
+  id text COLLATE "C" PRIMARY KEY,
+  renewed bigint NOT NULL
+) WITH (fillfactor = 50);
+INSERT INTO marks SELECT number + 1, ('x' || substr(md5(random()::text
+  || clock_timestamp()::text), 1, 16))::bit(64)::bigint & 9223372036854775807,
+  stamp FROM marks ORDER BY number DESC LIMIT 1;
+)";
+
 constexpr std::array<const char*, postgres_layout> migrations
-  = {version_1, version_2, version_3, version_4};
+  = {version_1, version_2, version_3, version_4, version_5};
 
 constexpr postgres_statement find_settings
   = {"find_settings",

@@ -22,7 +22,7 @@ inline constexpr std::chrono::seconds postgres_long_deadline{600};
 inline constexpr std::chrono::hours postgres_migration_deadline{24};
 
 /// Version of the tables that this program reads and writes.
-inline constexpr std::int64_t postgres_layout = 4;
+inline constexpr std::int64_t postgres_layout = 5;
 
 /// Settings that are fixed when a store is opened.
 struct postgres_setup {

@@ -1,6 +1,7 @@
 #include "troupe/stores/postgres/writer.hpp"
 
 #include "troupe/stores/postgres/removal.hpp"
+#include "troupe/stores/postgres/runs.hpp"
 #include "troupe/stores/shared/owner_names.hpp"
 #include "troupe/stores/shared/stored_event.hpp"
 
@@ -323,7 +324,7 @@ postgres_writer::look_up(postgres_connection& connection,
     const bool is_removal = change.kind == change_kind::remove
                             || change.kind == change_kind::remove_user;
     if (is_create || is_removal || change.kind == change_kind::trim
-        || change.session_revision)
+        || change.kind == change_kind::close_runs || change.session_revision)
       touch(change.owner);
     if (change.past)
       touch({change.owner.app, change.owner.user, change.past->session});
@@ -370,6 +371,7 @@ result<void> postgres_writer::write(postgres_connection& connection,
     if (!step.scopes.empty())
       if (auto queued = queue_scopes(connection, step.scopes); !queued)
         return queued;
+    queue_postgres_runs(connection, step.runs);
     if (!step.rows.empty()) {
       const auto limit = postgres_row_copy::limit(step.rows.size());
       if (limit > postgres_deadline)

@@ -2,12 +2,14 @@
 
 #include "troupe/core/session.hpp"
 #include "troupe/stores/shared/owner_names.hpp"
+#include "troupe/stores/shared/run_table.hpp"
 #include "troupe/stores/shared/session_order.hpp"
 #include "troupe/stores/shared/unreported_removals.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
@@ -130,6 +132,8 @@ public:
       visit_trimmed(owner, *change.kept);
       return;
     }
+    if (change.kind == change_kind::close_runs)
+      return;
     if (change.kind == change_kind::create) {
       if (change.past)
         visit_parent({owner.app, owner.user, change.past->session},
@@ -214,10 +218,18 @@ private:
   std::vector<owner_name> moved_;
 };
 
+timestamp now_here() {
+  return std::chrono::floor<std::chrono::microseconds>(
+    std::chrono::system_clock::now());
+}
+
 } // namespace
 
 class memory_data {
 public:
+  explicit memory_data(std::function<timestamp()> clock_)
+    : clock(clock_ ? std::move(clock_) : now_here) {}
+
   /// Applies the change and returns the owners that it changed.
   std::vector<owner_name> apply(const store_change& change);
 
@@ -227,6 +239,8 @@ public:
   kept_owners owners;
   session_order sessions;         ///< The sessions in `owners`.
   std::uint64_t incarnations = 0; ///< Number of sessions that were created.
+  run_table runs;                 ///< The open runs of these sessions.
+  const std::function<timestamp()> clock;
 
   /// Changes of others that a store on this data has not reported yet.
   struct unreported_changes {
@@ -264,6 +278,10 @@ std::vector<owner_name> memory_data::apply(const store_change& change) {
   case change_kind::trim:
     trim(change);
     return {};
+  case change_kind::close_runs:
+    if (owners.contains(owner))
+      runs.apply(owner, change.runs, clock());
+    return {};
   case change_kind::create:
     owners.try_emplace(app_of(owner));
     owners.try_emplace(user_of(owner));
@@ -280,12 +298,15 @@ std::vector<owner_name> memory_data::apply(const store_change& change) {
       write(touched, change, *revision);
       changed.push_back(touched);
     }
+  if (!change.runs.empty())
+    runs.apply(owner, change.runs, clock());
   return changed;
 }
 
 void memory_data::erase(kept_owners::iterator removed) {
   if (removed->first.where() == scope::session)
     sessions.remove(removed->first, removed->second.last_update_time);
+  runs.erase(removed->first);
   owners.erase(removed);
 }
 
@@ -371,6 +392,10 @@ std::vector<std::string> memory_data::check() const {
         to_string(owner),
         kept.scope.revision));
   }
+  for (const auto& session : runs.sessions())
+    if (!owners.contains(session))
+      findings.push_back(fmt::format("{} does not exist, and has an open run",
+                                     to_string(session)));
   return findings;
 }
 
@@ -582,6 +607,25 @@ public:
     return names;
   }
 
+  bool can_list_runs() const noexcept override { return true; }
+
+  result<std::vector<open_run>> list_runs(const run_query& query) override {
+    const std::shared_lock guard(data_->mutex);
+    return data_->runs.list(query, data_->clock());
+  }
+
+  result<void> renew_holder(const std::string& id) override {
+    const std::unique_lock guard(data_->mutex);
+    data_->runs.renew(id, data_->clock());
+    return {};
+  }
+
+  result<void> remove_holder(const std::string& id) override {
+    const std::unique_lock guard(data_->mutex);
+    data_->runs.forget(id);
+    return {};
+  }
+
   result<std::vector<std::string>>
   check(const std::function<void(double done)>& on_progress) override {
     const std::shared_lock guard(data_->mutex);
@@ -599,8 +643,9 @@ private:
 
 } // namespace
 
-std::shared_ptr<memory_data> make_memory_data() {
-  return std::make_shared<memory_data>();
+std::shared_ptr<memory_data>
+make_memory_data(std::function<timestamp()> clock) {
+  return std::make_shared<memory_data>(std::move(clock));
 }
 
 std::unique_ptr<store> make_memory_store() {

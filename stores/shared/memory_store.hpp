@@ -5,6 +5,7 @@
 
 #include "troupe/stores/store.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace troupe {
@@ -13,8 +14,11 @@ namespace troupe {
 /// share a file. The object lives as long as a pointer to it.
 class memory_data;
 
-/// Makes empty data. Stores on it may be used on different threads.
-std::shared_ptr<memory_data> make_memory_data();
+/// Makes empty data. Stores on it may be used on different threads. `clock` is
+/// the clock of the store, for the times of open runs and their holders; unset:
+/// that of the machine. It must be safe on all threads that use the stores.
+std::shared_ptr<memory_data> make_memory_data(std::function<timestamp()> clock
+                                              = {});
 
 /// Makes a store with its own empty data, which lives as long as the store.
 std::unique_ptr<store> make_memory_store();

@@ -1,5 +1,6 @@
 #include "troupe/stores/sqlite/check.hpp"
 
+#include "troupe/stores/sqlite/runs.hpp"
 #include "troupe/stores/sqlite/snapshots.hpp"
 #include "troupe/stores/sqlite/sums.hpp"
 
@@ -63,6 +64,8 @@ public:
     check_pasts();
     check_stray_snapshots();
     check_scopes();
+    for (auto& finding : check_sqlite_runs(reader_.database()))
+      find(std::move(finding));
     tell(1);
     return std::move(findings_);
   }
@@ -91,12 +94,12 @@ private:
   }
 
   void check_progress() {
-    auto statement = prepare(fmt::format("SELECT name,{} FROM fold_marks",
-                                         is_sound("sum", sums::fold_marks)));
+    auto statement = prepare(fmt::format("SELECT name,{} FROM fold_places",
+                                         is_sound("sum", sums::fold_places)));
     for (auto rows = statement.rows(); rows.next();)
       if (rows.integer(1) != 1)
         find(fmt::format(
-          "the row '{}' of the table fold_marks has a wrong checksum",
+          "the row '{}' of the table fold_places has a wrong checksum",
           rows.text(0)));
   }
 

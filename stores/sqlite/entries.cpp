@@ -56,10 +56,10 @@ sqlite_entries::sqlite_entries(const sqlite_database& database,
     add_shared_(database.prepare("INSERT OR REPLACE INTO shared_entries"
                                  " VALUES(?1,?2,?3,?4,row_sum(?1,?2,?3,?4))")),
     find_settled_(database.prepare(
-      fmt::format("SELECT value,{} FROM fold_marks WHERE name='settled'",
-                  is_sound("sum", sums::fold_marks)))),
+      fmt::format("SELECT value,{} FROM fold_places WHERE name='settled'",
+                  is_sound("sum", sums::fold_places)))),
     raise_settled_(
-      database.prepare("UPDATE fold_marks SET value=?1,sum=row_sum(name,?1)"
+      database.prepare("UPDATE fold_places SET value=?1,sum=row_sum(name,?1)"
                        " WHERE name='settled' AND value<?1")),
     find_slice_(database.prepare(
       "SELECT scope,number FROM fresh_entries WHERE (scope,number)>(?1,?2)"
@@ -115,8 +115,8 @@ void sqlite_entries::start_pass(std::int64_t folded) {
   auto found = find_settled_.rows();
   if (!found.next())
     throw error(errc::corrupt,
-                "the table fold_marks has lost its row 'settled'");
-  found.expect_sound(1, "fold_marks");
+                "the table fold_places has lost its row 'settled'");
+  found.expect_sound(1, "fold_places");
   settled_ = found.integer(0);
   if (folded - *settled_ < settle_rows_)
     return;

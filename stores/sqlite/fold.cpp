@@ -48,7 +48,7 @@ sqlite_fold::sqlite_fold(const sqlite_database& database,
       database.prepare("INSERT INTO state VALUES(?1,?2,?3,row_sum(?1,?2,?3))")),
     erase_(database.prepare("DELETE FROM state WHERE scope=?1 AND key=?2")),
     raise_folded_(
-      database.prepare("UPDATE fold_marks SET value=?1,sum=row_sum(name,?1)"
+      database.prepare("UPDATE fold_places SET value=?1,sum=row_sum(name,?1)"
                        " WHERE name='folded' AND value<?1")) {}
 
 std::int64_t sqlite_fold::work(std::int64_t rows, std::int64_t folded) {

@@ -21,8 +21,8 @@ sqlite_log::sqlite_log(const sqlite_database& database)
     set_mark_(database.prepare("UPDATE log SET mark=?2 WHERE id=?1")),
     mark_of_(database.prepare("SELECT mark FROM log WHERE id=?1")),
     folded_(database.prepare(
-      fmt::format("SELECT value,{} FROM fold_marks WHERE name='folded'",
-                  troupe::is_sound("sum", sums::fold_marks)))),
+      fmt::format("SELECT value,{} FROM fold_places WHERE name='folded'",
+                  troupe::is_sound("sum", sums::fold_places)))),
     behind_(database.prepare(
       fmt::format("SELECT {} FROM log WHERE id>?1 ORDER BY id", columns()))) {}
 
@@ -82,8 +82,8 @@ std::int64_t sqlite_log::folded() {
   auto found = folded_.rows();
   if (!found.next())
     throw error(errc::corrupt,
-                "the table fold_marks has lost its row 'folded'");
-  found.expect_sound(1, "fold_marks");
+                "the table fold_places has lost its row 'folded'");
+  found.expect_sound(1, "fold_places");
   return found.integer(0);
 }
 

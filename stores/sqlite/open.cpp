@@ -293,6 +293,24 @@ public:
       "the apps", [&query](auto& reader) { return reader.list_apps(query); });
   }
 
+  bool can_list_runs() const noexcept override { return true; }
+
+  result<std::vector<open_run>> list_runs(const run_query& query) override {
+    return loading<std::vector<open_run>>(
+      "the open runs",
+      [&query](auto& reader) { return reader.list_runs(query); });
+  }
+
+  result<void> renew_holder(const std::string& id) override {
+    return write_holder("renew the holder of runs",
+                        [&id](sqlite_writer& used) { used.renew_holder(id); });
+  }
+
+  result<void> remove_holder(const std::string& id) override {
+    return write_holder("remove the holder of runs",
+                        [&id](sqlite_writer& used) { used.remove_holder(id); });
+  }
+
   result<std::vector<std::string>>
   check(const std::function<void(double done)>& on_progress) override {
     return loading<std::vector<std::string>>(
@@ -359,6 +377,26 @@ private:
       leave_history(lost, epoch);
       return instead();
     }
+  }
+
+  // A file that does not exist has no holders. A lost file has other ones, and
+  // the owners learn of the loss by the next commit.
+  template <class Write>
+  result<void> write_holder(std::string_view attempt, const Write& write) {
+    if (is_read_only())
+      return error(errc::store_failed,
+                   fmt::format("{}: the store was opened read-only", attempt));
+    auto written = writing<bool>(
+      attempt,
+      [this, &write] {
+        if (is_there()) {
+          write(writer());
+          tidy_up();
+        }
+        return true;
+      },
+      [] { return true; });
+    return written ? result<void>() : written.error();
   }
 
   // Closes the writer. The check comes first, because an overwritten file can

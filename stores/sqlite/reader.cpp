@@ -122,6 +122,7 @@ sqlite_reader::sqlite_reader(sqlite_shared& shared)
     sessions_(database_, shared.tail),
     snapshots_(database_),
     pasts_(database_),
+    runs_(database_),
     watch_(database_, shared.settings.file, shared.file) {}
 
 // -- moments ----
@@ -772,6 +773,11 @@ std::vector<std::string> sqlite_reader::list_apps(const app_query& query) {
     if (sessions_.next_user(*next, {}) || has_keys({*next}))
       names.push_back(*next);
   return names;
+}
+
+std::vector<open_run> sqlite_reader::list_runs(const run_query& query) {
+  const moment now(*this);
+  return runs_.list(query);
 }
 
 // Reads the states of listed sessions; called inside a moment.

@@ -9,6 +9,7 @@
 #include "troupe/stores/sqlite/entries.hpp"
 #include "troupe/stores/sqlite/log.hpp"
 #include "troupe/stores/sqlite/pasts.hpp"
+#include "troupe/stores/sqlite/runs.hpp"
 #include "troupe/stores/sqlite/session_list.hpp"
 #include "troupe/stores/sqlite/snapshots.hpp"
 #include "troupe/stores/sqlite/writer.hpp"
@@ -57,6 +58,7 @@ public:
   std::vector<session_row> list_by_name(const name_query& query);
   std::vector<std::string> list_users(const user_query& query);
   std::vector<std::string> list_apps(const app_query& query);
+  std::vector<open_run> list_runs(const run_query& query);
 
   /// Reads the rows that are not folded into the store's tail. For a store
   /// without a writer.
@@ -185,6 +187,7 @@ private:
   sqlite_session_list sessions_;
   sqlite_snapshots snapshots_;
   sqlite_pasts pasts_;
+  sqlite_runs runs_;
   sqlite_watch
     watch_; // Declared after the statements, which read from the file.
   std::int64_t newest_ = 0;

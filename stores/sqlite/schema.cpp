@@ -171,6 +171,27 @@ CREATE TABLE first_states(
   sum INTEGER NOT NULL
 );
 )sql",
+  R"sql(
+-- The new name makes a program of the old layout that has the file open fail.
+-- It would leave the open runs of removed sessions.
+ALTER TABLE fold_marks RENAME TO fold_places;
+CREATE TABLE open_runs(
+  scope INTEGER NOT NULL,
+  invocation TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  opened INTEGER NOT NULL,
+  sum INTEGER NOT NULL,
+  PRIMARY KEY(scope, invocation)
+) WITHOUT ROWID;
+CREATE INDEX open_runs_by_age ON open_runs(opened, invocation);
+CREATE INDEX open_runs_of_holder ON open_runs(holder);
+CREATE TABLE run_holders(
+  id TEXT PRIMARY KEY NOT NULL,
+  renewed INTEGER NOT NULL,
+  sum INTEGER NOT NULL
+) WITHOUT ROWID;
+)sql",
 };
 
 error damaged(const sqlite_settings& settings, std::string_view why) {

@@ -10,7 +10,7 @@ namespace troupe {
 inline constexpr std::int64_t sqlite_application_id = 0x74727065;
 
 /// Version of the tables. Increase it when a release changes the layout.
-inline constexpr std::int64_t sqlite_schema_version = 8;
+inline constexpr std::int64_t sqlite_schema_version = 9;
 
 enum class sqlite_contents : std::uint8_t {
   none, ///< The file is missing, empty, or has no tables.

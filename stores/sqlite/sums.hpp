@@ -16,7 +16,7 @@ namespace troupe {
 
 namespace sums {
 
-inline constexpr std::string_view fold_marks = "row_sum(name,value)";
+inline constexpr std::string_view fold_places = "row_sum(name,value)";
 inline constexpr std::string_view scopes
   = "row_sum(app,user,session,revision,updated,keys)";
 inline constexpr std::string_view entries = "row_sum(scope,number,log,id_hash)";
@@ -28,6 +28,9 @@ inline constexpr std::string_view first_states
   = "row_sum(scope,revision,updated,delta)";
 inline constexpr std::string_view snapshots
   = "row_sum(scope,revision,updated,keys)";
+inline constexpr std::string_view open_runs
+  = "row_sum(scope,invocation,agent,holder,opened)";
+inline constexpr std::string_view run_holders = "row_sum(id,renewed)";
 /// Covers all columns but the body, which most readers skip.
 inline constexpr std::string_view log_head
   = "row_sum(id,kind,session,user,app,session_revision,user_revision,"

@@ -85,6 +85,7 @@ sqlite_writer::sqlite_writer(sqlite_shared& shared)
     pasts_(database_),
     fold_(database_, shared.tail, shared.settings.fold_rows),
     purge_(database_, pasts_),
+    runs_(database_),
     add_removal_(database_.prepare("INSERT INTO removals VALUES(?1,?2,?3,?4)")),
     removals_behind_(
       database_.prepare("SELECT app,user,session FROM removals WHERE log>?1")),
@@ -208,7 +209,23 @@ std::vector<moved_owner> sqlite_writer::changed_elsewhere() {
 
 // -- commits ----
 
+// Commits that only close runs, and those of holders, do not wait for the disk:
+// a power failure that takes them back leaves a run open that has ended, or a
+// holder silent. Called before each transaction, so that a failure to set it
+// fails the commit.
+void sqlite_writer::wait_for_disk(bool waits) {
+  if (waits == waits_for_disk_
+      || shared_.settings.options.durability != durability::durable)
+    return;
+  database_.execute(waits ? "PRAGMA synchronous=FULL"
+                          : "PRAGMA synchronous=NORMAL");
+  waits_for_disk_ = waits;
+}
+
 commit_outcome sqlite_writer::commit(std::span<const store_change> changes) {
+  wait_for_disk(std::ranges::any_of(changes, [](const store_change& change) {
+    return change.kind != change_kind::close_runs;
+  }));
   encode_all(changes);
   scopes_.shrink();
   written_.clear();
@@ -276,6 +293,10 @@ void sqlite_writer::judge(const store_change& change,
     judge_trim(change, text);
     return;
   }
+  if (change.kind == change_kind::close_runs) {
+    close_runs(change);
+    return;
+  }
   std::array<known_scope*, durable_scopes> touched{};
   if (change.session_revision)
     touched[index_of(scope::session)] = judge_session(change);
@@ -329,6 +350,13 @@ void sqlite_writer::judge_trim(const store_change& change,
     add_moved(owner);
   if (moved_.empty())
     write_trim(known->id, signed_revision(kept.revision), text);
+}
+
+void sqlite_writer::close_runs(const store_change& change) {
+  if (!moved_.empty())
+    return;
+  if (const auto* known = scopes_.find(view_of(change.owner)))
+    runs_.apply(known->id, change.runs);
 }
 
 known_scope* sqlite_writer::judge_wider(const owner_view& owner,
@@ -410,6 +438,8 @@ void sqlite_writer::write(
   if (change.past)
     write_past(change, text, row.scopes[index_of(scope::session)]);
   log_.append(row, &text);
+  if (!change.runs.empty())
+    runs_.apply(row.scopes[index_of(scope::session)], change.runs);
 }
 
 // A fork has the first revision of its parent, or the revision at which it
@@ -457,6 +487,7 @@ void sqlite_writer::write_removal(change_kind kind, const owner_view& owner) {
       errc::corrupt,
       fmt::format("{} is listed, but not found", to_string(owner_name(owner))));
   const auto id = known->id;
+  runs_.erase(id);
   auto& row = written_.emplace_back();
   row.number = take_number();
   row.kind = kind;
@@ -504,9 +535,29 @@ std::int64_t sqlite_writer::drop_one(std::int64_t scope_id, std::int64_t row) {
   return 0;
 }
 
+// -- holders of runs ----
+
+// No row of the log, so no owner has changed, and the commit needs no mark.
+void sqlite_writer::renew_holder(const std::string& id) {
+  wait_for_disk(false);
+  sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+  watch_->check_file();
+  runs_.renew(id);
+  writing.commit();
+}
+
+void sqlite_writer::remove_holder(const std::string& id) {
+  wait_for_disk(false);
+  sqlite_transaction writing(database_, sqlite_transaction::kind::write);
+  watch_->check_file();
+  runs_.forget(id);
+  writing.commit();
+}
+
 // -- closing ----
 
 void sqlite_writer::finish() {
+  wait_for_disk(true);
   {
     sqlite_transaction writing(database_, sqlite_transaction::kind::write);
     watch_->check_file();

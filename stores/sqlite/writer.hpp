@@ -13,6 +13,7 @@
 #include "troupe/stores/sqlite/log_bound.hpp"
 #include "troupe/stores/sqlite/pasts.hpp"
 #include "troupe/stores/sqlite/purge.hpp"
+#include "troupe/stores/sqlite/runs.hpp"
 #include "troupe/stores/sqlite/scopes.hpp"
 #include "troupe/stores/sqlite/watch.hpp"
 
@@ -57,6 +58,12 @@ public:
 
   std::vector<moved_owner> changed_elsewhere();
 
+  /// Implements `store::renew_holder`.
+  void renew_holder(const std::string& id);
+
+  /// Implements `store::remove_holder`.
+  void remove_holder(const std::string& id);
+
   /// Forgets the commits of this process that the file no longer holds, and
   /// returns their number.
   std::size_t forget_lost_commits();
@@ -81,6 +88,7 @@ public:
   void checkpoint();
 
 private:
+  void wait_for_disk(bool waits);
   void encode_all(std::span<const store_change> changes);
   bool catch_up();
   void read_foreign();
@@ -92,6 +100,7 @@ private:
   known_scope* judge_session(const store_change& change);
   void judge_past(const store_change& change);
   void judge_trim(const store_change& change, const stored_event& text);
+  void close_runs(const store_change& change);
   known_scope* judge_wider(const owner_view& owner, std::uint64_t revision);
   void add_moved(const owner_view& owner);
 
@@ -118,10 +127,13 @@ private:
   sqlite_pasts pasts_;
   sqlite_fold fold_;
   sqlite_purge purge_;
+  sqlite_runs runs_;
   sqlite_statement add_removal_;
   sqlite_statement removals_behind_;
   sqlite_statement data_version_;
   std::optional<std::int64_t> seen_version_;
+  // False while commits of a durable store do not wait for the disk.
+  bool waits_for_disk_ = true;
   std::int64_t folded_ = 0;
   int log_frames_ = 0;
   std::optional<sqlite_watch> watch_; // Set once the file has been read.

@@ -118,7 +118,8 @@ const conformance_suite maps_suite("composed_store",
                                    {.make_place = make_maps,
                                     .without = {store_promise::shared,
                                                 store_promise::revisions,
-                                                store_promise::trims}},
+                                                store_promise::trims,
+                                                store_promise::runs}},
                                    2,
                                    1'500);
 

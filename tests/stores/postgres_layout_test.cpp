@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(tables_of_version_1_are_brought_forward) {
              reason_of(refused));
   BOOST_TEST(version_of(url) == "1");
   const auto target = open_postgres_store(url).value();
-  BOOST_TEST(version_of(url) == "4");
+  BOOST_TEST(version_of(url) == "5");
   counting_client client(*target);
   for (const auto count : client.counts())
     BOOST_TEST(count == 4);
@@ -205,13 +205,14 @@ BOOST_AUTO_TEST_CASE(tables_of_version_2_are_brought_forward) {
   BOOST_TEST(connection.run("ALTER TABLE scopes DROP COLUMN past,"
                             " DROP COLUMN past_revision;"
                             "DROP TABLE first_states;"
+                            "DROP TABLE open_runs; DROP TABLE run_holders;"
                             "UPDATE version SET number = 2")
              == "");
   const auto before = connection.value("SELECT max(number) FROM marks");
   const auto target = open_postgres_store(url).value();
-  BOOST_TEST(version_of(url) == "4");
+  BOOST_TEST(version_of(url) == "5");
   BOOST_TEST(std::stoi(connection.value("SELECT max(number) FROM marks"))
-             == std::stoi(before) + 2);
+             == std::stoi(before) + 3);
   counting_client client(*target);
   for (const auto count : client.counts())
     BOOST_TEST(count == 4);
@@ -230,13 +231,14 @@ BOOST_AUTO_TEST_CASE(tables_of_version_3_are_brought_forward) {
   open_postgres_store(url).value()->close().value();
   raw_connection connection(url);
   BOOST_TEST(connection.run("DROP TABLE first_states;"
+                            "DROP TABLE open_runs; DROP TABLE run_holders;"
                             "UPDATE version SET number = 3")
              == "");
   const auto before = connection.value("SELECT max(number) FROM marks");
   const auto target = open_postgres_store(url).value();
-  BOOST_TEST(version_of(url) == "4");
+  BOOST_TEST(version_of(url) == "5");
   BOOST_TEST(std::stoi(connection.value("SELECT max(number) FROM marks"))
-             == std::stoi(before) + 1);
+             == std::stoi(before) + 2);
   store_change trim;
   trim.kind = change_kind::trim;
   trim.owner = session;
@@ -246,6 +248,23 @@ BOOST_AUTO_TEST_CASE(tables_of_version_3_are_brought_forward) {
   BOOST_TEST(target->load_events(key, 4, 9).value().size() == 1U);
   for (const auto count : counting_client(*target).counts())
     BOOST_TEST(count == 4);
+  BOOST_TEST(target->check({}).value().empty());
+}
+
+// Version 4 has no open runs.
+BOOST_AUTO_TEST_CASE(tables_of_version_4_are_brought_forward) {
+  const auto url = old_place(5);
+  open_postgres_store(url).value()->close().value();
+  raw_connection connection(url);
+  BOOST_TEST(connection.run("DROP TABLE open_runs; DROP TABLE run_holders;"
+                            "UPDATE version SET number = 4")
+             == "");
+  const auto before = connection.value("SELECT max(number) FROM marks");
+  const auto target = open_postgres_store(url).value();
+  BOOST_TEST(version_of(url) == "5");
+  BOOST_TEST(std::stoi(connection.value("SELECT max(number) FROM marks"))
+             == std::stoi(before) + 1);
+  BOOST_TEST(target->list_runs({}).value().empty());
   BOOST_TEST(target->check({}).value().empty());
 }
 
@@ -327,7 +346,7 @@ BOOST_AUTO_TEST_CASE(a_killed_migration_leaves_the_older_version) {
                           " current_schema()::regnamespace")
              == "0");
   const auto target = open_postgres_store(url).value();
-  BOOST_TEST(version_of(url) == "4");
+  BOOST_TEST(version_of(url) == "5");
   BOOST_TEST(counting_client(*target).counts()[2] == 5);
   BOOST_TEST(target->check({}).value().empty());
 }
@@ -361,7 +380,7 @@ BOOST_AUTO_TEST_CASE(a_migration_whose_server_is_killed_is_all_or_nothing) {
   server.start();
   BOOST_TEST(version_of(url) == "1");
   const auto target = open_postgres_store(url).value();
-  BOOST_TEST(version_of(url) == "4");
+  BOOST_TEST(version_of(url) == "5");
   BOOST_TEST(counting_client(*target).counts()[1] == 19'999);
 }
 
@@ -372,7 +391,7 @@ BOOST_AUTO_TEST_CASE(a_connected_program_notices_a_newer_version) {
   raw_connection newer(url);
   // A migration also writes a mark, so that every commit looks at the version.
   BOOST_TEST(
-    newer.run("UPDATE version SET number = 5;"
+    newer.run("UPDATE version SET number = 6;"
               "INSERT INTO marks SELECT number + 1, 7, stamp FROM marks"
               " ORDER BY number DESC LIMIT 1")
     == "");

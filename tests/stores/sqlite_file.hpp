@@ -136,8 +136,12 @@ struct sqlite_file {
 
   // Puts the file into the layout of an older version.
   void set_back_to(int version) const {
-    execute("DROP TABLE first_states;"
-            "ALTER TABLE fold_marks RENAME TO fold_position");
+    execute("DROP TABLE open_runs;"
+            "DROP TABLE run_holders;"
+            "ALTER TABLE fold_places RENAME TO fold_marks");
+    if (version < 8)
+      execute("DROP TABLE first_states;"
+              "ALTER TABLE fold_marks RENAME TO fold_position");
     if (version < 7)
       execute("DROP TABLE shared_entries;"
               "ALTER TABLE fold_position RENAME TO fold_progress");

@@ -480,7 +480,7 @@ const std::array unwritten_rows = {
   "UPDATE scopes SET revision=revision-1 WHERE session='s1'",
   "UPDATE scopes SET updated=1 WHERE session='s1'",
   "UPDATE scopes SET keys=0 WHERE session='s1'",
-  "UPDATE fold_marks SET value=value-1 WHERE name='folded'",
+  "UPDATE fold_places SET value=value-1 WHERE name='folded'",
   "UPDATE fresh_entries SET id_hash=id_hash+1 WHERE log=5",
   "DELETE FROM fresh_entries WHERE number=0",
 };

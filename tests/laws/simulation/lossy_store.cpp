@@ -68,6 +68,20 @@ public:
 
   bool can_trim() const noexcept override { return true; }
 
+  bool can_list_runs() const noexcept override { return true; }
+
+  result<std::vector<open_run>> list_runs(const run_query& query) override {
+    return read().list_runs(query);
+  }
+
+  result<void> renew_holder(const std::string& id) override {
+    return read().renew_holder(id);
+  }
+
+  result<void> remove_holder(const std::string& id) override {
+    return read().remove_holder(id);
+  }
+
   std::optional<lost_history> take_lost_history() override {
     return std::exchange(lost_, {});
   }
