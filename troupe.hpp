@@ -82,6 +82,7 @@
 #include "troupe/runtime/shared_state.hpp"
 #include "troupe/runtime/state_calls.hpp"
 #include "troupe/runtime/state_follower.hpp"
+#include "troupe/runtime/unfinished_run.hpp"
 #include "troupe/stores/artifact_store.hpp"
 #include "troupe/stores/artifact_view.hpp"
 #include "troupe/stores/map_stores.hpp"

@@ -78,6 +78,8 @@ bool session_backend::enter_follower(
 }
 
 void session_backend::use_store(std::shared_ptr<store> kept) {
+  if (kept->can_list_runs())
+    shared_->holder_id = shared_->environment->new_id();
   shared_->store
     = std::make_unique<actors::store_queue>(std::move(kept), *shared_);
   shared_->retirement->start();
@@ -108,7 +110,7 @@ result<void> session_backend::shut_down() {
         follower->cancel({errc::cancelled, "the runtime is shutting down"});
     for (const auto& each : runs)
       if (const auto run = each.lock())
-        run->cancel({errc::cancelled, "the runtime is shutting down"});
+        run->interrupt({errc::cancelled, "the runtime is shutting down"});
     for (const auto& each : runs)
       if (const auto run = each.lock()) {
         if (shared_->loop != nullptr)

@@ -224,12 +224,26 @@ void run_control::wait(completion<void> done) {
 }
 
 void run_control::cancel(error reason) {
+  stop_for(std::move(reason), false);
+}
+
+void run_control::interrupt(error reason) {
+  stop_for(std::move(reason), true);
+}
+
+bool run_control::is_interrupted() const {
+  const std::lock_guard guard(mutex_);
+  return is_interrupted_;
+}
+
+void run_control::stop_for(error reason, bool interrupts) {
   actors::ref<actors::inbox_actor> told;
   {
     const std::lock_guard guard(mutex_);
     if (outcome_ || wished_end_)
       return;
     wished_end_ = reason;
+    is_interrupted_ = interrupts;
     told = invocation_;
   }
   // This runs the stop callbacks of models and tools, which may answer right

@@ -71,6 +71,14 @@ public:
 
   void cancel(error reason);
 
+  /// Cancels the run because its runtime shuts down. No effect on a run that
+  /// was cancelled before.
+  void interrupt(error reason);
+
+  /// Returns true if the run was cancelled because its runtime shuts down. Over
+  /// a store it then stays open, unless it has ended without an error.
+  bool is_interrupted() const;
+
   bool has_ended() const;
 
   std::vector<std::string> waits_for() const;
@@ -86,6 +94,8 @@ private:
 
   // Adds an event after the others. Requires `mutex_`, as does `take`.
   void keep(event_ptr said);
+
+  void stop_for(error reason, bool interrupts);
 
   // The next answer, if there is one: an event, or the end of the run.
   std::optional<result<event_ptr>> take();
@@ -106,6 +116,7 @@ private:
   std::vector<completion<void>> end_waiters_;
   actors::ref<actors::inbox_actor> invocation_;
   std::optional<error> wished_end_;
+  bool is_interrupted_ = false;
 };
 
 } // namespace troupe::detail

@@ -45,6 +45,7 @@ struct setup_options {
   std::size_t live_sessions_max = 0;
   std::chrono::nanoseconds session_idle_max{};
   std::chrono::nanoseconds follow_period{};
+  std::chrono::nanoseconds run_lease{};
 };
 
 class app_directory;
@@ -80,6 +81,10 @@ struct setup : execution {
   /// The queue to the store; null if state is kept in memory only. Set before
   /// the first actor, stopped after the last.
   std::unique_ptr<store_queue> store;
+  /// Names this runtime as the holder of its open runs in the store. Empty if
+  /// there is no store, or if it keeps no open runs. Set before the first
+  /// actor.
+  std::string holder_id;
   const std::unique_ptr<app_directory> apps;
   const std::unique_ptr<session_directory> directory;
   const std::unique_ptr<actors::retirement> retirement;

@@ -47,7 +47,8 @@ actors::setup_options choose(const runtime_options& options, bool has_store) {
           .events_kept = options.events_kept,
           .live_sessions_max = options.live_sessions_max,
           .session_idle_max = options.session_idle_max.value_or(unlimited),
-          .follow_period = options.follow_period.value_or(unlimited)};
+          .follow_period = options.follow_period.value_or(unlimited),
+          .run_lease = options.run_lease};
 }
 
 // Refuses limits that allow nothing.
@@ -63,6 +64,8 @@ result<void> check_limits(const runtime_options& options) {
   if (options.store_log_bytes_max == std::uint64_t{0})
     return error(errc::invalid_argument,
                  "store_log_bytes_max is 0; leave it unset for no limit");
+  if (options.run_lease <= std::chrono::nanoseconds::zero())
+    return error(errc::invalid_argument, "run_lease is not above 0");
   if (auto fit = check(options.append_wait_max, "append_wait_max"); !fit)
     return fit;
   if (auto fit = check(options.follow_period, "follow_period"); !fit)
@@ -376,6 +379,9 @@ void send_start(std::shared_ptr<actors::run_shared> started,
   wanted->reads = root.reads();
   wanted->message = std::move(message);
   wanted->message->starts_run = true;
+  if (!shared.holder_id.empty())
+    wanted->message->mark = std::make_unique<const run_mark>(
+      run_mark{control->invocation_id, root.name(), shared.holder_id});
   wanted->message->rights
     = {.takes_over = started->options.take_over,
        .takes_news = std::holds_alternative<llm_options>(root.kind()),

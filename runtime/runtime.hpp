@@ -9,6 +9,7 @@
 #include "troupe/core/environment.hpp"
 #include "troupe/runtime/run.hpp"
 #include "troupe/runtime/session_service.hpp"
+#include "troupe/runtime/unfinished_run.hpp"
 #include "troupe/stores/store_options.hpp"
 
 #include <chrono>
@@ -107,6 +108,11 @@ struct runtime_options {
   /// the next call on the store.
   std::optional<std::chrono::nanoseconds> follow_period
     = std::chrono::milliseconds(20);
+  /// Time without a sign of life, by the clock of the store, after which a
+  /// process counts as ended, and other processes may recover its runs. A
+  /// runtime with open runs writes three signs in this time. All processes of a
+  /// store should use the same. Not used without a store.
+  std::chrono::nanoseconds run_lease = std::chrono::seconds(10);
 };
 
 class runtime;
@@ -121,9 +127,9 @@ const std::shared_ptr<session_backend>& backend_of(const runtime& on) noexcept;
 class runtime {
 public:
   /// Opens a runtime. Fails with `errc::invalid_argument` for an unknown store,
-  /// a bad path, a bad plugin, a bad compaction or a limit of 0 that could be
-  /// unset, and with
-  /// `errc::store_failed` or `errc::corrupt` if the store cannot be opened.
+  /// a bad path, a bad plugin, a bad compaction, a lease of 0 or a limit of 0
+  /// that could be unset, and with `errc::store_failed` or `errc::corrupt` if
+  /// the store cannot be opened.
   static result<runtime> open(runtime_options options = {});
 
   /// Wraps a back end that `open` or `open_runtime` has made.
@@ -155,6 +161,17 @@ public:
                   const session_key& session,
                   user_message message,
                   run_options options = {});
+
+  /// Lists the open runs of an app, the oldest first; an empty name: of all
+  /// apps. A run is open from its message until its end. A run of a process
+  /// that was killed, or that shut down meanwhile, stays open; another process
+  /// can recover it. A run that ended just before its process was killed may be
+  /// listed, too. Lists nothing without a store, as state in memory ends with
+  /// its process. Fails with `errc::invalid_argument` for a bad name or a limit
+  /// of 0, or if the store keeps no open runs (`store::can_list_runs`), and
+  /// otherwise like `session_service::list`.
+  pending<std::vector<unfinished_run>>
+  unfinished(std::string app, unfinished_options options = {});
 
   /// The artifact store (stores/artifact_store.hpp), whose calls block; null if
   /// artifacts are off.

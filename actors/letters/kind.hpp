@@ -23,6 +23,8 @@ enum class letter_kind : std::uint8_t {
   confirm,      // owner → store: answer once it is durable
   look,         // timer → store: ask for changes of other processes
   trim,         // anyone → store: delete old events of a session
+  close_run,    // invocation → store: the run has ended
+  renew,        // timer → store: this process still has open runs
   outdated,   // reader of the store → store: a session was trimmed elsewhere
   forward,    // anyone → app → user → session
   append,     // anyone → session, and back to an invocation

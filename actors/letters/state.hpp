@@ -113,6 +113,8 @@ struct append : call_for<event_ptr> {
   /// True if the event is the message of a run, which has `rights`.
   bool starts_run = false;
   answer_rights rights;
+  /// The run that the event opens in the store; null: none.
+  std::unique_ptr<const run_mark> mark;
   /// The event of an agent that this letter carries; null for the message of a
   /// run and the release of its claim.
   emit_request* request = nullptr;

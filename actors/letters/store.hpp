@@ -174,6 +174,15 @@ struct trim : letter_of<letter_kind::trim, call_for<bool>> {
   std::uint64_t losses = 0;
 };
 
+/// Closes a run in the store. It is written with the next group of commits, and
+/// has no answer: the end of a run does not wait for the disk.
+struct close_run : letter_of<letter_kind::close_run> {
+  store_change change;
+};
+
+/// A sign of life of this process, which has open runs in the store.
+struct renew : letter_of<letter_kind::renew> {};
+
 /// Holds an answer until the commits that it is based on are durable. If its
 /// owners have become stale by then, `held` goes to `app` again and is computed
 /// anew.

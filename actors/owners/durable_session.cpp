@@ -115,6 +115,8 @@ store_change durable_session::change_of(const append& decided,
   } else {
     change.event = *decided.outcome;
   }
+  if (decided.mark)
+    change.runs.push_back(*decided.mark);
   if (decided.touches(scope::user))
     change.user_revision = decided.user_revision;
   if (decided.touches(scope::app))

@@ -98,6 +98,14 @@ result<void> store_queue::stop() {
     shared_.loop->run_until([this] { return queue_.empty() && !writing_; });
   live_.clear();
   jobs_.clear(); // No actor waits for a load any more.
+  // Failures only delay others, by the lease.
+  if (!closed_runs_.empty()) {
+    std::vector<std::unique_ptr<commit>> no_commits;
+    write(no_commits);
+  }
+  if (was_holder_)
+    static_cast<void>(
+      guarded([this] { return store_->remove_holder(shared_.holder_id); }));
   return guarded([this] { return store_->close(); });
 }
 
@@ -131,6 +139,52 @@ void store_queue::look_for_watchers() {
   if (std::exchange(is_looking_, true))
     return;
   queue_.push_back(std::make_unique<look>());
+  wake_writer();
+}
+
+// -- open runs ----------------------------------------------------------------
+
+void store_queue::add_run() {
+  was_holder_ = true;
+  if (open_runs_.fetch_add(1) > 0)
+    return;
+  const std::lock_guard guard(mutex_);
+  if (!std::exchange(is_renewing_, true))
+    schedule_renewal();
+}
+
+void store_queue::close_run(const session_key& key,
+                            const std::string& invocation_id) {
+  auto closing = std::make_unique<actors::close_run>();
+  auto& change = closing->change;
+  change.kind = change_kind::close_runs;
+  change.owner = {key.app, key.user, key.id};
+  // Another process may have taken the run over.
+  change.runs.push_back({.invocation_id = invocation_id,
+                         .holder = shared_.holder_id,
+                         .opens = false});
+  push(std::move(closing));
+}
+
+void store_queue::schedule_renewal() {
+  shared_.environment->call_after(shared_.options.run_lease / 3,
+                                  [weak = std::weak_ptr(shared_.share())] {
+                                    if (const auto kept = weak.lock())
+                                      kept->store->renew();
+                                  });
+}
+
+// Goes on while the runtime shuts down, since its runs may end late. At most
+// one letter is in the queue, as for watchers.
+void store_queue::renew() {
+  const std::lock_guard guard(mutex_);
+  is_renewing_ = open_runs_ > 0 && !stopping_;
+  if (!is_renewing_)
+    return;
+  schedule_renewal();
+  if (std::exchange(is_renewal_queued_, true))
+    return;
+  queue_.push_back(std::make_unique<actors::renew>());
   wake_writer();
 }
 
@@ -220,11 +274,15 @@ store_queue::group store_queue::take() {
              leave,
              look,
              trim,
+             actors::close_run,
+             actors::renew,
              outdated>(queue_.pop_front(),
                        [&next](auto front) { next.add(std::move(front)); });
   }
   if (next.looks)
     is_looking_ = false;
+  if (next.renews)
+    is_renewal_queued_ = false;
   return next;
 }
 

@@ -67,6 +67,15 @@ public:
 
   void remove_watcher() noexcept { watchers_.fetch_sub(1); }
 
+  /// Counts a run that this process has opened in the store. While there is
+  /// one, the queue renews the holder (`setup::holder_id`) three times in each
+  /// `run_lease`.
+  void add_run();
+
+  /// Closes a run that was counted, with the next group of commits. Does not
+  /// wait for it, and tries again after a failure.
+  void close_run(const session_key& key, const std::string& invocation_id);
+
   /// Number of times that the store has lost commits. It grows before the
   /// owners become stale, so a decision on older data is made again.
   std::uint64_t losses() const noexcept { return losses_; }
@@ -81,6 +90,9 @@ private:
   // Limit of changes in one commit. Large enough for all callers that can be
   // waiting, small enough that the first of them do not wait long.
   static constexpr std::size_t changes_max = 8'192;
+  // Limit of runs to close, while the store fails. The oldest ones then stay
+  // open.
+  static constexpr std::size_t closed_runs_max = 65'536;
 
   /// Letters that are handled together, sorted by kind.
   struct group {
@@ -112,6 +124,12 @@ private:
 
     void add(std::unique_ptr<look>) { looks = true; }
 
+    void add(std::unique_ptr<actors::close_run> next) {
+      closed_runs.push_back(std::move(next->change));
+    }
+
+    void add(std::unique_ptr<actors::renew>) { renews = true; }
+
     std::vector<std::unique_ptr<commit>> commits;
     std::vector<std::unique_ptr<confirm>> confirms;
     std::vector<std::unique_ptr<load>> loads;
@@ -120,7 +138,9 @@ private:
     std::vector<std::unique_ptr<leave>> leaves;
     std::vector<std::unique_ptr<trim>> trims;
     std::vector<owner_name> outdated_owners;
+    std::vector<store_change> closed_runs;
     bool looks = false;
+    bool renews = false;
   };
 
   // Wakes the writer, or a reader, after the queue changed. Requires `mutex_`.
@@ -140,6 +160,8 @@ private:
   group take();
   void schedule_look();
   void look_for_watchers();
+  void schedule_renewal();
+  void renew();
   // Handles the next group as the writer. Releases `guard`, which holds
   // `mutex_`, meanwhile.
   void write_next(std::unique_lock<std::mutex>& guard);
@@ -147,6 +169,9 @@ private:
   bool write(std::vector<std::unique_ptr<commit>>& commits);
   bool fail_forks(commit& decided, const std::vector<owner_name>& moved);
   void write(std::unique_ptr<trim> wanted);
+  void take_closed_runs(std::vector<store_change> closed);
+  void forget_closed_runs();
+  void renew_holder();
   result<void> check_other_processes(group& next);
   bool leave_lost_history();
   void refuse_unwritten(group& next, const error& why);
@@ -175,6 +200,12 @@ private:
   bool is_watching_ = false;
   bool is_looking_ = false;
   std::atomic<std::size_t> watchers_{0};
+  // As above, for the holder of runs.
+  bool is_renewing_ = false;
+  bool is_renewal_queued_ = false;
+  // Runs of this process that are open in the store, or are about to be closed.
+  std::atomic<std::size_t> open_runs_{0};
+  std::atomic<bool> was_holder_{false};
   std::atomic<std::uint64_t> losses_{0}; // Changed by the writer.
   std::deque<std::function<void(store&)>> jobs_;
   std::condition_variable job_came_;
@@ -187,6 +218,8 @@ private:
   // The members below belong to the writer.
   std::unordered_map<owner_name, std::shared_ptr<live_owner>> live_;
   letter_list answered_;
+  // Runs to close that are not written yet.
+  std::deque<store_change> closed_runs_;
   // Load of the group's appends, and of all that were under way when the group
   // was written.
   append_load done_;
@@ -203,8 +236,8 @@ struct answered : call_for<T> {
 };
 
 /// Runs `job` on a reader thread, and completes `wanted` with its result on a
-/// thread of the actor system. `T` is a session, a page, a list of names or of
-/// events, or a bool.
+/// thread of the actor system. `T` is a session, a page, a list of names, of
+/// events or of open runs, or a bool.
 template <class T>
 void read_then_complete(setup& shared,
                         std::unique_ptr<answered<T>> wanted,

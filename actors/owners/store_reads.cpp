@@ -122,6 +122,11 @@ read_then_complete(setup& shared,
                    std::unique_ptr<answered<std::vector<std::string>>> wanted,
                    std::function<result<std::vector<std::string>>(store&)> job);
 
+template void
+read_then_complete(setup& shared,
+                   std::unique_ptr<answered<std::vector<open_run>>> wanted,
+                   std::function<result<std::vector<open_run>>(store&)> job);
+
 void store_queue::start(std::unique_ptr<read_events> wanted) {
   if (!wanted->owner->actor)
     return; // The session has left memory meanwhile.

@@ -50,7 +50,10 @@ void store_queue::handle(group& next) {
   for (const auto& owner : next.outdated_owners)
     if (const auto found = live_.find(owner); found != live_.end())
       make_stale(found->second);
+  take_closed_runs(std::move(next.closed_runs));
   const bool has_written = write(next.commits);
+  if (next.renews)
+    renew_holder();
   count_done(next);
   // Others may have written between the first check and the commit. Answers and
   // refusals next to the commit must be as new as the commit itself, so check
@@ -215,6 +218,7 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
   using verdict = commit::verdict;
   std::vector<store_change> changes;
   std::vector<commit*> written;
+  bool closes = !closed_runs_.empty();
   while (true) {
     changes.clear();
     written.clear();
@@ -234,6 +238,8 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
       std::ranges::move(each->changes, std::back_inserter(changes));
       written.push_back(each.get());
     }
+    if (closes)
+      changes.insert(changes.end(), closed_runs_.begin(), closed_runs_.end());
     if (changes.empty())
       return false;
     auto outcome = guarded([&] { return store_->commit(changes); });
@@ -241,8 +247,13 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
     if (outcome && outcome->moved.empty()) {
       if (shared_.on_commit)
         shared_.on_commit(changes.size());
-      return true;
+      if (closes)
+        forget_closed_runs();
+      return !written.empty();
     }
+    if (written.empty())
+      return false; // The next group closes the runs.
+    closes = closes && outcome;
     auto next = changes.begin();
     for (auto* each : written)
       for (auto& change : each->changes)
@@ -276,6 +287,27 @@ bool store_queue::write(std::vector<std::unique_ptr<commit>>& commits) {
       each->outcome = verdict::failed;
     }
   }
+}
+
+// Runs that were closed are kept until a commit has closed them in the store.
+// They are last in it, so a run that the same commit opens ends closed.
+void store_queue::take_closed_runs(std::vector<store_change> closed) {
+  std::ranges::move(closed, std::back_inserter(closed_runs_));
+  while (closed_runs_.size() > closed_runs_max) {
+    closed_runs_.pop_front();
+    --open_runs_;
+  }
+}
+
+void store_queue::forget_closed_runs() {
+  open_runs_ -= closed_runs_.size();
+  closed_runs_.clear();
+}
+
+// After a failure, the next renewal comes before the lease ends.
+void store_queue::renew_holder() {
+  static_cast<void>(
+    guarded([this] { return store_->renew_holder(shared_.holder_id); }));
 }
 
 // Writes the trim as a separate commit: trims are rare, and no other change

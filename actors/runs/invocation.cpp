@@ -8,6 +8,7 @@
 
 #include "troupe/actors/owners/app.hpp"
 #include "troupe/actors/owners/append_letter.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
 #include "troupe/actors/running/losses.hpp"
 #include "troupe/actors/running/plugins.hpp"
 #include "troupe/actors/running/temp_space.hpp"
@@ -136,7 +137,26 @@ void invocation_actor::released(const append& answered) {
   leave_session(std::move(*releasing_));
 }
 
+// The outcome of a failed commit is unknown: the message may be stored.
+void invocation_actor::note_opened(const append& message) {
+  if (!message.mark
+      || (!message.outcome
+          && message.outcome.error().code() != errc::store_failed))
+    return;
+  is_open_ = true;
+  run_->shared->store->add_run();
+}
+
+// A run that the end of its runtime has interrupted stays open, so that another
+// process can recover it.
+void invocation_actor::close_in_store(const result<void>& outcome) {
+  if (is_open_ && (outcome || !run_->control->is_interrupted()))
+    run_->shared->store->close_run(run_->facts.session,
+                                   run_->facts.invocation_id);
+}
+
 void invocation_actor::leave_session(result<void> outcome) {
+  close_in_store(outcome);
   leave_session();
   if (!outcome)
     if (const auto left = tools_left_behind(*run_); !left.empty())
@@ -275,6 +295,7 @@ void invocation_actor::keep_nested(lane_actor& from, emit_request& request) {
 }
 
 void invocation_actor::receive_message(const append& answered) {
+  note_opened(answered);
   if (!answered.outcome) {
     // The outcome is unknown: the message, with its claim, may be stored.
     if (answered.event && answered.outcome.error().code() == errc::store_failed)

@@ -49,7 +49,11 @@ private:
   void release();
   void released(const append& answered);
   void leave_session(result<void> outcome);
+  void note_opened(const append& message);
+  void close_in_store(const result<void>& outcome);
 
+  // The message, which may be stored, opens the run in the store.
+  bool is_open_ = false;
   bool started_ = false;
   // Set while the run gives back a claimed pause; holds the run's outcome.
   std::optional<result<void>> releasing_;

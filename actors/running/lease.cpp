@@ -1,0 +1,83 @@
+#include "troupe/actors/running/lease.hpp"
+
+#include "troupe/actors/owners/session_letters.hpp"
+#include "troupe/actors/owners/store_queue.hpp"
+#include "troupe/actors/pending_call.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe::actors {
+
+namespace {
+
+error held_elsewhere(const open_run& listed, std::chrono::nanoseconds lease) {
+  using std::chrono::ceil;
+  using std::chrono::milliseconds;
+  const auto silent = *listed.silent;
+  return {errc::busy,
+          fmt::format("process {} of run {} on session {} was heard of {} ms "
+                      "ago; try again after {} ms",
+                      listed.holder,
+                      listed.invocation_id,
+                      to_string(listed.key),
+                      std::chrono::floor<milliseconds>(silent).count(),
+                      ceil<milliseconds>(lease - silent).count())};
+}
+
+} // namespace
+
+bool is_free(const open_run& listed, std::chrono::nanoseconds lease) noexcept {
+  return !listed.silent || *listed.silent > lease;
+}
+
+result<void> check_free(store& kept,
+                        const session_key& key,
+                        const std::string& invocation_id,
+                        const std::string& holder,
+                        std::chrono::nanoseconds lease) {
+  run_query query;
+  query.session = key;
+  while (true) {
+    const auto page = kept.list_runs(query);
+    if (!page)
+      return page.error();
+    for (const auto& listed : *page) {
+      if (listed.invocation_id != invocation_id)
+        continue;
+      if (listed.holder == holder || is_free(listed, lease))
+        return {};
+      return held_elsewhere(listed, lease);
+    }
+    if (page->size() < query.limit)
+      return {};
+    query.behind = position_of(page->back());
+  }
+}
+
+pending<bool> check_free(const std::shared_ptr<setup>& shared,
+                         session_key key,
+                         std::string invocation_id) {
+  return make_pending<bool>(
+    *shared,
+    [shared, key = std::move(key), id = std::move(invocation_id)](
+      completion<bool> done) {
+      auto wanted = std::make_unique<answered<bool>>();
+      wanted->done = std::move(done);
+      if (!admit_call(*wanted, *shared))
+        return;
+      read_then_complete<bool>(
+        *shared,
+        std::move(wanted),
+        [key,
+         id,
+         holder = shared->holder_id,
+         lease = shared->options.run_lease](store& kept) -> result<bool> {
+          const auto checked = check_free(kept, key, id, holder, lease);
+          return checked ? result<bool>(true) : checked.error();
+        });
+    });
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,37 @@
+// Decides by the lease if the process of an open run may still execute it.
+//
+// The lease only tells when another process may try to recover a run. The claim
+// of the run, an event of its session, decides who has it.
+
+#pragma once
+
+#include "troupe/actors/setup.hpp"
+#include "troupe/contexts/pending.hpp"
+#include "troupe/stores/store.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace troupe::actors {
+
+/// Returns true if the holder of the run is unknown to the store, or has been
+/// silent for longer than `lease`.
+bool is_free(const open_run& listed, std::chrono::nanoseconds lease) noexcept;
+
+/// Succeeds if the run is free, is held by `holder`, or is not open. Otherwise
+/// fails with `errc::busy`, and tells when to try again. Fails like
+/// `store::list_runs`, too. Blocks.
+result<void> check_free(store& kept,
+                        const session_key& key,
+                        const std::string& invocation_id,
+                        const std::string& holder,
+                        std::chrono::nanoseconds lease);
+
+/// The same with the store, the holder and the lease of a runtime. The answer
+/// is true. The runtime must have a store that keeps open runs.
+pending<bool> check_free(const std::shared_ptr<setup>& shared,
+                         session_key key,
+                         std::string invocation_id);
+
+} // namespace troupe::actors
