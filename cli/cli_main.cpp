@@ -14,6 +14,7 @@
 #include "troupe/cli/commands/store.hpp"
 #include "troupe/cli/commands/trace.hpp"
 #include "troupe/cli/lists/apps.hpp"
+#include "troupe/cli/lists/runs.hpp"
 #include "troupe/cli/lists/users.hpp"
 #include "troupe/cli/options/example_first.hpp"
 #include "troupe/cli/options/unknown_words.hpp"
@@ -101,6 +102,7 @@ int run_program(int count,
   const apps_command apps(program);
   const users_command users(program);
   const sessions_command sessions(program);
+  const runs_command runs(program);
   const state_command state(program);
   const memory_command memory(program);
   const experiment_command experiment(program, agents);
@@ -124,7 +126,7 @@ int run_program(int count,
                                     help_line(program))),
                   exit_usage);
   }
-  const std::array<const program_command*, 14> commands = {&init,
+  const std::array<const program_command*, 15> commands = {&init,
                                                            &run,
                                                            &graph,
                                                            &serve,
@@ -132,6 +134,7 @@ int run_program(int count,
                                                            &apps,
                                                            &users,
                                                            &sessions,
+                                                           &runs,
                                                            &state,
                                                            &memory,
                                                            &experiment,

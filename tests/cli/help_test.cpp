@@ -87,6 +87,7 @@ BOOST_AUTO_TEST_CASE(every_help_begins_with_an_example_that_works) {
     {"users"},
     {"users", "list"},
     {"users", "remove"},
+    {"runs"},
     {"serve"},
     {"state"},
     {"state", "get"},
