@@ -66,7 +66,8 @@ result<void> print_text(output& target, const run_list& found) {
   if (found.empty())
     std::fputs("no open runs\n", stderr);
   else if (std::ranges::any_of(found, &unfinished_run::is_free))
-    std::fputs("recover one that is free: troupe run FILE --recover RUN\n",
+    std::fputs("recover one that is free: troupe run FILE --app APP --user "
+               "USER --session SESSION --recover RUN\n",
                stderr);
   return {};
 }
@@ -86,7 +87,8 @@ runs_command::runs_command(CLI::App& program)
     "runs",
     "List the runs of a store that have begun and not ended, the oldest first: "
     "those of processes that were killed, and those that run now. `troupe run "
-    "FILE --recover RUN` continues one of a process that has ended") {
+    "FILE --session S --recover RUN` continues one of a process that has "
+    "ended") {
   show_example(parser(),
                "troupe sessions create --app press --user ann\n"
                "troupe runs --app press");

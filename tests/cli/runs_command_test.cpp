@@ -135,7 +135,8 @@ BOOST_FIXTURE_TEST_CASE(a_run_without_a_process_is_free, slow_agent) {
   BOOST_TEST(shown.output.ends_with("  free: its process has ended\n"),
              shown.output);
   BOOST_TEST(shown.errors
-             == "recover one that is free: troupe run FILE --recover RUN\n");
+             == "recover one that is free: troupe run FILE --app APP --user "
+                "USER --session SESSION --recover RUN\n");
 }
 
 BOOST_FIXTURE_TEST_CASE(says_why_it_lists_nothing, slow_agent) {
