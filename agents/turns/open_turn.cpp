@@ -1,6 +1,7 @@
 #include "troupe/agents/turns/open_turn.hpp"
 
 #include "troupe/agents/tool.hpp"
+#include "troupe/agents/turns/question.hpp"
 #include "troupe/agents/turns/resumption.hpp"
 
 #include <fmt/format.h>
@@ -46,16 +47,8 @@ public:
   // The newest response after index `place`, by the agent or the user; or null.
   const function_response* response_to(std::string_view id,
                                        std::size_t place) const {
-    for (auto index = events_.size(); index > place + 1; --index) {
-      const auto& said = *events_[index - 1];
-      if (!is_own(said) && said.author != "user")
-        continue;
-      for (const auto& element : said.content.parts)
-        if (const auto* answer = element.response();
-            answer != nullptr && answer->id == id)
-          return answer;
-    }
-    return nullptr;
+    return find_response(
+      events_, id, place + 1, branch_agent{agent_name_, branch_});
   }
 
   // The question after `place` about call `id`, among the questions in `asked`;

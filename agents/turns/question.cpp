@@ -14,7 +14,7 @@ namespace troupe {
 namespace {
 
 // Returns a field of an object, or null.
-json field_in(const json& object, const char* name) {
+json member_in(const json& object, const char* name) {
   const auto found = object.is_object() ? object.find(name) : object.end();
   return found == object.end() ? json() : *found;
 }
@@ -50,7 +50,7 @@ make_question(std::string id, std::string message, json schema, json payload) {
 result<json> read_answer(const json& args, const json& response) {
   const auto field = only_field(response);
   const auto& said = field ? *field : response;
-  const auto text = field_in(args, "response_schema");
+  const auto text = member_in(args, "response_schema");
   if (text.is_null())
     return said;
   std::optional<json_schema> schema;
@@ -72,14 +72,20 @@ result<json> read_answer(const json& args, const json& response) {
   return fits.error();
 }
 
-const function_response* find_response(const event_slice& events,
-                                       std::string_view id) {
+const function_response*
+find_response(const event_slice& events,
+              std::string_view id,
+              std::size_t from,
+              const std::optional<branch_agent>& also) {
   std::set<std::string> withdrawn; // Messages whose runs have failed.
-  for (auto index = events.size(); index > 0; --index) {
+  for (auto index = events.size(); index > from; --index) {
     const auto& said = *events[index - 1];
     if (auto message = released_in(said); !message.empty())
       withdrawn.insert(std::move(message));
-    if (said.author != "user" || withdrawn.contains(said.id))
+    const bool is_users = said.author == "user" && !withdrawn.contains(said.id);
+    const bool is_also
+      = also && said.author == also->name && said.branch == also->branch;
+    if (!is_users && !is_also)
       continue;
     for (const auto& element : said.content.parts)
       if (const auto* answer = element.response();

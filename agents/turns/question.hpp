@@ -7,6 +7,7 @@
 #include "troupe/core/event_log.hpp"
 #include "troupe/core/json.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,10 +32,20 @@ make_question(std::string id, std::string message, json schema, json payload);
 /// but is a text with JSON that does, it is this JSON.
 result<json> read_answer(const json& args, const json& response);
 
-/// Returns the newest response of the user to the call `id`; null if there is
-/// none. Responses that started a run which has failed do not count.
+/// An agent on its branch.
+struct branch_agent {
+  std::string_view name;
+  std::string_view branch;
+};
+
+/// Returns the newest response to the call `id` by the user, or by `also`, if
+/// it is set; null if there is none. Responses of the user that started a run
+/// which has failed do not count. Looks at the events from index `from` on.
 const function_response* find_response(const event_slice& events,
-                                       std::string_view id);
+                                       std::string_view id,
+                                       std::size_t from = 0,
+                                       const std::optional<branch_agent>& also
+                                       = {});
 
 /// Returns the answer to `asked`; unset if it is not asked, not answered, or
 /// the stored answer does not fit the schema. Fails with `errc::conflict` if
